@@ -557,6 +557,26 @@ async def go():
             answer = await call(client, tool, **arguments)
             assert answer.code is None and "one" in answer.text, answer
 asyncio.run(go())
+async def installers():
+    import httpx2
+    from skillhub_mcp.bootstrap import make_hub, server_options
+    from skillhub_mcp.server.app import make_server
+    from skillhub_mcp.server.http.app import HttpOptions, WellKnownOptions, make_http_app
+    from skillhub_mcp.settings import read_settings
+    settings, _ = read_settings({**os.environ, "SKILLHUB_ROOTS": "project"})
+    hub = make_hub(settings)
+    server = make_server(hub, server_options(settings, hub, over_http=True))
+    app = make_http_app(server, hub, HttpOptions("127.0.0.1", 0, (), (), well_known=WellKnownOptions()))
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1") as client:
+        index = await client.get("/.well-known/agent-skills/index.json")
+        (skill,) = index.json()["skills"]
+        artifact = await client.get(f"/.well-known/agent-skills/{skill['url']}")
+        assert b"name: one" in artifact.content, artifact
+    hub.close()
+asyncio.run(installers())
+# What reaches out for a source is in no server, not even unused.
+reaching = {"skillhub_mcp.library.opening", "skillhub_mcp.library.download", "skillhub_mcp.library.git"}
+assert not reaching & sys.modules.keys(), sys.modules.keys()
 """
     root = str(Path(__file__).parents[3])
     done = subprocess.run(
