@@ -1,8 +1,8 @@
 """Commands killed by SIGKILL while they change a root: what is there then, and after the next command.
 
 `python -m tests.library.kills` kills one change of three skills before each step and behind the last, once with an
-exchange and once with two renames. `python -m tests.library.kills --random 200` kills changes at random moments, and
-commands that complete or take back what was killed. Prints one line for each as JSON.
+exchange and once with two renames, and a removal that is undone. `python -m tests.library.kills --random 200` kills
+changes at random moments, and commands that complete or take back what was killed. Prints one line for each as JSON.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.library.roots import install, left_behind, state_of
+from tests.library.roots import LOCK, install, left_behind, state_of
 
 from skillhub_mcp.library.disk import Disk
+from skillhub_mcp.library.removal import bring_back, remove
 from skillhub_mcp.library.transaction import changing
 
 BEFORE = {"kept": "one", "replaced": "one", "gone": "one"}
@@ -102,6 +103,11 @@ def killed(work: Callable[[], None], *, after: float | None = None) -> bool:
     return os.WIFSIGNALED(status)
 
 
+def undo(root: Path, disk: Disk) -> None:
+    """The other change that is killed: the last removal comes back."""
+    bring_back(os.fspath(root), os.fspath(root / LOCK), disk=disk)
+
+
 def prepared(directory: Path) -> Path:
     """A root with three installed skills."""
     root = directory / "root"
@@ -110,11 +116,17 @@ def prepared(directory: Path) -> Path:
     return root
 
 
-def states(directory: Path) -> tuple[object, object]:
-    """What is there before and after the change."""
+def with_removal(directory: Path) -> Path:
+    """A root of which two skills were removed."""
     root = prepared(directory)
+    remove(os.fspath(root), os.fspath(root / LOCK), ["gone", "replaced"])
+    return root
+
+
+def states(root: Path, act: Callable[[Path, Disk], None]) -> tuple[object, object]:
+    """What is there before and after a change."""
     before = state_of(root)
-    change(root, Disk())
+    act(root, Disk())
     return before, state_of(root)
 
 
@@ -128,28 +140,32 @@ def verdict(root: Path, before: object, after: object) -> dict[str, object]:
 
 def at_each_step(scratch: Path) -> Iterator[dict[str, object]]:
     """Kill a change before each step in turn, and then the command that mends it before each of its own."""
-    before, after = states(scratch / "as-it-should-be")
-    for exchanges in (True, False):
-        template = prepared(scratch / f"template-{exchanges}")
+    for name, prepare, act, exchanges in (
+        ("exchange", prepared, change, True),
+        ("renames", prepared, change, False),
+        ("undo", with_removal, undo, True),
+    ):
+        before, after = states(prepare(scratch / f"{name}-whole"), act)
+        template = prepare(scratch / f"{name}-template")
         at, alive = 0, True
         while alive:
             at += 1
-            root = scratch / f"{exchanges}-{at}"
+            root = scratch / f"{name}-{at}"
             shutil.copytree(template, root, symlinks=True)
-            alive = killed(lambda: change(root, CountedDisk(at, exchanges=exchanges)))  # noqa: B023 - called at once
+            alive = killed(lambda: act(root, CountedDisk(at, exchanges=exchanges)))  # noqa: B023 - called at once
             # A command that mends may be killed too.
             again = root.with_name(f"{root.name}-again")
             shutil.copytree(root, again, symlinks=True)
             killed(lambda: _mend(again, CountedDisk(1 + at % 4, exchanges=exchanges)))  # noqa: B023 - as above
             for where in (root, again):
-                yield {"exchanges": exchanges, "at": at, "mended": where == again, **verdict(where, before, after)}
+                yield {"change": name, "at": at, "mended": where == again, **verdict(where, before, after)}
                 shutil.rmtree(where)
 
 
 def at_random(scratch: Path, count: int, seed: int) -> Iterator[dict[str, object]]:
     """Kill changes at random moments, every fourth while it mends what was killed before."""
     chance = random.Random(seed)
-    before, after = states(scratch / "as-it-should-be")
+    before, after = states(prepared(scratch / "whole"), change)
     template = prepared(scratch / "template")
     longest = _seconds_of_a_change(template, scratch)
     for number in range(count):

@@ -68,6 +68,19 @@ class TestAChange:
         assert state_of(root) == before
         assert left_behind(root) == []
 
+    def test_that_is_interrupted_by_a_person_is_taken_back(self, root: Path) -> None:
+        class Interrupted(Disk):
+            def move(self, source: str, target: str) -> None:
+                if os.path.basename(target) == "gone":
+                    raise KeyboardInterrupt
+                super().move(source, target)
+
+        before = state_of(root)
+        with pytest.raises(KeyboardInterrupt):
+            change(root, Interrupted())
+        assert state_of(root) == before
+        assert left_behind(root) == []
+
     def test_of_a_root_that_is_a_link_is_one_of_what_it_leads_to(self, root: Path, tmp_path: Path) -> None:
         link = tmp_path / "link"
         link.symlink_to(root)
@@ -315,9 +328,9 @@ def test_killed_at_any_step_all_is_old_or_all_is_new_and_nothing_is_left() -> No
     assert ran.returncode == 0, ran.stderr
     found = [json.loads(line) for line in ran.stdout.splitlines()]
     assert [one for one in found if one["is"] == "neither" or one["left"]] == []
-    for exchanges in (True, False):
-        moments = [one["is"] for one in found if one["exchanges"] is exchanges and not one["mended"]]
-        assert len(moments) >= 20
+    for kind, fewest in (("exchange", 20), ("renames", 20), ("undo", 15)):
+        moments = [one["is"] for one in found if one["change"] == kind and not one["mended"]]
+        assert len(moments) >= fewest
         # Old up to the commit, and new from there on.
         assert moments == sorted(moments, reverse=True)
         assert set(moments) == {"old", "new"}

@@ -115,7 +115,9 @@ def places_of(root: str) -> OwnPlaces:
 
 def is_plain_name(name: str) -> bool:
     """Whether a name is that of a directory right below a root, and not hidden."""
-    return bool(name) and not name.startswith(".") and not {"/", "\\", "\0"} & set(name) and os.sep not in name
+    # On Windows a colon begins a path on another drive, or names a stream of a file.
+    forbidden = {"/", "\\", "\0", ":"} if os.name == "nt" else {"/", "\\", "\0"}
+    return bool(name) and not name.startswith(".") and not forbidden & set(name)
 
 
 def is_change(name: str) -> bool:
