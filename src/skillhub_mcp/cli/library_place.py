@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.skills.roots import AGENTS_SKILLS
 
 LOCK_NAME = "skills-lock.json"
-_AGENTS_SKILLS = os.path.join(".agents", "skills")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def place_of(args: argparse.Namespace, options: Mapping[str, str]) -> LibraryPla
     if args.project:
         project = project_of(settings).root
         # Beside the project, where npx skills has it too.
-        return LibraryPlace(os.path.join(project, _AGENTS_SKILLS), os.path.join(project, LOCK_NAME), option)
-    root = os.path.expanduser(os.path.join("~", _AGENTS_SKILLS) if args.user else settings.skills.dirs[0])
+        return LibraryPlace(os.path.join(project, AGENTS_SKILLS), os.path.join(project, LOCK_NAME), option)
+    root = os.path.expanduser(os.path.join("~", AGENTS_SKILLS) if args.user else settings.skills.dirs[0])
     root = os.path.abspath(root)
     return LibraryPlace(root, os.path.join(root, LOCK_NAME), option)

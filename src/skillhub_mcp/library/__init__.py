@@ -5,6 +5,7 @@ Nothing here runs but in a command that a person typed, and it reaches only the 
 archive_entries  the entries of one archive, each judged when it is found
 archive_tree     an archive as a tree
 bounds           how much is fetched, read and unpacked at most
+candidates       the skills that a source holds, before any of it is written
 directory_tree   a directory of this machine as a tree
 disk             the steps of a change on the disk, each done or not
 download         fetching over HTTP, within bounds
@@ -18,6 +19,7 @@ git_tree         a commit of a repository, as a tree
 journal          what a change does, written before it is done
 lock_edits       entries taken out of a lock and put back, all else as it is
 locking          one command at a time changes a root
+marketplace      where a manifest of plugins says that skills are
 opening          a source as a tree, of whichever kind it is
 own_places       where the hub's own things in a root are
 recovery         what a killed command left, completed or taken back

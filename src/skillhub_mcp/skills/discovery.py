@@ -168,10 +168,11 @@ def _is_within_any(path: str, directories: Collection[str]) -> bool:
 
 def _is_plainly_below(roots: tuple[SkillRoot, ...], path: str) -> bool:
     below = (_names_below(root, path) for root in roots)
-    return any(names is not None and not any(map(_is_skipped, names)) for names in below)
+    return any(names is not None and not any(map(is_skipped_directory, names)) for names in below)
 
 
-def _is_skipped(name: str) -> bool:
+def is_skipped_directory(name: str) -> bool:
+    """Whether a walk does not descend into a directory of that name."""
     return name.startswith(".") or name in _SKIPPED
 
 
@@ -195,7 +196,7 @@ def _start(root: SkillRoot, path: str, known: Collection[str]) -> tuple[str, int
     for depth, name in enumerate(names, 1):
         if start in known or os.path.lexists(os.path.join(start, SKILL_FILE)):
             return start, depth - 1
-        if _is_skipped(name) or depth > MAX_DEPTH:
+        if is_skipped_directory(name) or depth > MAX_DEPTH:
             return None
         start = os.path.join(start, name)
         if not os.path.isdir(start):
@@ -342,8 +343,9 @@ class _Walker:
                 mend = "move it up, or name a directory nearer to it in SKILLS_DIR"
                 self._report(directory, f"is a skill more than {MAX_DEPTH} levels below its root", mend)
             else:
-                below = (name for name, is_directory in names.items() if is_directory and not _is_skipped(name))
-                pending += [os.path.join(directory, name) for name in sorted(below, reverse=True)]
+                below = (name for name, is_directory in names.items() if is_directory)
+                walked = (name for name in below if not is_skipped_directory(name))
+                pending += [os.path.join(directory, name) for name in sorted(walked, reverse=True)]
 
     def _classify(
         self,

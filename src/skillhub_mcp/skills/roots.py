@@ -18,7 +18,7 @@ from skillhub_mcp.skills.model import Skill, Trust
 
 MAX_PROJECT_DIRECTORIES = 2_000
 
-_AGENTS_SKILLS = os.path.join(".agents", "skills")
+AGENTS_SKILLS = os.path.join(".agents", "skills")
 
 Places = Literal["project", "user", "hub", "builtin", "claude"]
 
@@ -165,7 +165,7 @@ def choose_roots(
 
 def agent_context_roots(project: Project, *, home: str) -> tuple[SkillRoot, ...]:
     """Return the roots of the agent-context tools: `.agents/skills` in the project's directories and in the home."""
-    own = [(Source.PROJECT, path) for path in in_each_directory(project, _AGENTS_SKILLS, home)]
+    own = [(Source.PROJECT, path) for path in in_each_directory(project, AGENTS_SKILLS, home)]
     return distinct_roots([*own, (Source.USER, os.path.join(home, ".agents", "skills"))], project=project)
 
 
@@ -204,7 +204,7 @@ def _labelled(
 
 def _of_project(places: Collection[str], project: Project, home: str) -> Iterator[str]:
     if "project" in places:
-        yield from in_each_directory(project, _AGENTS_SKILLS, home)
+        yield from in_each_directory(project, AGENTS_SKILLS, home)
         if not _is_home(project.root, home):
             yield os.path.join(project.root, ".agent", "skills")
     if "claude" in places:

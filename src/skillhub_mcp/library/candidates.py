@@ -1,0 +1,228 @@
+"""The skills that a source holds, before any of it is written: by our discovery's rules, then by manifests of plugins.
+
+Where neither finds one, the directories in which clients keep the skills of a project are looked into.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from skillhub_mcp.errors import AmbiguousSkill, ArchiveRefused, SkillNotFound
+from skillhub_mcp.library.bounds import BOUNDS, Bounds
+from skillhub_mcp.library.marketplace import (
+    MARKETPLACE,
+    PLUGIN,
+    ManifestPlaces,
+    NotFollowed,
+    marketplace_places,
+    plugin_places,
+)
+from skillhub_mcp.library.skill_files import ChosenFile, skill_files
+from skillhub_mcp.library.tree import Tree, TreeEntry, TreeEntryKind
+from skillhub_mcp.skills.discovery import MAX_DEPTH, is_skipped_directory
+from skillhub_mcp.skills.model import SKILL_FILE, FileStamp, Skill
+from skillhub_mcp.skills.names import fold_name
+from skillhub_mcp.skills.parser import parse_skill
+from skillhub_mcp.skills.places import CLIENT_SKILLS
+from skillhub_mcp.skills.roots import AGENTS_SKILLS
+from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES
+from skillhub_mcp.skills.suggestions import not_found
+
+_MOST_MANIFEST_BYTES = 1024 * 1024
+_MOST_PLUGINS = 1_000
+_PROJECT_PLACES = (
+    AGENTS_SKILLS.replace(os.sep, "/"),
+    *(client.project for client in CLIENT_SKILLS if client.project),
+)
+_FILES = frozenset({TreeEntryKind.FILE, TreeEntryKind.LINK})
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A skill of a source at `path`, from the source's top (`""` is the top itself).
+
+    `files` are what it would come to. Where `problem` says why it can not be had, it has no skill, or no files.
+    """
+
+    path: str
+    name: str
+    skill: Skill | None
+    files: tuple[ChosenFile, ...]
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The skills of a source in the order of their paths, and what it names besides that is not looked at."""
+
+    skills: tuple[Candidate, ...]
+    left_out: tuple[NotFollowed, ...] = ()
+
+
+def candidates(tree: Tree, start: str = "", *, name: str, bounds: Bounds = BOUNDS) -> Candidates:
+    """Return the skills at and below the directory `start` of a tree; `name` is the source's, for a skill at its top.
+
+    Raises SourceUnreachable where the tree cannot be read.
+    """
+    return _Search(tree, start, name, bounds).candidates()
+
+
+def chosen(found: Candidates, wanted: Sequence[str], *, every: str = "*") -> tuple[Candidate, ...]:
+    """Return the candidates that are wanted by name, by the directory's name or by path; all where none is named.
+
+    Raises SkillNotFound where the source has no skill, or none of that name; AmbiguousSkill where a name fits several,
+    or two of all that are wanted have one name.
+    """
+    if not found.skills:
+        told = "; ".join(f"{left.what} {left.reason}" for left in found.left_out[:3])
+        raise SkillNotFound(SKILL_FILE, reason="the source has no skill", hint=told or None)
+    if not wanted or every in wanted:
+        return _without_namesakes(found.skills)
+    picked = {candidate.path: candidate for text in wanted for candidate in _fitting(found.skills, text)}
+    return _without_namesakes(tuple(picked.values()))
+
+
+def _fitting(skills: Sequence[Candidate], wanted: str) -> Sequence[Candidate]:
+    folded = fold_name(wanted)
+    named = [candidate for candidate in skills if fold_name(candidate.name) == folded]
+    if len(named) == 1:
+        return named
+    by_path = [candidate for candidate in skills if candidate.path == wanted.strip("/")]
+    if by_path:
+        return by_path
+    fitting = named or [candidate for candidate in skills if fold_name(_last(candidate.path)) == folded]
+    if not fitting:
+        raise not_found(wanted, (candidate.name for candidate in skills), search_tool="--list")
+    if len(fitting) > 1:
+        raise AmbiguousSkill(wanted, candidates=[candidate.path or "." for candidate in fitting])
+    return fitting
+
+
+def _without_namesakes(skills: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+    by_name: dict[str, list[Candidate]] = {}
+    for candidate in skills:
+        by_name.setdefault(fold_name(candidate.name), []).append(candidate)
+    for several in by_name.values():
+        if len(several) > 1:
+            raise AmbiguousSkill(several[0].name, candidates=[candidate.path or "." for candidate in several])
+    return skills
+
+
+class _Search:
+    def __init__(self, tree: Tree, start: str, name: str, bounds: Bounds) -> None:
+        self._tree = tree
+        self._start = start
+        self._name = name
+        self._bounds = bounds
+        self._entries = tree.entries
+        self._keys = [_key(entry.path) for entry in self._entries]
+        self._by_path = {entry.path: entry for entry in self._entries}
+        # In the order in which they are found: a skill that two ways lead to is there once.
+        self._found: dict[str, None] = {}
+        self._left_out: dict[NotFollowed, None] = {}
+        # Every directory with a SKILL.md.
+        self._skills = [
+            path.rpartition("/")[0]
+            for path, entry in self._by_path.items()
+            if (path == SKILL_FILE or path.endswith(f"/{SKILL_FILE}")) and entry.kind in _FILES
+        ]
+
+    def candidates(self) -> Candidates:
+        self._discover(self._start)
+        self._follow_manifests()
+        if not self._found:
+            for place in _PROJECT_PLACES:
+                self._discover(_below(self._start, place))
+        paths = sorted(self._found, key=_key)
+        return Candidates(tuple(map(self._candidate, paths)), tuple(self._left_out))
+
+    def _discover(self, start: str) -> None:
+        """Find the skills at and below a directory as our discovery would, were that a root."""
+        prefix = f"{start}/" if start else ""
+        below = {path[len(prefix) :] for path in self._skills if f"{path}/".startswith(prefix)}
+        for path in sorted(below):
+            names = path.split("/") if path else []
+            # A skill ends the descent.
+            if any("/".join(names[:depth]) in below for depth in range(len(names))):
+                continue
+            if any(map(is_skipped_directory, names)):
+                continue
+            if len(names) > MAX_DEPTH:
+                reason = f"is a skill more than {MAX_DEPTH} levels below the top; name its directory as the source"
+                self._left_out[NotFollowed(prefix + path, reason)] = None
+                continue
+            self._found[(prefix + path).rstrip("/")] = None
+
+    def _follow_manifests(self) -> None:
+        plugins = [self._start]
+        text = self._text(_below(self._start, MARKETPLACE))
+        if text is not None:
+            places = marketplace_places(text, self._start)
+            self._take(places)
+            plugins += places.plugins
+        for plugin in list(dict.fromkeys(plugins))[:_MOST_PLUGINS]:
+            text = self._text(_below(plugin, PLUGIN))
+            if text is not None:
+                self._take(plugin_places(text, plugin))
+
+    def _take(self, places: ManifestPlaces) -> None:
+        for path in places.skills:
+            self._discover(path)
+        self._left_out.update(dict.fromkeys(places.left_out))
+
+    def _candidate(self, path: str) -> Candidate:
+        directory = _last(path) or self._name
+        try:
+            files = skill_files(self._below(path), path, self._bounds, name=self._name)
+        except ArchiveRefused as error:
+            return Candidate(path, directory, None, (), error.message)
+        (document,) = (file for file in files if file.path == SKILL_FILE)
+        content = self._content(document.source_path, MAX_SKILL_FILE_BYTES)
+        if content is None:
+            return Candidate(path, directory, None, files, f"its {SKILL_FILE} is too large to be read")
+        stamp = FileStamp(0, len(content), "", 0)
+        parsed = parse_skill(content, directory=path, root=self._start, directory_name=directory, stamp=stamp)
+        if parsed.skill is None:
+            reason = parsed.diagnostics[0].message if parsed.diagnostics else "cannot be read"
+            return Candidate(path, directory, None, files, f"its {SKILL_FILE} is no skill: {reason}")
+        return Candidate(path, parsed.skill.name, parsed.skill, files)
+
+    def _below(self, path: str) -> Sequence[TreeEntry]:
+        """Return the entries below a directory; they lie side by side."""
+        if not path:
+            return self._entries
+        return self._entries[bisect_left(self._keys, _key(f"{path}/")) : bisect_left(self._keys, _key(f"{path}0"))]
+
+    def _text(self, path: str) -> str | None:
+        entry = self._by_path.get(path)
+        if entry is None or entry.kind is not TreeEntryKind.FILE:
+            return None
+        content = self._content(path, _MOST_MANIFEST_BYTES)
+        if content is None:
+            self._left_out[NotFollowed(path, "is too large to be read")] = None
+            return None
+        return content.decode("utf-8", "replace")
+
+    def _content(self, path: str, most: int) -> bytes | None:
+        """Return the bytes of a file, or None if they are more than `most`."""
+        read = bytearray()
+        for piece in self._tree.read(path):
+            read += piece
+            if len(read) > most:
+                return None
+        return bytes(read)
+
+
+def _below(top: str, path: str) -> str:
+    return f"{top}/{path}" if top else path
+
+
+def _last(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _key(path: str) -> bytes:
+    return path.encode("utf-8", "surrogateescape")

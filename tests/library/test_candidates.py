@@ -1,0 +1,175 @@
+"""The skills that a source holds, before any of it is written."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from skillhub_mcp.errors import AmbiguousSkill, SkillNotFound
+from skillhub_mcp.library.candidates import Candidates, candidates, chosen
+from skillhub_mcp.library.directory_tree import DirectoryTree
+from skillhub_mcp.skills.roots import make_roots
+from skillhub_mcp.skills.scanner import ReadDepth, scan
+
+Find = Callable[..., Candidates]
+
+
+def skill(name: str) -> str:
+    return f"---\nname: {name}\ndescription: Does {name}.\n---\n# How\n"
+
+
+@pytest.fixture
+def find(tmp_path: Path) -> Find:
+    """Write files to a directory of their own and return the candidates of that."""
+
+    def found(files: Mapping[str, str], start: str = "", name: str = "source") -> Candidates:
+        top = tmp_path / "source"
+        top.mkdir(exist_ok=True)
+        for path, content in files.items():
+            (top / path).parent.mkdir(parents=True, exist_ok=True)
+            (top / path).write_text(content, encoding="utf-8")
+        tree = DirectoryTree(os.fspath(top))
+        try:
+            return candidates(tree, start, name=name)
+        finally:
+            tree.close()
+
+    return found
+
+
+def paths(found: Candidates) -> list[str]:
+    return [candidate.path for candidate in found.skills]
+
+
+def test_they_are_those_that_our_discovery_would_find_in_a_root(find: Find, tmp_path: Path) -> None:
+    found = find(
+        {
+            "skills/pdf/SKILL.md": skill("pdf"),
+            "skills/pdf/inner/SKILL.md": skill("inner"),
+            "csv/SKILL.md": skill("csv"),
+            "csv/scripts/run.py": "print()",
+            "node_modules/x/SKILL.md": skill("x"),
+            ".hidden/y/SKILL.md": skill("y"),
+            "a/b/c/d/e/f/SKILL.md": skill("deep"),
+            "docs/skill.md": skill("lower"),
+        }
+    )
+    scanned = scan(make_roots([os.fspath(tmp_path / "source")]), memory={}, depth=ReadDepth.HEADER).snapshot
+    there = sorted(os.path.relpath(one.directory, tmp_path / "source").replace(os.sep, "/") for one in scanned.skills)
+    assert paths(found) == there == ["a/b/c/d/e/f", "csv", "skills/pdf"]
+    assert [file.path for file in found.skills[1].files] == ["SKILL.md", "scripts/run.py"]
+    assert [candidate.name for candidate in found.skills] == ["deep", "csv", "pdf"]
+
+
+def test_a_source_may_be_one_skill_which_has_the_source_s_name_where_it_has_none(find: Find) -> None:
+    found = find({"SKILL.md": "---\ndescription: Does it.\n---\n", "more/SKILL.md": skill("more")}, name="tables")
+    assert [(candidate.path, candidate.name) for candidate in found.skills] == [("", "tables")]
+
+
+def test_a_search_begins_at_the_path_that_was_named(find: Find) -> None:
+    files = {"a/x/SKILL.md": skill("x"), "ab/SKILL.md": skill("ab"), "a-b/SKILL.md": skill("a-b")}
+    assert paths(find(files, "a")) == ["a/x"]
+    assert paths(find(files, "a/x")) == ["a/x"]
+    assert [file.path for file in find(files, "ab").skills[0].files] == ["SKILL.md"]
+
+
+def test_a_skill_that_is_too_deep_is_told_with_what_finds_it(find: Find) -> None:
+    found = find({"1/2/3/4/5/6/7/SKILL.md": skill("deep"), "near/SKILL.md": skill("near")})
+    assert paths(found) == ["near"]
+    (left,) = found.left_out
+    assert (left.what, "name its directory" in left.reason) == ("1/2/3/4/5/6/7", True)
+
+
+def test_manifests_add_what_discovery_does_not_see(find: Find) -> None:
+    marketplace = {
+        "plugins": [{"name": "p", "source": "./.claude-plugin/p"}, {"name": "q", "source": {"source": "npm"}}]
+    }
+    found = find(
+        {
+            "SKILL.md": skill("top"),
+            ".claude-plugin/marketplace.json": json.dumps(marketplace),
+            ".claude-plugin/p/skills/one/SKILL.md": skill("one"),
+            ".claude-plugin/p/.claude-plugin/plugin.json": json.dumps({"name": "p", "skills": "./more/two"}),
+            ".claude-plugin/p/more/two/SKILL.md": skill("two"),
+            ".claude-plugin/p/more/three/SKILL.md": skill("three"),
+        }
+    )
+    assert paths(found) == ["", ".claude-plugin/p/more/two", ".claude-plugin/p/skills/one"]
+    assert [left.what for left in found.left_out] == ["q"]
+
+
+def test_a_plugin_alone_names_its_skills_too(find: Find) -> None:
+    plugin = {"name": "p", "skills": ["./.hidden/one"]}
+    found = find({".claude-plugin/plugin.json": json.dumps(plugin), ".hidden/one/SKILL.md": skill("one")})
+    assert paths(found) == [".hidden/one"]
+
+
+def test_the_skills_of_a_project_are_looked_for_only_where_there_are_no_others(find: Find) -> None:
+    project = {".agents/skills/own/SKILL.md": skill("own"), ".claude/skills/other/SKILL.md": skill("other")}
+    assert paths(find(project)) == [".agents/skills/own", ".claude/skills/other"]
+    assert paths(find({"given/SKILL.md": skill("given")})) == ["given"]
+
+
+def test_a_skill_that_cannot_be_had_says_why_and_the_others_stay(find: Find, tmp_path: Path) -> None:
+    files = {"good/SKILL.md": skill("good"), "bad/SKILL.md": "---\nname: [\n---\n", "led/SKILL.md": skill("led")}
+    find(files)
+    (tmp_path / "source" / "led" / "away").symlink_to(tmp_path / "elsewhere")
+    found = find({})
+    good = {candidate.path: not candidate.problem for candidate in found.skills}
+    assert good == {"bad": False, "good": True, "led": False}
+    by_path = {candidate.path: candidate for candidate in found.skills}
+    assert "leaves the skill" in by_path["led"].problem
+    assert by_path["bad"].skill is None
+
+
+def test_a_document_that_is_a_link_within_the_skill_is_read(find: Find, tmp_path: Path) -> None:
+    find({"linked/README.md": skill("linked")})
+    (tmp_path / "source" / "linked" / "SKILL.md").symlink_to("README.md")
+    found = find({})
+    assert [(candidate.name, candidate.problem) for candidate in found.skills] == [("linked", "")]
+
+
+@pytest.fixture
+def several(find: Find) -> Candidates:
+    return find(
+        {
+            "one/pdf/SKILL.md": skill("pdf"),
+            "two/pdf/SKILL.md": skill("PDF"),
+            "csv/SKILL.md": skill("tables"),
+            "tables-2/SKILL.md": skill("csv"),
+        }
+    )
+
+
+def test_one_is_chosen_by_name_before_the_directory_s_name_and_by_path(several: Candidates) -> None:
+    assert [candidate.path for candidate in chosen(several, ["csv"])] == ["tables-2"]
+    assert [candidate.path for candidate in chosen(several, ["Tables-2"])] == ["tables-2"]
+    assert [candidate.path for candidate in chosen(several, ["two/pdf", "tables", "two/pdf/"])] == ["two/pdf", "csv"]
+
+
+def test_a_name_that_fits_two_is_never_guessed(several: Candidates) -> None:
+    for wanted in (["pdf"], ["*"], [], ["one/pdf", "two/pdf"]):
+        with pytest.raises(AmbiguousSkill) as caught:
+            chosen(several, wanted)
+        assert caught.value.candidates == ("one/pdf", "two/pdf")
+
+
+def test_a_name_that_fits_none_is_answered_with_what_there_is(several: Candidates) -> None:
+    with pytest.raises(SkillNotFound) as caught:
+        chosen(several, ["tabels"])
+    assert "tables" in caught.value.near
+
+
+def test_a_source_without_a_skill_says_what_it_named(find: Find) -> None:
+    plugins = [{"name": "far", "source": {"source": "github", "repo": "o/r"}}]
+    found = find({"README.md": "hello", ".claude-plugin/marketplace.json": json.dumps({"plugins": plugins})})
+    with pytest.raises(SkillNotFound) as caught:
+        chosen(found, [])
+    assert (caught.value.message, caught.value.hint) == (
+        "No skill is named 'SKILL.md': the source has no skill",
+        "far is elsewhere; add that source by itself",
+    )
