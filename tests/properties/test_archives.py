@@ -1,0 +1,200 @@
+"""Whatever is packed comes out as it was, and nothing that an archive or a tree holds is written beside its place."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from tests.library.archives import TarEntry, ZipEntry, pack_tar, pack_zip, pax, tar_bytes, write_files, zip_bytes
+
+from skillhub_mcp.errors import ArchiveRefused
+from skillhub_mcp.library.archive_tree import open_archive
+from skillhub_mcp.library.directory_tree import DirectoryTree
+from skillhub_mcp.library.entry_rules import EntryNames, entry_problem
+from skillhub_mcp.library.tree import Tree
+from skillhub_mcp.library.unpack import unpack_skill
+
+SECRET = b"this-is-not-yours"
+LETTERS = st.sampled_from(["a", "B", "b", "-", ".", " ", "\u00e9", "\u30b3", "SKILL.md", "con", ".git", "x" * 60])
+NAMES = st.lists(LETTERS, min_size=1, max_size=4).map("".join)
+PATHS = st.lists(NAMES, min_size=1, max_size=4).map("/".join)
+CONTENTS = st.one_of(
+    st.binary(max_size=40), st.builds(lambda piece, times: piece * times, st.binary(max_size=9), st.just(9_000))
+)
+PIECES = st.sampled_from(
+    ["..", ".", "", "/", "a", "A", "b", "SKILL.md", "C:", "\\", "NUL", "~", "\u00e9", "e\u0301", "x:y"]
+)
+NASTY = st.lists(PIECES, min_size=1, max_size=4).map("/".join)
+
+
+def fitting(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Leave out what is never unpacked."""
+    names = EntryNames()
+    return {path: content for path, content in files.items() if not (entry_problem(path) or names.problem(path))}
+
+
+@contextmanager
+def places() -> Iterator[tuple[Path, Path]]:
+    """Yield a directory whose neighbours hold SECRET, and one to unpack to; nothing beside it may be new afterwards."""
+    with TemporaryDirectory() as scratch:
+        top = Path(scratch)
+        write_files(top, {"secret.md": SECRET, "outside/secret.md": SECRET, "root/beside/SKILL.md": SECRET})
+        (top / "root" / "new").mkdir()
+        (top / "source").mkdir()
+        yield top / "source", top / "root" / "new"
+        found = {path.relative_to(top).as_posix() for path in top.rglob("*")}
+        beside = {path for path in found if not path.startswith(("root/new/", "source/"))}
+        neighbours = {"secret.md", "outside", "outside/secret.md", "root", "root/beside", "root/beside/SKILL.md"}
+        assert beside == neighbours | {"root/new", "source"}
+        for path in neighbours:
+            assert (top / path).is_dir() or (top / path).read_bytes() == SECRET
+
+
+def written(destination: Path) -> dict[str, bytes]:
+    assert not any(path.is_symlink() for path in destination.rglob("*"))
+    return {
+        path.relative_to(destination).as_posix(): path.read_bytes() for path in destination.rglob("*") if path.is_file()
+    }
+
+
+@given(files=st.dictionaries(PATHS, CONTENTS, max_size=6).map(fitting).filter(bool), form=st.sampled_from("zgtd"))
+@settings(max_examples=80)
+def test_what_comes_out_is_what_was_packed(files: dict[str, bytes], form: str) -> None:
+    executable = sorted(files)[::2]
+    with places() as (source, destination):
+        if form == "d":
+            write_files(source, files, executable=executable)
+        elif form == "z":
+            (source / "packed").write_bytes(pack_zip(files, executable=executable))
+        else:
+            mode = {"g": "w:gz", "t": "w"}[form]
+            (source / "packed").write_bytes(pack_tar(files, executable=executable, mode=mode))
+        tree: Tree = DirectoryTree(str(source)) if form == "d" else open_archive(str(source / "packed"), "packed")
+        with closing(tree):
+            unpacked = unpack_skill(tree, "", str(destination))
+        assert written(destination) == files
+        assert sorted(path for path, file in unpacked.files.items() if file.executable) == executable
+
+
+def archive_of(entries: list[tuple[str, bytes, str]], form: str) -> bytes:
+    """Return an archive with names and kinds as they come."""
+    if form == "zip":
+        modes = {"file": 0o100644, "link": 0o120777, "directory": 0o040755, "none": 0}
+        return zip_bytes(*(ZipEntry(name.encode(), content, mode=modes[kind]) for name, content, kind in entries))
+    kinds = {"file": b"0", "link": b"2", "directory": b"5", "none": b"\0"}
+    packed = []
+    for name, content, kind in entries:
+        raw = name.encode()
+        if kind == "none":
+            packed.append(pax((b"path", raw)))
+        packed.append(TarEntry(raw[:99], content, kinds[kind], target=b"../../outside"))
+    return tar_bytes(*packed)
+
+
+ENTRIES = st.lists(
+    st.tuples(
+        NASTY | PATHS,
+        st.sampled_from([b"", b"x", SECRET[::-1]]),
+        st.sampled_from(["file", "none", "link", "directory"]),
+    ),
+    min_size=1,
+    max_size=4,
+)
+DAMAGES = st.lists(
+    st.tuples(st.sampled_from(["flip", "cut", "insert", "repeat"]), st.integers(0, 3_000), st.integers(1, 255)),
+    max_size=3,
+)
+
+
+def damaged(packed: bytes, damages: list[tuple[str, int, int]]) -> bytes:
+    for how, where, what in damages:
+        at = where % (len(packed) + 1)
+        if how == "flip" and at < len(packed):
+            packed = packed[:at] + bytes([packed[at] ^ what]) + packed[at + 1 :]
+        elif how == "cut":
+            packed = packed[:at] + packed[at + what :]
+        elif how == "insert":
+            packed = packed[:at] + bytes([what]) * what + packed[at:]
+        elif how == "repeat":
+            packed = packed[:at] + packed[at : at + what] + packed[at:]
+    return packed
+
+
+def as_python_reads(packed: Path) -> dict[str, bytes]:
+    """Return the files as the standard library reads them, which knows other rules."""
+    if zipfile.is_zipfile(packed):
+        with zipfile.ZipFile(packed) as archive:
+            return {_utf_8(entry): archive.read(entry) for entry in archive.infolist() if not entry.is_dir()}
+    with tarfile.open(packed) as tar:
+        return {entry.name: content.read() for entry in tar if entry.isfile() and (content := tar.extractfile(entry))}
+
+
+def _utf_8(entry: zipfile.ZipInfo) -> str:
+    """Return a name as macOS packs it and reads it: in UTF-8 also where nothing says so."""
+    return entry.filename if entry.flag_bits & 0x800 else entry.filename.encode("cp437").decode()
+
+
+@given(entries=ENTRIES, form=st.sampled_from(["zip", "tar"]), damages=DAMAGES)
+@example(entries=[("../x", b"x", "file")], form="zip", damages=[])
+@example(entries=[("a", b"", "link"), ("a/secret.md", b"x", "file")], form="tar", damages=[])
+@settings(max_examples=200)
+def test_any_archive_is_unpacked_as_every_reader_reads_it_or_refused_and_nothing_is_written_beside_its_place(
+    entries: list[tuple[str, bytes, str]], form: str, damages: list[tuple[str, int, int]]
+) -> None:
+    with places() as (source, destination):
+        packed = source / "packed"
+        packed.write_bytes(damaged(archive_of(entries, form), damages))
+        try:
+            with closing(open_archive(str(packed), "packed")) as tree:
+                unpack_skill(tree, "", str(destination))
+        except ArchiveRefused:
+            assert written(destination) == {}
+            return
+        assert written(destination) == {
+            name.removeprefix("./"): content for name, content in as_python_reads(packed).items()
+        }
+
+
+TARGETS = st.lists(
+    st.sampled_from(["..", ".", "a", "b", "l", "m", "SKILL.md", "outside", "source"]), min_size=1, max_size=5
+)
+LINKS = st.dictionaries(st.sampled_from(["l", "m", "a/l", "a/m", "b/l", "a/b/l"]), TARGETS.map("/".join), max_size=4)
+
+
+@given(links=LINKS)
+@example(links={"l": "a", "a/l": "../b", "b/l": "../a"})
+@settings(max_examples=100)
+def test_links_are_copies_of_what_they_lead_to_in_the_skill_and_nothing_else_is_read(links: dict[str, str]) -> None:
+    files = {"SKILL.md": b"skill", "a/SKILL.md": b"in a", "a/b/x.md": b"in a b", "b/y.md": b"in b"}
+    with places() as (source, destination):
+        write_files(source, files)
+        for path, target in links.items():
+            (source / path).symlink_to(target)
+        with closing(DirectoryTree(str(source))) as tree:
+            try:
+                unpack_skill(tree, "", str(destination))
+            except ArchiveRefused:
+                assert written(destination) == {}
+                return
+        copies = written(destination)
+        assert {path: copies[path] for path in files} == files
+        for path, content in copies.items():
+            assert content == (source / path).read_bytes()
+            assert os.path.realpath(source / path).startswith(os.path.realpath(source) + os.sep)
+        for link in links:
+            assert any(path == link or path.startswith(f"{link}/") for path in copies)
+
+
+def test_the_packers_of_this_suite_and_of_python_agree() -> None:
+    with zipfile.ZipFile(io.BytesIO(zip_bytes(ZipEntry(b"a", b"1"), ZipEntry(b"b", b"2", method=0)))) as archive:
+        assert {name: archive.read(name) for name in archive.namelist()} == {"a": b"1", "b": b"2"}
+    with tarfile.open(fileobj=io.BytesIO(tar_bytes(pax((b"path", b"long")), TarEntry(b"short", b"1")))) as tar:
+        assert tar.getnames() == ["long"]
