@@ -60,6 +60,7 @@ class ZipEntry:
     mode: int = 0o100644
     attributes: int = 0
     system: int = 3
+    needed: int = 20
     own: Mapping[str, object] | None = None
     listed: Mapping[str, object] | None = None
     packed: bytes | None = None
@@ -94,7 +95,7 @@ def zip_bytes(
         body += struct.pack("<4s5H3L2H", b"PK\3\4", 20, *_fields(own), len(_name(own)), len(entry.own_extra))
         body += _name(own) + entry.own_extra + packed + entry.behind
         lengths = (len(_name(listed)), len(entry.extra), 0, 0, 0)
-        directory += struct.pack("<4s2B5H3L5H", b"PK\1\2", 20, entry.system, 20, *_fields(listed), *lengths)
+        directory += struct.pack("<4s2B5H3L5H", b"PK\1\2", 20, entry.system, entry.needed, *_fields(listed), *lengths)
         directory += struct.pack("<2L", entry.mode << 16 | entry.attributes, listed["at"]) + _name(listed) + entry.extra
     says = {"disk": 0, "count": len(entries), "length": len(directory), "at": len(body)} | dict(end or {})
     last = struct.pack(

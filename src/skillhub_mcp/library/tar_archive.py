@@ -15,12 +15,17 @@ from skillhub_mcp.library.archive_entries import ArchiveEntries, shown_name
 from skillhub_mcp.library.tree import TreeEntry
 
 BLOCK = 512
+_EXECUTABLE = 0o111
 _ZEROS = bytes(BLOCK)
 _OCTAL = re.compile(rb" *([0-7]*)[ \0]*")
 _BINARY = 0x80
 _MOST_HEADER = 1024 * 1024
 _MOST_LENGTH_DIGITS = 7
 _PIECE = 64 * 1024
+
+_MODE, _SIZE = slice(100, 108), slice(124, 136)
+# Readers take a header whose owner, group, time or device is no number for the end of the archive.
+_NUMBERS = (_MODE, slice(108, 116), slice(116, 124), slice(136, 148), slice(329, 337), slice(337, 345))
 
 _FILES = (b"0", b"\0", b"7")
 _DIRECTORY = b"5"
@@ -102,7 +107,8 @@ class TarArchive:
         at = self._file.tell()
         if at + size > self._size:
             raise self._found.refused("is cut off", shown_name(raw))
-        path = self._found.add(raw, is_directory=is_directory, size=size, executable=bool(self._mode(header) & 0o111))
+        mode = _number(header[_MODE]) or 0
+        path = self._found.add(raw, is_directory=is_directory, size=size, executable=bool(mode & _EXECUTABLE))
         if path is not None:
             self._places[path] = (at, at + size)
         self._file.seek(at + _padded(size))
@@ -147,16 +153,10 @@ class TarArchive:
         """Return how many bytes follow a header, once it is known to be one."""
         if not is_tar_header(header):
             raise self._found.refused("it is damaged: the checksum of a header is another")
-        size = _number(header[124:136])
-        if size is None:
-            raise self._found.refused("has a size that is no number", shown_name(_name(header)))
+        size = _number(header[_SIZE])
+        if size is None or any(_number(header[number]) is None for number in _NUMBERS):
+            raise self._found.refused("has a size, mode or time that is no number", shown_name(_name(header)))
         return size
-
-    def _mode(self, header: bytes) -> int:
-        mode = _number(header[100:108])
-        if mode is None:
-            raise self._found.refused("has a mode that is no number", shown_name(_name(header)))
-        return mode
 
     def _check_behind(self) -> None:
         """Nothing but zeros may lie behind the end: some readers go on there."""

@@ -29,6 +29,8 @@ _SIZE_64 = struct.Struct("<Q")
 _MOST_COMMENT = 0xFFFF
 _SEE_64, _SEE_64_SHORT = 0xFFFFFFFF, 0xFFFF
 
+# 6.3, of 2006.
+_NEWEST_FORMAT = 63
 _STORED, _DEFLATED, _AES = 0, 8, 99
 _ENCRYPTED = 1 << 0 | 1 << 6 | 1 << 13
 _SIZES_FOLLOW = 1 << 3
@@ -173,7 +175,7 @@ class ZipArchive:
     def _described(self, end: int) -> _Described:
         """Read the next entry of the directory, which ends at `end`."""
         header = self._exactly(_CENTRAL.size)
-        (sign, _, _, flags, method, _, _, crc, packed, unpacked, name, extra, comment, disk, _, attributes, at) = (
+        (sign, _, needed, flags, method, _, _, crc, packed, unpacked, name, extra, comment, disk, _, attributes, at) = (
             _CENTRAL.unpack(header)
         )
         if sign != b"PK\x01\x02":
@@ -183,6 +185,8 @@ class ZipArchive:
         self._exactly(comment)
         if self._file.tell() > end:
             self._refuse("its directory is damaged")
+        if needed & 0xFF > _NEWEST_FORMAT:
+            self._refuse_entry("needs a newer version of the format than any that is known", raw)
         unpacked, packed, at = self._sizes_64(raw, extras, [unpacked, packed, at])
         if disk:
             self._refuse("it is one of several parts")
