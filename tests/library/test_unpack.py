@@ -1,0 +1,199 @@
+"""Writing one skill: modes, notes, and nothing left of one that fails half way."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.library.archives import SKILL, TarEntry, pack_tar, pack_zip, tar_bytes, write_files
+
+from skillhub_mcp.errors import ArchiveRefused, LibraryUnwritable
+from skillhub_mcp.library.archive_tree import open_archive
+from skillhub_mcp.library.bounds import Bounds
+from skillhub_mcp.library.directory_tree import DirectoryTree
+from skillhub_mcp.library.tree import Tree
+from skillhub_mcp.library.unpack import UnpackedSkill, unpack_skill
+from skillhub_mcp.locks.content_digest import FileDigest, content_digest
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "skills"
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> Path:
+    (tmp_path / "new").mkdir()
+    return tmp_path / "new"
+
+
+def test_each_file_is_told_with_its_digest_size_and_whether_it_may_be_run(tmp_path: Path, new: Path) -> None:
+    source = write_files(tmp_path / "source", {"SKILL.md": SKILL, "a/run": b"#!"}, executable=["a/run"])
+    with closing(DirectoryTree(str(source))) as tree:
+        unpacked = unpack_skill(tree, "", str(new))
+    assert unpacked == UnpackedSkill(
+        {
+            "SKILL.md": FileDigest(hashlib.sha256(SKILL).hexdigest(), len(SKILL), executable=False),
+            "a/run": FileDigest(hashlib.sha256(b"#!").hexdigest(), 2, executable=True),
+        }
+    )
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_what_a_source_says_of_users_and_groups_is_dropped_and_x_is_kept(umask: int, tmp_path: Path, new: Path) -> None:
+    packed = tmp_path / "x.tar"
+    modes = {b"a/set-user": b"0006755\0", b"a/all": b"0000777\0", b"a/plain": b"0000666\0", b"a/none": b"0000000\0"}
+    packed.write_bytes(tar_bytes(*(TarEntry(name, b"x", mode=mode) for name, mode in modes.items())))
+    before = os.umask(umask)
+    try:
+        with closing(open_archive(str(packed), "x.tar")) as tree:
+            unpack_skill(tree, "", str(new))
+    finally:
+        os.umask(before)
+    found = {path.name: path.stat().st_mode & 0o7777 for path in new.rglob("*")}
+    whole = {"a": 0o755, "set-user": 0o755, "all": 0o755, "plain": 0o644, "none": 0o644}
+    assert found == {name: mode & ~umask for name, mode in whole.items()}
+
+
+def test_a_pointer_of_git_lfs_is_unpacked_and_told(tmp_path: Path, new: Path) -> None:
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9000000\n"
+    source = write_files(tmp_path / "source", {"SKILL.md": SKILL, "assets/model.bin": pointer})
+    with closing(DirectoryTree(str(source))) as tree:
+        (note,) = unpack_skill(tree, "", str(new)).notes
+    assert note == "'assets/model.bin' is a pointer of Git LFS: what it stands for is kept elsewhere"
+    assert (new / "assets" / "model.bin").read_bytes() == pointer
+
+
+def test_bounds_are_counted_while_bytes_arrive_and_links_count_as_the_copies_that_they_become(
+    tmp_path: Path, new: Path
+) -> None:
+    source = write_files(tmp_path / "source", {"a/one.md": b"12345", "SKILL.md": b"1"})
+    (source / "two.md").symlink_to("a/one.md")
+    with closing(DirectoryTree(str(source))) as tree:
+        with pytest.raises(ArchiveRefused, match=r"'two\.md' makes the skill too large: it has at most 10 bytes"):
+            unpack_skill(tree, "", str(new), Bounds(skill_bytes=10))
+        assert len(unpack_skill(tree, "", str(new), Bounds(skill_bytes=11)).files) == 3
+    assert not (new / "two.md").is_symlink()
+
+
+class LyingTree:
+    """A tree whose files are larger than it says, and endless."""
+
+    def __init__(self, tree: DirectoryTree) -> None:
+        self.entries = tree.entries
+        self.commit = ""
+        self.given = 0
+
+    def tree_id(self, path: str) -> str:
+        """Nothing has an id."""
+        del path
+        return ""
+
+    def read(self, path: str) -> Iterator[bytes]:
+        """Every file is endless."""
+        del path
+        while True:
+            self.given += 1
+            yield b"x" * 1_000
+
+    def close(self) -> None:
+        """Nothing was opened."""
+
+
+def test_a_source_that_gives_more_than_it_says_is_not_read_on(tmp_path: Path, new: Path) -> None:
+    with closing(DirectoryTree(str(write_files(tmp_path / "source", {"a/b/SKILL.md": SKILL})))) as directory:
+        tree = LyingTree(directory)
+    with pytest.raises(ArchiveRefused, match="at most 4,096 bytes"):
+        unpack_skill(tree, "", str(new), Bounds(skill_bytes=4_096))
+    assert tree.given == 5
+    assert list(new.iterdir()) == []
+
+
+@pytest.mark.parametrize("cause", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
+def test_a_disk_that_takes_no_more_is_told_and_nothing_is_left(
+    cause: int, tmp_path: Path, new: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = write_files(tmp_path / "source", {"a/b.md": b"first", "SKILL.md": SKILL, "z.md": b"last"})
+    real_write = os.write
+
+    def write(descriptor: int, piece: bytes) -> int:
+        if bytes(piece) == b"last":
+            raise OSError(cause, os.strerror(cause))
+        return real_write(descriptor, piece)
+
+    with closing(DirectoryTree(str(source))) as tree:
+        monkeypatch.setattr(os, "write", write)
+        with pytest.raises(LibraryUnwritable, match=os.strerror(cause)):
+            unpack_skill(tree, "", str(new))
+    assert list(new.iterdir()) == []
+
+
+def test_a_file_is_written_whole_by_a_disk_that_takes_a_little_at_a_time(
+    tmp_path: Path, new: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = write_files(tmp_path / "source", {"SKILL.md": SKILL})
+    real_write = os.write
+    with closing(DirectoryTree(str(source))) as tree:
+        monkeypatch.setattr(os, "write", lambda descriptor, piece: real_write(descriptor, bytes(piece[:7])))
+        unpack_skill(tree, "", str(new))
+    assert (new / "SKILL.md").read_bytes() == SKILL
+
+
+@pytest.mark.parametrize("what", ["a file", "a link", "missing"])
+def test_a_destination_that_is_no_empty_directory_is_left_as_it_is(what: str, tmp_path: Path) -> None:
+    source = write_files(tmp_path / "source", {"SKILL.md": SKILL})
+    destination = tmp_path / "new"
+    if what == "a file":
+        write_files(destination, {"mine.md": b"mine"})
+    elif what == "a link":
+        write_files(tmp_path / "elsewhere", {})
+        destination.symlink_to(tmp_path / "elsewhere")
+    before = sorted(tmp_path.rglob("*"))
+    with closing(DirectoryTree(str(source))) as tree, pytest.raises(LibraryUnwritable):
+        unpack_skill(tree, "", str(destination))
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_link_that_comes_into_the_destination_meanwhile_is_not_written_through(tmp_path: Path, new: Path) -> None:
+    source = write_files(tmp_path / "source", {"a.md": b"1", "docs/b.md": b"2"})
+    outside = write_files(tmp_path / "outside", {})
+
+    class Planting(DirectoryTree):
+        def read(self, path: str) -> Iterator[bytes]:
+            if path == "a.md":
+                (new / "docs").symlink_to(outside)
+            yield from super().read(path)
+
+    with closing(Planting(str(source))) as tree, pytest.raises(LibraryUnwritable):
+        unpack_skill(tree, "", str(new))
+    assert list(outside.iterdir()) == list(new.iterdir()) == []
+
+
+def digest_of(unpacked: UnpackedSkill) -> str:
+    return content_digest({path: file.sha256 for path, file in unpacked.files.items()})
+
+
+def test_real_skills_have_one_digest_as_a_directory_a_zip_and_a_tar(tmp_path: Path) -> None:
+    skills = sorted(path.parent for path in EXAMPLES.rglob("SKILL.md"))
+    assert len(skills) > 3
+    for number, skill in enumerate(skills):
+        files = {path.relative_to(skill).as_posix(): path.read_bytes() for path in skill.rglob("*") if path.is_file()}
+        executable = [path for path in files if os.access(skill / path, os.X_OK)]
+        wrapped = {f"top/{path}": content for path, content in files.items()}
+        (tmp_path / "x.skill").write_bytes(pack_zip(files, executable=executable))
+        (tmp_path / "x.tgz").write_bytes(pack_tar(wrapped, executable=[f"top/{path}" for path in executable]))
+        results: list[UnpackedSkill] = []
+        trees: list[tuple[Tree, str]] = [
+            (DirectoryTree(str(skill)), ""),
+            (open_archive(str(tmp_path / "x.skill"), "x.skill"), ""),
+            (open_archive(str(tmp_path / "x.tgz"), "x.tgz"), "top"),
+        ]
+        for tree, path in trees:
+            destination = tmp_path / f"{number}-{len(results)}"
+            destination.mkdir()
+            with closing(tree):
+                results.append(unpack_skill(tree, path, str(destination)))
+        assert results[0].files == results[1].files == results[2].files
+        assert digest_of(results[0]) == digest_of(results[1])
