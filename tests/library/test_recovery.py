@@ -16,12 +16,13 @@ from tests.library.roots import LOCK, install, left_behind, lock_text, locked, s
 from tests.publishing.publishers import publishing
 
 from skillhub_mcp.bootstrap import library_to_publish
-from skillhub_mcp.errors import LibraryUnwritable
+from skillhub_mcp.errors import InvalidArgument, LibraryUnwritable
 from skillhub_mcp.library import recovery
 from skillhub_mcp.library.disk import Disk
 from skillhub_mcp.library.journal import BadJournal, parse_journal
 from skillhub_mcp.library.own_places import OwnPlaces
 from skillhub_mcp.library.recovery import Recovery, recover
+from skillhub_mcp.library.removal import bring_back
 from skillhub_mcp.library.transaction import changing
 from skillhub_mcp.policy.project_trust import brought_digest
 from skillhub_mcp.settings import read_settings
@@ -204,6 +205,39 @@ class TestAJournalThatSomebodyElseWrote:
         recover(os.fspath(root))
         assert mine.read_text() == "mine"
         assert left_behind(root) == []
+
+    @pytest.mark.parametrize("link", [".", "skills", "aside"])
+    def test_moves_nothing_out_of_a_directory_that_is_a_link(self, root: Path, tmp_path: Path, link: str) -> None:
+        mine = tmp_path / "mine"
+        write_skill(mine / "skills" / "precious", "mine")
+        write_skill(mine / "precious", "mine")
+        staged = root / ".skillhub" / "staging" / self.CHANGE
+        if link != ".":
+            staged.mkdir()
+        Path(staged, link).symlink_to(mine) if link != "." else staged.symlink_to(mine)
+        for move in ("remove", "swap", "put"):
+            steps = [{"move": move, "name": "precious", "fingerprint": "", "source": ""}]
+            (root / ".skillhub" / "journal.json").write_text(self.hostile(steps=steps))
+            with pytest.raises(LibraryUnwritable, match="it is not a directory"):
+                recover(os.fspath(root))
+        assert sorted(one.parent.name for one in mine.rglob("SKILL.md")) == ["precious", "precious"]
+
+    def test_brings_back_nothing_from_a_trash_that_is_a_link(self, root: Path, tmp_path: Path) -> None:
+        mine = tmp_path / "mine"
+        write_skill(mine / "skills" / "precious", "mine")
+        (mine / "entry.json").write_text('{"version": 1, "removed": true}')
+        trash = root / ".skillhub" / "trash"
+        (trash / self.CHANGE).symlink_to(mine)
+        (trash / self.CHANGE.replace("2026", "2027")).mkdir()
+        (trash / self.CHANGE.replace("2026", "2027") / "skills").symlink_to(mine / "skills")
+        (trash / self.CHANGE.replace("2026", "2027") / "entry.json").write_text('{"version": 1, "removed": true}')
+        with pytest.raises(InvalidArgument):
+            bring_back(os.fspath(root), os.fspath(root / LOCK))
+        steps = [{"move": "restore", "name": "precious", "fingerprint": "", "source": self.CHANGE}]
+        (root / ".skillhub" / "journal.json").write_text(self.hostile(steps=steps, committed=True))
+        with pytest.raises(LibraryUnwritable, match="it is not a directory"):
+            recover(os.fspath(root))
+        assert (mine / "skills" / "precious" / "SKILL.md").exists()
 
     def test_in_a_project_that_nobody_agreed_to_does_nothing(self, tmp_path: Path, root: Path) -> None:
         project = tmp_path / "project"

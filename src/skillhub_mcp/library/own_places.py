@@ -15,7 +15,9 @@ from skillhub_mcp.library.refusals import unwritable
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.own_directory import OWN_DIRECTORY, journal_path
 
-_ID = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{8}")
+_ID = re.compile(r"[0-9]{8}T[0-9]{12}Z-[0-9a-f]{8}")
+# What Windows calls a junction, which is no link by its mode.
+_JUNCTION = getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", 0xA0000003)
 # What is installed and removed here is for this machine; a lock is what a repository shares.
 _IGNORED = b"*\n"
 
@@ -86,8 +88,8 @@ class OwnPlaces:
             for place in (self.top, self.staging, self.trash, self.receipts):
                 if not os.path.lexists(place):
                     os.mkdir(place)
-                elif not stat.S_ISDIR(os.lstat(place).st_mode):
-                    raise _not_ours(place, "directory")
+                else:
+                    refuse_other(place)
             for place in (self.lock, self.journal):
                 if os.path.lexists(place) and not stat.S_ISREG(os.lstat(place).st_mode):
                     raise _not_ours(place, "file")
@@ -111,6 +113,21 @@ def places_of(root: str) -> OwnPlaces:
             hint="mount or make what it leads to, or choose another directory with SKILLS_DIR, --project or --user",
         )
     return OwnPlaces(os.path.realpath(given))
+
+
+def is_directory(path: str) -> bool:
+    """Whether a directory lies at `path` itself, and no link to one."""
+    try:
+        status = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return stat.S_ISDIR(status.st_mode) and getattr(status, "st_reparse_tag", 0) != _JUNCTION
+
+
+def refuse_other(path: str) -> None:
+    """Raise LibraryUnwritable for anything at `path` that is no directory itself."""
+    if os.path.lexists(path) and not is_directory(path):
+        raise _not_ours(path, "directory")
 
 
 def is_plain_name(name: str) -> bool:

@@ -12,7 +12,7 @@ from skillhub_mcp.library.disk import Disk
 from skillhub_mcp.library.fingerprint import see
 from skillhub_mcp.library.journal import BadJournal, Journal, Move, parse_journal
 from skillhub_mcp.library.locking import locked
-from skillhub_mcp.library.own_places import OwnPlaces, places_of
+from skillhub_mcp.library.own_places import OwnPlaces, places_of, refuse_other
 from skillhub_mcp.library.refusals import unwritable
 from skillhub_mcp.library.steps import ASIDE, RECEIPTS, SKILLS, take_back
 from skillhub_mcp.library.trash import prune
@@ -53,6 +53,7 @@ def recover_locked(places: OwnPlaces, disk: Disk) -> Recovery | None:
         found = read_journal(places)
         recovery = None
         if found is not None:
+            _refuse_links(found, places)
             recovery = Recovery(is_committed(found, places), tuple(step.name for step in found.steps))
             if recovery.completed:
                 complete(found, places, disk)
@@ -99,6 +100,17 @@ def undo(journal: Journal, places: OwnPlaces, disk: Disk) -> None:
     if _holds_something_else(journal, places):
         _into_trash(journal, places, disk)
     _end(journal, places, disk)
+
+
+def _refuse_links(journal: Journal, places: OwnPlaces) -> None:
+    """Raise LibraryUnwritable where a path that is moved from or to leads elsewhere: the journal is somebody else's."""
+    change = journal.change
+    refuse_other(places.trashed(change))
+    for below in ((), (SKILLS,), (ASIDE,), (RECEIPTS,)):
+        refuse_other(places.staged(change, *below))
+    for source in {step.source for step in journal.steps if step.source}:
+        refuse_other(places.trashed(source))
+        refuse_other(places.trashed(source, SKILLS))
 
 
 def _into_trash(journal: Journal, places: OwnPlaces, disk: Disk) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from skillhub_mcp.foreign_json import BadJson, read_json
 from skillhub_mcp.library.disk import Disk
-from skillhub_mcp.library.own_places import OwnPlaces, is_change, is_plain_name
+from skillhub_mcp.library.own_places import OwnPlaces, is_change, is_directory, is_plain_name
 from skillhub_mcp.library.steps import BEFORE, ENTRY, LOCK, RECEIPTS, SKILLS
 
 MAX_ENTRIES = 10
@@ -41,7 +41,8 @@ def entries(places: OwnPlaces) -> tuple[TrashEntry, ...]:
         names = os.listdir(places.trash)
     except FileNotFoundError:
         return ()
-    return tuple(_entry(places, name) for name in sorted(filter(is_change, names), reverse=True))
+    changes = (name for name in sorted(filter(is_change, names), reverse=True) if is_directory(places.trashed(name)))
+    return tuple(_entry(places, change) for change in changes)
 
 
 def last_removal(places: OwnPlaces) -> TrashEntry | None:
@@ -78,9 +79,9 @@ def prune(places: OwnPlaces, disk: Disk, *, max_entries: int = MAX_ENTRIES, max_
 
 
 def _entry(places: OwnPlaces, change: str) -> TrashEntry:
-    skills: list[str] = []
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        skills = sorted(filter(is_plain_name, os.listdir(places.trashed(change, SKILLS))))
+    there = places.trashed(change, SKILLS)
+    # Through a link somebody else's skills would be taken for what was removed here.
+    skills = sorted(filter(is_plain_name, os.listdir(there))) if is_directory(there) else []
     try:
         written: Any = read_json(_text(places.trashed(change, ENTRY)) or "null")
     except (BadJson, OSError, UnicodeDecodeError):
