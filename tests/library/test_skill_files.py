@@ -98,6 +98,8 @@ def test_links_to_directories_that_hold_links_end_at_the_bounds() -> None:
         (TreeEntry("s/p", TreeEntryKind.OTHER), "neither a file nor a directory"),
         (file("s/con.md"), "device"),
         (file("s/skill.MD"), "one name"),
+        (file("s/SKILL.md"), "is there twice"),
+        (link("s/SKILL.md", "a"), "is there twice"),
         (file("s/SKILL.md/x"), "which is a file"),
         (file("s/" + "d/" * 16 + "x"), "at most 16 names"),
         (file("s/big", 64 * 1024 * 1024), "at most 64 MiB"),

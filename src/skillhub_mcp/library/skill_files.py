@@ -46,13 +46,15 @@ class _Choice:
         self._bounds = bounds
         self._name = name
         below = len(self._prefix)
-        self._entries = {entry.path[below:]: entry for entry in entries if entry.path.startswith(self._prefix)}
+        self._below = [entry for entry in entries if entry.path.startswith(self._prefix)]
+        self._entries = {entry.path[below:]: entry for entry in self._below}
         self._directories: dict[str, list[str]] = {"": []}
         self._seen, self._bytes = 0, 0
 
     def files(self) -> tuple[ChosenFile, ...]:
         names = EntryNames()
-        for path in self._entries:
+        for entry in self._below:
+            path = entry.path[len(self._prefix) :]
             self._check_path(path)
             if problem := names.problem(path):
                 raise self._refused(path, problem)
