@@ -63,6 +63,7 @@ DEFAULTS: dict[str, object] = {
     "SKILLHUB_ENABLED_CATEGORIES": None,
     "SKILLHUB_SKIP_AUTO_REINDEX": False,
     "SKILLHUB_STORAGE_OPTIONS": {},
+    "SKILLHUB_SOURCE_TOKENS": {},
     "SKILLHUB_READ_ONLY": False,
     "SKILLHUB_SNAPSHOT": "",
     "SKILLHUB_REFRESH_SECONDS": 30.0,
@@ -156,6 +157,7 @@ WRITTEN: dict[str, tuple[str, object]] = {
     "SKILLHUB_ENABLED_SKILLS": ("a, b", frozenset({"a", "b"})),
     "SKILLHUB_ENABLED_CATEGORIES": ("Data,DOCS", frozenset({"data", "docs"})),
     "SKILLHUB_SKIP_AUTO_REINDEX": ("1", True),
+    "SKILLHUB_SOURCE_TOKENS": ("A.example=x==, 127.0.0.1:80=y", {"a.example": "x==", "127.0.0.1:80": "y"}),
     "SKILLHUB_STORAGE_OPTIONS": ("a=1, b_c=x,y=z==,proxy=h,i", {"a": "1", "b_c": "x", "y": "z==", "proxy": "h,i"}),
     "SKILLHUB_READ_ONLY": ("yes", True),
     "SKILLHUB_SNAPSHOT": (" 00000012-3fa9c01d2b45", "00000012-3fa9c01d2b45"),
@@ -354,6 +356,7 @@ FREE = {
     "EMBEDDING_MODEL",
     "OPENAI_API_KEY",
     "SKILLHUB_STORAGE_OPTIONS",  # a secret: its bad examples have a test of their own
+    "SKILLHUB_SOURCE_TOKENS",
     "GEMINI_API_KEY",
     "SKILLHUB_ENABLED_SKILLS",
     "SKILLHUB_ENABLED_CATEGORIES",
@@ -495,7 +498,13 @@ def test_an_empty_option_does_not(at_home: None) -> None:
 
 
 def test_keys_are_in_no_representation_of_the_settings() -> None:
-    secret = {"OPENAI_API_KEY", "GEMINI_API_KEY", "SKILLHUB_TOKEN", "SKILLHUB_STORAGE_OPTIONS"}
+    secret = {
+        "OPENAI_API_KEY",
+        "GEMINI_API_KEY",
+        "SKILLHUB_TOKEN",
+        "SKILLHUB_STORAGE_OPTIONS",
+        "SKILLHUB_SOURCE_TOKENS",
+    }
     settings, origins = read_settings({name: f"{name}=very-secret" for name in secret})
     assert "very-secret" not in repr(settings) + repr(origins)
     assert {setting.name for setting in SETTINGS if setting.secret} == secret
@@ -505,6 +514,13 @@ def test_keys_are_in_no_representation_of_the_settings() -> None:
 def test_storage_options_that_are_none_are_refused_without_being_shown(written: str) -> None:
     with pytest.raises(InvalidSetting, match=r"'\*\*\*' must be key=value, separated by commas") as caught:
         read_settings({"SKILLHUB_STORAGE_OPTIONS": written})
+    assert "secret" not in f"{caught.value.message} {caught.value.facts}"
+
+
+@pytest.mark.parametrize("written", ["very-secret", "=very-secret", "a b=very-secret", "https://a.example=very-secret"])
+def test_tokens_of_sites_that_are_none_are_refused_without_being_shown(written: str) -> None:
+    with pytest.raises(InvalidSetting, match=r"'\*\*\*' must be host=token") as caught:
+        read_settings({"SKILLHUB_SOURCE_TOKENS": written})
     assert "secret" not in f"{caught.value.message} {caught.value.facts}"
 
 
@@ -520,10 +536,10 @@ def test_each_group_has_one_setting_for_each_value() -> None:
     assert len({setting.name for setting in SETTINGS}) == len(SETTINGS)
 
 
-def test_every_value_is_used_where_the_hub_is_made_or_served() -> None:
+def test_every_value_is_used_where_the_hub_is_made_or_served_or_a_source_is_opened() -> None:
     package = Path(skillhub_mcp.__file__).parent
     used = {"embedding.openai_api_key", "embedding.gemini_api_key"}  # by EmbeddingSettings.api_key
-    for place in ("bootstrap.py", "chosen_roots.py", "cli/commands/serve.py"):
+    for place in ("bootstrap.py", "chosen_roots.py", "cli/commands/serve.py", "cli/source_options.py"):
         for node in ast.walk(ast.parse((package / place).read_text(encoding="utf-8"))):
             path = re.fullmatch(
                 r"(?:settings\.)?(\w+\.\w+)", ast.unparse(node) if isinstance(node, ast.Attribute) else ""

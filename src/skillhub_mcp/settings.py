@@ -242,6 +242,13 @@ class ObservabilitySettings:
 
 
 @dataclass(frozen=True, slots=True)
+class LibrarySettings:
+    """Installing skills: bearer tokens for sites that ask for one, by host or host:port."""
+
+    source_tokens: Mapping[str, str] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings as values, in groups."""
 
@@ -255,6 +262,7 @@ class Settings:
     replica: ReplicaSettings
     execution: ExecutionSettings
     http: HttpSettings
+    library: LibrarySettings
     observability: ObservabilitySettings
 
 
@@ -481,6 +489,19 @@ def _options(text: str) -> Mapping[str, str]:
             raise ValueError("must be key=value, separated by commas")
         options[key.strip()] = value.strip()
     return options
+
+
+_HOST_AND_PORT = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d+)?")
+
+
+def _source_tokens(text: str) -> Mapping[str, str]:
+    tokens: dict[str, str] = {}
+    for part in _list(text):
+        host, _, token = (each.strip() for each in part.partition("="))
+        if not (token and _HOST_AND_PORT.fullmatch(host)):
+            raise ValueError("must be host=token, such as skills.example.com=TOKEN, separated by commas")
+        tokens[host.lower()] = token
+    return tokens
 
 
 def _snapshot(text: str) -> str:
@@ -1135,6 +1156,18 @@ _HTTP = (
     ),
 )
 
+_LIBRARY = (
+    _setting(
+        "SKILLHUB_SOURCE_TOKENS",
+        "source_tokens",
+        "",
+        "Bearer tokens for sites that skills are installed from, such as a team's hub: host=token, with commas between. "
+        "A token is sent to its host only, over https or on this machine",
+        _source_tokens,
+        secret=True,
+    ),
+)
+
 _OBSERVABILITY = (
     _setting(
         "LOG_LEVEL", "log_level", "INFO", "Minimum level logged to stderr: DEBUG, INFO, WARN or ERROR", _log_level
@@ -1174,6 +1207,7 @@ GROUPS = (
     SettingGroup("replica", "Replicas: serving a publication", ReplicaSettings, _REPLICA),
     SettingGroup("execution", "Execution: commands and hooks", ExecutionSettings, _EXECUTION),
     SettingGroup("http", "HTTP: authentication, limits and processes", HttpSettings, _HTTP),
+    SettingGroup("library", "Library: installing skills", LibrarySettings, _LIBRARY),
     SettingGroup("observability", "Observability: logs and metrics", ObservabilitySettings, _OBSERVABILITY),
 )
 SETTINGS: tuple[Setting[object], ...] = tuple(setting for group in GROUPS for setting in group.settings)

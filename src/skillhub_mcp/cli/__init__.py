@@ -34,6 +34,7 @@ picker_skills      the skills of the picker, read and searched in a thread of th
 progress_line      the progress of long work on stderr, on a terminal
 refreshed_index    the index after a command that changed a root
 screen             the size of the terminal
+source_options     how a command that installs skills opens a source
 table              lists in columns
 text_width         the columns that a text takes
 """
