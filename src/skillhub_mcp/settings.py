@@ -1161,7 +1161,7 @@ _LIBRARY = (
         "SKILLHUB_SOURCE_TOKENS",
         "source_tokens",
         "",
-        "Bearer tokens for sites that skills are installed from, such as a team's hub: host=token, with commas between. "
+        "Bearer tokens for sites that skills are installed from, as a team's hub: host=token, separated by commas. "
         "A token is sent to its host only, over https or on this machine",
         _source_tokens,
         secret=True,
