@@ -8,7 +8,11 @@ from typing import Any
 
 
 class BadJson(ValueError):
-    """A text that is no JSON, or none that can be read; the message says why."""
+    """A text that is no JSON, or none that can be read; the message says why, and `line` where, if that is known."""
+
+    def __init__(self, reason: str, *, line: int | None = None) -> None:
+        super().__init__(reason)
+        self.line = line
 
 
 def read_json(text: str, *, pairs: Callable[[Sequence[tuple[str, Any]]], Any] | None = None) -> Any:
@@ -19,7 +23,7 @@ def read_json(text: str, *, pairs: Callable[[Sequence[tuple[str, Any]]], Any] | 
     try:
         return json.loads(text, object_pairs_hook=pairs, parse_int=_whole_number)
     except json.JSONDecodeError as error:
-        raise BadJson(f"line {error.lineno} is not JSON: {error.msg}") from error
+        raise BadJson(f"line {error.lineno} is not JSON: {error.msg}", line=error.lineno) from error
     except RecursionError as error:
         raise BadJson("it is nested too deeply") from error
 

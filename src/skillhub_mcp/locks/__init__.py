@@ -1,4 +1,10 @@
 """What was installed, and whether the files are still that. Commands and a serving hub read it; nothing is fetched.
 
 content_digest  the digest of a skill's files, the same as other tools'
+file_digests    the digests of files, kept as long as the files are unchanged
+foreign         where skills came from by the records of other programs
+lock_file       `skills-lock.json`, shared with npx skills
+npx_hash        the hash that npx skills puts into the lock
+receipts        what each file was when it was installed
+states          a skill held against the lock: unchanged, edited, outdated or unlocked
 """

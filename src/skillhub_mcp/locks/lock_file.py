@@ -1,0 +1,253 @@
+"""The lock of a library, `skills-lock.json`: which skills came from where, and what their files were. Pure.
+
+The file is shared with `npx skills`: it writes the fields of each entry, SkillHub adds the object `skillhub` to it, and
+each keeps what the other wrote. An entry is written back with every field that nobody here knows, in its place.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn
+
+from skillhub_mcp.errors import LockUnreadable
+from skillhub_mcp.foreign_json import BadJson, read_json
+
+VERSION = 1
+OURS = "skillhub"
+
+_MEND = "mend it, or take it from the repository's history; SkillHub leaves it as it is"
+_NEWER = "update SkillHub, or change the lock with the program that wrote it"
+_MARKERS = ("<<<<<<< ", "=======", ">>>>>>> ")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})?")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# JavaScript puts the names that are whole numbers first, in the order of the numbers.
+_NUMBER = re.compile(r"0|[1-9]\d{0,9}")
+_LARGEST_NUMBER = 2**32 - 2
+
+
+@dataclass(frozen=True, slots=True)
+class LockedByHub:
+    """What SkillHub adds to an entry.
+
+    `digest` is that of all files, `sha256:` and 64 hexadecimal digits; `commit` and `tree` are git's ids, empty where
+    there is none. `executable` are the paths of the files that may be run, sorted. `fetched` is a time in UTC, as
+    `2026-11-22T22:40:00Z`. `signer` is the fingerprint of a key and `principal` whose it is, empty where nobody signed.
+    `findings` are the rules of the audit that a person accepted, each with the digest for which they did.
+    `installed_by` names the program with its version.
+    """
+
+    digest: str
+    commit: str = ""
+    tree: str = ""
+    executable: tuple[str, ...] = ()
+    fetched: str = ""
+    signer: str = ""
+    principal: str = ""
+    findings: tuple[tuple[str, str], ...] = ()
+    installed_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LockedSkill:
+    """One entry: the fields of `npx skills`, empty where there is none, and `ours`, if SkillHub locked the skill.
+
+    `kept` is the entry as it was read, as JSON: its other fields are written back from there.
+    """
+
+    name: str
+    source: str
+    source_type: str
+    computed_hash: str = ""
+    source_url: str = ""
+    ref: str = ""
+    skill_path: str = ""
+    well_known_digest: str = ""
+    ours: LockedByHub | None = None
+    kept: str = field(default="{}", compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """The lock at `path`, of a `version`. One of another version than `VERSION` is read, and never written.
+
+    `kept` is the file as it was read, as JSON, without the skills.
+    """
+
+    path: str
+    version: int = VERSION
+    skills: tuple[LockedSkill, ...] = ()
+    kept: str = field(default="{}", compare=False, repr=False)
+
+    def find(self, name: str) -> LockedSkill | None:
+        """Return the entry of a skill, by the name of its directory."""
+        return next((one for one in self.skills if one.name == name), None)
+
+    def having(self, *skills: LockedSkill) -> Lock:
+        """Return the lock with these entries, each instead of the one of its name."""
+        names = {one.name for one in skills}
+        return replace(self, skills=(*(one for one in self.skills if one.name not in names), *skills))
+
+    def without(self, names: Collection[str]) -> Lock:
+        """Return the lock without the entries of `names`."""
+        return replace(self, skills=tuple(one for one in self.skills if one.name not in names))
+
+
+# The fields of `npx skills` in the order in which it writes them, and ours of the object `skillhub`.
+NPX_FIELDS: Mapping[str, str] = {
+    "source": "source",
+    "source_url": "sourceUrl",
+    "ref": "ref",
+    "source_type": "sourceType",
+    "skill_path": "skillPath",
+    "computed_hash": "computedHash",
+    "well_known_digest": "wellKnownDigest",
+}
+HUB_FIELDS = (
+    "digest", "commit", "tree", "executable", "fetched", "signer", "principal", "findings", "installed_by",
+)  # fmt: skip
+
+
+def parse_lock(text: str, path: str) -> Lock:
+    """Return the lock that a text says; `path` is where it lies, for errors.
+
+    Raises LockUnreadable, with the line where it is known: for JSON that is torn, markers of a merge, a skill that is
+    named twice, and a field that is not of its kind. Of a newer version, what can be understood is returned.
+    """
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith(_MARKERS):
+            reason = "it has the markers of a merge"
+            raise LockUnreadable(path, reason, line=number, hint="settle the merge, then retry")
+    try:
+        whole = read_json(text, pairs=_unique)
+    except _NamedTwiceError as error:
+        raise LockUnreadable(path, str(error), line=_line_of(text, error.key), hint=_MEND) from error
+    except BadJson as error:
+        raise LockUnreadable(path, str(error), line=error.line, hint=_MEND) from error
+    if not isinstance(whole, dict) or not isinstance(whole.get("skills"), dict):
+        raise LockUnreadable(path, "it has no object of skills", hint=_MEND)
+    version = whole.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < VERSION:
+        raise LockUnreadable(path, f"its version is {version!r}, and SkillHub knows {VERSION}", hint=_MEND)
+    skills: list[LockedSkill] = []
+    for name, entry in whole.pop("skills").items():
+        try:
+            skills.append(_skill(name, entry))
+        except _NotOfItsKindError as error:
+            if version == VERSION:
+                raise LockUnreadable(path, str(error), line=_line_of(text, name), hint=_MEND) from error
+    return Lock(path, version, tuple(skills), kept=json.dumps(whole))
+
+
+def lock_text(lock: Lock) -> str:
+    """Return the text of a lock, as `npx skills` writes it. Raises LockUnreadable for a version that is not ours."""
+    if lock.version != VERSION:
+        reason = f"it has the version {lock.version}, and this SkillHub writes {VERSION}"
+        raise LockUnreadable(lock.path, reason, hint=_NEWER)
+    whole = {**json.loads(lock.kept), "version": lock.version}
+    whole["skills"] = {one.name: _entry(one) for one in sorted(lock.skills, key=_place)}
+    try:
+        text = json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+    except RecursionError as error:
+        raise LockUnreadable(lock.path, "it is nested too deeply", hint=_MEND) from error
+    return _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+
+
+class _NamedTwiceError(ValueError):
+    """An object has a key twice."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"it names {key!r} twice")
+        self.key = key
+
+
+class _NotOfItsKindError(ValueError):
+    """A field of an entry is not what it has to be."""
+
+
+def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise _NamedTwiceError(key)
+        found[key] = value
+    return found
+
+
+def _line_of(text: str, key: str) -> int | None:
+    """Return the last line that has `key` as a key: the second of two, or the entry of that name."""
+    quoted = re.compile(re.escape(json.dumps(key, ensure_ascii=False)) + r"\s*:")
+    return next((at for at, line in reversed(list(enumerate(text.splitlines(), 1))) if quoted.search(line)), None)
+
+
+def _skill(name: str, entry: Any) -> LockedSkill:
+    if not isinstance(entry, dict):
+        _refuse(name, "", "an object")
+    npx = {ours: _text(name, theirs, entry.get(theirs)) for ours, theirs in NPX_FIELDS.items()}
+    return LockedSkill(name, **npx, ours=_by_hub(name, entry.get(OURS)), kept=json.dumps(entry))
+
+
+def _by_hub(name: str, found: Any) -> LockedByHub | None:
+    if found is None:
+        return None
+    if not isinstance(found, dict):
+        _refuse(name, OURS, "an object")
+    texts = {key: _text(name, f"{OURS}.{key}", found.get(key)) for key in HUB_FIELDS if key not in _LISTS}
+    if not _DIGEST.fullmatch(texts["digest"]):
+        _refuse(name, f"{OURS}.digest", "'sha256:' and 64 hexadecimal digits")
+    if not _COMMIT.fullmatch(texts["commit"]):
+        _refuse(name, f"{OURS}.commit", "a commit's 40 or 64 hexadecimal digits")
+    executable, findings = found.get("executable") or [], found.get("findings") or {}
+    if not isinstance(executable, list) or not all(isinstance(one, str) for one in executable):
+        _refuse(name, f"{OURS}.executable", "a list of texts")
+    if not isinstance(findings, dict) or not all(isinstance(one, str) for one in findings.values()):
+        _refuse(name, f"{OURS}.findings", "an object of texts")
+    return LockedByHub(**texts, executable=tuple(executable), findings=tuple(findings.items()))
+
+
+_LISTS = ("executable", "findings")
+
+
+def _text(name: str, key: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        _refuse(name, key, "a text")
+    return str(value)
+
+
+def _refuse(name: str, key: str, wanted: str) -> NoReturn:
+    raise _NotOfItsKindError(f"{name!r} has {key!r} which is not {wanted}" if key else f"{name!r} is not {wanted}")
+
+
+def _entry(skill: LockedSkill) -> dict[str, Any]:
+    """Return an entry: the known fields as they are now, the others as they were, in the places that they had."""
+    now: dict[str, Any] = {theirs: getattr(skill, ours) for ours, theirs in NPX_FIELDS.items()}
+    kept: dict[str, Any] = json.loads(skill.kept)
+    if skill.ours is not None:
+        before = kept.get(OURS)
+        now[OURS] = _merged(before if isinstance(before, dict) else {}, _hub_entry(skill.ours))
+    else:
+        now[OURS] = ""
+    return _merged(kept, now)
+
+
+def _hub_entry(ours: LockedByHub) -> dict[str, Any]:
+    entry: dict[str, Any] = {key: getattr(ours, key) for key in HUB_FIELDS}
+    return {**entry, "executable": sorted(ours.executable), "findings": dict(sorted(ours.findings))}
+
+
+def _merged(kept: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `kept` with the values of now, without those that are empty now; what is new comes behind."""
+    there = {key: now.get(key, value) for key, value in kept.items() if now.get(key, value) or key not in now}
+    return {**there, **{key: value for key, value in now.items() if value and key not in there}}
+
+
+def _place(skill: LockedSkill) -> tuple[int, int, bytes]:
+    name = skill.name
+    if _NUMBER.fullmatch(name) and int(name) <= _LARGEST_NUMBER:
+        return 0, int(name), b""
+    return 1, 0, name.encode("utf-16-be", "surrogatepass")

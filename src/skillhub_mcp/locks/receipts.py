@@ -1,0 +1,75 @@
+"""The receipt of an installation: the digest of each file as it was installed, so that a later edit is seen.
+
+A lock has one digest for a whole skill, and is shared with a team; a receipt is for this machine, and tells which file
+was edited. Pure: `library` writes it, below the root's own directory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from skillhub_mcp.foreign_json import BadJson, read_json
+from skillhub_mcp.locks.content_digest import FileDigest, content_digest
+from skillhub_mcp.skills.own_directory import OWN_DIRECTORY
+
+_VERSION = 1
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class InstallReceipt:
+    """The files of the skill `name` as they were installed, by path with `/`."""
+
+    name: str
+    files: Mapping[str, FileDigest] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """The digest of the skill as it was installed."""
+        return content_digest({path: file.sha256 for path, file in self.files.items()})
+
+
+def receipt_path(root: str, name: str) -> str:
+    """Return where the receipt of a skill of `root` lies."""
+    return os.path.join(root, OWN_DIRECTORY, "receipts", f"{name}.json")
+
+
+def receipt_text(receipt: InstallReceipt) -> str:
+    """Return the text of a receipt."""
+    files = {
+        path: {"sha256": one.sha256, "size": one.size, "executable": one.executable}
+        for path, one in sorted(receipt.files.items())
+    }
+    return json.dumps({"version": _VERSION, "name": receipt.name, "files": files}, indent=1) + "\n"
+
+
+def parse_receipt(text: str, name: str) -> InstallReceipt | None:
+    """Return the receipt of the skill `name` that a text says; None for one that is damaged, newer or of another.
+
+    Without a receipt nothing says which file was edited: then each that differs from the source counts as edited.
+    """
+    try:
+        whole = read_json(text)
+        if not isinstance(whole, dict) or (whole.get("version"), whole.get("name")) != (_VERSION, name):
+            return None
+        files = {
+            path: FileDigest(one["sha256"], one["size"], one["executable"]) for path, one in whole["files"].items()
+        }
+    except (BadJson, KeyError, TypeError, AttributeError):
+        return None
+    if not all(isinstance(one.sha256, str) and _SHA256.fullmatch(one.sha256) for one in files.values()):
+        return None
+    return InstallReceipt(name, files)
+
+
+def read_receipt(root: str, name: str) -> InstallReceipt | None:
+    """Return the receipt of a skill of `root`; None where there is none that can be read."""
+    try:
+        with open(receipt_path(root, name), encoding="utf-8") as file:
+            return parse_receipt(file.read(), name)
+    except (OSError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,79 @@
+"""The digests of files, kept as long as the files are unchanged."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from skillhub_mcp.locks.content_digest import FileDigest
+from skillhub_mcp.locks.file_digests import KnownDigests, digests_of, states_of
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written now was written a while ago."""
+    now = time.time_ns
+    monkeypatch.setattr("skillhub_mcp.locks.file_digests.time.time_ns", lambda: now() + 60_000_000_000)
+
+
+def test_every_regular_file_counts_hidden_ones_too_and_no_link(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / ".b").write_bytes(b"1")
+    (tmp_path / "run").write_bytes(b"22")
+    (tmp_path / "run").chmod(0o755)
+    (tmp_path / "link").symlink_to("run")
+    assert digests_of(str(tmp_path)) == {
+        "a/.b": FileDigest(sha256(b"1"), 1, False),
+        "run": FileDigest(sha256(b"22"), 2, True),
+    }
+    assert set(states_of(str(tmp_path))) == {"a/.b", "run"}
+
+
+@pytest.mark.usefixtures("later")
+def test_an_unchanged_file_is_read_once(tmp_path: Path) -> None:
+    known = KnownDigests()
+    (tmp_path / "a").write_bytes(b"1")
+    (tmp_path / "b").write_bytes(b"2")
+    first = digests_of(str(tmp_path), known)
+    assert digests_of(str(tmp_path), known) == first
+    assert known.hashed == 2
+    (tmp_path / "a").write_bytes(b"3")
+    assert digests_of(str(tmp_path), known)["a"].sha256 == sha256(b"3")
+    assert known.hashed == 3
+
+
+@pytest.mark.usefixtures("later")
+def test_a_file_of_the_same_size_with_its_old_time_set_back_is_read_again(tmp_path: Path) -> None:
+    known, file = KnownDigests(), tmp_path / "a"
+    file.write_bytes(b"1")
+    before = file.stat()
+    digests_of(str(tmp_path), known)
+    while file.stat().st_ctime_ns == before.st_ctime_ns:
+        file.write_bytes(b"2")
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert digests_of(str(tmp_path), known)["a"].sha256 == sha256(b"2")
+
+
+@pytest.mark.usefixtures("later")
+def test_a_bit_that_was_turned_is_seen(tmp_path: Path) -> None:
+    known, file = KnownDigests(), tmp_path / "a"
+    file.write_bytes(b"1")
+    assert not digests_of(str(tmp_path), known)["a"].executable
+    file.chmod(0o755)
+    assert digests_of(str(tmp_path), known)["a"].executable
+
+
+def test_a_file_that_was_written_a_moment_ago_is_read_again(tmp_path: Path) -> None:
+    known = KnownDigests()
+    (tmp_path / "a").write_bytes(b"1")
+    digests_of(str(tmp_path), known)
+    digests_of(str(tmp_path), known)
+    assert known.hashed == 2

@@ -1,0 +1,139 @@
+"""The lock of a library, shared with npx skills."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from skillhub_mcp.errors import LockUnreadable
+from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text, parse_lock
+
+PATH = "/project/skills-lock.json"
+DIGEST = "sha256:" + "a" * 64
+# As npx skills 1.7.4 wrote it, byte for byte.
+OF_NPX = """{
+  "version": 1,
+  "skills": {
+    "pdf": {
+      "source": "../skills",
+      "sourceType": "local",
+      "computedHash": "82f19d39a11cbba2d538155feb8995d609f2b62db277f059865939fa38b4d30b"
+    }
+  }
+}
+"""
+OURS = LockedByHub(
+    DIGEST,
+    commit="c" * 40,
+    executable=("scripts/b.sh", "scripts/a.sh"),
+    fetched="2026-11-22T22:40:00Z",
+    signer="SHA256:abc",
+    findings=(("AUD104", DIGEST),),
+    installed_by="skillhub 1.0",
+)
+
+
+def test_what_npx_skills_wrote_is_written_back_byte_for_byte() -> None:
+    assert lock_text(parse_lock(OF_NPX, PATH)) == OF_NPX
+
+
+def test_an_entry_of_ours_has_the_fields_of_npx_in_its_order_and_one_object_more() -> None:
+    skill = LockedSkill("pdf", "o/r", "github", "b" * 64, ref="v1", skill_path="skills/pdf/SKILL.md", ours=OURS)
+    entry = json.loads(lock_text(Lock(PATH, skills=(skill,))))["skills"]["pdf"]
+    assert list(entry) == ["source", "ref", "sourceType", "skillPath", "computedHash", "skillhub"]
+    assert list(entry["skillhub"]) == [
+        "digest", "commit", "executable", "fetched", "signer", "findings", "installed_by",
+    ]  # fmt: skip
+    assert entry["skillhub"]["executable"] == ["scripts/a.sh", "scripts/b.sh"]
+
+
+def test_an_entry_says_after_reading_what_was_written() -> None:
+    skill = LockedSkill("pdf", "o/r", "github", "b" * 64, ours=replace(OURS, executable=("a",)))
+    assert parse_lock(lock_text(Lock(PATH, skills=(skill,))), PATH) == Lock(PATH, skills=(skill,))
+
+
+def test_fields_that_nobody_here_knows_stay_in_their_places() -> None:
+    text = json.dumps(
+        {
+            "version": 1,
+            "skills": {
+                "a": {"later": [1], "source": "x", "sourceType": "local", "skillhub": {"digest": DIGEST, "new": 1}}
+            },
+            "more": {"kept": None},
+        }
+    )
+    lock = parse_lock(text, PATH)
+    (skill,) = lock.skills
+    assert skill.ours is not None
+    changed = lock.having(replace(skill, source="y", ours=replace(skill.ours, commit="d" * 40)))
+    whole = json.loads(lock_text(changed))
+    assert list(whole["skills"]["a"].items()) == [
+        ("later", [1]),
+        ("source", "y"),
+        ("sourceType", "local"),
+        ("skillhub", {"digest": DIGEST, "new": 1, "commit": "d" * 40}),
+    ]
+    assert whole["more"] == {"kept": None}
+
+
+def test_names_are_sorted_as_javascript_sorts_the_keys_of_an_object() -> None:
+    names = ["b", "10", "9", "A", "\ue000", "\U0001f600", "01", "4294967295"]
+    lock = Lock(PATH, skills=tuple(LockedSkill(name, "s", "local") for name in names))
+    # Whole numbers first, then UTF-16: an emoji's surrogates come before U+E000.
+    assert list(json.loads(lock_text(lock))["skills"]) == [
+        "9", "10", "01", "4294967295", "A", "b", "\U0001f600", "\ue000",
+    ]  # fmt: skip
+
+
+def test_half_of_a_character_is_written_as_javascript_writes_it() -> None:
+    text = OF_NPX.replace("../skills", "\\ud83d")
+    assert lock_text(parse_lock(text, PATH)) == text
+
+
+def test_entries_are_put_in_and_taken_out_by_name() -> None:
+    one, two = LockedSkill("a", "s", "local"), LockedSkill("b", "s", "local")
+    lock = Lock(PATH, skills=(one,)).having(two, replace(one, source="t"))
+    assert [(skill.name, skill.source) for skill in lock.skills] == [("b", "s"), ("a", "t")]
+    assert lock.without({"b"}).find("b") is None
+    assert lock.find("a") == replace(one, source="t")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason"),
+    [
+        (OF_NPX[:80], 6, "is not JSON"),
+        ("", 1, "is not JSON"),
+        (OF_NPX.replace('    "pdf"', '<<<<<<< HEAD\n    "pdf"'), 4, "markers of a merge"),
+        (OF_NPX.replace('  "skills": {', '=======\n  "skills": {'), 3, "markers of a merge"),
+        ("[" * 100_000, None, "nested too deeply"),
+        ("[]", None, "no object of skills"),
+        ('{"version": 1}', None, "no object of skills"),
+        ('{"skills": {}}', None, "its version is None"),
+        ('{"version": true, "skills": {}}', None, "its version is True"),
+        ('{"version": 0, "skills": {}}', None, "its version is 0"),
+        ('{"version": 1, "skills": {\n"a": {},\n"a": {}}}', 3, "names 'a' twice"),
+        ('{"version": 1, "skills": {\n"a": []}}', 2, "'a' is not an object"),
+        ('{"version": 1, "skills": {"a": {"source": 1}}}', 1, "'source' which is not a text"),
+        ('{"version": 1, "skills": {"a": {"skillhub": []}}}', 1, "'skillhub' which is not an object"),
+        ('{"version": 1, "skills": {"a": {"skillhub": {"digest": "x"}}}}', 1, "64 hexadecimal digits"),
+        (f'{{"version": 1, "skills": {{"a": {{"skillhub": {{"digest": "{DIGEST}", "commit": "-x"}}}}}}}}', 1, "commit"),
+        (f'{{"version": 1, "skills": {{"a": {{"skillhub": {{"digest": "{DIGEST}", "executable": 1}}}}}}}}', 1, "list"),
+        (f'{{"version": 1, "skills": {{"a": {{"skillhub": {{"digest": "{DIGEST}", "findings": 1}}}}}}}}', 1, "object"),
+    ],
+)
+def test_a_lock_that_cannot_be_read_is_refused_with_its_line(text: str, line: int | None, reason: str) -> None:
+    with pytest.raises(LockUnreadable) as caught:
+        parse_lock(text, PATH)
+    assert caught.value.line == line
+    assert reason in caught.value.message
+    assert caught.value.hint
+
+
+def test_a_newer_version_is_read_for_what_it_says_and_never_written() -> None:
+    text = OF_NPX.replace('"version": 1', '"version": 2').replace('"skills": {', '"skills": {"odd": 1,', 1)
+    lock = parse_lock(text, PATH)
+    assert [skill.name for skill in lock.skills] == ["pdf"]
+    with pytest.raises(LockUnreadable, match="version 2"):
+        lock_text(lock)

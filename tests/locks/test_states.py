@@ -1,0 +1,43 @@
+"""A skill held against the lock."""
+
+from __future__ import annotations
+
+import pytest
+
+from skillhub_mcp.locks.content_digest import FileDigest
+from skillhub_mcp.locks.lock_file import LockedByHub, LockedSkill
+from skillhub_mcp.locks.receipts import InstallReceipt
+from skillhub_mcp.locks.states import Differences, differences
+
+FILES = {"SKILL.md": FileDigest("a" * 64, 1, False), "run": FileDigest("b" * 64, 2, True)}
+RECEIPT = InstallReceipt("pdf", FILES)
+LOCKED = LockedSkill("pdf", "s", "local", ours=LockedByHub(RECEIPT.digest, executable=("run",)))
+
+
+def test_what_is_as_it_was_locked_has_no_difference_with_a_receipt_and_without() -> None:
+    assert not differences(LOCKED, FILES, RECEIPT)
+    assert not differences(LOCKED, FILES, None)
+
+
+def test_every_file_that_differs_is_named() -> None:
+    files = {"SKILL.md": FileDigest("c" * 64, 1, False), "new": FileDigest("d" * 64, 1, False)}
+    found = differences(LOCKED, files, RECEIPT)
+    assert found == Differences(changed=("SKILL.md",), added=("new",), missing=("run",))
+    assert found.first == "SKILL.md"
+
+
+def test_a_turned_bit_is_a_difference_but_where_a_system_has_none() -> None:
+    files = {**FILES, "run": FileDigest("b" * 64, 2, False)}
+    assert differences(LOCKED, files, None) == Differences(modes=("run",))
+    assert not differences(LOCKED, files, None, modes=False)
+
+
+def test_the_lock_decides_and_a_receipt_of_something_else_names_no_file() -> None:
+    other = InstallReceipt("pdf", {"SKILL.md": FileDigest("e" * 64, 1, False)})
+    assert differences(LOCKED, other.files, other) == Differences(unknown=True)
+    assert differences(LOCKED, other.files, None).first == ""
+
+
+def test_what_another_program_locked_has_no_digest_to_hold_it_against() -> None:
+    with pytest.raises(ValueError, match="another program"):
+        differences(LockedSkill("pdf", "s", "local"), FILES, None)
