@@ -380,7 +380,9 @@ def _distinct(hits: Sequence[Hit], named: str, snapshot: Snapshot) -> list[_Dist
     for group in near_copies(told):
         (hit, skill), *copies = (found[number] for number in group)
         best = found[min(group)][0]
-        distinct.append(_Distinct(hit._replace(score=best.score), skill, [copy for _, copy in copies]))
+        # Nearly every hit is the best of its group: hundreds of them are not made anew.
+        shown = hit if hit is best else hit._replace(score=best.score)
+        distinct.append(_Distinct(shown, skill, [copy for _, copy in copies]))
     return distinct
 
 
