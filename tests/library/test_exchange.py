@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import errno
 import os
+import platform
+import sys
 from pathlib import Path
 
 import pytest
@@ -61,3 +63,22 @@ def test_what_is_not_there_cannot_be_exchanged(two: tuple[Path, Path], tmp_path:
     if exchange(*map(os.fspath, two)):
         with pytest.raises(FileNotFoundError):
             exchange(os.fspath(two[0]), os.fspath(tmp_path / "nothing"))
+
+
+@pytest.mark.skipif(sys.platform != "linux" or platform.machine() not in calls._NUMBERS, reason="Linux has the number")
+def test_a_c_library_without_a_name_for_it_is_passed_by(
+    two: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import ctypes
+
+    library = ctypes.CDLL(None, use_errno=True)
+
+    class Musl:
+        syscall = library.syscall
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: Musl())
+    call = calls._of_linux()
+    assert call is not None
+    assert call(os.fsencode(two[0]), os.fsencode(two[1]), calls._EXCHANGE) == 0
+    assert [(place / "what").read_text() for place in two] == ["two", "one"]
+    assert call(os.fsencode(two[0]), b"/nowhere/at/all", calls._EXCHANGE) == errno.ENOENT

@@ -92,3 +92,6 @@ def _open_up(directory: str) -> None:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 _open_up(entry.path)
+            elif os.name == "nt" and not entry.is_symlink():
+                # Windows deletes no file that is read-only.
+                os.chmod(entry.path, stat.S_IWRITE)

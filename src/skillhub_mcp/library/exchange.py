@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import functools
 import os
+import platform
 import sys
 from collections.abc import Callable
 
@@ -18,6 +19,8 @@ _NO_REPLACE = 4 if sys.platform == "darwin" else 1
 _UNKNOWN_HERE = frozenset(
     code for name in ("EINVAL", "ENOSYS", "ENOTSUP", "EOPNOTSUPP") if (code := getattr(errno, name, None)) is not None
 )
+# Of the system call renameat2, by machine.
+_NUMBERS = {"x86_64": 316, "aarch64": 276}
 # The directory that a relative path is taken from: the process's own.
 _AT_CWD = -100
 
@@ -56,23 +59,41 @@ def _renamed(source: str, target: str, flags: int) -> bool:
 @functools.cache
 def _rename_with_flags() -> _Call | None:
     """Return the system's call, which returns an `errno`, or 0; None where it has none."""
-    if sys.platform not in ("linux", "darwin"):
-        return None
+    if sys.platform == "linux":
+        return _of_linux()
+    return _of_macos() if sys.platform == "darwin" else None
+
+
+def _of_linux() -> _Call | None:
     import ctypes
 
     library = ctypes.CDLL(None, use_errno=True)
-    name = "renameat2" if sys.platform == "linux" else "renamex_np"
-    try:
-        function = getattr(library, name)
-    except AttributeError:
-        # A C library that is older than the call.
-        return None
-    function.restype = ctypes.c_int
-    at = (ctypes.c_int, ctypes.c_char_p) if sys.platform == "linux" else (ctypes.c_char_p,)
-    function.argtypes = (*at, *at, ctypes.c_uint)
+    rename: Callable[..., int] | None = getattr(library, "renameat2", None)
+    if rename is None:
+        # The C library has no name for it (musl, an old glibc), the system knows it all the same.
+        number = _NUMBERS.get(platform.machine())
+        if number is None:
+            return None
+        rename = functools.partial(library.syscall, ctypes.c_long(number))
 
     def call(source: bytes, target: bytes, flags: int) -> int:
-        paths = (_AT_CWD, source, _AT_CWD, target) if sys.platform == "linux" else (source, target)
-        return 0 if function(*paths, flags) == 0 else ctypes.get_errno()
+        at = ctypes.c_int(_AT_CWD)
+        failed = rename(at, ctypes.c_char_p(source), at, ctypes.c_char_p(target), ctypes.c_uint(flags))
+        return ctypes.get_errno() if failed else 0
+
+    return call
+
+
+def _of_macos() -> _Call | None:
+    import ctypes
+
+    library = ctypes.CDLL(None, use_errno=True)
+    rename: Callable[..., int] | None = getattr(library, "renamex_np", None)
+    if rename is None:
+        return None
+
+    def call(source: bytes, target: bytes, flags: int) -> int:
+        failed = rename(ctypes.c_char_p(source), ctypes.c_char_p(target), ctypes.c_uint(flags))
+        return ctypes.get_errno() if failed else 0
 
     return call
