@@ -113,6 +113,7 @@ def test_a_token_goes_to_its_host_alone(site: LyingSite, tmp_path: Path) -> None
         ("/file", "neither https nor http"),
         ("/password", "password"),
         ("/malformed", "malformed"),
+        ("/nowhere", "302"),
     ],
 )
 def test_what_is_no_whole_file_is_never_used(site: LyingSite, tmp_path: Path, path: str, told: str) -> None:
@@ -133,6 +134,7 @@ def test_what_is_no_whole_file_is_never_used(site: LyingSite, tmp_path: Path, pa
             "/file": leads_to("file:///tmp/x"),
             "/password": leads_to(site.url.replace("//", "//me:secret@")),
             "/malformed": leads_to("http://[x/"),
+            "/nowhere": whole(b"", status="302 Found"),
         }
     )
     error = refused(site, path, tmp_path)
@@ -246,6 +248,15 @@ SITE, HERE = "https://a.example/x", "http://127.0.0.1:8000/x"
         ("https://127.0.0.1/y", SITE, SITE, False, "not typed"),
         ("https://169.254.169.254/latest", SITE, SITE, False, "not typed"),
         ("https://10.0.0.1/y", SITE, SITE, True, "not typed"),
+        ("https://127.1/y", SITE, SITE, False, "not typed"),
+        ("https://2130706433/y", SITE, SITE, False, "not typed"),
+        ("https://0x7f.0.0.0x1/y", SITE, SITE, False, "not typed"),
+        ("https://127.0.0.1./y", SITE, SITE, False, "not typed"),
+        ("https://\uff11\uff12\uff17.0.0.1/y", SITE, SITE, False, "not typed"),
+        ("https://[::ffff:127.0.0.1]/y", SITE, SITE, False, "not typed"),
+        ("https://a.localhost/y", SITE, SITE, False, "not typed"),
+        ("https://1.1.1.1/y", SITE, SITE, False, ""),
+        ("https://3com.example/y", SITE, SITE, False, ""),
         ("https://[fd00::1]/y", SITE, SITE, True, "not typed"),
         ("http://10.0.0.2/y", "http://10.0.0.1/x", "http://10.0.0.1/x", True, ""),
         ("javascript:alert(1)", SITE, SITE, True, "neither https nor http"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import logging
 import os
 import sys
 import zipfile
@@ -185,6 +184,9 @@ def test_a_name_of_another_form_is_adapted_and_gives_way_to_its_owner(
         assert names(hub) == ["my-skill", "other-skill"]
         assert b"The real one." in given(hub, "my-skill")["SKILL.md"]
         assert b"name: Other Skill" in given(hub, "other-skill")["SKILL.md"]
+    with hub_of(hub_environment | {"SKILLHUB_ENABLED_SKILLS": "My Skill"}) as hub:
+        assert names(hub) == ["my-skill"]
+        assert b"name: My Skill" in given(hub, "my-skill")["SKILL.md"]
 
 
 def test_a_skill_that_nobody_could_install_is_left_out_and_told(
@@ -198,10 +200,12 @@ def test_a_skill_that_nobody_could_install_is_left_out_and_told(
     write_skill("fits", files={"a": "a"})
     write_skill("many", files={str(number): "a" for number in range(4)})
     write_skill("large", files={"a": "a" * 1_000})
-    with hub_of(hub_environment) as hub, caplog.at_level(logging.INFO):
-        assert names(hub) == ["fits"]
+    write_skill("\u6587\u66f8", directory="\u6587\u66f8")
+    with hub_of(hub_environment) as hub:
+        giver = SkillGiver(hub, serve_dotfiles=False)
+        assert [one.name for one in (*giver.all(), *giver.all())] == ["fits", "fits"]
     told = [record.getMessage() for record in caplog.records if "not handed on" in record.getMessage()]
-    assert [line.split(" is ")[0] for line in told] == ["large", "many"]
+    assert sorted(line.split(" is ")[0] for line in told) == ["large", "many", "\u6587\u66f8"]
 
 
 def test_a_storage_that_is_away_refuses_all_and_takes_no_skill_away(

@@ -11,7 +11,9 @@ import hashlib
 import ipaddress
 import logging
 import os
+import re
 import ssl
+import unicodedata
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -34,6 +36,8 @@ _START_BYTES = 512
 _ASKED_AGAIN = 3
 _DIGITS = 9
 _SHOWN_CHARACTERS = 200
+# 127.1, 0x7f000001 and 2130706433: no address that Python reads, and one that resolvers do.
+_ODD_ADDRESS = re.compile(r"(?!\d+(?:\.\d+){3}$)(?:0x[0-9a-f]*|\d+)(?:\.(?:0x[0-9a-f]*|\d+))*")
 _BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 _TRUSTED_CODINGS = ("", "identity", "gzip", "deflate")
 
@@ -144,7 +148,7 @@ class Downloader:
         """Return what is at `url`, or where it leads."""
         for again in range(_ASKED_AGAIN + 1):
             async with self._client.stream("GET", url, headers=self._credentials(url)) as response:
-                if response.is_redirect:
+                if response.has_redirect_location:
                     return urljoin(url, response.headers["location"])
                 if response.status_code == HTTPStatus.OK:
                     return await self._keep(url, response)
@@ -252,21 +256,29 @@ def is_archive(start: bytes) -> bool:
 
 def is_this_machine(host: str) -> bool:
     """Whether a host, a name or an address, means this machine whatever a name server says."""
-    if host.rstrip(".").lower() == "localhost" or host.rstrip(".").lower().endswith(".localhost"):
+    plain = _plain(host)
+    if plain == "localhost" or plain.endswith(".localhost"):
         return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(plain).is_loopback
     except ValueError:
         return False
 
 
 def _is_inside(host: str) -> bool:
-    if is_this_machine(host):
+    """Whether a host is an address of this machine or its network, also one that only some programs read as that."""
+    plain = _plain(host)
+    if is_this_machine(plain) or _ODD_ADDRESS.fullmatch(plain):
         return True
     try:
-        return not ipaddress.ip_address(host).is_global
+        return not ipaddress.ip_address(plain).is_global
     except ValueError:
         return False
+
+
+def _plain(host: str) -> str:
+    """Return a host as it is looked up: letters and digits have forms that mean the same."""
+    return unicodedata.normalize("NFKC", host).rstrip(".").lower()
 
 
 def shown(url: str) -> str:

@@ -67,8 +67,10 @@ class SkillGiver:
     def __init__(self, hub: SkillHub, *, serve_dotfiles: bool) -> None:
         self._hub = hub
         self._serve_dotfiles = serve_dotfiles
-        self._lock = threading.Lock()
+        self._one_reads = threading.Lock()
+        self._lock = threading.Lock()  # of what is remembered
         self._known: LRUCache[str, _Known] = LRUCache(_REMEMBERED)
+        self._told: LRUCache[tuple[str, str], None] = LRUCache(_REMEMBERED)
 
     def all(self) -> Sequence[HandedOn]:
         """Return the skills that the caller may have, by name. Reads only the files that have changed.
@@ -81,11 +83,13 @@ class SkillGiver:
             named: dict[str, Skill] = {}
             for skill in Names(snapshot, policy).offered():
                 name = published_name(skill)
+                if name is None:
+                    self._tell(skill, "its name has no form in a-z, 0-9 and hyphens")
                 # A name in the specification's form is its own; one that was made into it gives way.
-                if name is not None and (name not in named or name == skill.name) and _is_given(skill, policy):
+                elif (name not in named or name == skill.name) and _is_given(skill, policy):
                     named[name] = skill
             # One at a time: callers who come together find what the first has read.
-            with self._lock:
+            with self._one_reads:
                 found = (self._described(name, skill) for name, skill in sorted(named.items()))
                 return [one for one in found if one is not None]
 
@@ -95,13 +99,12 @@ class SkillGiver:
             snapshot, policy = self._hub.snapshot_and_policy()
             names = Names(snapshot, policy)
             skill = names.find(name)
-            if skill is None or published_name(skill) != name or not policy.offers(skill):
-                others = (one for one in names.offered() if one.name != name and published_name(one) == name)
+            if skill is None or skill.name != name or published_name(skill) != name or not _is_given(skill, policy):
+                # As in `all`: the first whose name was made into this one.
+                others = (one for one in names.offered() if published_name(one) == name and _is_given(one, policy))
                 skill = next(others, None)
-            if skill is None or not _is_given(skill, policy):
-                raise ResourceNotFound(name)
-            described = self._described(name, skill)
-            if described is None:
+            described = None if skill is None else self._described(name, skill)
+            if skill is None or described is None:
                 raise ResourceNotFound(name)
             return described, skill
 
@@ -131,12 +134,13 @@ class SkillGiver:
         if listed is None:
             return None
         stamps = {file.path: file.stamp for file in listed}
-        known = self._known.get(skill.directory)
+        with self._lock:
+            known = self._known.get(skill.directory)
         if known is None or known.stamps != stamps:
             try:
                 known = self._read(skill, directory, listed, stamps)
             except (SkillFileNotFound, PathNotAllowed) as error:
-                log.warning("%s is not handed on: %s", skill.name, error.message)
+                self._tell(skill, error.message)
                 return None
         description = shortened(for_model(skill.description), MAX_SPECIFIED_DESCRIPTION)
         return HandedOn(name, description, known.is_archive, known.digest, known.size)
@@ -155,7 +159,8 @@ class SkillGiver:
         digest = f"sha256:{hashlib.sha256(artifact).hexdigest()}"
         known = _Known(stamps, len(listed) > 1, digest, len(artifact))
         if all(is_settled(stamp, began) for stamp in stamps.values()):
-            self._known.put(skill.directory, known)
+            with self._lock:
+                self._known.put(skill.directory, known)
         return known
 
     def _listed(self, skill: Skill, directory: str) -> Sequence[FileEntry] | None:
@@ -171,8 +176,16 @@ class SkillGiver:
             problem = "its SKILL.md is gone"
         else:
             return listed
-        log.info("%s is not handed on: %s", skill.name, problem)
+        self._tell(skill, problem)
         return None
+
+    def _tell(self, skill: Skill, problem: str) -> None:
+        """Log once why a skill is left out: an index may be asked for each minute."""
+        with self._lock:
+            is_new = (skill.directory, problem) not in self._told
+            self._told.put((skill.directory, problem), None)
+        if is_new:
+            log.warning("%s is not handed on: %s", skill.name, problem)
 
 
 def _is_given(skill: Skill, policy: Policy) -> bool:
