@@ -133,6 +133,14 @@ def test_a_document_that_is_a_link_within_the_skill_is_read(find: Find, tmp_path
     assert [(candidate.name, candidate.problem) for candidate in found.skills] == [("linked", "")]
 
 
+def test_a_document_that_is_a_link_to_a_directory_is_none(find: Find, tmp_path: Path) -> None:
+    find({"a/docs/x.md": "x"})
+    (tmp_path / "source" / "a" / "SKILL.md").symlink_to("docs")
+    (candidate,) = find({}).skills
+    assert candidate.skill is None
+    assert candidate.problem == "its SKILL.md is a link to a directory"
+
+
 @pytest.fixture
 def several(find: Find) -> Candidates:
     return find(

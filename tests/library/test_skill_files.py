@@ -19,7 +19,8 @@ def link(path: str, target: str) -> TreeEntry:
 
 
 def chosen(*entries: TreeEntry, skill: str = "s", bounds: Bounds = BOUNDS) -> dict[str, str]:
-    return {found.path: found.source_path for found in skill_files(entries, skill, bounds)}
+    ordered = sorted(entries, key=lambda entry: entry.path.encode())
+    return {found.path: found.source_path for found in skill_files(ordered, skill, bounds)}
 
 
 def test_a_skill_is_what_lies_below_its_directory_and_nothing_beside_it() -> None:

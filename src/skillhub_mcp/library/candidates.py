@@ -179,7 +179,9 @@ class _Search:
             files = skill_files(self._below(path), path, self._bounds, name=self._name)
         except ArchiveRefused as error:
             return Candidate(path, directory, None, (), error.message)
-        (document,) = (file for file in files if file.path == SKILL_FILE)
+        document = next((file for file in files if file.path == SKILL_FILE), None)
+        if document is None:
+            return Candidate(path, directory, None, files, f"its {SKILL_FILE} is a link to a directory")
         content = self._content(document.source_path, MAX_SKILL_FILE_BYTES)
         if content is None:
             return Candidate(path, directory, None, files, f"its {SKILL_FILE} is too large to be read")

@@ -5,9 +5,11 @@ All of it is judged before a byte is written: paths, kinds, links, and what the 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice, takewhile
 
 from skillhub_mcp.errors import ArchiveRefused
 from skillhub_mcp.library.bounds import Bounds, in_mib
@@ -35,7 +37,8 @@ class ChosenFile:
 def skill_files(entries: Sequence[TreeEntry], skill: str, bounds: Bounds, *, name: str = "") -> tuple[ChosenFile, ...]:
     """Return the files of the skill at `skill` (`""` is the tree's top), in the order of the paths' bytes.
 
-    `name` is what messages call the source. Raises ArchiveRefused for the first entry that is never unpacked.
+    `entries` are in that order too, as a tree has them, and may be of more than this skill. `name` is what messages call the
+    source. Raises ArchiveRefused for the first entry that is never unpacked.
     """
     return _Choice(entries, skill, bounds, name or skill or "the skill").files()
 
@@ -46,7 +49,10 @@ class _Choice:
         self._bounds = bounds
         self._name = name
         below = len(self._prefix)
-        self._below = [entry for entry in entries if entry.path.startswith(self._prefix)]
+        # They lie side by side: entries are in the order of their paths' bytes.
+        first = bisect_left(entries, _bytes(self._prefix), key=lambda entry: _bytes(entry.path))
+        rest = islice(entries, first, None)
+        self._below = list(takewhile(lambda entry: entry.path.startswith(self._prefix), rest))
         self._entries = {entry.path[below:]: entry for entry in self._below}
         self._directories: dict[str, list[str]] = {"": []}
         self._seen, self._bytes = 0, 0
@@ -62,7 +68,7 @@ class _Choice:
         found = [file for path in self._entries for file in self._files_at(path, path)]
         if not found:
             raise self._refused("", "it has no file")
-        return tuple(sorted(found, key=lambda file: file.path.encode()))
+        return tuple(sorted(found, key=lambda file: _bytes(file.path)))
 
     def _note_directories(self, path: str) -> None:
         """Note that each directory in which a path lies has it below."""
@@ -147,6 +153,10 @@ class _Choice:
 
     def _refused(self, path: str, reason: str) -> ArchiveRefused:
         return ArchiveRefused(self._name, reason, entry=self._prefix + path if path else "")
+
+
+def _bytes(path: str) -> bytes:
+    return path.encode("utf-8", "surrogateescape")
 
 
 def too_many_bytes(bounds: Bounds) -> str:
