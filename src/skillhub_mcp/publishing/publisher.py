@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import threading
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -27,12 +28,22 @@ from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant, Policy
 from skillhub_mcp.publishing.entries import MAX_BYTES, PublishedEntry, PublishedFile, published_file, refresh_entry
 from skillhub_mcp.publishing.entry_cache import EntryCache
 from skillhub_mcp.publishing.normalization import Withheld, published_document
-from skillhub_mcp.publishing.uris import SCHEME, UriPath, build_uri, parse_uri, skill_file, skill_paths
+from skillhub_mcp.publishing.uris import (
+    SCHEME,
+    UriPath,
+    UriPaths,
+    build_uri,
+    parse_uri,
+    published_name,
+    skill_file,
+    skill_paths,
+)
 from skillhub_mcp.skills.files import media_type
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.snapshot import Snapshot
 from skillhub_mcp.skills.whereabouts import FilesOf, own_directory
+from skillhub_mcp.version import version
 
 PAGE = 100
 # resources/list is for browsing; skills/list returns all skills of a large library, in pages.
@@ -113,6 +124,10 @@ class _UriIndex:
     listed: list[UriPath]
     longest: int
 
+    def at(self, paths: Iterable[UriPath]) -> list[tuple[UriPath, Skill]]:
+        """Return the skills at these paths, each with its path."""
+        return [(path, self.skills[path]) for path in paths]
+
 
 class Publisher:
     """Publishes the skills of one hub. `files_of` says where their files lie. Thread-safe."""
@@ -126,7 +141,8 @@ class Publisher:
         self._files_of = files_of
         self._lock = threading.Lock()
         self._last_index: _UriIndex | None = None
-        self._prepared: dict[UriPath, Skill] | None = None
+        # Whose entries are known to be those of the files, as they were scanned.
+        self._prepared: Snapshot | None = None
 
     def page(self, cursor: str | None = None, *, limit: int = PAGE) -> Page:
         """Return at most `limit` skills after `cursor`, sorted by URI.
@@ -142,7 +158,7 @@ class Publisher:
             some = index.listed[at : at + limit - len(found)]
             at += len(some)
             offered = [path for path in some if _is_listed(index.skills[path], names)]
-            found += [one for one in self._published(index, offered) if one.entry.withheld is None]
+            found += [one for one in self._published(index.at(offered)) if one.entry.withheld is None]
         # The cursor names the last skill returned: it must not reveal a skill that this caller may not see.
         more = any(_is_listed(index.skills[path], names) for path in islice(index.listed, at, None))
         return Page(found, _to_cursor(found[-1].path) if more else None)
@@ -191,7 +207,7 @@ class Publisher:
             except ResourceNotFound:
                 found[uri] = None
         paths = list(dict.fromkeys(parts[0] for parts in found.values() if parts is not None))
-        entries = {one.path: one.entry for one in self._published(index, paths)}
+        entries = {one.path: one.entry for one in self._published(index.at(paths))}
         return {uri: None if parts is None else _digest(entries[parts[0]], parts[1]) for uri, parts in found.items()}
 
     def children(self, uri: str) -> Sequence[Resource]:
@@ -241,7 +257,9 @@ class Publisher:
 
     def base_uri(self, skill: Skill) -> str | None:
         """Return the URI of a skill's directory, or None if the skill has no URI or its cached entry is withheld."""
-        path = self._uri_index(self._hub.snapshot_and_policy()[0]).by_directory.get(skill.directory)
+        snapshot = self._hub.snapshot_and_policy()[0]
+        known = snapshot.by_directory(skill.directory)
+        path = None if known is None else UriPaths(snapshot.report.roots).of(known)
         if path is None:
             return None
         entry = self._cache.get([skill.directory]).get(skill.directory)
@@ -257,7 +275,7 @@ class Publisher:
             if path is None:
                 yield Publication(skill, None, withheld=_NO_NAME)
                 continue
-            (published,) = self._published(index, [path])
+            (published,) = self._published([(path, skill)])
             withheld = published.entry.withheld
             yield Publication(skill, None if withheld else published.uri, published.entry.changes, withheld)
 
@@ -266,27 +284,43 @@ class Publisher:
 
         Entries of removed skills are deleted. `stop` ends the work after the current batch.
         """
-        index = self._uri_index(self._hub.snapshot_and_policy()[0])
-        before = self._prepared
-        # An unchanged skill is the same object as in the last snapshot.
-        paths = [path for path, skill in index.skills.items() if before is None or before.get(path) is not skill]
-        computed = 0
-        for first in range(0, len(paths), PAGE):
-            batch = paths[first : first + PAGE]
-            cached = self._cache.get([index.skills[path].directory for path in batch])
-            outdated = [path for path in batch if not _is_current(index.skills[path], path[-1], cached)]
-            self._published(index, outdated)
-            computed += len(outdated)
-            if stop is not None and stop.is_set():
-                return computed
+        snapshot, before = self._hub.snapshot_and_policy()[0], self._prepared
+        roots = tuple(f"{root.path}/" for root in snapshot.report.roots)
+        if before is None and self._cache.prepared(roots) == _stamps_digest(snapshot):
+            # By an earlier process: to look at the entries of a large library takes as long as starting.
+            self._prepared = snapshot
+            return 0
+        computed = self._compute_changed(snapshot, before, stop)
+        if stop is not None and stop.is_set():
+            return computed
         if before is None:
             # Entries below these roots only: other servers may use the same file.
-            roots = tuple(f"{root.path}/" for root in index.snapshot.report.roots)
             known = {directory for directory in self._cache.directories() if directory.startswith(roots)}
         else:
-            known = {skill.directory for skill in before.values()}
-        self._cache.delete(known - index.by_directory.keys())
-        self._prepared = index.skills
+            known = {skill.directory for skill in before.everything}
+        self._cache.delete(known - {skill.directory for skill in snapshot.everything if published_name(skill)})
+        self._cache.set_prepared(roots, _stamps_digest(snapshot))
+        self._prepared = snapshot
+        return computed
+
+    def _compute_changed(self, snapshot: Snapshot, before: Snapshot | None, stop: threading.Event | None) -> int:
+        """Compute the entries that are not of the files as they are now; return their number."""
+        paths = UriPaths(snapshot.report.roots)
+        # An unchanged skill is the same object as in the last snapshot.
+        changed = (
+            (path, skill)
+            for skill in snapshot.everything
+            if (before is None or before.by_directory(skill.directory) is not skill)
+            and (path := paths.of(skill)) is not None
+        )
+        computed = 0
+        while batch := list(islice(changed, PAGE)):
+            cached = self._cache.get([skill.directory for _, skill in batch])
+            outdated = [(path, skill) for path, skill in batch if not _is_current(skill, path[-1], cached)]
+            self._published(outdated)
+            computed += len(outdated)
+            if stop is not None and stop.is_set():
+                break
         return computed
 
     def close(self) -> None:
@@ -314,17 +348,16 @@ class Publisher:
         raise ResourceNotFound(uri, hint="call skills/list for the URIs of skills")
 
     def _published_skill(self, index: _UriIndex, path: UriPath, uri: str) -> PublishedSkill:
-        (published,) = self._published(index, [path])
+        (published,) = self._published(index.at([path]))
         if published.entry.withheld is not None:
             raise ResourceNotFound(uri, f"is not served: {published.entry.withheld}")
         return published
 
-    def _published(self, index: _UriIndex, paths: Sequence[UriPath]) -> list[PublishedSkill]:
-        """Return the skills at `paths` with their current entries; only changed files are read."""
-        cached = self._cache.get([index.skills[path].directory for path in paths])
+    def _published(self, skills: Sequence[tuple[UriPath, Skill]]) -> list[PublishedSkill]:
+        """Return those skills, each with its path, with their current entries; only changed files are read."""
+        cached = self._cache.get([skill.directory for _, skill in skills])
         found, changed = [], {}
-        for path in paths:
-            skill = index.skills[path]
+        for path, skill in skills:
             before = cached.get(skill.directory)
             entry = refresh_entry(self._files_of(skill), path[-1], before, serve_dotfiles=self._serve_dotfiles)
             if entry is not before:
@@ -379,6 +412,15 @@ def _make_uri_index(snapshot: Snapshot, before: _UriIndex | None) -> _UriIndex:
 def _is_listed(skill: Skill, names: Names) -> bool:
     """Whether `skills/list` shows a skill: it is offered, has a name that means it, and is no copy of another."""
     return names.judge.offers(skill) and names.has_handle(skill) and not names.is_copy(skill)
+
+
+def _stamps_digest(snapshot: Snapshot) -> str:
+    """Return a hash over what decides whether the entries that are kept for a library are those of its files."""
+    stamps = (
+        f"{skill.directory}\0{skill.name}\0{skill.stamp.mtime_ns}\0{skill.stamp.ctime_ns}"
+        for skill in snapshot.everything
+    )
+    return hashlib.sha256("\n".join((version(), *stamps)).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _is_current(skill: Skill, name: str, cached: dict[str, PublishedEntry]) -> bool:

@@ -63,33 +63,39 @@ def skill_paths(
     No path is a prefix of another: discovery does not search below a skill, and each root has its own label. Those of
     skills that are the same as in the snapshot `before` are `known`, by directory.
     """
-    labels = _labels(snapshot.report.roots)
+    paths = UriPaths(snapshot.report.roots)
     skills: dict[UriPath, Skill] = {}
     if before is None or known is None or before.report.roots != snapshot.report.roots:
         for skill in snapshot.everything:
-            path = _skill_path(skill, labels)
+            path = paths.of(skill)
             if path is not None:
                 skills[path] = skill
     else:
         earlier, of = before.by_directory, known.get
         for skill in snapshot.everything:
-            path = of(skill.directory) if earlier(skill.directory) is skill else _skill_path(skill, labels)
+            path = of(skill.directory) if earlier(skill.directory) is skill else paths.of(skill)
             if path is not None:
                 skills[path] = skill
     return dict(sorted(skills.items()))
 
 
-def _skill_path(skill: Skill, labels: Mapping[str, str]) -> UriPath | None:
-    """Return the segments of a skill's URI, None where it has no published name."""
-    name = published_name(skill)
-    if name is None:
-        return None
-    directories = _directories(skill)
-    if directories is None:
-        digest = hashlib.sha256(os.fsencode(skill.directory)).hexdigest()[:_HASH_CHARACTERS]
-        return (f"{labels[skill.root]}-other", digest, name)
-    parents = directories[:-1] if directories and directories[-1] == name else directories
-    return (labels[skill.root], *parents, name)
+class UriPaths:
+    """The segments of the URIs of skills below some roots."""
+
+    def __init__(self, roots: Iterable[SkillRoot]) -> None:
+        self._labels = _labels(roots)
+
+    def of(self, skill: Skill) -> UriPath | None:
+        """Return the segments of a skill's URI, None where it has no published name."""
+        name = published_name(skill)
+        if name is None:
+            return None
+        directories = _directories(skill)
+        if directories is None:
+            digest = hashlib.sha256(os.fsencode(skill.directory)).hexdigest()[:_HASH_CHARACTERS]
+            return (f"{self._labels[skill.root]}-other", digest, name)
+        parents = directories[:-1] if directories and directories[-1] == name else directories
+        return (self._labels[skill.root], *parents, name)
 
 
 def _labels(roots: Iterable[SkillRoot]) -> dict[str, str]:
