@@ -21,7 +21,7 @@ from skillhub_mcp.errors import (
     SkillUntrusted,
 )
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
-from skillhub_mcp.policy.access import Access, Availability, Grant, Policy, RuleFiles
+from skillhub_mcp.policy.access import Access, Availability, Grant, Policy, RuleFiles, UnreadableRules
 from skillhub_mcp.policy.choices import NO_CHOICES, Choices
 from skillhub_mcp.policy.files import add_rule, change_choices, choices_file, rules_file
 from skillhub_mcp.policy.rules import Decision, PermissionRule, Rules, RunRights, in_force
@@ -54,6 +54,23 @@ def test_a_skill_stands_as_filters_choices_and_rules_have_it(skill: Skill) -> No
     assert replace(policy, visibility=Visibility(frozenset({"other"}))).availability(skill) is Availability.FILTERED
     assert replace(policy, choices=NO_CHOICES.switched("pdf tools", on=False)).availability(skill) is Availability.OFF
     assert with_rules(deny=(PermissionRule("skill_load", "pdf-tools"),)).availability(skill) is Availability.DENIED
+
+
+@pytest.mark.parametrize("trust", list(Trust))
+def test_a_skill_is_offered_where_it_is_on_however_that_is_found_out(skill: Skill, trust: Trust) -> None:
+    denied = (PermissionRule("skill_load", "pdf-tools"),)
+    policy, one = Policy(Visibility(), tools=TOOL_ACTIONS), brought(skill, trust)
+    for each in (
+        policy,
+        replace(policy, visibility=Visibility(frozenset({"other"}))),
+        replace(policy, caller=Visibility(frozenset({"other"}))),
+        replace(policy, choices=NO_CHOICES.switched("pdf tools", on=False)),
+        replace(policy, trust=TrustMode.NONE),
+        replace(policy, rules=in_force([Rules(denied)], [])),
+        replace(policy, rules=in_force([], [Rules(denied)])),
+        replace(policy, unreadable=UnreadableRules("rules", "/x", "broken")),
+    ):
+        assert each.offers(one) is (each.availability(one) is Availability.ON)
 
 
 @pytest.mark.acceptance("S0-82")

@@ -24,6 +24,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from skillhub_mcp.errors import (
@@ -166,7 +167,18 @@ class Policy:
 
     def offers(self, skill: Skill) -> bool:
         """Whether lists and searches show `skill`: one that cannot be loaded is not worth a token."""
+        if self._keeps_none_back and skill.trust is Trust.OWN:
+            return self.audit is None or self.audit.withholds(skill) is None
         return self.availability(skill) is Availability.ON
+
+    @cached_property
+    def _keeps_none_back(self) -> bool:
+        """Whether only the audit can keep back a skill of the person's own: of 100,000 not each has to be asked about.
+
+        A project's rules are about what it brings.
+        """
+        limited = self.visibility.limits or self.caller.limits
+        return not limited and self.choices == NO_CHOICES and not self.rules.own.deny and self.rules.own.then is None
 
     def check(self, skill: Skill, action: Action, granted: Collection[Grant] = NOTHING_GRANTED) -> None:
         """Return if `action` is permitted on `skill`; `granted` is what a person agreed to in this session.
