@@ -42,6 +42,8 @@ _STEP_SECONDS = 0.1
 _COMMAND_SECONDS = 3.0
 _COMMAND_STEP_SECONDS = 0.02
 _NOTICES_SECONDS = 0.3
+# What a client asks for when it connects comes before the watches and the walk over all files of a large library.
+_HEAD_START_SECONDS = 1.0
 # Scanning takes at most about a tenth of one processor, however large the library is.
 _IDLE_FACTOR = 10
 # Of a large library whose changes are reported, a hundredth: it is for what file systems and full queues do not report.
@@ -402,6 +404,8 @@ class LiveIndex:
             self._condition.notify_all()
         self.progress.finish()
         self._observer.start(LibraryEvent(skills=len(snapshot.everything)))()
+        with self._condition:
+            self._condition.wait_for(lambda: self._closed or self._sync_requested, _HEAD_START_SECONDS)
         self._watcher.start()
         deadline = time.monotonic() + _WATCHES_SECONDS
         with self._condition:
