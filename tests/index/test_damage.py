@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.search.builders import Desk, WordEmbedder
 
+from skillhub_mcp.index import state_entries
 from skillhub_mcp.index.damage import Damage, IndexPart
 from skillhub_mcp.index.state import FIRST_TABLE
 from skillhub_mcp.index.sync import SyncDepth, View
@@ -245,3 +246,17 @@ def test_a_table_without_a_state_is_told_and_a_library_without_an_index_is_not_d
     (damage,) = library.damages()
     assert (damage.part, damage.mends_itself) == (IndexPart.STATE, True)
     assert Desk(tmp_path / "nowhere" / "skills.lancedb", library.skills).index_sync.damages() == ()
+
+
+@pytest.mark.skipif(not hasattr(os, "pread"), reason="all is read at once where a file cannot be read at a place")
+def test_what_is_lost_of_one_skill_of_a_large_library_is_told_and_read_again(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_entries, "_MANY_BYTES", 0)
+    content = library.entries.read_bytes()
+    library.entries.write_bytes(content.replace(b'"About seals.",{', b'"About seals.",:'))
+    assert library.entries.read_bytes() != content
+    (told,) = library.damages()
+    assert (told.part, told.mends_itself) == (IndexPart.STATE, True)
+    library.assert_mended(library.verified())
+    assert library.damages() == ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pickle
 import stat
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from skillhub_mcp.errors import IndexUnavailable
+from skillhub_mcp.index import state_entries
 from skillhub_mcp.index.keys import free_label
 from skillhub_mcp.index.state import (
     STATE_FORMAT,
@@ -32,6 +35,14 @@ from skillhub_mcp.skills.rules import Diagnostic, Severity
 from skillhub_mcp.skills.scanner import CachedSkillFile
 
 ROOT = "/library"
+
+
+@pytest.fixture(params=["read at once", "read late"], autouse=True)
+def reading(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Everything holds of libraries of any size: of a large one most is read when somebody asks for it."""
+    if request.param == "read late":
+        monkeypatch.setattr(state_entries, "_MANY_BYTES", 0)
+    return str(request.param)
 
 
 def remembered(directory: str, *, root: str = ROOT, content: str = "c0ffee", **other: Any) -> CachedSkillFile:
@@ -579,3 +590,50 @@ def test_a_writer_that_is_killed_at_any_step_leaves_the_state_before_or_the_new_
     assert done
     assert len(os.listdir(tmp_path)) == 2
     assert {True, False} == set(outcomes)
+
+
+@pytest.mark.skipif(not hasattr(os, "pread"), reason="all is read at once where a file cannot be read at a place")
+def test_most_of_a_skill_of_a_large_library_is_read_when_somebody_asks_for_it(tmp_path: Path, reading: str) -> None:
+    path = str(tmp_path / "state.json")
+    long = remembered("/library/long", description="many words " * 1_000, metadata={"a": "b"})
+    pinned = remembered("/library/pinned", always_apply=True)
+    saved, _ = save_state(path, state_of(long, remembered("/library/a"), pinned))
+    read = load_state(path)
+    assert read is not None
+    entries = Path(entries_of(path))
+    skills = {directory: entry.skill for directory, entry in read.memory.items()}
+    assert {directory: skill and skill.name for directory, skill in skills.items()} == {
+        "/library/long": "long",
+        "/library/a": "a",
+        "/library/pinned": "pinned",
+    }
+    # Another process writes the entries anew; this one goes on reading what it began with.
+    save_state(path, replace(saved, roots={}))
+    assert not entries.exists()
+    assert skills["/library/long"] == long.skill
+    assert pickle.loads(pickle.dumps(skills["/library/a"])) == remembered("/library/a").skill
+    # And writes it anew without having read it.
+    again = load_state(path)
+    assert again is not None
+    save_state(path, read)
+    assert load_state(path) == saved
+
+
+@pytest.mark.skipif(not hasattr(os, "pread"), reason="all is read at once where a file cannot be read at a place")
+def test_what_is_found_to_be_damaged_later_is_told_and_can_be_told_apart(tmp_path: Path, reading: str) -> None:
+    path = str(tmp_path / "state.json")
+    save_state(path, state_of(remembered("/library/a"), remembered("/library/b", license="MIT")))
+    entries = Path(entries_of(path))
+    entries.write_bytes(entries.read_bytes().replace(b'"license":', b'"license" '))
+    read = load_state(path)
+    assert read is not None
+    if reading == "read at once":
+        assert read.entries_lost
+        return
+    skill = read.memory["/library/b"].skill
+    assert skill is not None
+    with pytest.raises(IndexUnavailable, match="is lost"):
+        str(skill.description)
+    assert [directory for directory, entry in read.memory.items() if not state_entries.can_be_read(entry)] == [
+        "/library/b"
+    ]

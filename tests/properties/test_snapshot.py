@@ -54,8 +54,11 @@ def test_a_snapshot_that_follows_changes_is_the_one_made_anew(
     before = Scan(scan_from_cache(ROOTS, memory=memory, admission=admission), memory, 0, False, admission)
     for change in following:
         memory = after(memory, change)
+        assert before.snapshot.digest
         followed = scan_from_cache(ROOTS, memory=memory, admission=admission, before=before)
-        assert followed == scan_from_cache(ROOTS, memory=memory, admission=admission)
+        anew = scan_from_cache(ROOTS, memory=memory, admission=admission)
+        assert followed == anew
+        assert followed.digest == anew.digest
         # What did not change are the same objects.
         kept = [skill for skill in before.snapshot.everything if followed.by_directory(skill.directory) is skill]
         assert len(kept) >= len(before.snapshot.everything) - len(change)

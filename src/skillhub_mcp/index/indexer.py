@@ -48,6 +48,7 @@ from skillhub_mcp.index.state import (
     save_state,
     state_stamp,
 )
+from skillhub_mcp.index.state_entries import can_be_read
 from skillhub_mcp.skills.admission import LENIENT
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import SkillRoot
@@ -271,6 +272,8 @@ class Indexer:
         if state.entries_lost:
             what = "what was read from the skills is lost: its file is missing, cut off or changed"
             yield Damage(IndexPart.STATE, what, mends_itself=True)
+        if unreadable := sum(1 for entry in state.memory.values() if not can_be_read(entry)):
+            yield Damage(IndexPart.STATE, f"what was read from {unreadable:,} skills is lost", mends_itself=True)
         store = self._store_of(state.table.name)
         if not store.exists:
             yield Damage(IndexPart.TABLE, "it is missing")
@@ -320,6 +323,8 @@ class Indexer:
                 if parts & {IndexPart.STATISTICS, IndexPart.POSTINGS}:
                     store = self._store_of(state.table.name)
                     store.make_again(state.table_version, created_as=state.table.id)
+                if IndexPart.STATE in parts and not present.entries_lost:
+                    present, _ = self._save(_without_unreadable(present), before=present)
                 if IndexPart.VECTORS in parts:
                     lacking = self._open_table(present).unembedded()
                     self._save(replace(present, roots=_with_missing(present.roots, lacking)), before=present)
@@ -876,6 +881,15 @@ def _has_newer_stamp(entry: CachedSkillFile, before: CachedSkillFile | None) -> 
 
 def _length(vectors: Mapping[str, StoredVector]) -> int | None:
     return len(next(iter(vectors.values())).vector) if vectors else None
+
+
+def _without_unreadable(state: IndexState) -> IndexState:
+    """Return the state without what its file of entries has lost, which the next scan reads from the files."""
+    roots = {}
+    for root, own in state.roots.items():
+        memory = {path: entry for path, entry in own.memory.items() if can_be_read(entry)}
+        roots[root] = replace(own, memory=memory, digest=root_digest(memory, root, own))
+    return replace(state, roots=roots)
 
 
 def _with_missing(roots: Mapping[str, RootState], without_vectors: frozenset[str]) -> dict[str, RootState]:

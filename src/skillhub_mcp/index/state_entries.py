@@ -2,6 +2,9 @@
 
 A later line takes the place of an earlier one with the same key, and a line of nothing but a key removes it. Who reads
 the file knows how many bytes of it were committed (`state`); what lies behind them never was.
+
+Of a large library most of a line is left in the file until somebody asks for it: names, paths and stamps are needed at
+each start, the description of one skill hardly ever. What was committed is never changed.
 """
 
 from __future__ import annotations
@@ -9,17 +12,41 @@ from __future__ import annotations
 import contextlib
 import gc
 import json
+import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
 
+from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.index.keys import RootKeys, label_of
-from skillhub_mcp.skills.model import FileStamp, HeaderShape, Skill
+from skillhub_mcp.skills.model import FileStamp, HeaderShape, Skill, text_of_unread, unread_skill
 from skillhub_mcp.skills.rules import Diagnostic, Severity
 from skillhub_mcp.skills.scanner import CachedSkillFile
 
 # Parsed at once: larger blocks are no faster, and take memory that stays with the process.
 _BLOCK_BYTES = 1 << 18
-_MANY_BYTES = 1 << 23
+_MANY_BYTES = 1 << 21
+# More than nearly all lines have.
+_LINE_BYTES = 2_048
+
+_PLAIN = rb'"([^"\\]*)"'
+_ANY = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
+_DIAGNOSTIC = rb'\[(?:[^"\[\]]|' + _ANY + rb")*\]"
+# How the line of a skill begins, as nearly all do: with nothing escaped in its key and its name.
+_USUAL = re.compile(
+    rb"\["
+    + _PLAIN
+    + rb",(\d+),(\d+),(\d+),(\d+),"
+    + _PLAIN
+    + rb",(\[(?:"
+    + _DIAGNOSTIC
+    + rb",?)*\]),(\[[^\]]*\]),"
+    + _PLAIN
+    + rb',"'
+)
+_END_OF_USUAL = b"}]"
+# What everybody asks of all skills is not left for later.
+_ASKED_OF_ALL = re.compile(rb'"(?:always_apply|disable_model_invocation|not_user_invocable)"')
 
 # By label and directory.
 Entries = Mapping[str, Mapping[str, CachedSkillFile]]
@@ -30,6 +57,12 @@ def encode_entries(keys: RootKeys, entries: Iterable[tuple[str, CachedSkillFile 
     dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
     for directory, entry in entries:
         key = keys.key(directory)
+        unread = None if entry is None or entry.skill is None else text_of_unread(entry.skill)
+        if unread is not None and isinstance(unread[0], _Text):
+            line = unread[0].line(unread[1])
+            if line.startswith(f"[{dumps(key)},".encode("utf-8", "surrogateescape")):
+                yield line + b"\n"
+                continue
         yield (dumps([key] if entry is None else _row(key, entry)) + "\n").encode("utf-8", "surrogateescape")
 
 
@@ -39,24 +72,33 @@ def read_entries(file: BinaryIO, begin: int, end: int, roots: Mapping[str, RootK
     Raises OSError, and ValueError, LookupError or TypeError for a file that says something else.
     """
     found: dict[str, dict[str, CachedSkillFile]] = {}
-    decoder = _Decoder()
+    many = end - begin > _MANY_BYTES
+    decoder = _LateDecoder(_Text(file)) if many and hasattr(os, "pread") else _Decoder()
     file.seek(begin)
     with garbage_collection_off():
-        for block in _blocks(file, end - begin):
-            text = block.decode("utf-8", "surrogateescape")
-            for row in json.loads("[" + text[:-1].replace("\n", ",") + "]"):
-                label = label_of(row[0])
+        for at, block in _blocks(file, begin, end):
+            for key, row in decoder.rows(block, at):
+                label = label_of(key)
                 if label not in found:
                     found[label] = dict(known.get(label, {}))
-                directory = roots[label].directory(row[0])
-                if len(row) == 1:
+                directory = roots[label].directory(key)
+                if row is None:
                     found[label].pop(directory, None)
                 else:
                     found[label][directory] = decoder.entry(directory, roots[label].path, row)
-        if end - begin > _MANY_BYTES:
+        if many:
             # They stay for as long as the process runs: looking through them for garbage takes longer than this did.
             gc.freeze()
     return {**known, **found}
+
+
+def can_be_read(entry: CachedSkillFile) -> bool:
+    """Whether what an entry has left in the file is there."""
+    unread = None if entry.skill is None else text_of_unread(entry.skill)
+    try:
+        return unread is None or bool(unread[0].values(unread[1]))
+    except IndexUnavailable:
+        return False
 
 
 def earlier_entries(files: Mapping[str, Any], root: str) -> dict[str, CachedSkillFile]:
@@ -74,9 +116,9 @@ def earlier_entries(files: Mapping[str, Any], root: str) -> dict[str, CachedSkil
     return found
 
 
-def _blocks(file: BinaryIO, left: int) -> Iterator[bytes]:
-    """Yield whole lines of the next `left` bytes of a file. Raises ValueError where they are no whole lines."""
-    rest = b""
+def _blocks(file: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """Yield whole lines of a file, each with the byte where they begin. Raises ValueError where there are no such."""
+    rest, at, left = b"", begin, end - begin
     while left:
         read = file.read(min(left, _BLOCK_BYTES))
         if not read:
@@ -84,7 +126,8 @@ def _blocks(file: BinaryIO, left: int) -> Iterator[bytes]:
         left -= len(read)
         lines, between, rest = (rest + read).rpartition(b"\n")
         if between:
-            yield lines + between
+            yield at, lines
+            at += len(lines) + 1
     if rest:
         raise ValueError("the last line has no end")
 
@@ -138,6 +181,37 @@ def _optional(skill: Skill) -> dict[str, object]:
     return {key: value for key, value in values.items() if value}
 
 
+class _Text:
+    """The file of entries, for skills that have not been read whole. It stays open for as long as there is one."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = os.dup(file.fileno())
+        self._decoder = _Decoder()
+
+    def __del__(self) -> None:
+        os.close(self._file)
+
+    def line(self, at: int) -> bytes:
+        """Return the line that begins at byte `at`, without its end. Raises OSError and ValueError."""
+        read = os.pread(self._file, _LINE_BYTES, at)
+        while b"\n" not in read[-_LINE_BYTES:]:
+            more = os.pread(self._file, _LINE_BYTES, at + len(read))
+            if not more:
+                raise ValueError("the file ends too early")
+            read += more
+        return read.partition(b"\n")[0]
+
+    def values(self, at: int) -> Mapping[str, Any]:
+        """Return the fields of the skill whose line begins at byte `at`. Raises IndexUnavailable."""
+        try:
+            *_, description, optional = json.loads(self.line(at).decode("utf-8", "surrogateescape"))
+            return self._decoder.fields(description, optional)
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise IndexUnavailable(
+                f"What was read from a skill is lost: {error}", hint="run skillhub index --repair, and start again"
+            ) from error
+
+
 class _Decoder:
     """Makes entries of rows. What many of them say alike is one object for all."""
 
@@ -145,7 +219,13 @@ class _Decoder:
         self._diagnostics: dict[tuple[object, ...], Diagnostic] = {}
         self._shared: dict[Any, Any] = {}
 
-    def entry(self, directory: str, root: str, row: list[Any]) -> CachedSkillFile:
+    def rows(self, lines: bytes, _: int) -> Iterator[tuple[str, Any]]:
+        """Yield the key and the row of each line, None for the row of what is gone."""
+        for row in json.loads("[" + lines.decode("utf-8", "surrogateescape").replace("\n", ",") + "]"):
+            yield row[0], row if len(row) > 1 else None
+
+    def entry(self, directory: str, root: str, row: Any) -> CachedSkillFile:
+        """Return the entry that a row says."""
         _, mtime_ns, ctime_ns, size, read_at_ns, content_hash, found, *of_skill = row
         # Types are checked only here: other code trusts them, and one wrong value would fail every scan.
         if not (mtime_ns.__class__ is ctime_ns.__class__ is size.__class__ is read_at_ns.__class__ is int):
@@ -153,42 +233,46 @@ class _Decoder:
         if content_hash.__class__ is not str:
             raise TypeError(directory)
         stamp = FileStamp(mtime_ns, size, content_hash, read_at_ns, ctime_ns)
-        diagnostics = tuple([self._diagnostic(*one) for one in found]) if found else ()
+        diagnostics = self.diagnostics(found)
         if not of_skill:
             return CachedSkillFile(root, stamp, None, diagnostics)
         header, name, description, optional = of_skill
-        shape = HeaderShape(*header)
-        if not (
-            name.__class__ is description.__class__ is str and shape.lines.__class__ is shape.longest.__class__ is int
-        ):
+        shape = _shape(header)
+        if name.__class__ is not str:
             raise TypeError(directory)
+        fields = self.fields(description, optional)
+        skill = Skill(name=name, directory=directory, root=root, diagnostics=diagnostics, stamp=stamp, **fields)
+        return CachedSkillFile(root, stamp, skill, diagnostics, shape)
+
+    def fields(self, description: str, optional: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields of a skill that its line has at its end, by name."""
+        if description.__class__ is not str:
+            raise TypeError(description)
         shared, given = self._shared.setdefault, {}
         for key, value in optional.items():
             # Licences, authors and tags are few, and of much the same length as the objects that refer to them.
             given[key] = shared(value, value) if value.__class__ is str else value
         tags, tools = given.get("tags", ()), given.get("allowed_tools", ())
-        skill = Skill(
-            name,
-            description,
-            directory,
-            root,
-            given.get("category"),
-            tuple([shared(tag, tag) for tag in tags]) if tags else (),
-            given.get("always_apply", False),
-            tuple([shared(tool, tool) for tool in tools]) if tools else (),
-            given.get("license"),
-            given.get("compatibility"),
-            given.get("metadata", {}),
-            diagnostics,
-            stamp,
-            given.get("version"),
-            given.get("author"),
-            given.get("allowed_tools_text"),
-            given.get("disable_model_invocation", False),
-            not given.get("not_user_invocable", False),
-            given.get("argument_hint"),
-        )
-        return CachedSkillFile(root, stamp, skill, diagnostics, shape)
+        return {
+            "description": description,
+            "category": given.get("category"),
+            "tags": tuple([shared(tag, tag) for tag in tags]) if tags else (),
+            "always_apply": given.get("always_apply", False),
+            "allowed_tools": tuple([shared(tool, tool) for tool in tools]) if tools else (),
+            "license": given.get("license"),
+            "compatibility": given.get("compatibility"),
+            "metadata": given.get("metadata", {}),
+            "version": given.get("version"),
+            "author": given.get("author"),
+            "allowed_tools_text": given.get("allowed_tools_text"),
+            "disable_model_invocation": given.get("disable_model_invocation", False),
+            "user_invocable": not given.get("not_user_invocable", False),
+            "argument_hint": given.get("argument_hint"),
+        }
+
+    def diagnostics(self, found: list[list[Any]]) -> tuple[Diagnostic, ...]:
+        """Return what was found in a file."""
+        return tuple([self._diagnostic(*one) for one in found]) if found else ()
 
     def _diagnostic(self, rule: str, severity: str, message: str, hint: str, line: int | None) -> Diagnostic:
         given = (rule, severity, message, hint, line)
@@ -196,3 +280,48 @@ class _Decoder:
         if found is None:
             found = self._diagnostics[given] = Diagnostic(rule, Severity(severity), message, hint, line)
         return found
+
+
+class _LateDecoder(_Decoder):
+    """Leaves most of a usual line in the file until somebody asks for it."""
+
+    def __init__(self, text: _Text) -> None:
+        super().__init__()
+        self._text = text
+        self._found: dict[bytes, tuple[Diagnostic, ...]] = {}
+        self._shapes: dict[bytes, HeaderShape] = {}
+
+    def rows(self, lines: bytes, at: int) -> Iterator[tuple[str, Any]]:
+        usual, asked = _USUAL.match, _ASKED_OF_ALL.search
+        for line in lines.split(b"\n"):
+            match = usual(line)
+            if match is None or not line.endswith(_END_OF_USUAL) or asked(line, match.end()):
+                yield from super().rows(line, at)
+            else:
+                yield match[1].decode("utf-8", "surrogateescape"), (at, match)
+            at += len(line) + 1
+
+    def entry(self, directory: str, root: str, row: Any) -> CachedSkillFile:
+        if row.__class__ is list:
+            return super().entry(directory, root, row)
+        at, match = row
+        _, mtime, ctime, size, read_at, content_hash, said, header, name = match.groups()
+        mtime_ns = int(mtime)
+        ctime_ns = mtime_ns if ctime == mtime else int(ctime)
+        stamp = FileStamp(mtime_ns, int(size), content_hash.decode("ascii"), int(read_at), ctime_ns)
+        diagnostics = self._found.get(said)
+        if diagnostics is None:
+            diagnostics = self._found[said] = self.diagnostics(json.loads(said.decode("utf-8", "surrogateescape")))
+        shape = self._shapes.get(header)
+        if shape is None:
+            shape = self._shapes[header] = _shape(json.loads(header))
+        name = name.decode("utf-8", "surrogateescape")
+        skill = unread_skill(name, directory, root, diagnostics, stamp, text=self._text, at=at)
+        return CachedSkillFile(root, stamp, skill, diagnostics, shape)
+
+
+def _shape(header: list[Any]) -> HeaderShape:
+    shape = HeaderShape(*header)
+    if not shape.lines.__class__ is shape.longest.__class__ is int:
+        raise TypeError(header)
+    return shape

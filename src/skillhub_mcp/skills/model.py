@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING, Any, Protocol
 
 from skillhub_mcp.skills.names import safe_alias
 from skillhub_mcp.skills.rules import Diagnostic
@@ -67,8 +68,33 @@ class HeaderShape:
 NO_SHAPE = HeaderShape()
 
 
+class SkillText(Protocol):
+    """A file that has what was read from skills."""
+
+    def values(self, at: int) -> Mapping[str, object]:
+        """Return all fields of the skill that is described from byte `at` on, by name. Raises IndexUnavailable."""
+
+
+class _Unread:
+    """The skill of a large library reads most of its fields when somebody asks for one of them."""
+
+    __slots__ = ("_at", "_text")
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # Asked for what has no value: the dataclass sets all fields of a skill that was made in the usual way.
+            if name not in Skill.__dataclass_fields__:
+                raise AttributeError(name)
+            values = self._text.values(self._at)
+            for field, value in values.items():
+                if field not in _READ_AT_ONCE:
+                    object.__setattr__(self, field, value)
+            return values[name]
+
+
 @dataclass(frozen=True, slots=True)
-class Skill:
+class Skill(_Unread):
     """Tier 1 of disclosure: everything about a skill except its body.
 
     `directory` is the path of the skill's directory and the key of its row in the index: below its root as configured,
@@ -117,6 +143,86 @@ class Skill:
     def searchable_text(self) -> str:
         """Name, description, tags and category: the only text that an embedding provider receives."""
         return "\n".join((self.name, self.description, " ".join(self.tags), self.category or "")).strip()
+
+
+_READ_AT_ONCE = frozenset(
+    {
+        "name",
+        "directory",
+        "root",
+        "diagnostics",
+        "stamp",
+        "always_apply",
+        "disable_model_invocation",
+        "user_invocable",
+        "trust",
+    }
+)
+_SET = {field: getattr(Skill, field).__set__ for field in (*_READ_AT_ONCE, *_Unread.__slots__)}
+_AT, _TEXT, _DESCRIPTION = (getattr(Skill, field).__get__ for field in (*_Unread.__slots__, "description"))
+_NAME, _DIRECTORY, _ROOT, _DIAGNOSTICS, _STAMP = (
+    _SET[field] for field in ("name", "directory", "root", "diagnostics", "stamp")
+)
+
+
+def unread_skill(
+    name: str,
+    directory: str,
+    root: str,
+    diagnostics: tuple[Diagnostic, ...],
+    stamp: FileStamp,
+    *,
+    text: SkillText,
+    at: int,
+) -> Skill:
+    """Return a skill that anybody may invoke and that does not always apply; `text` has the rest of it from `at` on.
+
+    It reads that where somebody asks for it: of a large library hardly anybody asks for more than some skills.
+    """
+    skill = object.__new__(Skill)
+    _NAME(skill, name)
+    _DIRECTORY(skill, directory)
+    _ROOT(skill, root)
+    _DIAGNOSTICS(skill, diagnostics)
+    _STAMP(skill, stamp)
+    for field, value in _COMMON:
+        field(skill, value)
+    _SET["_text"](skill, text)
+    _SET["_at"](skill, at)
+    return skill
+
+
+def read_in_passing(skill: Skill) -> Skill:
+    """Return a skill for somebody who asks for all fields of all skills: what is read for that is not kept."""
+    place = None if _is_read(skill) else text_of_unread(skill)
+    if place is None:
+        return skill
+    text, at = place
+    return unread_skill(skill.name, skill.directory, skill.root, skill.diagnostics, skill.stamp, text=text, at=at)
+
+
+def _is_read(skill: Skill) -> bool:
+    try:
+        _DESCRIPTION(skill)
+    except AttributeError:
+        return False
+    return True
+
+
+def text_of_unread(skill: Skill) -> tuple[SkillText, int] | None:
+    """Return where the fields of a skill are that was made by `unread_skill`; None of any other."""
+    try:
+        return _TEXT(skill), _AT(skill)
+    except AttributeError:
+        return None
+
+
+_COMMON = (
+    (_SET["always_apply"], False),
+    (_SET["disable_model_invocation"], False),
+    (_SET["user_invocable"], True),
+    (_SET["trust"], Trust.OWN),
+)
 
 
 @dataclass(frozen=True, slots=True)

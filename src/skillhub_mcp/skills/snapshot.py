@@ -18,9 +18,11 @@ from enum import Enum
 from functools import cached_property
 
 from skillhub_mcp.skills.discovery import Ignored, WalkProblem
-from skillhub_mcp.skills.model import SKILL_FILE, Skill
+from skillhub_mcp.skills.model import SKILL_FILE, Skill, read_in_passing
 from skillhub_mcp.skills.roots import SOURCES, SkillRoot, Source
 from skillhub_mcp.skills.rules import Diagnostic
+
+_HASHES = 1 << 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +158,22 @@ class Snapshot:
         """A hash over every skill's metadata: the same library has the same digest on every machine.
 
         It includes paths relative to their roots, and roots by their sources. It excludes times and bodies, which the
-        registry's index does not contain either.
+        registry's index does not contain either. It is the sum of a SHA-256 of each, so that a change costs the change:
+        it tells libraries apart, and nobody decides on trust by it.
         """
+        return f"sha256:{self._sum_of_facts:064x}"
+
+    @cached_property
+    def _sum_of_facts(self) -> int:
+        return self._sum_of(self.everything)
+
+    def _sum_of(self, skills: Iterable[Skill]) -> int:
         labels: dict[str, str] = {}
         for root in self.report.roots:
             before = sum(1 for label in labels.values() if label.startswith(f"{root.source.value}:"))
             labels[root.path] = f"{root.source.value}:{before}"
-        lines = sorted(json.dumps(_facts(skill, labels), ensure_ascii=True) for skill in self.everything)
-        return "sha256:" + hashlib.sha256("\n".join(lines).encode()).hexdigest()
+        lines = (json.dumps(_facts(read_in_passing(skill), labels), ensure_ascii=True) for skill in skills)
+        return sum(int.from_bytes(hashlib.sha256(line.encode()).digest(), "big") for line in lines) % _HASHES
 
     @cached_property
     def _root_ranks(self) -> Mapping[str, int]:
@@ -278,7 +288,7 @@ def change_snapshot(
         aliased += [skill for skill in served if skill.alias == alias != skill.name]
         if alias and aliased:
             by_alias[alias] = sorted(aliased, key=lambda s: s.name)
-    return Snapshot(
+    after = Snapshot(
         skills=_replaced(before.skills, unserved, served, key=lambda s: s.name),
         everything=_replaced(before.everything, gone, new, key=lambda s: s.directory),
         report=ScanReport(
@@ -301,6 +311,12 @@ def change_snapshot(
         _ranks=ranks,
         _by_directory=by_directory,
     )
+    known = vars(before).get("_sum_of_facts")
+    if known is not None:
+        # In the place of the cached value: from now on, too, nobody computes it of everything.
+        difference = after._sum_of(new) - before._sum_of(gone)  # noqa: SLF001
+        vars(after)["_sum_of_facts"] = (known + difference) % _HASHES
+    return after
 
 
 def _replaced(
