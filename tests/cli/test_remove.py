@@ -93,7 +93,7 @@ def test_a_skill_of_another_root_is_removed_by_the_option_that_is_told(
     project = tmp_path / "project"
     (project / ".git").mkdir(parents=True)
     write_skill(project / ".agents" / "skills" / "git", "About git.")
-    (project / LOCK).write_text(lock_text({"git": "sha256:0"}))
+    (project / LOCK).write_text(lock_text({"git": f"sha256:{'0' * 64}"}))
     write_skill(tmp_path / "home" / ".agents" / "skills" / "mail", "About mail.")
 
     def go(*arguments: str) -> Done:
@@ -147,7 +147,7 @@ def test_a_skill_that_is_there_again_is_not_written_over_by_undo(library: Path, 
     assert "mine" in (library / "pdf" / "SKILL.md").read_text()
 
 
-@pytest.mark.parametrize("text", ['{"version": 2, "skills": {}}', "<<<<<<< ours\n", "{"])
+@pytest.mark.parametrize("text", ['{"version": 2, "skills": {"pdf": {}}}', "<<<<<<< ours\n", "{"])
 def test_a_lock_that_cannot_be_read_is_named_and_stays_as_it_is(library: Path, skillhub: Skillhub, text: str) -> None:
     (library / LOCK).write_text(text)
     for force in ([], ["--force"]):

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from skillhub_mcp.library.fingerprint import see
 from skillhub_mcp.library.transaction import Change
+from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, parse_lock
+from skillhub_mcp.locks.lock_file import lock_text as written_lock
 
 LOCK = "skills-lock.json"
 
@@ -28,13 +30,17 @@ def write_skill(directory: Path, text: str, *, files: Mapping[str, str] | None =
 
 def lock_text(skills: Mapping[str, str]) -> str:
     """A lock that names each skill with its digest."""
-    return json.dumps({"version": 1, "skills": dict(sorted(skills.items()))}, indent=2) + "\n"
+    return written_lock(Lock(LOCK).having(*map(_entry, skills, skills.values())))
+
+
+def _entry(name: str, digest: str) -> LockedSkill:
+    return LockedSkill(name, "owner/repository", "github", ours=LockedByHub(digest))
 
 
 def locked(root: Path) -> dict[str, str]:
     """The skills that the root's lock names, with their digests."""
-    found: dict[str, str] = json.loads((root / LOCK).read_text(encoding="utf-8"))["skills"]
-    return found
+    lock = parse_lock((root / LOCK).read_text(encoding="utf-8"), LOCK)
+    return {one.name: one.ours.digest for one in lock.skills if one.ours is not None}
 
 
 def install(change: Change, texts: Mapping[str, str], *, removals: Sequence[str] = ()) -> None:

@@ -17,7 +17,6 @@ git              running git for one source, within bounds and without a checkou
 git_refs         which ref of a repository is meant, and where it ends within a page's path
 git_tree         a commit of a repository, as a tree
 journal          what a change does, written before it is done
-lock_edits       entries taken out of a lock and put back, all else as it is
 locking          one command at a time changes a root
 marketplace      where a manifest of plugins says that skills are
 opening          a source as a tree, of whichever kind it is

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from skillhub_mcp.errors import InvalidArgument, LockUnreadable, SkillConflict, SkillNotFound
 from skillhub_mcp.library.disk import Disk
-from skillhub_mcp.library.lock_edits import locked_names, with_entries_of, without_entries
 from skillhub_mcp.library.own_places import is_plain_name, places_of
 from skillhub_mcp.library.refusals import unwritable
 from skillhub_mcp.library.transaction import changing
 from skillhub_mcp.library.trash import TrashEntry, last_removal, lock_before, receipt_before
+from skillhub_mcp.locks.lock_file import Lock, lock_text, parse_lock
 from skillhub_mcp.skills.suggestions import near_names
 
 _DISK = Disk()
@@ -47,7 +47,9 @@ def remove(
         # As it is now that nobody else changes it.
         found = _to_remove(root, lock_path, names, force=force)
         gone = [one.name for one in found]
-        text = without_entries(_read(lock_path), gone, lock_path)
+        # Where it names none of them it keeps its every byte.
+        named = any(one.locked for one in found)
+        text = lock_text(_lock(lock_path).without(gone)) if named else None
         change.commit({}, gone, lock_path=lock_path, lock_text=text)
     return found
 
@@ -64,11 +66,12 @@ def bring_back(root: str, lock_path: str, *, dry_run: bool = False, disk: Disk =
         entry, found = _to_bring_back(root, lock_path)
         places = change.places
         names = [one.name for one in found]
+        entries = [one for one in _parsed(lock_before(places, entry), lock_path).skills if one.name in names]
         receipts = {name: receipt_before(places, entry, name) for name in names}
         change.commit(
             {},
             lock_path=lock_path,
-            lock_text=with_entries_of(lock_before(places, entry), names, _read(lock_path), lock_path),
+            lock_text=lock_text(_lock(lock_path).having(*entries)) if entries else None,
             receipts={name: receipt for name, receipt in receipts.items() if receipt is not None},
             restores=dict.fromkeys(names, entry.change),
         )
@@ -76,7 +79,7 @@ def bring_back(root: str, lock_path: str, *, dry_run: bool = False, disk: Disk =
 
 
 def _to_remove(root: str, lock_path: str, names: Sequence[str], *, force: bool) -> tuple[MovedSkill, ...]:
-    locked = locked_names(_read(lock_path), lock_path)
+    locked = _names_in(_lock(lock_path))
     found = [_found(root, name, locked) for name in dict.fromkeys(names)]
     for one in found:
         if not (one.locked or force):
@@ -106,7 +109,7 @@ def _to_bring_back(root: str, lock_path: str) -> tuple[TrashEntry, tuple[MovedSk
         entry = last_removal(places)
         if entry is None:
             raise InvalidArgument("--undo", f"finds nothing: no removed skill lies in the trash of {root}")
-        locked = locked_names(lock_before(places, entry), lock_path)
+        locked = _names_in(_parsed(lock_before(places, entry), lock_path))
     except OSError as error:
         raise unwritable(places.trash, error) from error
     return entry, tuple(MovedSkill(name, os.path.join(root, name), name in locked) for name in entry.skills)
@@ -117,6 +120,18 @@ def _names(root: str) -> list[str]:
         return os.listdir(root)
     except OSError:
         return []
+
+
+def _names_in(lock: Lock) -> frozenset[str]:
+    return frozenset(one.name for one in lock.skills)
+
+
+def _lock(path: str) -> Lock:
+    return _parsed(_read(path), path)
+
+
+def _parsed(text: str | None, path: str) -> Lock:
+    return Lock(path) if text is None else parse_lock(text, path)
 
 
 def _read(lock_path: str) -> str | None:
