@@ -37,8 +37,8 @@ class ChosenFile:
 def skill_files(entries: Sequence[TreeEntry], skill: str, bounds: Bounds, *, name: str = "") -> tuple[ChosenFile, ...]:
     """Return the files of the skill at `skill` (`""` is the tree's top), in the order of the paths' bytes.
 
-    `entries` are in that order too, as a tree has them, and may be of more than this skill. `name` is what messages call the
-    source. Raises ArchiveRefused for the first entry that is never unpacked.
+    `entries` are in that order too, as a tree has them, and may be of more than this skill. `name` is what messages
+    call the source. Raises ArchiveRefused for the first entry that is never unpacked.
     """
     return _Choice(entries, skill, bounds, name or skill or "the skill").files()
 
