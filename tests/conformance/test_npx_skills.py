@@ -1,14 +1,17 @@
-"""`npx skills` installs from a hub and updates from it, and leaves in its lock what is the hub's."""
+"""`npx skills` installs from a hub and updates from it, and keeps one lock with it."""
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.conformance.npx_skills import NpxSkills
 from tests.conftest import SkillWriter, put_file
 from tests.server.connections import listening
+
+from skillhub_mcp.locks.lock_file import LockedByHub, lock_text, parse_lock
+from skillhub_mcp.locks.npx_hash import computed_hash
 
 pytestmark = pytest.mark.conformance
 
@@ -47,18 +50,27 @@ def test_skills_of_a_hub_are_installed_and_updated(
     assert after["pdf"]["wellKnownDigest"] != before["pdf"]["wellKnownDigest"]
 
 
-def test_it_keeps_what_the_hub_adds_to_the_entries_of_the_lock(
-    npx: NpxSkills, write_skill: SkillWriter, tmp_path: Path
-) -> None:
+def test_a_lock_of_either_is_the_others_byte_for_byte(npx: NpxSkills, write_skill: SkillWriter, tmp_path: Path) -> None:
     source = tmp_path / "source"
-    for name in ("one", "two", "three"):
-        write_skill(name, root=source / "skills")
-    npx.run("add", str(source), "--skill", "one", "--skill", "two", "-y", "--agent", "universal")
-    lock = json.loads(npx.lock_path.read_text(encoding="utf-8"))
-    ours = {"digest": "sha256:" + "0" * 64, "executable": [], "fetched": "2026-01-01T00:00:00Z"}
-    lock["skills"]["one"]["skillhub"] = ours
-    npx.lock_path.write_text(json.dumps(lock, indent=2) + "\n", encoding="utf-8")
+    # Names in an order that is neither that of bytes nor that of letters alone.
+    names = ("B.md", "a.md", "a-b.md", "a_b.md", "ab/c.md", "ab.md", "README", ".hidden", "10.md", "9.md", "x+y (1).md")
+    write_skill("one", root=source / "skills", files={name: name for name in names})
+    for name in ("two", "three", "10"):
+        write_skill(name, root=source / "skills", frontmatter=f'name: "{name}"\ndescription: Does one thing.')
+    npx.run("add", str(source), "--skill", "one", "two", "10", "-y", "--agent", "universal")
+    text = npx.lock_path.read_text(encoding="utf-8")
+    lock = parse_lock(text, str(npx.lock_path))
+    assert lock_text(lock) == text
+    assert [one.name for one in lock.skills] == ["10", "one", "two"]
+    for one in lock.skills:
+        assert one.computed_hash == computed_hash(str(npx.project / ".agents" / "skills" / one.name))
+    # What the hub adds stays, whatever the other program does beside it.
+    ours = LockedByHub("sha256:" + "0" * 64, executable=("a.md",), fetched="2026-11-22T22:40:00Z")
+    one = next(one for one in lock.skills if one.name == "one")
+    npx.lock_path.write_text(lock_text(lock.having(replace(one, ours=ours))), encoding="utf-8", newline="\n")
     npx.run("add", str(source), "--skill", "three", "-y", "--agent", "universal")
     npx.run("remove", "two", "-y")
-    assert npx.locked.keys() == {"one", "three"}
-    assert npx.locked["one"]["skillhub"] == ours
+    text = npx.lock_path.read_text(encoding="utf-8")
+    lock = parse_lock(text, str(npx.lock_path))
+    assert lock_text(lock) == text
+    assert {skill.name: skill.ours for skill in lock.skills} == {"10": None, "one": ours, "three": None}
