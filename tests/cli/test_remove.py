@@ -53,6 +53,17 @@ def test_removed_skills_are_found_no_more_and_undo_brings_all_of_them_back(libra
     assert again.err == f"error: --undo finds nothing: no removed skill lies in the trash of {library}\n"
 
 
+def test_the_last_skill_of_a_root_is_found_no_more_either(library: Path, skillhub: Skillhub) -> None:
+    (library / LOCK).unlink()
+    assert searched(skillhub) == NAMES
+    assert skillhub("remove", *NAMES, "--force").code == 0
+    # An empty root is otherwise taken for a share that is not mounted, whose skills stay in searches.
+    assert searched(skillhub) == []
+    assert "has no skill" in skillhub("list").out
+    assert skillhub("remove", "--undo").code == 0
+    assert searched(skillhub) == NAMES
+
+
 def test_what_no_lock_names_takes_force_and_of_several_all_or_none_goes(library: Path, skillhub: Skillhub) -> None:
     refused = skillhub("remove", "pdf", "xlsx", "--json")
     assert (refused.code, refused.error["code"]) == (1, "CONFLICT")

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -97,6 +98,18 @@ class TestAChange:
         change(root, Disk())
         assert (root / LOCK).is_symlink()
         assert locked(root) == skills_in(root)
+
+    def test_of_a_lock_on_another_file_system_replaces_it_all_the_same(self, root: Path, tmp_path: Path) -> None:
+        if not os.path.isdir("/dev/shm") or os.stat("/dev/shm").st_dev == os.stat(tmp_path).st_dev:
+            pytest.skip("one file system only")
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as elsewhere:
+            lock = Path(elsewhere, LOCK)
+            lock.write_text((root / LOCK).read_text())
+            (root / LOCK).unlink()
+            (root / LOCK).symlink_to(lock)
+            change(root, Disk())
+            assert locked(root) == skills_in(root)
+            assert os.listdir(elsewhere) == [LOCK]
 
     def test_makes_a_root_that_is_not_there_and_ignores_its_own_things_for_git(self, tmp_path: Path) -> None:
         place = tmp_path / "project" / ".agents" / "skills"

@@ -18,6 +18,7 @@ from enum import Enum
 from typing import Protocol
 
 from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
+from skillhub_mcp.skills.own_directory import OWN_DIRECTORY
 from skillhub_mcp.skills.roots import SkillRoot, Source, is_at_or_below, located
 
 MAX_DEPTH = 6
@@ -420,12 +421,15 @@ def _real_directory(entry: os.DirEntry[str]) -> str | None:
 
 
 def _absent(root: SkillRoot) -> AbsentRoot | None:
-    """Return that a hub root is not there, cannot be read or is empty, or None. Hidden files do not count."""
+    """Return that a hub root is not there, cannot be read or is empty, or None. Hidden files do not count.
+
+    A root with the hub's own directory is one whose skills a command removed, and not a share that is not mounted.
+    """
     if root.source is not Source.HUB:
         return None
     try:
         with os.scandir(root.real) as entries:
-            if any(not entry.name.startswith(".") for entry in entries):
+            if any(not entry.name.startswith(".") or entry.name == OWN_DIRECTORY for entry in entries):
                 return None
     except OSError as error:
         return AbsentRoot(root.path, "is missing" if isinstance(error, FileNotFoundError) else _reason(error))
