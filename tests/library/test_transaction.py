@@ -111,6 +111,18 @@ class TestAChange:
             assert locked(root) == skills_in(root)
             assert os.listdir(elsewhere) == [LOCK]
 
+    def test_of_a_lock_that_cannot_be_written_names_the_lock_and_changes_nothing(self, root: Path) -> None:
+        class Locked(Disk):
+            def replace(self, source: str, target: str) -> None:
+                raise OSError(errno.EACCES, os.strerror(errno.EACCES), source, None, target)
+
+        before = state_of(root)
+        with pytest.raises(LibraryUnwritable) as caught:
+            change(root, Locked())
+        assert caught.value.path == os.fspath(root / LOCK)
+        assert state_of(root) == before
+        assert left_behind(root) == []
+
     def test_makes_a_root_that_is_not_there_and_ignores_its_own_things_for_git(self, tmp_path: Path) -> None:
         place = tmp_path / "project" / ".agents" / "skills"
         with changing(os.fspath(place)) as one:

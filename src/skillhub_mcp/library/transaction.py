@@ -220,13 +220,17 @@ class Change:
         new = self._places.staged(self._name, LOCK)
         lock = lock_of(journal, self._places)
         directory = os.path.dirname(lock)
-        if os.stat(directory).st_dev == os.stat(new).st_dev:
-            self._disk.replace(new, lock)
-        else:
-            with open(new, "rb") as file:
-                mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-                atomic_write(lock, file.read(), mode=mode, locked=True)
-        self._disk.sync(directory)
+        try:
+            if os.stat(directory).st_dev == os.stat(new).st_dev:
+                self._disk.replace(new, lock)
+            else:
+                with open(new, "rb") as file:
+                    mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+                    atomic_write(lock, file.read(), mode=mode, locked=True)
+            self._disk.sync(directory)
+        except OSError as error:
+            # The system names what is staged, and the lock is what cannot be written.
+            raise OSError(error.errno, error.strerror, lock) from error
 
     def _undo(self, journal: Journal, cause: BaseException) -> None:
         try:
