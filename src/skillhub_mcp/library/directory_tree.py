@@ -134,7 +134,8 @@ class DirectoryTree:
                 self._seen += 1
                 if self._seen > self._bounds.source_entries:
                     most = f"{self._bounds.source_entries:,}"
-                    raise ArchiveRefused(self._path, f"it has more than {most} files and directories")
+                    reason = f"it has more than {most} files and directories"
+                    raise ArchiveRefused(self._path, reason, hint="name a directory in it, nearer to the skills")
                 path = above + entry.name
                 # Another process may have removed it by now.
                 with contextlib.suppress(FileNotFoundError):
