@@ -129,7 +129,7 @@ def test_an_index_of_its_own_comes_before_that_of_the_host(site: LyingSite) -> N
     # Whoever types a path does not mean all that the host has, but may name what they mean.
     with pytest.raises(SourceUnreachable) as refused:
         opened(site, "/team/")
-    assert refused.value.hint == f"its host has one: {site.url}{WELL_KNOWN_PATH}"
+    assert refused.value.hint == f"its host has one, which is {site.url}"
     assert paths(opened(site, "/team/", ["of-the-host"])) == ["of-the-host/SKILL.md"]
 
 

@@ -17,6 +17,7 @@ from skillhub_mcp.library.source import ALL_SKILLS
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.web_tree import Artifact, FetchedTree, SiteTree, TextTree
 from skillhub_mcp.library.well_known import (
+    WELL_KNOWN_PATH,
     ArtifactKind,
     SiteSkill,
     WellKnownIndex,
@@ -104,8 +105,9 @@ async def _find_index(
             continue
         if place != places[0] and not skills:
             # All that a host has is not what somebody means who typed a path on it.
+            top = shown(place).removesuffix(WELL_KNOWN_PATH)
             raise SourceUnreachable(
-                shown(url), "has no index of skills of its own", hint=f"its host has one: {shown(place)}"
+                shown(url), "has no index of skills of its own", hint=f"its host has one, which is {top}"
             )
         return parse_index(content, found.url)
     # Who is not let in is told that, and not that there is nothing.
