@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from tests.library.repositories import ENVIRONMENT, Repository
@@ -125,6 +129,41 @@ def test_a_repository_without_an_end_is_ended_at_the_bound(tmp_path: Path) -> No
         repository.fetch("refs/heads/main")
     repository.close()
     assert not Path(repository.directory).exists()
+
+
+@contextmanager
+def leading_to(address: str) -> Iterator[tuple[str, list[str]]]:
+    """A site that sends everybody elsewhere, and what it was asked for."""
+    asked = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(302)
+            self.send_header("Location", address)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/x.git", asked
+        server.shutdown()
+        thread.join()
+
+
+def test_git_is_led_nowhere_else_and_neither_to_a_file_nor_to_a_machine_without_a_key(tmp_path: Path) -> None:
+    for address in ("http://127.0.0.1:9/", tmp_path.as_uri()):
+        with leading_to(address) as (site, asked):
+            repository = GitRepository(site, "it", OPTIONS)
+            with pytest.raises(SourceUnreachable) as refused:
+                repository.list_refs(("HEAD",))
+            repository.close()
+            assert len(asked) == 1
+            assert "leads to an address" in str(refused.value.hint)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the program of this test is a shell script")

@@ -11,8 +11,6 @@ import pytest
 from tests.library.repositories import ENVIRONMENT, Entry, Executable, Link, Repository, Submodule, skill_text
 
 from skillhub_mcp.errors import ArchiveRefused, SourceUnreachable
-from skillhub_mcp.library import git_tree
-from skillhub_mcp.library.bounds import Bounds
 from skillhub_mcp.library.git import GitOptions
 from skillhub_mcp.library.git_tree import GitTree, open_git, remote_ref
 from skillhub_mcp.library.source import parse_source
@@ -173,10 +171,17 @@ def test_a_repository_without_a_commit_and_a_tag_of_a_file_are_told(tmp_path: Pa
     upstream.git("update-ref", "-d", "refs/tags/file")
 
 
-def test_a_repository_of_too_many_files_is_refused(upstream: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(git_tree, "BOUNDS", Bounds(source_entries=3))
-    with pytest.raises(ArchiveRefused, match="more than 3 files"):
-        open_git(parse_source(upstream.url), OPTIONS)
+def test_a_tree_that_holds_itself_many_times_over_is_refused_before_it_is_listed_to_its_end(tmp_path: Path) -> None:
+    """Ten objects, which a checkout would make ten thousand million files of."""
+    bomb = Repository(tmp_path / "bomb.git")
+    held = bomb.git("hash-object", "-w", "--stdin", stdin=b"x")
+    kind = "100644 blob"
+    for _ in range(10):
+        held = bomb.git("mktree", stdin="".join(f"{kind} {held}\td{at}\n" for at in range(10)).encode())
+        kind = "040000 tree"
+    bomb.git("update-ref", "refs/heads/main", bomb.git("commit-tree", held, stdin=b"bomb\n"))
+    with pytest.raises(ArchiveRefused, match="more than 200,000 entries"):
+        open_git(parse_source(bomb.url), OPTIONS)
 
 
 def test_what_a_failed_fetch_made_is_removed(

@@ -11,7 +11,7 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from skillhub_mcp.errors import CommandUnavailable, SourceUnreachable
@@ -22,6 +22,7 @@ from skillhub_mcp.library.bounds import BOUNDS, in_mib
 
 _MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 _SHOWN_CHARACTERS = 300
+_LARGEST_PIECE = "256m"
 _INSTALL = (
     "install git (Debian: apt install git; macOS: xcode-select --install; Windows: winget install Git.Git); "
     "archives and directories work without it"
@@ -60,12 +61,17 @@ _SETTINGS = {
 _USER = re.compile(r"(?<=://)[^/@\s]+@")
 _PREFIX = re.compile(r"(?:fatal|error|remote|warning): (?:(?:fatal|error): )?", re.IGNORECASE)
 _LOG_IN = "is the name right? For a private one `git ls-remote {location}` must work in your terminal first"
+_LEADS_ELSEWHERE = "it leads to an address that is not fetched from here: write that URL instead, if it is right"
 _NETWORK = "look at the network and the host's name, and try again"
 # Words of git and of servers, and what mends what they are about. The first that fits is told.
 _MENDS = (
     ("dubious ownership", "it belongs to somebody else: git config --global --add safe.directory PATH"),
     ("host key verification failed", "connect to the host once with ssh, and look at its key"),
-    ("not allowed", "it leads to what is not fetched: only https, ssh and file are"),
+    ("not allowed", _LEADS_ELSEWHERE),
+    ("libcurl", _LEADS_ELSEWHERE),
+    ("redirect", _LEADS_ELSEWHERE),
+    ("url returned 30", _LEADS_ELSEWHERE),
+    ("certificate", "this machine does not trust the host's certificate: see http.sslCAInfo in git-config(1)"),
     ("resolve host", _NETWORK),
     ("could not connect", _NETWORK),
     ("failed to connect", _NETWORK),
@@ -77,8 +83,8 @@ _MENDS = (
     ("not found", _LOG_IN),
     ("not appear to be a git repository", _LOG_IN),
     ("not our ref", "no branch or tag of it has that commit: name a branch or a tag"),
-    ("403", _LOG_IN),
-    ("401", _LOG_IN),
+    ("error: 403", _LOG_IN),
+    ("error: 401", _LOG_IN),
 )
 
 
@@ -169,6 +175,22 @@ class GitRepository:
         except ProgramEnded as ended:
             raise self.ended(ended) from None
 
+    def records(self, *arguments: str) -> Iterator[bytes]:
+        """Yield what git writes in the repository, without the NUL at the end of each. Raises SourceUnreachable."""
+        program = self._start(arguments)
+        rest = b""
+        try:
+            while piece := program.read():
+                *whole, rest = (rest + piece).split(b"\0")
+                yield from whole
+            _, outcome = program.wait()
+            if outcome.exit_code != 0:
+                raise self.unreachable(outcome.messages)
+        except ProgramEnded as ended:
+            raise self.ended(ended) from None
+        finally:
+            program.end()
+
     def ask(self, *arguments: str) -> Program:
         """Start git in the repository, to be asked more than once."""
         return self._start(arguments, asks=True)
@@ -204,6 +226,9 @@ class GitRepository:
         asks: bool = False,
     ) -> Program:
         chosen = {**_SETTINGS, "core.hooksPath": self._empty, **(settings or {})}
+        if self.location.startswith("http:"):
+            # It would be another machine, which nobody has agreed to ask without encryption.
+            chosen["http.followRedirects"] = "false"
         given = [word for name, value in chosen.items() for word in ("-c", f"{name}={value}")]
         place = () if outside else (f"--git-dir={self._directory}",)
         return Program(
@@ -245,13 +270,16 @@ def git_environment(source: Mapping[str, str], location: str) -> dict[str, str]:
         for name, value in source.items()
         if name not in _REPOSITORY_VARIABLES and not _OWN_VARIABLE.match(name)
     }
-    return kept | {
+    # An object that says it has gigabytes is not believed; what serves a repository of this machine has no such bound.
+    bound = {} if scheme == "file" else {"GIT_ALLOC_LIMIT": _LARGEST_PIECE}
+    return {
+        **kept,
+        **bound,
         "GIT_TERMINAL_PROMPT": "0",
         "GCM_INTERACTIVE": "never",
         "SSH_ASKPASS_REQUIRE": "never",
         "GIT_ALLOW_PROTOCOL": ":".join(protocols),
         "GIT_LFS_SKIP_SMUDGE": "1",
-        "GIT_OPTIONAL_LOCKS": "0",
         # Its messages are read, and told as they are.
         "LC_ALL": "C.UTF-8" if os.name == "posix" else "C",
         "LANGUAGE": "en",

@@ -163,22 +163,23 @@ def _fetched(repository: GitRepository) -> tuple[str, str]:
 
 def _list(repository: GitRepository, commit: str) -> _Listed:
     top = repository.run("rev-parse", f"{commit}^{{tree}}").decode().strip()
-    entries, objects, trees = [], {}, {"": top}
-    for line in repository.run("ls-tree", "-r", "-t", "-l", "-z", "--full-tree", commit).split(b"\0"):
-        if not line:
-            continue
-        found = _ENTRY.fullmatch(line)
+    entries: list[TreeEntry] = []
+    objects: dict[str, str] = {}
+    trees = {"": top}
+    for record in repository.records("ls-tree", "-r", "-t", "-l", "-z", "--full-tree", commit):
+        found = _ENTRY.fullmatch(record)
         if found is None:
             raise SourceUnreachable(repository.shown, "lists what no tree has")
         mode, kind, object_id, size, raw = found.groups()
         path = raw.decode("utf-8", "surrogateescape")
         if kind == b"tree":
             trees[path] = object_id.decode()
-            continue
-        objects[path] = object_id.decode()
-        entries.append(_entry(path, mode, kind, 0 if size == b"-" else int(size)))
-    if len(entries) > BOUNDS.source_entries:
-        raise ArchiveRefused(repository.shown, f"it has more than {BOUNDS.source_entries:,} files")
+        else:
+            objects[path] = object_id.decode()
+            entries.append(_entry(path, mode, kind, 0 if size == b"-" else int(size)))
+        # A tree may hold itself many times over, and be listed without an end.
+        if len(entries) + len(trees) > BOUNDS.source_entries:
+            raise ArchiveRefused(repository.shown, f"it has more than {BOUNDS.source_entries:,} entries")
     entries.sort(key=lambda entry: entry.path.encode("utf-8", "surrogateescape"))
     return _Listed(tuple(entries), objects, trees)
 
