@@ -150,9 +150,11 @@ def leading_to(address: str) -> Iterator[tuple[str, list[str]]]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/x.git", asked
-        server.shutdown()
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/x.git", asked
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def test_git_is_led_nowhere_else_and_neither_to_a_file_nor_to_a_machine_without_a_key(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ _SETTINGS = {
     "advice.detachedHead": "false",
 }
 _USER = re.compile(r"(?<=://)[^/@\s]+@")
-_PREFIX = re.compile(r"(?:fatal|error|remote|warning): (?:(?:fatal|error): )?", re.IGNORECASE)
+_PREFIX = re.compile(r"\A(?:fatal|error|remote|warning): (?:(?:fatal|error): )?", re.IGNORECASE)
 _LOG_IN = "is the name right? For a private one `git ls-remote {location}` must work in your terminal first"
 _LEADS_ELSEWHERE = "it leads to an address that is not fetched from here: write that URL instead, if it is right"
 _NETWORK = "look at the network and the host's name, and try again"
@@ -70,7 +70,7 @@ _MENDS = (
     ("not allowed", _LEADS_ELSEWHERE),
     ("libcurl", _LEADS_ELSEWHERE),
     ("redirect", _LEADS_ELSEWHERE),
-    ("url returned 30", _LEADS_ELSEWHERE),
+    ("returned error: 30", _LEADS_ELSEWHERE),
     ("certificate", "this machine does not trust the host's certificate: see http.sslCAInfo in git-config(1)"),
     ("resolve host", _NETWORK),
     ("could not connect", _NETWORK),
