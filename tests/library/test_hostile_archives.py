@@ -241,6 +241,7 @@ TARS = [
     Row("two names", one_tar(pax((b"path", b"x"), (b"path", b"y")), TarEntry()), "x", "two names"),
     Row("two kinds of name", one_tar(TarEntry(b"L", b"x\0", b"L"), pax((b"path", b"y")), TarEntry()), "x", "two names"),
     Row("two sizes", one_tar(pax((b"size", b"512")), TarEntry(content=b"")), "SKILL.md", "two sizes"),
+    Row("two sizes by pax", one_tar(pax((b"size", b"1"), (b"size", b"54")), TarEntry()), "", "two sizes"),
     Row("one name of all", one_tar(pax((b"path", b"x"), kind=b"g"), TarEntry()), "", "of all its entries"),
     Row("a pax that is damaged", one_tar(TarEntry(b"x", b"9999 path=x\n", b"x"), TarEntry()), "", "damaged"),
     Row("a pax without an end", one_tar(TarEntry(b"x", b"12 path=xyzzy", b"x"), TarEntry()), "", "damaged"),

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from tests.library.archives import SKILL, TarEntry, pack_tar, pack_zip, tar_bytes, write_files
 
-from skillhub_mcp.errors import ArchiveRefused, LibraryUnwritable
+from skillhub_mcp.errors import ArchiveRefused, LibraryUnwritable, SourceUnreachable
+from skillhub_mcp.library import directory_tree, unpack
 from skillhub_mcp.library.archive_tree import open_archive
 from skillhub_mcp.library.bounds import Bounds
 from skillhub_mcp.library.directory_tree import DirectoryTree
@@ -169,6 +170,27 @@ def test_a_link_that_comes_into_the_destination_meanwhile_is_not_written_through
     with closing(Planting(str(source))) as tree, pytest.raises(LibraryUnwritable):
         unpack_skill(tree, "", str(new))
     assert list(outside.iterdir()) == list(new.iterdir()) == []
+
+
+def test_a_system_without_descriptors_of_directories_unpacks_the_same(
+    tmp_path: Path, new: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {"SKILL.md": SKILL, "a/b/run": b"#!", "a/c.md": b"c"}
+    source = write_files(tmp_path / "source", files, executable=["a/b/run"])
+    (source / "d").symlink_to("a/b")
+    with closing(DirectoryTree(str(source))) as tree:
+        entries, expected = tree.entries, unpack_skill(tree, "", str(new))
+    for module in (directory_tree, unpack):
+        monkeypatch.setattr(module, "HAS_DESCRIPTORS", False)
+    (tmp_path / "again").mkdir()
+    with closing(DirectoryTree(str(source))) as tree:
+        assert tree.entries == entries
+        assert unpack_skill(tree, "", str(tmp_path / "again")) == expected
+        (source / "a" / "c.md").unlink()
+        (source / "a" / "c.md").symlink_to(source / "SKILL.md")
+        with pytest.raises(SourceUnreachable):
+            list(tree.read("a/c.md"))
+    assert (tmp_path / "again" / "d" / "run").read_bytes() == b"#!"
 
 
 def digest_of(unpacked: UnpackedSkill) -> str:

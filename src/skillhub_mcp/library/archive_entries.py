@@ -10,7 +10,6 @@ from skillhub_mcp.library.tree import TreeEntry, TreeEntryKind
 _SHOWN = 200
 # What macOS packs beside the files: what its file system knows of them, and no file of a skill.
 _MACOS = "__MACOSX"
-_REPACK = "pack it again, with files and directories only"
 
 
 class ArchiveEntries:
@@ -63,15 +62,15 @@ class ArchiveEntries:
 
     def never(self, what: str, raw: bytes) -> ArchiveRefused:
         """Return the error for an entry that is `what`, such as 'a link'."""
-        reason = f"is {what}, which no archive may have"
-        return ArchiveRefused(self.name, reason, entry=shown_name(raw), hint=_REPACK)
+        reason = f"is {what}, and an archive may have files and directories only"
+        return ArchiveRefused(self.name, reason, entry=shown_name(raw), hint="pack it again without that")
 
     def check_ratio(self, unpacked: int, packed: int, entry: str = "") -> None:
         """Raise ArchiveRefused where bytes unpack to more than they may: a bomb."""
         bounds = self.bounds
         if unpacked > bounds.ratio_from and unpacked > bounds.ratio * packed:
             most = f"at most {bounds.ratio} : 1 beyond {in_mib(bounds.ratio_from)}"
-            raise self.refused(f"unpacks to too many times its size: {most}", entry)
+            raise self.refused(f"{'' if entry else 'it '}unpacks to too many times its size: {most}", entry)
 
 
 def shown_name(raw: bytes) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import IO
 
 from skillhub_mcp.library.archive_entries import ArchiveEntries, shown_name
@@ -46,8 +46,8 @@ _IN_PAX = (b"path", b"size", b"linkpath")
 class _Before:
     """What the headers before an entry say of it."""
 
-    names: list[bytes] = field(default_factory=list)
-    sizes: list[bytes] = field(default_factory=list)
+    name: bytes | None = None
+    size: bytes | None = None
     said: bool = False
 
 
@@ -92,10 +92,8 @@ class TarArchive:
         self._check_behind()
 
     def _entry(self, header: bytes, kind: bytes, size: int, before: _Before) -> None:
-        raw = before.names[0] if before.names else _name(header)
-        if len(before.names) > 1:
-            raise self._found.refused("has two names", shown_name(raw))
-        if any(said != str(size).encode() for said in before.sizes):
+        raw = _name(header) if before.name is None else before.name
+        if before.size is not None and before.size != str(size).encode():
             raise self._found.refused("has two sizes", shown_name(raw))
         if kind not in _FILES and kind != _DIRECTORY:
             raise self._found.never(_NEVER.get(kind, f"of an unknown kind ({shown_name(kind)!r})"), raw)
@@ -124,7 +122,7 @@ class TarArchive:
 
     def _read_about(self, kind: bytes, content: bytes, before: _Before) -> None:
         if kind == _LONG_NAME:
-            before.names.append(content.removesuffix(b"\0"))
+            self._name_it(content.removesuffix(b"\0"), before)
         elif kind != _LONG_TARGET:
             for key, value in self._pax(content):
                 if key.startswith(_SPARSE):
@@ -132,10 +130,17 @@ class TarArchive:
                 if kind == _GLOBAL_PAX and key in _IN_PAX:
                     raise self._found.refused("it says one name or size of all its entries")
                 if key == b"path":
-                    before.names.append(value)
+                    self._name_it(value, before)
+                elif key == b"size" and before.size is not None:
+                    raise self._found.refused("it has an entry with two sizes")
                 elif key == b"size":
-                    before.sizes.append(value)
+                    before.size = value
         before.said = before.said or kind != _GLOBAL_PAX
+
+    def _name_it(self, name: bytes, before: _Before) -> None:
+        if before.name is not None:
+            raise self._found.refused("has two names", shown_name(before.name))
+        before.name = name
 
     def _pax(self, content: bytes) -> Iterator[tuple[bytes, bytes]]:
         at = 0

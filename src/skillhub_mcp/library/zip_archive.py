@@ -40,6 +40,8 @@ _EFFORT = 1 << 1 | 1 << 2
 _DOS_DIRECTORY = 0x10
 _EXECUTABLE = 0o111
 _EXTRA_64, _EXTRA_UNICODE_NAME = 0x0001, 0x7075
+# Of that name: its version, and the checksum of the other one.
+_BEFORE_NAME = 5
 _DESCRIPTORS = {12: "<3L", 16: "<4x3L", 20: "<L2Q", 24: "<4xL2Q"}
 _DESCRIPTOR_SIGN = b"PK\x07\x08"
 _PIECE = 64 * 1024
@@ -204,7 +206,8 @@ class ZipArchive:
                 self._refuse_entry("says twice what it may say once", raw)
             extras[kind] = value
             at += 4 + length
-        if extras.get(_EXTRA_UNICODE_NAME, raw.rjust(len(raw) + 5))[5:] != raw:
+        other_name = extras.get(_EXTRA_UNICODE_NAME)
+        if other_name is not None and other_name[_BEFORE_NAME:] != raw:
             self._refuse_entry("has two names", raw)
         return extras
 
@@ -268,7 +271,7 @@ class ZipArchive:
 
     def _check_kind(self, entry: _Described) -> None:
         if entry.flags & _ENCRYPTED or entry.method == _AES:
-            raise self._found.never("encrypted", entry.raw)
+            self._refuse_entry("is encrypted, and nobody is asked for a password", entry.raw)
         if entry.method not in (_STORED, _DEFLATED) or entry.flags & _PATCH:
             self._refuse_entry(f"is packed by a method that is not read here (number {entry.method})", entry.raw)
         if entry.method == _STORED and entry.packed != entry.unpacked:
