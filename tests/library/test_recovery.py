@@ -97,6 +97,16 @@ def test_a_hub_that_starts_completes_what_was_committed_and_takes_back_what_was_
     assert late or (skills, lock, receipts) == before
 
 
+def test_what_was_committed_is_completed_though_another_program_has_written_the_lock_since(root: Path) -> None:
+    killed(root, late=True)
+    with (root / LOCK).open("a") as lock:
+        lock.write("\n")
+    assert recover(os.fspath(root)) == Recovery(completed=True, skills=("new", "replaced", "gone"))
+    skills, lock_says, receipts = state_of(root)
+    assert skills == lock_says == receipts
+    assert left_behind(root) == []
+
+
 def test_a_root_without_a_journal_costs_one_look(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[object] = []
     lstat = os.lstat

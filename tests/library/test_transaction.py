@@ -14,10 +14,11 @@ import pytest
 from tests.library.kills import AFTER, CountedDisk, change, prepared
 from tests.library.roots import LOCK, install, left_behind, lock_text, locked, skills_in, state_of, write_skill
 
-from skillhub_mcp.errors import IntegrityFailed, LibraryBusy, LibraryUnwritable, SkillConflict
+from skillhub_mcp.errors import IntegrityFailed, LibraryBusy, LibraryUnwritable, LockUnreadable, SkillConflict
 from skillhub_mcp.library import transaction
 from skillhub_mcp.library.disk import Disk
 from skillhub_mcp.library.fingerprint import see
+from skillhub_mcp.library.removal import remove
 from skillhub_mcp.library.transaction import changing
 
 
@@ -110,6 +111,17 @@ class TestAChange:
             change(root, Disk())
             assert locked(root) == skills_in(root)
             assert os.listdir(elsewhere) == [LOCK]
+
+    def test_of_a_lock_that_another_program_wrote_since_it_was_read_is_refused(self, root: Path) -> None:
+        before = skills_in(root)
+        with changing(os.fspath(root)) as one:
+            assert one.read_lock(os.fspath(root / LOCK)) == (root / LOCK).read_text()
+            (root / LOCK).write_text("theirs")
+            with pytest.raises(LibraryBusy):
+                one.commit({}, ["gone"], lock_path=os.fspath(root / LOCK), lock_text=lock_text({}))
+        assert (root / LOCK).read_text() == "theirs"
+        assert skills_in(root) == before
+        assert left_behind(root) == []
 
     def test_of_a_lock_that_cannot_be_written_names_the_lock_and_changes_nothing(self, root: Path) -> None:
         class Locked(Disk):
@@ -282,6 +294,22 @@ class TestWhatIsInTheWay:
         with pytest.raises(LibraryUnwritable, match="it is not a"):
             change(root, Disk())
         assert [one.read_text() for one in precious.iterdir()] == ["mine"]
+
+    def test_a_receipt_or_a_lock_that_is_something_else_is_neither_followed_nor_waited_for(
+        self, root: Path, tmp_path: Path
+    ) -> None:
+        (tmp_path / "secret").write_text("mine")
+        for name, make in (("gone", lambda path: path.symlink_to(tmp_path / "secret")), ("replaced", os.mkfifo)):
+            receipt = root / ".skillhub" / "receipts" / f"{name}.json"
+            receipt.unlink()
+            make(receipt)
+        change(root, Disk())
+        assert "mine" not in [one.read_text() for one in (root / ".skillhub" / "trash").rglob("*.json")]
+        assert state_of(root)[2].keys() == {"kept", "new", "replaced"}
+        (root / LOCK).unlink()
+        os.mkfifo(root / LOCK)
+        with pytest.raises(LockUnreadable, match="not a regular file"):
+            remove(os.fspath(root), os.fspath(root / LOCK), ["kept"])
 
     def test_a_skill_that_is_a_link_goes_itself_and_what_it_leads_to_stays(self, root: Path, tmp_path: Path) -> None:
         elsewhere = tmp_path / "elsewhere"

@@ -21,6 +21,7 @@ locking          one command at a time changes a root
 marketplace      where a manifest of plugins says that skills are
 opening          a source as a tree, of whichever kind it is
 own_places       where the hub's own things in a root are
+plain_files      small files of a root read, regular ones alone
 recovery         what a killed command left, completed or taken back
 refusals         what a person is told where a root cannot be written
 removal          skills into the trash, and the last removal back

@@ -13,8 +13,9 @@ from skillhub_mcp.library.fingerprint import see
 from skillhub_mcp.library.journal import BadJournal, Journal, Move, parse_journal
 from skillhub_mcp.library.locking import locked
 from skillhub_mcp.library.own_places import OwnPlaces, places_of, refuse_other
+from skillhub_mcp.library.plain_files import read_plain
 from skillhub_mcp.library.refusals import unwritable
-from skillhub_mcp.library.steps import ASIDE, RECEIPTS, SKILLS, take_back
+from skillhub_mcp.library.steps import ASIDE, LOCK, RECEIPTS, SKILLS, take_back
 from skillhub_mcp.library.trash import prune
 from skillhub_mcp.skills.own_directory import has_journal
 
@@ -154,10 +155,8 @@ def lock_of(journal: Journal, places: OwnPlaces) -> str:
 def read_journal(places: OwnPlaces) -> Journal | None:
     """Return the journal of a root, None if it has none. Raises OSError, and LibraryUnwritable for another file."""
     try:
-        with open(places.journal, encoding="utf-8") as file:
-            return parse_journal(file.read())
-    except FileNotFoundError:
-        return None
+        content = read_plain(places.journal)
+        return None if content is None else parse_journal(content.decode("utf-8"))
     except (BadJournal, UnicodeDecodeError) as error:
         reason = f"it is no journal that this version reads ({error})"
         mend = "update SkillHub, or look at the directory beside it and remove the journal"
@@ -165,15 +164,18 @@ def read_journal(places: OwnPlaces) -> Journal | None:
 
 
 def is_committed(journal: Journal, places: OwnPlaces) -> bool:
-    """Whether a change is made, as far as what the disk has now says."""
+    """Whether a change is made, as far as what the disk has now says.
+
+    Only the commit takes the new lock from where it was staged: another program may have written the lock since.
+    """
     if not journal.lock_digest:
         return journal.committed
-    lock = lock_of(journal, places)
-    if not os.path.isfile(lock):
-        # Without the lock that it announces, nothing was committed.
-        return False
+    for place in (places.staged(journal.change), places.trashed(journal.change)):
+        if os.path.lexists(place) and not os.path.lexists(os.path.join(place, LOCK)):
+            return True
     try:
-        with open(lock, "rb") as file:
-            return hashlib.sha256(file.read()).hexdigest() == journal.lock_digest
-    except FileNotFoundError:
+        lock = read_plain(lock_of(journal, places))
+    except OSError:
+        # Nothing that could have been written as the lock.
         return False
+    return lock is not None and hashlib.sha256(lock).hexdigest() == journal.lock_digest

@@ -6,9 +6,10 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skillhub_mcp.errors import InvalidArgument, LockUnreadable, SkillConflict, SkillNotFound
+from skillhub_mcp.errors import InvalidArgument, SkillConflict, SkillNotFound
 from skillhub_mcp.library.disk import Disk
 from skillhub_mcp.library.own_places import is_plain_name, places_of
+from skillhub_mcp.library.plain_files import read_lock_text
 from skillhub_mcp.library.refusals import unwritable
 from skillhub_mcp.library.transaction import changing
 from skillhub_mcp.library.trash import TrashEntry, last_removal, lock_before, receipt_before
@@ -40,16 +41,17 @@ def remove(
     Without `force` only what the lock names. With `dry_run` nothing is written, and the same is raised. Raises
     SkillNotFound, SkillConflict, LockUnreadable, LibraryBusy and LibraryUnwritable.
     """
-    found = _to_remove(root, lock_path, names, force=force)
+    found = _to_remove(root, _parsed(read_lock_text(lock_path), lock_path), names, force=force)
     if dry_run:
         return found
     with changing(root, disk=disk) as change:
         # As it is now that nobody else changes it.
-        found = _to_remove(root, lock_path, names, force=force)
+        lock = _parsed(change.read_lock(lock_path), lock_path)
+        found = _to_remove(root, lock, names, force=force)
         gone = [one.name for one in found]
         # Where it names none of them it keeps its every byte.
         named = any(one.locked for one in found)
-        text = lock_text(_lock(lock_path).without(gone)) if named else None
+        text = lock_text(lock.without(gone)) if named else None
         change.commit({}, gone, lock_path=lock_path, lock_text=text)
     return found
 
@@ -66,26 +68,27 @@ def bring_back(root: str, lock_path: str, *, dry_run: bool = False, disk: Disk =
         entry, found = _to_bring_back(root, lock_path)
         places = change.places
         names = [one.name for one in found]
+        lock = _parsed(change.read_lock(lock_path), lock_path)
         entries = [one for one in _parsed(lock_before(places, entry), lock_path).skills if one.name in names]
         receipts = {name: receipt_before(places, entry, name) for name in names}
         change.commit(
             {},
             lock_path=lock_path,
-            lock_text=lock_text(_lock(lock_path).having(*entries)) if entries else None,
+            lock_text=lock_text(lock.having(*entries)) if entries else None,
             receipts={name: receipt for name, receipt in receipts.items() if receipt is not None},
             restores=dict.fromkeys(names, entry.change),
         )
     return found
 
 
-def _to_remove(root: str, lock_path: str, names: Sequence[str], *, force: bool) -> tuple[MovedSkill, ...]:
-    locked = _names_in(_lock(lock_path))
+def _to_remove(root: str, lock: Lock, names: Sequence[str], *, force: bool) -> tuple[MovedSkill, ...]:
+    locked = _names_in(lock)
     found = [_found(root, name, locked) for name in dict.fromkeys(names)]
     for one in found:
         if not (one.locked or force):
             raise SkillConflict(
                 one.name,
-                f"is not named by {lock_path}: nothing says that it was installed",
+                f"is not named by {lock.path}: nothing says that it was installed",
                 hint="--force puts it into the trash all the same, and --undo brings it back",
             )
     return tuple(found)
@@ -126,20 +129,5 @@ def _names_in(lock: Lock) -> frozenset[str]:
     return frozenset(one.name for one in lock.skills)
 
 
-def _lock(path: str) -> Lock:
-    return _parsed(_read(path), path)
-
-
 def _parsed(text: str | None, path: str) -> Lock:
     return Lock(path) if text is None else parse_lock(text, path)
-
-
-def _read(lock_path: str) -> str | None:
-    try:
-        with open(lock_path, encoding="utf-8", newline="") as file:
-            return file.read()
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise LockUnreadable(lock_path, reason or type(error).__name__) from error

@@ -21,12 +21,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from skillhub_mcp.atomic_write import atomic_write
-from skillhub_mcp.errors import IntegrityFailed, LibraryUnwritable, SkillConflict
+from skillhub_mcp.errors import IntegrityFailed, LibraryBusy, LibraryUnwritable, SkillConflict
 from skillhub_mcp.library.disk import Disk
 from skillhub_mcp.library.fingerprint import see
 from skillhub_mcp.library.journal import Journal, Move, Step, journal_text
 from skillhub_mcp.library.locking import locked
 from skillhub_mcp.library.own_places import OwnPlaces, is_plain_name, new_change, places_of
+from skillhub_mcp.library.plain_files import read_lock_text, read_plain
 from skillhub_mcp.library.recovery import complete, is_committed, lock_of, read_journal, recover_locked, undo
 from skillhub_mcp.library.refusals import is_no_room, unwritable
 from skillhub_mcp.library.steps import ASIDE, BEFORE, ENTRY, LOCK, RECEIPTS, SKILLS, do
@@ -47,6 +48,8 @@ class Change:
         self._disk = disk
         self._name = new_change()
         self._made = False
+        # What the locks were when they were read, by canonical path.
+        self._locks_read: dict[str, bytes | None] = {}
 
     @property
     def root(self) -> str:
@@ -72,6 +75,15 @@ class Change:
             raise unwritable(self.root, error) from error
         return place
 
+    def read_lock(self, path: str) -> str | None:
+        """Return the text of the lock at `path`, None where there is none. Raises LockUnreadable.
+
+        `commit` then refuses where another program has written it since.
+        """
+        text = read_lock_text(path)
+        self._locks_read[os.path.realpath(path)] = None if text is None else text.encode()
+        return text
+
     def commit(
         self,
         puts: Mapping[str, str],
@@ -89,7 +101,8 @@ class Change:
         name. A removal of what is not there changes the lock alone.
 
         Raises IntegrityFailed where staged files have another digest; SkillConflict where a name is taken by a file, or
-        by one that differs in case; LibraryUnwritable. Whatever it raises, nothing was changed.
+        by one that differs in case; LibraryBusy where the lock was written since `read_lock`; LibraryUnwritable.
+        Whatever it raises, nothing was changed.
         """
         receipts, restores = receipts or {}, restores or {}
         lock_path = os.path.realpath(lock_path) if lock_path else ""
@@ -158,7 +171,10 @@ class Change:
             if os.path.lexists(self._places.skill(name)):
                 self._refuse_file(name)
                 steps.append(Step(Move.REMOVE, name))
-        now = _read(lock_path) if lock_path else None
+        now = read_plain(lock_path) if lock_path else None
+        if lock_path in self._locks_read and now != self._locks_read[lock_path]:
+            # By a program that does not know our lock of the root: what it wrote would be lost.
+            raise LibraryBusy(self.root)
         new = None if lock_text is None else lock_text.encode()
         digest = "" if new is None or new == now else hashlib.sha256(new).hexdigest()
         return Journal(self._name, tuple(steps), _from(self.root, lock_path), digest, tuple(sorted(receipts)))
@@ -187,11 +203,13 @@ class Change:
         for name in sorted(receipts):
             _write(places.staged(change, RECEIPTS, f"{name}.json"), receipts[name].encode())
         lock = lock_of(journal, places)
-        before = _read(lock) if lock else None
+        before = read_plain(lock) if lock else None
         if before is not None:
             _write(places.staged(change, BEFORE, LOCK), before)
         for step in journal.steps:
-            receipt = _read(places.receipt(step.name))
+            receipt = None
+            with suppress(OSError):  # something else in the place of a receipt is none
+                receipt = read_plain(places.receipt(step.name))
             if receipt is not None:
                 _write(places.staged(change, BEFORE, RECEIPTS, f"{step.name}.json"), receipt)
         moves = {step.move for step in journal.steps}
@@ -227,6 +245,8 @@ class Change:
                 with open(new, "rb") as file:
                     mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
                     atomic_write(lock, file.read(), mode=mode, locked=True)
+                # That it is gone says that the change is made, whatever the lock says later.
+                self._disk.remove_file(new)
             self._disk.sync(directory)
         except OSError as error:
             # The system names what is staged, and the lock is what cannot be written.
@@ -300,14 +320,6 @@ def _from(root: str, path: str) -> str:
         return os.path.relpath(path, root) if path else ""
     except ValueError:
         return path
-
-
-def _read(path: str) -> bytes | None:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except FileNotFoundError:
-        return None
 
 
 def _write(path: str, content: bytes) -> None:

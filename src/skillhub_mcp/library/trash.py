@@ -11,6 +11,7 @@ from typing import Any
 from skillhub_mcp.foreign_json import BadJson, read_json
 from skillhub_mcp.library.disk import Disk
 from skillhub_mcp.library.own_places import OwnPlaces, is_change, is_directory, is_plain_name
+from skillhub_mcp.library.plain_files import read_plain
 from skillhub_mcp.library.steps import BEFORE, ENTRY, LOCK, RECEIPTS, SKILLS
 
 MAX_ENTRIES = 10
@@ -91,12 +92,8 @@ def _entry(places: OwnPlaces, change: str) -> TrashEntry:
 
 
 def _text(path: str) -> str | None:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
-    except FileNotFoundError:
-        return None
-    with open(descriptor, "rb") as file:
-        return file.read().decode("utf-8", "replace")
+    content = read_plain(path)
+    return None if content is None else content.decode("utf-8", "replace")
 
 
 def _size(directory: str) -> int:
