@@ -57,7 +57,7 @@ from skillhub_mcp.observers.access_log import AccessLog
 from skillhub_mcp.observers.audit import Audit, process_owner
 from skillhub_mcp.observers.library_log import LibraryLog
 from skillhub_mcp.observers.start_log import StartLog
-from skillhub_mcp.policy.access import Access, RuleFiles, read_foreign
+from skillhub_mcp.policy.access import Access, RuleFiles, ServedAsLocked, read_foreign
 from skillhub_mcp.policy.access_tokens import Tokens
 from skillhub_mcp.policy.files import add_rule, change_trust, choices_file, reviews_file, rules_file, tokens_file
 from skillhub_mcp.policy.project_trust import RULES_FILE, ProjectTrust
@@ -302,7 +302,17 @@ def make_access(settings: Settings, *, asks: bool, auditor: Auditor | None = Non
         asks=asks,
         trust=TrustMode(settings.policy.trust),
         audit=auditor if auditor is not None and auditor.blocks else None,
+        locks=_frozen(settings),
     )
+
+
+def _frozen(settings: Settings) -> ServedAsLocked | None:
+    """Return what withholds skills that are not as they were locked; None where nothing does. Reads no files yet."""
+    if settings.policy.frozen == "0" or settings.replica.read_only:
+        return None
+    from skillhub_mcp.locks.kept_library import KeptLibrary
+
+    return KeptLibrary(only=settings.policy.frozen == "only")
 
 
 def reviews_path() -> str:

@@ -1054,15 +1054,13 @@ class LibraryUnwritable(SkillHubError):
 
 
 class SkillChanged(SkillHubError):
-    """A locked skill is withheld: `file` is not what was locked, or, with no file, no lock names the skill."""
+    """A locked skill is withheld: `file` is not what was locked, or for another `reason`; else no lock names it."""
 
     code = "SKILL_CHANGED"
 
-    def __init__(self, name: str, file: str = "", *, hint: str | None = None) -> None:
-        reason = f"its file {file!r} is not the one that was locked" if file else "no lock names it"
-        super().__init__(
-            f"{name!r} is withheld: {reason}", hint=hint or "skillhub verify lists every file that differs"
-        )
+    def __init__(self, name: str, file: str = "", *, reason: str = "", hint: str | None = None) -> None:
+        told = f"its file {file!r} is not the one that was locked" if file else reason or "no lock names it"
+        super().__init__(f"{name!r} is withheld: {told}", hint=hint or "skillhub verify lists every file that differs")
         self.name = name
         self.file = file
 

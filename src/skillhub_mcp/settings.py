@@ -89,6 +89,7 @@ class PolicySettings:
     enabled_categories: frozenset[str] | None
     trust: Literal["limited", "ask", "all", "none"]
     audit: Literal["warn", "block", "off"]
+    frozen: Literal["0", "1", "only"]
     permissions: str
     choices: str
 
@@ -624,6 +625,14 @@ _POLICY = (
         "What becomes of what `skillhub audit` finds: warn (search_skills and load_skill say it, from high severity), "
         "block (skills with a critical finding are also withheld, until you accept it) or off (no skill is audited)",
         _choice("warn", "block", "off"),
+    ),
+    _setting(
+        "SKILLHUB_FROZEN",
+        "frozen",
+        "0",
+        "1 withholds a skill that a lock (`skillhub lock`) names and whose files are not those that were locked, until "
+        "they are again; only withholds what no lock names, too",
+        _choice("0", "1", "only"),
     ),
     _setting(
         "SKILLHUB_PERMISSIONS",

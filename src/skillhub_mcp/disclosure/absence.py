@@ -127,6 +127,9 @@ def _withheld(snapshot: Snapshot, policy: Policy, *, for_models: bool) -> list[P
     if counts[Availability.WITHHELD]:
         what = "withheld by the audit (SKILLHUB_AUDIT=block)"
         causes.append(Problem(_skills(counts[Availability.WITHHELD]), what, "see `skillhub audit`"))
+    if counts[Availability.CHANGED]:
+        what = "not as they were locked (SKILLHUB_FROZEN)"
+        causes.append(Problem(_skills(counts[Availability.CHANGED]), what, "see `skillhub verify`"))
     people_only = counts[Availability.ON] if for_models else 0
     if people_only:
         what = "for people only (disable-model-invocation)"

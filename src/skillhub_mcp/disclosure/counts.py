@@ -24,6 +24,7 @@ class SkillCounts:
     undecided: int = 0
     denied: int = 0
     withheld: int = 0
+    changed: int = 0
     filtered: int = 0
     shadowed: int = 0
     refused: int = 0
@@ -38,6 +39,7 @@ class SkillCounts:
                 (self.undecided, "of a project with unreadable rules"),
                 (self.denied, "denied"),
                 (self.withheld, "withheld by the audit"),
+                (self.changed, "not as locked"),
                 (self.filtered, "filtered"),
                 (self.shadowed, "shadowed"),
                 (self.refused, "refused"),
@@ -62,6 +64,7 @@ def count_skills(snapshot: Snapshot, policy: Policy) -> SkillCounts:
         undecided=each[Availability.UNDECIDED],
         denied=each[Availability.DENIED],
         withheld=each[Availability.WITHHELD],
+        changed=each[Availability.CHANGED],
         filtered=each[Availability.FILTERED],
         shadowed=len(snapshot.everything) - len(others),
         refused=len(snapshot.report.refused),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from skillhub_mcp.disclosure.absence import why_nothing
@@ -83,6 +84,10 @@ class SkillLookup:
             event.skill, event.source = found.handle, found.source.value
         policy.check_visible(found.skill, action, granted)
         return found
+
+    def as_locked(self, skill: Skill) -> AbstractContextManager[None]:
+        """Let what is read meanwhile be what was checked against the lock: `Policy.as_locked`."""
+        return self._access.now().as_locked(skill)
 
     def find_to_run(self, skill_name: str, *, event: UseEvent) -> tuple[FoundByName, Policy]:
         """Return the skill, and the policy that decides whether its commands may be run. Raises SkillNotFound.

@@ -175,7 +175,7 @@ class SkillReader:
                     serve_dotfiles=self._files.serve_dotfiles,
                 )
 
-            with _told_if_away(skill, snapshot.unavailable_root(skill)):
+            with _told_if_away(skill, snapshot.unavailable_root(skill)), policy.as_locked(skill):
                 content = self._read_once_more(skill, read)
             event.size = len(content)
         if self._usage is not None:
@@ -202,7 +202,7 @@ class SkillReader:
         found = self._lookup.find_allowed(skill_name, action, granted, event=event)
         pass_gate(SkillUse(found.skill, found.handle, action, event.file_path or ""))
         try:
-            with _told_if_away(found.skill, found.away):
+            with _told_if_away(found.skill, found.away), self._lookup.as_locked(found.skill):
                 return found, self._read_once_more(found.skill, read)
         except (SkillUnreadable, SkillFileNotFound):
             if not self._is_gone(found.skill):
@@ -213,7 +213,7 @@ class SkillReader:
         if found.away is None and self._is_gone(found.skill):
             # So large a library is still being looked at.
             raise SkillNotFound(skill_name, reason="it was there a moment ago, and is gone", hint="search again")
-        with _told_if_away(found.skill, found.away):
+        with _told_if_away(found.skill, found.away), self._lookup.as_locked(found.skill):
             return found, read(found.skill)
 
     def _read_once_more(self, skill: Skill, read: Callable[[Skill], T]) -> T:

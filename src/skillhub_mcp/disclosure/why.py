@@ -40,6 +40,7 @@ class Verdict(str, Enum):
     UNDECIDED = "under rules that cannot be read"
     DENIED = "denied by a rule"
     WITHHELD = "withheld by the audit"
+    CHANGED = "not as it was locked"
     SHADOWED = "shadowed"
     FOR_PEOPLE = "for people only"
     SERVED = "served"
@@ -180,6 +181,17 @@ def _account(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Decidin
     return Account(verdict, skill.directory, skill.name, handle, snapshot.source(skill).value, tuple(notes))
 
 
+def _withheld(skill: Skill, policy: Policy, availability: Availability) -> Iterator[tuple[Verdict, Cause]]:
+    """Yield why the skill's files are withheld."""
+    found = policy.audit.withholds(skill) if policy.audit and availability is Availability.WITHHELD else None
+    if found is not None:
+        what = f"SKILLHUB_AUDIT=block, and the audit found something critical: {found.rule} ({found.place})"
+        yield Verdict.WITHHELD, Cause(what, mend=f"read it with `skillhub audit {quote(skill.directory)}`")
+    changed = policy.locks.differs(skill) if policy.locks and availability is Availability.CHANGED else None
+    if changed is not None:
+        yield Verdict.CHANGED, Cause(f"SKILLHUB_FROZEN: {changed.message}", mend=changed.hint or "")
+
+
 def _against(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Deciding) -> Iterator[tuple[Verdict, Cause]]:
     """Yield what keeps a skill from being served to models, by verdict."""
     if not policy.visibility.allows(skill):
@@ -203,10 +215,7 @@ def _against(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Decidin
     for denial in denials(files, skill, Action.LOAD, tools=policy.tools):
         mend = "remove that rule; `skillhub permissions show` lists all"
         yield Verdict.DENIED, Cause(f"the rule {denial.text} denies it", denial.path, denial.line, mend)
-    found = policy.audit.withholds(skill) if policy.audit and availability is Availability.WITHHELD else None
-    if found is not None:
-        what = f"SKILLHUB_AUDIT=block, and the audit found something critical: {found.rule} ({found.place})"
-        yield Verdict.WITHHELD, Cause(what, mend=f"read it with `skillhub audit {quote(skill.directory)}`")
+    yield from _withheld(skill, policy, availability)
     names = Names(snapshot, policy)
     lost = names.shadowing(skill)
     if lost is not None:

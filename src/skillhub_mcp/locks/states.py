@@ -44,6 +44,9 @@ class Differences:
         return next(iter((*self.changed, *self.missing, *self.added, *self.modes)), "")
 
 
+NO_DIFFERENCES = Differences()
+
+
 def differences(
     locked: LockedSkill, files: Mapping[str, FileDigest], receipt: InstallReceipt | None, *, modes: bool = True
 ) -> Differences:

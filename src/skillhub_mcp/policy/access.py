@@ -2,7 +2,7 @@
 
 A caller may have a filter of their own, which narrows the server's. `server.callers` knows who calls; only this module
 applies their filter. What an excluded skill answers to a tool or a command (`errors` has the sentences;
-`publishing.publisher` answers that the URI is unknown in every case):
+`publishing.publisher` answers that the URI is unknown in every case but SKILL_CHANGED):
 
 the caller's filter hides it           SKILL_NOT_FOUND, as if it did not exist
 the server's filter excludes it        SKILL_DISABLED
@@ -11,6 +11,7 @@ it awaits trust, which is required     SKILL_UNTRUSTED
 the rules of its project are broken    POLICY_UNREADABLE
 a rule denies the action               PERMISSION_DENIED
 the audit withholds it                 SKILL_WITHHELD
+its files are not those of its lock    SKILL_CHANGED, or LOCK_UNREADABLE, where such are withheld
 there are rules, and none allows it    CONFIRMATION_REQUIRED, unless the user agrees
 
 What a project brings decides about the skills that it brings, and about no other.
@@ -32,7 +33,9 @@ from skillhub_mcp.errors import (
     PermissionDenied,
     PolicyUnreadable,
     RunNotPermitted,
+    SkillChanged,
     SkillDisabled,
+    SkillHubError,
     SkillNotFound,
     SkillUntrusted,
     SkillWithheld,
@@ -71,7 +74,7 @@ class Availability(str, Enum):
     """Whether a skill is served: on is; the others name the reason why not.
 
     UNTRUSTED skills await trust where that is required, UNDECIDED are those of a project with rules that cannot be
-    read, and WITHHELD those in which the audit found something critical.
+    read, WITHHELD those in which the audit found something critical, CHANGED those that are not as they were locked.
     """
 
     ON = "on"
@@ -81,6 +84,7 @@ class Availability(str, Enum):
     UNTRUSTED = "untrusted"
     UNDECIDED = "undecided"
     WITHHELD = "withheld"
+    CHANGED = "changed"
 
 
 class WithheldFor(Protocol):
@@ -97,6 +101,19 @@ class Withholding(Protocol):
 
     def withholds(self, skill: Skill, /, *, now: bool = False) -> WithheldFor | None:
         """Return the finding for which `skill` is withheld; with `now`, by its files as they are at this moment."""
+
+    def changes(self) -> object:
+        """Return a value that changes when another skill may be withheld."""
+
+
+class ServedAsLocked(Protocol):
+    """The locks of skills, where what is not as it was locked is withheld."""
+
+    def differs(self, skill: Skill, /, *, now: bool = False) -> SkillHubError | None:
+        """Return the error with which `skill` is withheld, if it is; with `now`, by its files as they are."""
+
+    def state(self, skill: Skill, /) -> object:
+        """Return a value that is another one where a file of a locked skill was written since."""
 
     def changes(self) -> object:
         """Return a value that changes when another skill may be withheld."""
@@ -125,8 +142,8 @@ class Policy:
     `tools` are those that rules can name. With `asks`, an action that the rules neither allow nor deny needs a
     person's agreement: a person's own command is such an agreement, an agent's call is not. `caller` is the filter of
     the caller, in addition to the server's own, and `may_run` whether they may run commands. `trust` is what becomes of
-    skills that await trust, and `unreadable` is set where the project's rules cannot be read. `audit` withholds skills,
-    where there is one.
+    skills that await trust, and `unreadable` is set where the project's rules cannot be read. `audit` and `locks`
+    withhold skills, where there are such.
     """
 
     visibility: Visibility
@@ -139,6 +156,7 @@ class Policy:
     trust: TrustMode = TrustMode.LIMITED
     unreadable: UnreadableRules | None = None
     audit: Withholding | None = None
+    locks: ServedAsLocked | None = None
     tools: ToolActions = field(kw_only=True)
 
     def hides(self, skill: Skill) -> bool:
@@ -162,8 +180,10 @@ class Policy:
         if self.decide(Action.LOAD, skill) is Decision.DENY:
             return Availability.DENIED
         # Last, since it may take a look at the skill's files.
-        withheld = self.audit is not None and self.audit.withholds(skill) is not None
-        return Availability.WITHHELD if withheld else Availability.ON
+        if self.audit is not None and self.audit.withholds(skill) is not None:
+            return Availability.WITHHELD
+        changed = self.locks is not None and self.locks.differs(skill) is not None
+        return Availability.CHANGED if changed else Availability.ON
 
     def offers(self, skill: Skill) -> bool:
         """Whether lists and searches show `skill`: one that cannot be loaded is not worth a token."""
@@ -184,7 +204,7 @@ class Policy:
         """Return if `action` is permitted on `skill`; `granted` is what a person agreed to in this session.
 
         Raises SkillNotFound for a skill that is hidden, SkillDisabled, SkillUntrusted, PolicyUnreadable,
-        PermissionDenied, SkillWithheld or ConfirmationRequired.
+        PermissionDenied, SkillWithheld, SkillChanged, LockUnreadable or ConfirmationRequired.
         """
         if self.hides(skill):
             raise SkillNotFound(skill.name)
@@ -208,6 +228,7 @@ class Policy:
         withheld = None if self.audit is None else self.audit.withholds(skill, now=True)
         if withheld is not None:
             raise SkillWithheld(skill.name, rule=withheld.rule, place=withheld.place)
+        self.check_locked(skill)
         # Agreement to the instructions covers the files that they refer to (rule 3 of `rules`).
         sufficient = {Grant(action, skill.directory)} | (
             {Grant(Action.LOAD, skill.directory)} if action is Action.READ else set()
@@ -225,6 +246,30 @@ class Policy:
                 rule_name=skill.alias,
                 untrusted_in=self.project if untrusted else "",
             )
+
+    def check_locked(self, skill: Skill) -> None:
+        """Return if `skill` is not withheld for its lock, by its files now. Raises SkillChanged and LockUnreadable."""
+        error = None if self.locks is None else self.locks.differs(skill, now=True)
+        if error is not None:
+            raise error
+
+    def is_as_locked(self, skill: Skill) -> bool:
+        """Whether `check_locked` would return."""
+        return self.locks is None or self.locks.differs(skill, now=True) is None
+
+    @contextmanager
+    def as_locked(self, skill: Skill) -> Iterator[None]:
+        """Let what is read meanwhile be what was checked: raises SkillChanged where a file was written before the end,
+        and what `check_locked` raises.
+        """
+        if self.locks is None:
+            yield
+            return
+        before = self.locks.state(skill)
+        self.check_locked(skill)
+        yield
+        if self.locks.state(skill) != before:
+            raise SkillChanged(skill.name, reason="its files were written while they were read", hint="try again")
 
     def check_run(
         self,
@@ -355,6 +400,7 @@ class Access:
         asks: bool,
         trust: TrustMode = TrustMode.LIMITED,
         audit: Withholding | None = None,
+        locks: ServedAsLocked | None = None,
     ) -> None:
         self._visibility = visibility
         self._project = project
@@ -363,6 +409,7 @@ class Access:
         self._asks = asks
         self._trust = trust
         self._audit = audit
+        self._locks = locks
         self._lock = threading.Lock()
         self._policies: LRUCache[str, tuple[RuleFiles, object, Policy]] = LRUCache(_MAX_PROJECTS)
         self._caller: Callable[[], Visibility | None] = _no_caller
@@ -425,7 +472,8 @@ class Access:
             known = self._policies.get(root)
             files = self._rule_files(root) if known is None else known[0]
             own, foreign = files.read_own(), files.read_foreign()
-            content = (choices, own, foreign, None if self._audit is None else self._audit.changes())
+            withheld = (self._audit and self._audit.changes(), self._locks and self._locks.changes())
+            content = (choices, own, foreign, withheld)
             if known is None or known[1] != content:
                 policy = Policy(
                     self._visibility,
@@ -436,6 +484,7 @@ class Access:
                     trust=self._trust,
                     unreadable=next((one for one in foreign if isinstance(one, UnreadableRules)), None),
                     audit=self._audit,
+                    locks=self._locks,
                     tools=self.tools,
                 )
                 known = (files, content, policy)

@@ -1,6 +1,7 @@
 """The publisher: the skills, files and directories that hosts can read natively, answered from cached entries.
 
 A skill that is excluded by a filter, a user's choice or a rule does not exist here: its URI is as unknown as any other.
+One whose files are not those that were locked, where such are withheld, is known, and answers that.
 """
 
 from __future__ import annotations
@@ -16,15 +17,17 @@ from itertools import islice
 
 from skillhub_mcp.errors import (
     InvalidArgument,
+    LockUnreadable,
     PathNotAllowed,
     ResourceNotFound,
+    SkillChanged,
     SkillDisabled,
     SkillFileNotFound,
     SkillNotFound,
 )
 from skillhub_mcp.harmless import for_model, path_for_model
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant, Policy
+from skillhub_mcp.policy.access import NOTHING_GRANTED, Availability, Grant, Policy
 from skillhub_mcp.publishing.entries import MAX_BYTES, PublishedEntry, PublishedFile, published_file, refresh_entry
 from skillhub_mcp.publishing.entry_cache import EntryCache
 from skillhub_mcp.publishing.normalization import Withheld, published_document
@@ -158,6 +161,7 @@ class Publisher:
             some = index.listed[at : at + limit - len(found)]
             at += len(some)
             offered = [path for path in some if _is_listed(index.skills[path], names)]
+            offered = [path for path in offered if policy.is_as_locked(index.skills[path])]
             found += [one for one in self._published(index.at(offered)) if one.entry.withheld is None]
         # The cursor names the last skill returned: it must not reveal a skill that this caller may not see.
         more = any(_is_listed(index.skills[path], names) for path in islice(index.listed, at, None))
@@ -204,7 +208,7 @@ class Publisher:
             try:
                 path, rest = self._find(index, policy, uri)
                 found[uri] = (path, rest) if uri == build_uri((*path, *rest)) else None
-            except ResourceNotFound:
+            except (ResourceNotFound, SkillChanged, LockUnreadable):
                 found[uri] = None
         paths = list(dict.fromkeys(parts[0] for parts in found.values() if parts is not None))
         entries = {one.path: one.entry for one in self._published(index.at(paths))}
@@ -343,7 +347,11 @@ class Publisher:
         segments = parse_uri(uri) or ()
         for length in range(2, min(len(segments), index.longest) + 1):
             skill = index.skills.get(segments[:length])
-            if skill is not None and policy.offers(skill):
+            if skill is None:
+                continue
+            availability = policy.availability(skill)
+            if availability in (Availability.ON, Availability.CHANGED):
+                policy.check_locked(skill)
                 return segments[:length], segments[length:]
         raise ResourceNotFound(uri, hint="call skills/list for the URIs of skills")
 

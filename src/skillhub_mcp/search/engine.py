@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 from skillhub_mcp.analysis.analyzer import normalise_query, tokens
@@ -183,9 +183,10 @@ class SearchEngine:
                 raise InvalidArgument("limit", f"must be from 1 to {MAX_LIMIT}")
             policy = self._access.now()
             if not tokens(asked.text):
-                answer = self._list_by_name(asked, policy)
+                answer = _as_locked(self._list_by_name(asked, policy), policy)
             else:
                 answer, event.mode = self._as_files_are(asked, policy)
+                answer = _as_locked(answer, policy)
                 if self._usage is not None:
                     handles = [hit.handle for hit in answer.hits]
                     self._usage.record_search(asked.text, handles, confident=answer.confident)
@@ -344,8 +345,9 @@ class SearchEngine:
         found = self._findable.get((snapshot,), policy, source)
         if found is None:
             # A change to one skill of many changes nothing for the others, and asking about all takes long. An audit
-            # looks at more than the skill that is known here.
-            known = None if policy.audit is not None else self._offered.get((), policy, source)
+            # and a lock look at more than the skill that is known here.
+            withholds = policy.audit is not None or policy.locks is not None
+            known = None if withholds else self._offered.get((), policy, source)
             judge = RememberingJudge(policy, known or {})
             names = Names(snapshot, judge)
             offered = names.findable() if source is None else names.of_source(source)
@@ -354,6 +356,14 @@ class SearchEngine:
             found = frozenset(skill.directory for skill in offered if not skill.disable_model_invocation)
             self._findable.put((snapshot,), policy, source, found)
         return found
+
+
+def _as_locked(answer: SearchAnswer, policy: Policy) -> SearchAnswer:
+    """Return the answer without the hits whose files, of whatever kind, are not as they were locked by now."""
+    if policy.locks is None:
+        return answer
+    hits = tuple(hit for hit in answer.hits if policy.is_as_locked(hit.skill))
+    return answer if len(hits) == len(answer.hits) else replace(answer, hits=hits)
 
 
 def _away(snapshot: Snapshot, hits: Sequence[FoundSkill]) -> tuple[UnavailableRoot, ...]:

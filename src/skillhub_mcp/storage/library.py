@@ -23,6 +23,7 @@ _REASONS = {
     Availability.UNTRUSTED: "awaits trust",
     Availability.UNDECIDED: "belongs to a project whose rules cannot be read",
     Availability.WITHHELD: "is withheld by the audit",
+    Availability.CHANGED: "is not as it was locked",
 }
 
 
@@ -126,6 +127,8 @@ def _reason(skill: Skill, policy: Policy) -> str | None:
             return _REASONS[Availability.WITHHELD]
     except SkillHubError as error:
         return f"cannot be audited: {error.message}"
+    if not policy.is_as_locked(skill):
+        return _REASONS[Availability.CHANGED]
     return None
 
 

@@ -47,6 +47,7 @@ _STANDINGS = {
     Availability.OFF: "off",
     Availability.DENIED: "denied by a rule",
     Availability.WITHHELD: "withheld by the audit",
+    Availability.CHANGED: "not as it was locked",
     Availability.UNTRUSTED: "left out",
     Availability.UNDECIDED: "its project's rules cannot be read",
 }

@@ -41,6 +41,7 @@ _DEFAULTS: Mapping[str, Any] = {
     "port": 8_000,
     "skip_auto_reindex": False,
     "read_only": False,
+    "frozen": False,
     "enable_run": False,
     "enable_run_over_http": False,
     "allow_anonymous": False,
@@ -94,6 +95,7 @@ def _add_options(parser: argparse.ArgumentParser, *, shown: bool) -> None:
         "serve the publication that DB_PATH or --db-path names, and no skills directory",
         action="store_true",
     )
+    add("--frozen", "withhold locked skills whose files are not those that were locked", action="store_true")
     add("--enable-run", "offer run_skill_command over stdio", action="store_true")
     add("--enable-run-over-http", "with --enable-run, offer it over HTTP too", action="store_true")
     add(

@@ -1,0 +1,121 @@
+"""The locks of what is served, and whether each skill is as its lock says."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from tests.conftest import SkillWriter
+from tests.locks.locked import lock
+
+from skillhub_mcp.errors import LockUnreadable
+from skillhub_mcp.locks import kept_library
+from skillhub_mcp.locks.kept_library import KeptLibrary, lock_paths
+from skillhub_mcp.locks.states import LockState
+
+
+def test_a_locked_skill_is_unchanged_until_a_file_of_it_is_edited_and_again_when_it_is_mended(
+    write_skill: SkillWriter,
+) -> None:
+    skill = write_skill("pdf", files={"run.py": "1"})
+    lock(skill)
+    library = KeptLibrary()
+    assert library.standing(str(skill)).state is LockState.UNCHANGED
+    (skill / "run.py").write_text("2")
+    standing = library.standing(str(skill))
+    assert (standing.state, standing.differs.first) == (LockState.EDITED, "run.py")
+    (skill / "run.py").write_text("1")
+    assert library.standing(str(skill)).state is LockState.UNCHANGED
+
+
+def test_without_a_receipt_the_file_is_named_that_was_right_before(write_skill: SkillWriter) -> None:
+    skill = write_skill("pdf", files={"run.py": "1"})
+    lock(skill, receipt=False)
+    library = KeptLibrary()
+    library.standing(str(skill))
+    (skill / "run.py").write_text("2")
+    assert library.standing(str(skill)).differs.first == "run.py"
+    assert KeptLibrary().standing(str(skill)).differs.unknown
+
+
+def test_what_no_lock_names_is_unlocked(write_skill: SkillWriter) -> None:
+    one, other = write_skill("pdf"), write_skill("other")
+    lock(one)
+    assert KeptLibrary().standing(str(other)).state is LockState.UNLOCKED
+
+
+def test_an_unchanged_library_costs_no_hash(write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.time_ns
+    monkeypatch.setattr("skillhub_mcp.locks.file_digests.time.time_ns", lambda: now() + 60_000_000_000)
+    skills = [write_skill(name, files={"a": name}) for name in ("one", "two")]
+    for skill in skills:
+        lock(skill)
+    library = KeptLibrary()
+    for _ in range(3):
+        assert [library.standing(str(skill)).state for skill in skills] == [LockState.UNCHANGED] * 2
+    assert library.digests.hashed == 4
+
+
+def test_a_lock_that_another_program_writes_is_read_again(write_skill: SkillWriter) -> None:
+    skill = write_skill("pdf")
+    library = KeptLibrary()
+    assert library.standing(str(skill)).state is LockState.UNLOCKED
+    path = lock(skill)
+    assert library.standing(str(skill)).state is LockState.UNCHANGED
+    path.unlink()
+    assert library.standing(str(skill)).state is LockState.UNLOCKED
+
+
+def test_a_lock_that_cannot_be_read_is_told_for_every_skill_beside_it(write_skill: SkillWriter) -> None:
+    skill = write_skill("pdf")
+    (skill.parent / "skills-lock.json").write_text("{")
+    problem = KeptLibrary().standing(str(skill)).problem
+    assert isinstance(problem, LockUnreadable)
+    assert problem.line == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_a_link_instead_of_a_locked_skill_is_a_change_unless_it_leads_to_the_same_files(
+    write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    skill = write_skill("pdf", files={"run.py": "1"})
+    lock(skill)
+    moved = tmp_path / "elsewhere"
+    skill.rename(moved)
+    skill.symlink_to(moved)
+    library = KeptLibrary()
+    assert library.standing(str(skill)).state is LockState.UNCHANGED
+    (moved / "run.py").write_text("2")
+    assert library.standing(str(skill)).state is LockState.EDITED
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_a_link_to_a_locked_skill_is_held_against_the_lock_there(write_skill: SkillWriter, tmp_path: Path) -> None:
+    skill = write_skill("pdf")
+    lock(skill)
+    linked = tmp_path / "other" / "pdf"
+    linked.parent.mkdir()
+    linked.symlink_to(skill)
+    assert KeptLibrary().standing(str(linked)).state is LockState.UNCHANGED
+
+
+def test_the_lock_of_a_project_lies_in_the_project_and_that_of_the_person_in_the_root(tmp_path: Path) -> None:
+    root = str(tmp_path / ".agents" / "skills")
+    assert lock_paths(root) == (os.path.join(root, "skills-lock.json"), str(tmp_path / "skills-lock.json"))
+    own = os.path.join(os.path.realpath(os.path.expanduser("~")), ".agents", "skills")
+    assert lock_paths(own) == (os.path.join(own, "skills-lock.json"),)
+    assert kept_library.LOCK_NAME == "skills-lock.json"
+
+
+def test_a_file_that_cannot_be_read_is_a_change(write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    skill = write_skill("pdf")
+    lock(skill)
+
+    def refused(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(kept_library, "digests_of", refused)
+    standing = KeptLibrary().standing(str(skill))
+    assert (standing.state, standing.unread) == (LockState.EDITED, "Permission denied")

@@ -1,0 +1,104 @@
+"""SKILLHUB_FROZEN: a locked skill is served as it was locked, or not at all, on every way to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.conftest import SkillWriter
+from tests.hubs import hub_of
+from tests.locks.locked import lock
+
+from skillhub_mcp.errors import LockUnreadable, SkillChanged
+from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.policy.access import Availability
+from skillhub_mcp.skills.files import read_file
+
+Opened = Callable[..., SkillHub]
+
+
+@pytest.fixture
+def skill(write_skill: SkillWriter) -> Path:
+    """A locked skill with a file, beside one that no lock names."""
+    write_skill("other", "Reads invoices from scans.")
+    skill = write_skill("pdf", "Reads invoices from PDFs.", files={"run.py": "print(1)\n"})
+    lock(skill)
+    return skill
+
+
+@pytest.fixture
+def hub(skill: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[SkillHub]:
+    frozen = getattr(request, "param", "1")
+    environment = {"SKILLS_DIR": str(skill.parent), "DB_PATH": str(tmp_path / "db"), "SKILLHUB_FROZEN": frozen}
+    with hub_of(environment) as hub:
+        yield hub
+
+
+def found(hub: SkillHub) -> list[str]:
+    return sorted(hit.skill.name for hit in hub.search("invoices").hits)
+
+
+def test_a_changed_file_withholds_the_skill_from_every_way_to_it_until_it_is_mended(hub: SkillHub, skill: Path) -> None:
+    assert found(hub) == ["other", "pdf"]
+    (skill / "run.py").write_text("print(2)\n")
+    assert found(hub) == ["other"]
+    snapshot, _ = hub.snapshot_and_policy()
+    (one,) = [each for each in snapshot.everything if each.name == "pdf"]
+    ways: list[Callable[[], object]] = [
+        lambda: hub.load("pdf"),
+        lambda: hub.read_file("pdf", "run.py"),
+        lambda: hub.list_files("pdf"),
+        lambda: hub.read_bytes(one, "run.py", max_bytes=1000),
+    ]
+    for way in ways:
+        with pytest.raises(SkillChanged) as caught:
+            way()
+        assert caught.value.file == "run.py"
+        assert caught.value.code == "SKILL_CHANGED"
+    assert hub.snapshot_and_policy()[1].availability(one) is Availability.CHANGED
+    assert [each.handle for each in hub.listed() if each.served] == ["other"]
+    (skill / "run.py").write_text("print(1)\n")
+    assert found(hub) == ["other", "pdf"]
+    assert hub.load("pdf").instructions
+
+
+def test_a_file_that_was_added_is_a_change(hub: SkillHub, skill: Path) -> None:
+    (skill / ".hidden").write_text("1")
+    with pytest.raises(SkillChanged, match=r"'\.hidden'"):
+        hub.load("pdf")
+
+
+def test_what_is_read_is_what_was_checked(hub: SkillHub, skill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reading = read_file
+
+    def written_meanwhile(*args: object, **named: object) -> object:
+        (skill / "run.py").write_text("print(2)\n")
+        content = reading(*args, **named)  # type: ignore[arg-type]
+        (skill / "run.py").write_text("print(1)\n")
+        return content
+
+    monkeypatch.setattr("skillhub_mcp.disclosure.reader.read_file", written_meanwhile)
+    with pytest.raises(SkillChanged, match="written while they were read"):
+        hub.read_file("pdf", "run.py")
+
+
+def test_a_lock_that_cannot_be_read_withholds_what_it_may_name(hub: SkillHub, skill: Path) -> None:
+    (skill.parent / "skills-lock.json").write_text("<<<<<<< HEAD\n")
+    assert found(hub) == []
+    with pytest.raises(LockUnreadable, match="markers of a merge"):
+        hub.load("pdf")
+
+
+@pytest.mark.parametrize("hub", ["only"], indirect=True)
+def test_only_withholds_what_no_lock_names_too(hub: SkillHub) -> None:
+    assert found(hub) == ["pdf"]
+    with pytest.raises(SkillChanged, match="no lock names it"):
+        hub.load("other")
+
+
+@pytest.mark.parametrize("hub", ["0"], indirect=True)
+def test_without_it_a_changed_skill_is_served(hub: SkillHub, skill: Path) -> None:
+    (skill / "run.py").write_text("print(2)\n")
+    assert found(hub) == ["other", "pdf"]
+    assert hub.load("pdf").instructions
