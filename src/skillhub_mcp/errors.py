@@ -236,17 +236,18 @@ class SkillUntrusted(SkillHubError):
 
 
 class SkillWithheld(SkillHubError):
-    """The audit found something critical in the skill, and SKILLHUB_AUDIT=block withholds such.
+    """The audit found something critical in the skill: SKILLHUB_AUDIT=block withholds such, and `add` refuses them.
 
     `rule` is the id of the audit's rule, and `place` the file below the skill with the line, where there is one.
     """
 
     code = "SKILL_WITHHELD"
 
-    def __init__(self, name: str, *, rule: str, place: str) -> None:
+    def __init__(self, name: str, *, rule: str, place: str, hint: str | None = None) -> None:
+        usual = "do without it; its user can read it with `skillhub audit PATH`, and accept it with `--accept`"
         super().__init__(
             f"Skill {name!r} is withheld: the audit found something critical in it ({rule}, {place})",
-            hint="do without it; its user can read it with `skillhub audit PATH`, and accept it with `--accept`",
+            hint=hint or usual,
         )
         self.name = name
         self.rule = rule

@@ -1,0 +1,345 @@
+"""Bringing skills into a root: unpacked beside it, looked at, planned, and then, when a person agrees, all or none.
+
+What is shown is what comes in: the files that were looked at are those that are copied into the root, by their digest.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+
+from skillhub_mcp.errors import IntegrityFailed, LockUnreadable, SkillConflict, SkillUnreadable
+from skillhub_mcp.library.bounds import BOUNDS
+from skillhub_mcp.library.candidates import Candidate
+from skillhub_mcp.library.fingerprint import see
+from skillhub_mcp.library.git_tree import GitTree
+from skillhub_mcp.library.locked_source import is_same_place, locked_from, shown_source
+from skillhub_mcp.library.looking import NO_POWERS, Look, Powers, accept, look_at
+from skillhub_mcp.library.own_places import is_plain_name, places_of
+from skillhub_mcp.library.plan import Changes, Files, InstalledSkill, Merge, Settled, Verb, changes, plan_step
+from skillhub_mcp.library.refusals import unwritable
+from skillhub_mcp.library.signatures import Signature, SignatureState, check_signer, signature_of
+from skillhub_mcp.library.skill_files import skill_files
+from skillhub_mcp.library.source import SkillSource, SourceKind
+from skillhub_mcp.library.transaction import changing
+from skillhub_mcp.library.tree import Tree
+from skillhub_mcp.library.unpack import unpack_skill
+from skillhub_mcp.locks.content_digest import content_digest
+from skillhub_mcp.locks.file_digests import digests_of
+from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, executables, lock_text, parse_lock
+from skillhub_mcp.locks.npx_hash import computed_hash
+from skillhub_mcp.locks.receipts import Receipt, read_receipt, receipt_text
+from skillhub_mcp.skills.names import is_specified_name, safe_alias
+from skillhub_mcp.version import version
+
+_ONLY_GIT = Signature(SignatureState.UNSIGNED, reason="only commits of a repository are signed")
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a person settled beforehand: names that may be replaced, edits, rules of the audit, and signers."""
+
+    replace: bool = False
+    settled: Settled = Settled.ASK
+    accepted: frozenset[str] = frozenset()
+    accept_signer: bool = False
+    require_signed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A skill of a tree that is to be installed as `name`: where it lies there, and where it is from.
+
+    `source` has its ref settled. `moved_from` is where it lay before in its source, if that is elsewhere.
+    """
+
+    name: str
+    tree: Tree
+    path: str
+    source: SkillSource
+    title: str = ""
+    description: str = ""
+    moved_from: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What installing one skill does, looked at and not done yet.
+
+    `directory` has the files as they will be, edits that stay among them, and `digest` is theirs; `files` are the
+    source's. Of what is there now `before` is the digest, `locked` the entry and `document` the SKILL.md, each None
+    for nothing. `news` are the powers that what is there has not.
+    """
+
+    incoming: Incoming
+    verb: Verb
+    entry: LockedSkill
+    directory: str
+    digest: str
+    files: Files
+    before: str | None
+    locked: LockedSkill | None
+    document: str | None
+    merge: Merge
+    changes: Changes
+    look: Look
+    news: Powers
+    signature: Signature
+    notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name that it is installed under."""
+        return self.incoming.name
+
+
+def install_name(candidate: Candidate) -> str:
+    """Return the name of the directory that a skill is installed as: its own, in the specification's letters."""
+    name = candidate.name
+    plain = is_specified_name(name) and name.isascii() and is_plain_name(name)
+    return name if plain else safe_alias(name) or safe_alias(candidate.path.rpartition("/")[2]) or "skill"
+
+
+def refuse_unusable(candidate: Candidate, tree: Tree) -> None:
+    """Raise what is wrong with a skill that cannot be had: ArchiveRefused, or SkillUnreadable."""
+    if candidate.problem:
+        skill_files(tree.entries, candidate.path, BOUNDS, name=candidate.name)
+        raise SkillUnreadable(candidate.name, path=candidate.path, reason=candidate.problem)
+
+
+def read_lock(path: str) -> Lock:
+    """Return the lock at `path`; where there is none, an empty one. Raises LockUnreadable."""
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return parse_lock(file.read(), path)
+    except FileNotFoundError:
+        return Lock(path)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise LockUnreadable(path, reason or type(error).__name__) from error
+
+
+def installed_skill(root: str, name: str, locked: LockedSkill | None) -> InstalledSkill:
+    """Return what is under a name in a root. Raises SkillConflict for a file, and LibraryUnwritable."""
+    place = os.path.join(root, name)
+    source = None if locked is None else shown_source(locked)
+    if not os.path.lexists(place):
+        return InstalledSkill(name, source=source)
+    if not os.path.isdir(place):
+        raise SkillConflict(name, f"is not a directory in {root}", hint=f"move {place} elsewhere, then try again")
+    try:
+        files = digests_of(place)
+    except OSError as error:
+        raise unwritable(place, error) from error
+    receipt = read_receipt(places_of(root).root, name)
+    installed = None if receipt is None else receipt.files
+    if locked is not None and locked.ours is not None:
+        if receipt is not None and receipt.digest != locked.ours.digest:
+            # The lock is another than the one that this machine installed by.
+            installed = None
+        if installed is None and _digest(files) == locked.ours.digest:
+            installed = files
+    return InstalledSkill(name, files, installed, source)
+
+
+def prepare(
+    root: str, lock_path: str, incoming: Sequence[Incoming], terms: Terms, scratch: str
+) -> tuple[Proposal, ...]:
+    """Unpack skills into the directory `scratch`, look at each, and return what installing them would do.
+
+    Raises SkillConflict, SkillWithheld, IntegrityFailed for a signer, LockUnreadable, ArchiveRefused,
+    SourceUnreachable and LibraryUnwritable.
+    """
+    lock = read_lock(lock_path)
+    lock_text(lock)  # one of a newer version is refused before anything is fetched
+    signatures: dict[int, Signature] = {}
+    found: list[Proposal] = []
+    for one in incoming:
+        if not is_plain_name(one.name):
+            raise SkillConflict(one.name, "cannot be the name of a skill's directory", hint="choose one with --name")
+        signature = signatures.setdefault(id(one.tree), _signature(one.tree))
+        found.append(_prepared(root, lock, one, terms, os.path.join(scratch, str(len(found))), signature))
+    return tuple(found)
+
+
+def install(root: str, lock_path: str, proposals: Sequence[Proposal]) -> None:
+    """Bring in what was proposed, all or none, if the root is still as it was looked at.
+
+    Raises SkillConflict, IntegrityFailed, LockUnreadable, LibraryBusy and LibraryUnwritable.
+    """
+    wanted = [one for one in proposals if one.verb is not Verb.NOTHING]
+    if not wanted:
+        return
+    with changing(root) as change:
+        lock = read_lock(lock_path)
+        for one in wanted:
+            _check_unchanged(root, lock, one)
+        puts = {}
+        for one in wanted:
+            if one.before != one.digest or one.changes:
+                _copy(one.directory, change.staged(one.name))
+                puts[one.name] = one.digest
+        entries = [_with_foreign_fields(one, lock) for one in wanted]
+        change.commit(
+            puts,
+            lock_path=lock_path,
+            lock_text=lock_text(lock.having(*entries)),
+            receipts={one.name: receipt_text(Receipt(one.name, one.files)) for one in wanted},
+        )
+
+
+def restore(root: str, incoming: Sequence[tuple[Incoming, LockedSkill]], scratch: str) -> None:
+    """Bring in skills exactly as their lock says, all or none; the lock stays as it is.
+
+    Raises IntegrityFailed for any other byte or `x` bit, and what `install` raises.
+    """
+    staged = {}
+    for number, (one, locked) in enumerate(incoming):
+        place = os.path.join(scratch, str(number))
+        os.mkdir(place)
+        unpacked = unpack_skill(one.tree, one.path, place, name=str(one.source))
+        check_as_locked(locked, unpacked.files)
+        staged[one.name] = (place, unpacked.files)
+    with changing(root) as change:
+        for name, (place, _) in staged.items():
+            _copy(place, change.staged(name))
+        puts = {name: _digest(files) for name, (_, files) in staged.items()}
+        receipts = {name: receipt_text(Receipt(name, files)) for name, (_, files) in staged.items()}
+        change.commit(puts, receipts=receipts)
+
+
+def check_as_locked(locked: LockedSkill, files: Files) -> None:
+    """Raise IntegrityFailed where files are not those of a lock."""
+    if locked.ours is None:
+        raise IntegrityFailed(
+            locked.name,
+            expected="a digest in the lock",
+            found="none",
+            hint="`skillhub lock` writes it where it is right",
+        )
+    found = _digest(files)
+    if found != locked.ours.digest:
+        hint = "its source has changed: `skillhub update` shows how"
+        raise IntegrityFailed(locked.name, expected=locked.ours.digest, found=found, hint=hint)
+    runs = _executables(files)
+    if runs != tuple(sorted(locked.ours.executable)):
+        raise IntegrityFailed(
+            f"what may be run of {locked.name}", expected=", ".join(locked.ours.executable) or "nothing",
+            found=", ".join(runs) or "nothing",
+        )  # fmt: skip
+
+
+def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, signature: Signature) -> Proposal:
+    os.mkdir(place)
+    unpacked = unpack_skill(one.tree, one.path, place, name=str(one.source))
+    files, digest = unpacked.files, _digest(unpacked.files)
+    locked = lock.find(one.name)
+    artifact = one.tree.tree_id(one.path) if one.source.kind is SourceKind.WEB and one.path else ""
+    entry = locked_from(one.name, one.source, one.path, artifact=artifact)
+    is_same = locked is not None and (is_same_place(locked, entry) or one.moved_from is not None)
+    there = installed_skill(root, one.name, locked)
+    step = plan_step(
+        replace(there, source=str(one.source)) if is_same else there,
+        files,
+        str(one.source),
+        replace=terms.replace and not is_same,
+        settled=terms.settled,
+    )
+    before_ours = locked.ours if locked is not None and is_same else None
+    check_signer(
+        one.name,
+        signature,
+        locked=None if before_ours is None else (before_ours.signer, before_ours.principal),
+        accepted=terms.accept_signer,
+        required=terms.require_signed,
+    )
+    look = look_at(place, one.name)
+    accepted = accept(one.name, look, digest, terms.accepted, dict(before_ours.findings) if before_ours else {})
+    hashed = computed_hash(place) or ""
+    here = os.path.join(root, one.name)
+    is_there = there.files is not None
+    look_before = look_at(here, one.name) if is_there else None
+    _apply_merge(step.merge, here, place)
+    after = digests_of(place)
+    ours = LockedByHub(
+        digest,
+        commit=one.tree.commit,
+        tree=one.tree.tree_id(one.path),
+        executable=_executables(files),
+        fetched=f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}",
+        signer=signature.fingerprint,
+        principal=signature.principal,
+        findings=tuple(accepted.items()),
+        installed_by=f"skillhub {version()}",
+    )
+    return Proposal(
+        incoming=one,
+        verb=step.verb,
+        entry=replace(entry, computed_hash=hashed, ours=ours),
+        directory=place,
+        digest=_digest(after),
+        files=files,
+        before=_digest(there.files) if there.files is not None else None,
+        locked=locked,
+        document=look_before.document if look_before is not None else None,
+        merge=step.merge,
+        changes=changes(there.files or {}, after),
+        look=look,
+        news=look.powers.beyond(look_before.powers if look_before is not None else NO_POWERS),
+        signature=signature,
+        notes=unpacked.notes,
+    )
+
+
+def _signature(tree: Tree) -> Signature:
+    return signature_of(tree) if isinstance(tree, GitTree) else _ONLY_GIT
+
+
+def _apply_merge(merge: Merge, here: str, place: str) -> None:
+    """Bring the edits that stay into what was unpacked."""
+    for path in merge.dropped:
+        there = os.path.join(place, *path.split("/"))
+        if os.path.lexists(there):
+            os.unlink(there)
+    for path in merge.kept:
+        there = os.path.join(place, *path.split("/"))
+        try:
+            os.makedirs(os.path.dirname(there), exist_ok=True)
+            shutil.copy(os.path.join(here, *path.split("/")), there, follow_symlinks=False)
+        except OSError as error:
+            raise SkillConflict(
+                path, f"was edited here and cannot stay: {error.strerror}", hint="move it elsewhere, then try again"
+            ) from error
+
+
+def _check_unchanged(root: str, lock: Lock, one: Proposal) -> None:
+    there = os.path.join(root, one.name)
+    now = see(there).digest if os.path.lexists(there) else None
+    if now != one.before or lock.find(one.name) != one.locked:
+        raise SkillConflict(one.name, "was changed while it was looked at", hint="run the command again")
+
+
+def _copy(directory: str, destination: str) -> None:
+    try:
+        shutil.copytree(directory, destination, dirs_exist_ok=True, symlinks=True)
+    except shutil.Error as error:
+        raise unwritable(destination, OSError(0, str(error.args[0][0][2]))) from error
+    except OSError as error:
+        raise unwritable(destination, error) from error
+
+
+def _with_foreign_fields(one: Proposal, lock: Lock) -> LockedSkill:
+    """Return the new entry, with what others wrote into the one before, if that is of the same source."""
+    before = lock.find(one.name)
+    return one.entry if before is None or one.verb is Verb.REPLACE else replace(one.entry, kept=before.kept)
+
+
+def _digest(files: Files) -> str:
+    return content_digest({path: one.sha256 for path, one in files.items()})
+
+
+def _executables(files: Files) -> tuple[str, ...]:
+    return executables((path, one.executable) for path, one in files.items())

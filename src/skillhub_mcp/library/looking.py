@@ -1,0 +1,121 @@
+"""Looking at a skill before it is in: what the specification and the audit say, and what is new in it.
+
+It is read where it was unpacked, and nothing of it is run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from skillhub_mcp.auditing.audit import audit_files
+from skillhub_mcp.auditing.reading import read_skill_files
+from skillhub_mcp.auditing.rules import AuditFinding, Risk
+from skillhub_mcp.errors import SkillWithheld
+from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
+from skillhub_mcp.skills.parser import parse_skill
+from skillhub_mcp.skills.rules import Severity
+from skillhub_mcp.validation.checker import Target, check
+from skillhub_mcp.validation.verdict import Finding
+
+_NO_STAMP = FileStamp(0, 0, "", 0)
+_HOST = re.compile(r"(?i)\b(?:https?|wss?|ftps?|git|ssh)://(?:[^\s/@\"'<>]{1,200}@)?([a-z0-9][a-z0-9.-]{0,252})")
+_MOST_HOSTS = 1_000
+_SCRIPTS = frozenset(
+    (".sh", ".bash", ".zsh", ".fish", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".lua", ".ps1", ".bat",
+     ".cmd", ".vbs", ".awk", ".r", ".jl", ".go", ".rs", ".exe", ".com", ".scpt", ".applescript")
+)  # fmt: skip
+_BEGINS_A_SCRIPT = b"#!"
+
+
+@dataclass(frozen=True, slots=True)
+class Powers:
+    """What a skill may do more than say something: its scripts, files that may be run, hosts in URLs, and tools."""
+
+    scripts: frozenset[str] = frozenset()
+    executables: frozenset[str] = frozenset()
+    hosts: frozenset[str] = frozenset()
+    tools: frozenset[str] = frozenset()
+
+    def beyond(self, before: Powers) -> Powers:
+        """Return what these have that `before` did not."""
+        return Powers(
+            self.scripts - before.scripts,
+            self.executables - before.executables,
+            self.hosts - before.hosts,
+            self.tools - before.tools,
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.scripts or self.executables or self.hosts or self.tools)
+
+
+NO_POWERS = Powers()
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What there is to say of a skill: errors of its SKILL.md, findings of the audit, and its powers."""
+
+    document: str
+    problems: tuple[Finding, ...]
+    findings: tuple[AuditFinding, ...]
+    powers: Powers
+
+    @property
+    def critical(self) -> tuple[AuditFinding, ...]:
+        """The findings for which a skill is refused."""
+        return tuple(one for one in self.findings if one.severity is Risk.CRITICAL)
+
+
+def look_at(directory: str, name: str) -> Look:
+    """Return what there is to say of the skill in a directory, which is to be called `name`."""
+    files = read_skill_files(directory)
+    audit = audit_files(directory, files)
+    checked = check(Target(os.path.join(directory, SKILL_FILE), directory, name), advice=False)
+    content = files.document or b""
+    document = content.decode("utf-8", "replace")
+    read = parse_skill(content, directory=directory, root="", directory_name=name, stamp=_NO_STAMP)
+    scripts, executables = set(), set()
+    for entry in files.entries:
+        if entry.executable:
+            executables.add(entry.path)
+        if os.path.splitext(entry.path)[1].lower() in _SCRIPTS or entry.start.startswith(_BEGINS_A_SCRIPT):
+            scripts.add(entry.path)
+    hosts = {host for _, text in ((SKILL_FILE, document), *files.texts) for host in hosts_in(text)}
+    powers = Powers(
+        frozenset(scripts),
+        frozenset(executables),
+        frozenset(hosts),
+        frozenset(read.skill.allowed_tools if read.skill is not None else ()),
+    )
+    problems = tuple(one for one in checked.findings if one.severity is Severity.ERROR)
+    return Look(document, problems, audit.findings, powers)
+
+
+def hosts_in(text: str) -> frozenset[str]:
+    """Return the hosts of the URLs in a text, in small letters; of a text with very many, the first thousand."""
+    hosts: set[str] = set()
+    for found in _HOST.finditer(text):
+        hosts.add(found[1].lower().rstrip(".-"))
+        if len(hosts) == _MOST_HOSTS:
+            break
+    return frozenset(hosts)
+
+
+def accept(
+    name: str, look: Look, digest: str, accepted: Collection[str], before: Mapping[str, str]
+) -> Mapping[str, str]:
+    """Return the rules whose critical findings are accepted, each with the digest that it was accepted for.
+
+    `accepted` are the rules that a person accepts now, and `before` those of the lock, which count for the very same
+    files only. Raises SkillWithheld for a critical finding of any other.
+    """
+    kept = {rule for rule, of in before.items() if of == digest} | set(accepted)
+    for finding in look.critical:
+        if finding.rule not in kept:
+            hint = f"read {finding.message!r} there; --accept {finding.rule} accepts it, for these very files only"
+            raise SkillWithheld(name, rule=finding.rule, place=finding.place, hint=hint)
+    return dict.fromkeys(sorted({one.rule for one in look.critical}), digest)
