@@ -244,9 +244,10 @@ class ObservabilitySettings:
 
 @dataclass(frozen=True, slots=True)
 class LibrarySettings:
-    """Installing skills: bearer tokens for sites that ask for one, by host or host:port."""
+    """Installing skills: bearer tokens for sites that ask for one, by host or host:port, and who must have signed."""
 
     source_tokens: Mapping[str, str] = field(repr=False)
+    require_signed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -1174,6 +1175,13 @@ _LIBRARY = (
         "A token is sent to its host only, over https or on this machine",
         _source_tokens,
         secret=True,
+    ),
+    _setting(
+        "SKILLHUB_REQUIRE_SIGNED",
+        "require_signed",
+        "0",
+        "1 lets `skillhub add` and `update` install only what one of your keys or ~/.skillhub/allowed_signers signed",
+        _switch,
     ),
 )
 

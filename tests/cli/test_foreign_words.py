@@ -23,7 +23,7 @@ def test_every_word_is_answered_with_commands_that_exist(word: str) -> None:
     told = advice(word, ())
     assert told is not None
     named = re.findall(r"(?:^|`)skillhub ([\w-]+)(?: (add|remove))?", told.hint)
-    assert named or "git pull" in told.hint
+    assert named
     for command, action in named:
         assert command in COMMANDS
         assert not action or action in COMMANDS[command].subcommands
@@ -32,16 +32,11 @@ def test_every_word_is_answered_with_commands_that_exist(word: str) -> None:
 @pytest.mark.parametrize(
     ("typed", "hint"),
     [
-        (
-            ["add", "https://git.example/team/skills.git"],
-            "git clone https://git.example/team/skills.git ~/.skillhub/skills/skills",
-        ),
-        (["install", "team/pdf"], "git clone URL ~/.skillhub/skills/pdf"),
-        (["add", "git@git.example:team/a;b"], "git clone 'git@git.example:team/a;b' ~/.skillhub/skills/'a;b'"),
-        (["install", "./pdf"], "copy a skill's directory, or `git clone` a repository of skills, into"),
-        (["install"], "copy a skill's directory, or `git clone` a repository of skills, into ~/.skillhub/skills"),
+        (["install", "team/pdf"], "hint: skillhub add team/pdf"),
+        (["install"], "hint: skillhub add"),
+        (["get", "git@git.example:team/a;b"], "hint: skillhub add 'git@git.example:team/a;b'"),
         (["uninstall", "pdf"], "`skillhub remove pdf`"),
-        (["update", "pdf"], "run `git pull` in their directory"),
+        (["upgrade", "pdf"], "hint: skillhub update pdf"),
         (["find", "two words", "pdf"], "hint: skillhub search 'two words' pdf"),
         (["init", "pdf"], "hint: skillhub new pdf"),
         (["Start"], "hint: skillhub serve"),
@@ -57,24 +52,10 @@ def test_a_word_of_another_tool_is_answered_with_what_to_type_instead(
     assert hint in done.err
 
 
-@pytest.mark.parametrize(("word", "command"), [("add", "roots add"), ("rm", "roots remove")])
-def test_a_directory_that_exists_is_served_from_where_it_is(tmp_path: Path, word: str, command: str) -> None:
-    told = advice(word, ["--yes", str(tmp_path)])
+def test_a_directory_that_exists_is_no_longer_searched(tmp_path: Path) -> None:
+    told = advice("rm", ["--yes", str(tmp_path)])
     assert told is not None
-    assert told.hint.startswith(f"`skillhub {command} {tmp_path}`")
-
-
-@pytest.mark.parametrize(
-    ("chosen", "place"),
-    [
-        ("/srv/our skills:/more", "'/srv/our skills'/pdf"),
-        ("~/library", "~/library/pdf"),
-        ("s3://bucket", "~/.skillhub/skills/pdf"),
-    ],
-)
-def test_skills_are_brought_to_where_they_are_looked_for(skillhub: Skillhub, chosen: str, place: str) -> None:
-    done = skillhub("add", "team/pdf", SKILLS_DIR=chosen)
-    assert done.err.endswith(f"git clone URL {place}\n")
+    assert told.hint.startswith(f"`skillhub roots remove {tmp_path}`")
 
 
 def test_a_word_that_nobody_knows_has_no_advice() -> None:

@@ -44,6 +44,12 @@ ARGUMENTS: Mapping[str, Sequence[Sequence[str]]] = {
     ],
     "overlaps": [["--least", "0.1"], ["--json"]],
     "inspect": [["PLACE…"], ["PLACE…", "--json"]],
+    "add": [
+        *(["PLACE", "--list"], ["PLACE", "--yes"], ["PLACE", "--dry-run", "--json"], ["SKILLS", "--list"]),
+        *(["SKILLS", "--skill", "WORD"], ["REFUSED"]),
+    ],
+    "outdated": [["WORD"], ["--all"], ["--all", "--json"]],
+    "update": [["WORD"], ["--dry-run"], ["--dry-run", "--json"]],
     "remove": [
         *(["PLACE…"], ["PLACE…", "--force", "--dry-run"], ["PLACE…", "--force", "--json"]),
         *(["WORD"], ["--undo", "--dry-run"], ["--undo", "--json"]),

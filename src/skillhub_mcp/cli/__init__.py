@@ -8,6 +8,7 @@ client_options     what the options of `connect` and `disconnect` mean
 client_parser      the options that `connect` and `disconnect` share
 clipboard          copying to the clipboard
 colours            colours on a terminal
+comparing          installed skills beside their sources
 completion         the scripts by which shells complete the command line
 completion_words   the names of skills and of recorded roots, for those scripts
 connecting         the work of `connect`
@@ -18,6 +19,7 @@ findings           the findings of `validate` and `audit` as text
 foreign_words      what to type instead of a word that people know from other tools
 help_page          the commands by group, on one screen or all of them
 installed_command  the distribution that the `skillhub-mcp` command on PATH belongs to
+installing         skills shown before they come in, the question, and what is said afterwards
 library_place      which root a command keeps, and its lock
 log_format         the log on stderr, as text or JSON lines
 main               the entry point: runs the command and turns failures into messages and exit codes

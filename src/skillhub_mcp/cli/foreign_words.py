@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from skillhub_mcp.errors import InvalidSetting
-from skillhub_mcp.settings import DEFAULT_SKILLS_DIR, read_settings
-
-# `https://…`, `git@host:…` or `owner/name`, in which the last part names the repository.
-_REPOSITORY = re.compile(r"(?:[a-z+]+://|[\w.-]+@)\S+|(?!\.{1,2}/)[\w.-]+/[\w.-]+")
 _NOT_A_COMMAND = "is not a command of 'skillhub'"
 
 
@@ -30,18 +24,6 @@ def advice(word: str, rest: Sequence[str]) -> Advice | None:
     return None if told is None else told(rest)
 
 
-def _place() -> str:
-    """Return the directory of the hub that new skills go to, as it is typed in a shell."""
-    try:
-        settings, _ = read_settings(os.environ)
-        place = os.path.abspath(os.path.expanduser(settings.skills.dirs[0]))
-    except InvalidSetting:
-        # What is wrong there is told by the commands that need it.
-        place = os.path.expanduser(DEFAULT_SKILLS_DIR)
-    home = os.path.join(os.path.expanduser("~"), "")
-    return f"~/{shlex.quote(place.removeprefix(home))}" if place.startswith(home) else shlex.quote(place)
-
-
 def _does(command: str, *, takes_rest: bool = True) -> Callable[[Sequence[str]], Advice]:
     """Return the advice to type another command, with what was typed after the word if that means the same there."""
 
@@ -56,27 +38,6 @@ def _says(reason: str, hint: str) -> Callable[[Sequence[str]], Advice]:
     return lambda _: Advice(reason, hint)
 
 
-def _add(rest: Sequence[str]) -> Advice:
-    wanted = next((word for word in rest if not word.startswith("-")), "")
-    if wanted and os.path.isdir(os.path.expanduser(wanted)):
-        return Advice(
-            "is not a command of 'skillhub': skills are served from where they are",
-            f"`skillhub roots add {shlex.quote(wanted)}` searches this directory from now on",
-        )
-    if _REPOSITORY.fullmatch(wanted):
-        name = re.split(r"[/:]", wanted.rstrip("/"))[-1].removesuffix(".git")
-        source = wanted if re.match(r"[a-z+]+://|[\w.-]+@", wanted) else "URL"
-        return Advice(
-            "is not a command of 'skillhub': it does not fetch skills from repositories yet",
-            f"fetch them yourself, and they are served: git clone {shlex.quote(source)} {_place()}/{shlex.quote(name)}",
-        )
-    return Advice(
-        "is not a command of 'skillhub': it does not fetch skills yet",
-        f"copy a skill's directory, or `git clone` a repository of skills, into {_place()}; `skillhub roots add DIR` "
-        "serves a directory where it is",
-    )
-
-
 def _remove(rest: Sequence[str]) -> Advice:
     wanted = next((word for word in rest if not word.startswith("-")), "")
     if wanted and os.path.isdir(os.path.expanduser(wanted)):
@@ -87,10 +48,6 @@ def _remove(rest: Sequence[str]) -> Advice:
     return Advice(_NOT_A_COMMAND, f"`skillhub remove {name}` removes a skill; `skillhub disable {name}` only hides it")
 
 
-_UPDATE = _says(
-    "is not a command of 'skillhub': changed skills are served at once, and it does not fetch skills yet",
-    "for skills that were cloned, run `git pull` in their directory, which `skillhub show NAME` prints",
-)
 _SHARE = _says(
     "is not a command of 'skillhub': it sends skills to no site where others look for them",
     "a skill is a directory: share it in a repository, serve it to other machines with "
@@ -98,9 +55,9 @@ _SHARE = _says(
 )
 
 _WORDS: Mapping[Callable[[Sequence[str]], Advice], str] = {
-    _add: "add install get import fetch download clone",
+    _does("add"): "install get import fetch download clone",
     _remove: "uninstall delete rm unadd",
-    _UPDATE: "update upgrade sync pull refresh outdated",
+    _does("update"): "upgrade sync pull refresh",
     _SHARE: "share login",
     _does("new"): "init create make generate scaffold",
     _does("serve", takes_rest=False): "start run server mcp up daemon launch",

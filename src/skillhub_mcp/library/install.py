@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
@@ -19,7 +19,7 @@ from skillhub_mcp.library.git_tree import GitTree
 from skillhub_mcp.library.locked_source import is_same_place, locked_from, shown_source
 from skillhub_mcp.library.looking import NO_POWERS, Look, Powers, accept, look_at
 from skillhub_mcp.library.own_places import is_plain_name, places_of
-from skillhub_mcp.library.plan import Changes, Files, InstalledSkill, Merge, Settled, Verb, changes, plan_step
+from skillhub_mcp.library.plan import FileChanges, Files, InstalledSkill, Merge, Settlement, Verb, changes, plan_step
 from skillhub_mcp.library.refusals import unwritable
 from skillhub_mcp.library.signatures import Signature, SignatureState, check_signer, signature_of
 from skillhub_mcp.library.skill_files import skill_files
@@ -29,9 +29,9 @@ from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
 from skillhub_mcp.locks.content_digest import content_digest
 from skillhub_mcp.locks.file_digests import digests_of
-from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, executables, lock_text, parse_lock
+from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text, parse_lock
 from skillhub_mcp.locks.npx_hash import computed_hash
-from skillhub_mcp.locks.receipts import Receipt, read_receipt, receipt_text
+from skillhub_mcp.locks.receipts import InstallReceipt, read_receipt, receipt_text
 from skillhub_mcp.skills.names import is_specified_name, safe_alias
 from skillhub_mcp.version import version
 
@@ -43,7 +43,7 @@ class Terms:
     """What a person settled beforehand: names that may be replaced, edits, rules of the audit, and signers."""
 
     replace: bool = False
-    settled: Settled = Settled.ASK
+    settled: Settlement = Settlement.ASK
     accepted: frozenset[str] = frozenset()
     accept_signer: bool = False
     require_signed: bool = False
@@ -84,7 +84,7 @@ class Proposal:
     locked: LockedSkill | None
     document: str | None
     merge: Merge
-    changes: Changes
+    changes: FileChanges
     look: Look
     news: Powers
     signature: Signature
@@ -187,27 +187,20 @@ def install(root: str, lock_path: str, proposals: Sequence[Proposal]) -> None:
             puts,
             lock_path=lock_path,
             lock_text=lock_text(lock.having(*entries)),
-            receipts={one.name: receipt_text(Receipt(one.name, one.files)) for one in wanted},
+            receipts={one.name: receipt_text(InstallReceipt(one.name, one.files)) for one in wanted},
         )
 
 
-def restore(root: str, incoming: Sequence[tuple[Incoming, LockedSkill]], scratch: str) -> None:
-    """Bring in skills exactly as their lock says, all or none; the lock stays as it is.
+def put_back(root: str, staged: Mapping[str, tuple[str, Files]]) -> None:
+    """Bring in skills by name, each from a directory with the files given; the lock stays as it is.
 
-    Raises IntegrityFailed for any other byte or `x` bit, and what `install` raises.
+    Raises IntegrityFailed, SkillConflict, LibraryBusy and LibraryUnwritable.
     """
-    staged = {}
-    for number, (one, locked) in enumerate(incoming):
-        place = os.path.join(scratch, str(number))
-        os.mkdir(place)
-        unpacked = unpack_skill(one.tree, one.path, place, name=str(one.source))
-        check_as_locked(locked, unpacked.files)
-        staged[one.name] = (place, unpacked.files)
     with changing(root) as change:
         for name, (place, _) in staged.items():
             _copy(place, change.staged(name))
         puts = {name: _digest(files) for name, (_, files) in staged.items()}
-        receipts = {name: receipt_text(Receipt(name, files)) for name, (_, files) in staged.items()}
+        receipts = {name: receipt_text(InstallReceipt(name, files)) for name, (_, files) in staged.items()}
         change.commit(puts, receipts=receipts)
 
 
@@ -342,4 +335,4 @@ def _digest(files: Files) -> str:
 
 
 def _executables(files: Files) -> tuple[str, ...]:
-    return executables((path, one.executable) for path, one in files.items())
+    return tuple(sorted(path for path, one in files.items() if one.executable))

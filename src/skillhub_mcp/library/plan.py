@@ -29,7 +29,7 @@ class Verb(str, Enum):
     NOTHING = "nothing"
 
 
-class Settled(str, Enum):
+class Settlement(str, Enum):
     """Whose version of a file is taken that both sides changed."""
 
     ASK = "ask"
@@ -64,7 +64,7 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class FileChanges:
     """The files that come, go and are others, by path."""
 
     added: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ class Neighbours:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlannedStep:
     """What is done under one name, and what becomes of what is edited there."""
 
     verb: Verb
@@ -93,29 +93,31 @@ class Step:
 
 
 def plan_step(
-    there: InstalledSkill, files: Files, source: str, *, replace: bool = False, settled: Settled = Settled.ASK
-) -> Step:
+    there: InstalledSkill, files: Files, source: str, *, replace: bool = False, settled: Settlement = Settlement.ASK
+) -> PlannedStep:
     """Return what installing `files` from `source` under a name does. Raises SkillConflict.
 
     A skill that the lock has from the same source is updated; another is replaced only where that was said.
     """
     if there.files is None:
-        return Step(Verb.ADD)
+        return PlannedStep(Verb.ADD)
     if there.source == source and not replace:
         if same(there.files, files) and there.installed is not None and same(there.installed, files):
-            return Step(Verb.NOTHING)
-        return Step(Verb.UPDATE, merged(there.name, there.installed, there.files, files, settled=settled))
+            return PlannedStep(Verb.NOTHING)
+        return PlannedStep(Verb.UPDATE, merged(there.name, there.installed, there.files, files, settled=settled))
     if there.source is None and same(there.files, files):
-        return Step(Verb.LOCK)
+        return PlannedStep(Verb.LOCK)
     if replace:
-        return Step(Verb.REPLACE)
+        return PlannedStep(Verb.REPLACE)
     known = f"is installed from {there.source}" if there.source else "is there, and no lock says where it is from"
     raise SkillConflict(
         there.name, known, hint="--replace puts that one into the trash, and --name NEW installs beside it"
     )
 
 
-def merged(name: str, installed: Files | None, here: Files, there: Files, *, settled: Settled = Settled.ASK) -> Merge:
+def merged(
+    name: str, installed: Files | None, here: Files, there: Files, *, settled: Settlement = Settlement.ASK
+) -> Merge:
     """Return what becomes of edited files, when a skill is updated from `installed` to `there`, and has `here` now.
 
     Where nothing says what was installed, every file that differs is one that both sides changed. Raises SkillConflict
@@ -133,7 +135,7 @@ def merged(name: str, installed: Files | None, here: Files, there: Files, *, set
             (dropped if own is None else kept).append(path)
         else:
             both.append(path)
-    if both and settled is Settled.ASK:
+    if both and settled is Settlement.ASK:
         count = "a file" if len(both) == 1 else f"{len(both):,} files"
         shown = ", ".join(map(repr, both[:_SHOWN_FILES])) + (" …" if len(both) > _SHOWN_FILES else "")
         raise SkillConflict(
@@ -142,7 +144,7 @@ def merged(name: str, installed: Files | None, here: Files, there: Files, *, set
             files=both,
             hint="--theirs takes the source's, and --ours keeps yours; what is dropped lies in the trash",
         )
-    if settled is Settled.OURS:
+    if settled is Settlement.OURS:
         kept += [path for path in both if path in here]
         dropped += [path for path in both if path not in here]
         both = []
@@ -159,9 +161,9 @@ def edits(installed: Files, here: Files) -> tuple[str, ...]:
     return tuple(path for path in sorted({*installed, *here}) if installed.get(path) != here.get(path))
 
 
-def changes(before: Files, after: Files) -> Changes:
+def changes(before: Files, after: Files) -> FileChanges:
     """Return how the files of a skill differ."""
-    return Changes(
+    return FileChanges(
         tuple(sorted(after.keys() - before.keys())),
         tuple(sorted(before.keys() - after.keys())),
         tuple(path for path in sorted(before.keys() & after.keys()) if before[path] != after[path]),

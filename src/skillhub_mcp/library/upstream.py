@@ -25,7 +25,7 @@ from skillhub_mcp.locks.lock_file import LockedSkill
 from skillhub_mcp.skills.names import fold_name
 
 
-class Standing(str, Enum):
+class SourceStanding(str, Enum):
     """How an installed skill stands to its source."""
 
     CURRENT = "current"
@@ -45,7 +45,7 @@ class Compared:
 
     locked: LockedSkill
     source: str
-    standing: Standing
+    standing: SourceStanding
     commit: str = ""
     incoming: Incoming | None = None
     error: SkillHubError | None = None
@@ -75,9 +75,9 @@ class Upstreams:
                 shown = str(source)
                 yield self._compared(locked, source)
             except SkillNotFound:
-                yield Compared(locked, shown, Standing.GONE)
+                yield Compared(locked, shown, SourceStanding.GONE)
             except SkillHubError as error:
-                yield Compared(locked, shown, Standing.UNKNOWN, error=error)
+                yield Compared(locked, shown, SourceStanding.UNKNOWN, error=error)
 
     def tree(self, source: SkillSource) -> Tree:
         """Return what a source holds. Raises what `open_source` raises."""
@@ -109,23 +109,23 @@ class Upstreams:
         if source.kind is SourceKind.GIT:
             ref = self._ref(source)
             if ref.is_pinned and not self._unpin:
-                return Compared(locked, shown, Standing.PINNED, ref.commit)
+                return Compared(locked, shown, SourceStanding.PINNED, ref.commit)
             if ref.is_pinned:
                 source = replace(source, ref="")
                 ref = self._ref(source)
             if ours is not None and ref.commit == ours.commit and source.ref == locked.ref:
-                return Compared(locked, shown, Standing.CURRENT, ref.commit)
+                return Compared(locked, shown, SourceStanding.CURRENT, ref.commit)
         tree = self.tree(source)
         found = find_again(tree, locked)
         if found is None:
-            return Compared(locked, shown, Standing.GONE, tree.commit)
+            return Compared(locked, shown, SourceStanding.GONE, tree.commit)
         before = place_of(locked)
         is_moved = found.path != before
         unpinned = source.ref != locked.ref
         if ours is not None and not is_moved and not unpinned and _is_as_locked(tree, found, locked):
-            return Compared(locked, shown, Standing.CURRENT, tree.commit)
+            return Compared(locked, shown, SourceStanding.CURRENT, tree.commit)
         incoming = incoming_of(found, tree, source, locked.name, moved_from=before if is_moved else None)
-        return Compared(locked, shown, Standing.OUTDATED, tree.commit, incoming)
+        return Compared(locked, shown, SourceStanding.OUTDATED, tree.commit, incoming)
 
 
 def incoming_of(

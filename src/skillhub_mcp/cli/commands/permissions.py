@@ -40,7 +40,6 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "permissions",
         group=Group.CONTROL,
-        everyday=True,
         help="show and change which skills agents may load",
         description="Show and change the rules for loading skills. Deny takes precedence over allow. Without any rules "
         "everything is allowed; with your first one you choose whether the skills that no rule names stay allowed or "

@@ -1,0 +1,235 @@
+"""`skillhub add`: skills from a source into a root, looked at, agreed to, and locked."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, place_of
+from skillhub_mcp.cli.output import EXIT_OK, from_home, one_line, plural, print_json, print_note, print_text
+from skillhub_mcp.errors import InvalidArgument, LockUnreadable, SkillConflict, SkillNotFound
+from skillhub_mcp.harmless import in_line
+
+if TYPE_CHECKING:
+    from skillhub_mcp.library.candidates import Candidate, Candidates
+    from skillhub_mcp.library.opening import OpenOptions
+    from skillhub_mcp.library.source import SkillSource
+    from skillhub_mcp.library.tree import Tree
+
+_LOOKED_LIKE = 8
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    from skillhub_mcp.cli.installing import add_terms
+
+    parser = subparsers.add_parser(
+        "add",
+        group=Group.CONTROL,
+        everyday=True,
+        help="install skills from a repository, an archive or a site",
+        description="Fetch skills from a directory, an archive, a git repository or a site, show what is in them and "
+        "what the audit says, and install them when you agree. Where each is from and what its files are is recorded "
+        "in skills-lock.json.",
+    )
+    parser.add_argument(
+        "source", nargs="?", metavar="SOURCE", help="./dir, file.zip, owner/repo, a URL, or git@host:owner/repo.git"
+    )
+    parser.add_argument("--list", action="store_true", help="only list the skills of the source")
+    parser.add_argument(
+        "--skill", action="append", default=[], metavar="NAME", help="only this skill (repeatable; '*' for all)"
+    )
+    parser.add_argument("--name", metavar="NEW", help="install the one skill under this name")
+    parser.add_argument("--ref", default="", metavar="REF", help="branch, tag or commit of the repository")
+    parser.add_argument("--path", default="", metavar="SUBDIR", help="directory within the source")
+    parser.add_argument("--replace", action="store_true", help="replace skills that have these names")
+    parser.add_argument(
+        "--frozen", action="store_true", help="without a source: install exactly what the lock says, or fail"
+    )
+    add_terms(parser)
+    add_place_options(parser)
+    add_json_option(parser)
+    add_setting_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    """Show what a source has, and install it. Raises InvalidArgument, InvalidSetting and what `library` raises."""
+    from skillhub_mcp.cli.source_options import open_options
+    from skillhub_mcp.library.opening import open_source
+    from skillhub_mcp.library.source import parse_source, refuse_directory
+    from skillhub_mcp.settings import read_settings
+
+    place = place_of(args, options)
+    settings, _ = read_settings(os.environ, options)
+    if args.frozen:
+        if args.source is not None or args.skill or args.name or args.list:
+            raise InvalidArgument("--frozen", "takes no source", hint="it installs what the lock names")
+        opening = open_options(settings, working_directory=os.path.dirname(place.lock_path), insecure=args.insecure)
+        return _restore(args, options, place, opening)
+    if args.source is None:
+        raise InvalidArgument("SOURCE", "is required", hint="skillhub add --help")
+    here = os.getcwd()
+    typed = decode_argument(args.source)
+    refuse_directory(typed, lambda path: os.path.lexists(os.path.join(here, path)))
+    skills = [decode_argument(name) for name in args.skill]
+    source = parse_source(
+        typed, ref=decode_argument(args.ref), path=decode_argument(args.path), skills=skills, insecure=args.insecure
+    )
+    opening = open_options(settings, working_directory=here, insecure=args.insecure)
+    with closing(open_source(source, opening)) as tree:
+        return _add(args, options, place, _settled(source, tree, here), tree)
+
+
+def _settled(source: SkillSource, tree: Tree, here: str) -> SkillSource:
+    """Return the source with its ref and path told apart, and as it is found from everywhere."""
+    from skillhub_mcp.library.git_tree import GitTree
+    from skillhub_mcp.library.source import SourceKind
+
+    if isinstance(tree, GitTree):
+        return tree.source
+    if source.kind in (SourceKind.DIRECTORY, SourceKind.ARCHIVE):
+        return replace(source, location=os.path.abspath(os.path.join(here, os.path.expanduser(source.location))))
+    return source
+
+
+def _add(
+    args: argparse.Namespace, options: Mapping[str, str], place: LibraryPlace, source: SkillSource, tree: Tree
+) -> int:
+    from skillhub_mcp.cli.installing import finish, terms_of
+    from skillhub_mcp.library.candidates import candidates
+    from skillhub_mcp.library.install import install_name, prepare
+    from skillhub_mcp.library.upstream import incoming_of
+    from skillhub_mcp.settings import read_settings
+
+    found = candidates(tree, source.path, name=_name_of(source))
+    if args.list:
+        _list(found, source, tree, as_json=args.json)
+        return EXIT_OK
+    picked = _picked(found, source, tree, as_json=args.json)
+    if args.name is not None and len(picked) != 1:
+        raise InvalidArgument("--name", f"names one skill, and there are {len(picked)}", hint="choose it with --skill")
+    new_name = decode_argument(args.name) if args.name is not None else None
+    incoming = [incoming_of(one, tree, source, new_name or install_name(one)) for one in picked]
+    _refuse_namesakes([one.name for one in incoming])
+    if not args.json:
+        print_text(_from(source, tree))
+        for left in found.left_out:
+            print_note(f"left out: {in_line(left.what)} {in_line(left.reason)}")
+    terms = terms_of(args, read_settings(os.environ, options)[0], replace=args.replace)
+    with tempfile.TemporaryDirectory(prefix="skillhub-look-") as scratch:
+        proposals = prepare(place.root, place.lock_path, incoming, terms, scratch)
+        more = {"source": str(source), "commit": tree.commit or None}
+        return finish(proposals, place, args, options, more)
+
+
+def _picked(found: Candidates, source: SkillSource, tree: Tree, *, as_json: bool) -> Sequence[Candidate]:
+    """Return the skills that are asked for and can be had. Raises what is wrong with one that was named, or with all.
+
+    What was not named and cannot be had is told.
+    """
+    from skillhub_mcp.library.candidates import chosen
+    from skillhub_mcp.library.install import refuse_unusable
+    from skillhub_mcp.library.source import ALL_SKILLS, as_ref
+
+    try:
+        picked = chosen(found, source.skills)
+    except SkillNotFound as error:
+        meant = as_ref(source)
+        if meant is None:
+            raise
+        hint = f"for the ref of that name write {meant}; {error.hint}"
+        raise SkillNotFound(error.name, near=error.near, hint=hint) from error
+    usable = [one for one in picked if not one.problem]
+    named = bool(source.skills) and ALL_SKILLS not in source.skills
+    for one in picked:
+        if one.problem and (named or not usable):
+            refuse_unusable(one, tree)
+        if one.problem and not as_json:
+            print_note(f"left out: {in_line(one.path or '.')}: {in_line(one.problem)}")
+    return usable
+
+
+def _refuse_namesakes(names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise SkillConflict(name, "is the name of two skills of the source", hint="choose one with --skill PATH")
+
+
+def _name_of(source: SkillSource) -> str:
+    """Return what the place of a source is called: the last part of it, without what says that it is packed."""
+    last = source.location.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    for ending in (".git", ".zip", ".tar.gz", ".tgz", ".tar", ".skill", ".md"):
+        last = last.removesuffix(ending)
+    return last or "skill"
+
+
+def _from(source: SkillSource, tree: Tree) -> str:
+    commit = f" at {tree.commit[:_LOOKED_LIKE]}" if tree.commit else ""
+    return f"From {in_line(from_home(str(source)))}{commit}:"
+
+
+def _list(found: Candidates, source: SkillSource, tree: Tree, *, as_json: bool) -> None:
+    from skillhub_mcp.library.install import install_name
+
+    if as_json:
+        skills = [
+            {
+                "name": install_name(one),
+                "title": one.name,
+                "path": one.path,
+                "description": one.skill.description if one.skill else None,
+                "files": len(one.files),
+                "problem": one.problem or None,
+            }
+            for one in found.skills
+        ]
+        left_out = [{"what": left.what, "reason": left.reason} for left in found.left_out]
+        print_json({"source": str(source), "commit": tree.commit or None, "skills": skills, "left_out": left_out})
+        return
+    print_text(f"{_from(source, tree)} {plural(len(found.skills), 'skill')}")
+    for one in found.skills:
+        print_text(f"  {in_line(install_name(one))}  {in_line(one.path or '.')}")
+        text = f"cannot be installed: {one.problem}" if one.problem else one.skill.description if one.skill else ""
+        print_text(f"    {one_line(text)}")
+    for left in found.left_out:
+        print_note(f"left out: {in_line(left.what)} {in_line(left.reason)}")
+
+
+def _restore(args: argparse.Namespace, options: Mapping[str, str], place: LibraryPlace, opening: OpenOptions) -> int:
+    from skillhub_mcp.cli.refreshed_index import refresh_index
+    from skillhub_mcp.library.frozen import missing_of, restore
+
+    if not os.path.exists(place.lock_path):
+        raise LockUnreadable(place.lock_path, "there is none", hint="`skillhub add SOURCE` writes it")
+    missing = missing_of(place.root, place.lock_path, replace=args.replace)
+    names = [one.name for one in missing]
+    if missing and not args.dry_run:
+        with tempfile.TemporaryDirectory(prefix="skillhub-look-") as scratch:
+            restore(place.root, missing, opening, scratch)
+    problem = refresh_index(options, names).problem if missing and not args.dry_run else ""
+    if args.json:
+        print_json(
+            {
+                "root": place.root,
+                "lock": place.lock_path,
+                "dry_run": args.dry_run,
+                "restored": names,
+                "index_problem": problem or None,
+            }
+        )
+        return EXIT_OK
+    root, verb = in_line(from_home(place.root)), "would be" if args.dry_run else "is"
+    for name in names:
+        print_text(f"{in_line(name)} {verb} in {root}, exactly as locked")
+    if not names:
+        print_text(f"Every skill of the lock is in {root}, exactly as locked")
+    if problem:
+        print_note(f"warning: the index is not refreshed: {in_line(problem)}")
+    return EXIT_OK

@@ -1,0 +1,59 @@
+"""`skillhub outdated`: installed skills that their sources have otherwise by now."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any
+
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.library_place import add_place_options, place_of
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_note, print_text
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
+        "outdated",
+        group=Group.CONTROL,
+        help="list installed skills that their sources have newer",
+        description="Ask the source of each installed skill whether it has another version, and change nothing. "
+        "The exit code is 1 where a source could not be asked.",
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these skills")
+    parser.add_argument("--all", action="store_true", help="list the current ones too")
+    parser.add_argument("--insecure", action="store_true", help="allow http: and git: to other machines")
+    add_place_options(parser)
+    add_json_option(parser)
+    add_setting_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    """List how the skills of a lock stand. Raises SkillNotFound, LockUnreadable and InvalidSetting."""
+    from skillhub_mcp.cli.comparing import comparison_json, comparison_line, comparison_note, locked_skills
+    from skillhub_mcp.cli.source_options import open_options
+    from skillhub_mcp.library.upstream import SourceStanding, Upstreams
+    from skillhub_mcp.settings import read_settings
+
+    place = place_of(args, options)
+    settings, _ = read_settings(os.environ, options)
+    skills = locked_skills(place, [decode_argument(name) for name in args.names])
+    opening = open_options(settings, working_directory=os.path.dirname(place.lock_path), insecure=args.insecure)
+    with closing(Upstreams(opening)) as upstreams:
+        found = list(upstreams.compare(skills))
+    if args.json:
+        print_json({"root": place.root, "lock": place.lock_path, "skills": [comparison_json(one) for one in found]})
+    else:
+        told = [one for one in found if args.all or args.names or one.standing is not SourceStanding.CURRENT]
+        for one in told:
+            print_text(comparison_line(one))
+        for note in filter(None, map(comparison_note, told)):
+            print_note(note)
+        if any(one.standing is SourceStanding.OUTDATED for one in found):
+            print_note(f"\n`{' '.join(filter(None, ['skillhub update', place.option]))}` shows the changes, and asks")
+        elif not told:
+            print_note("Every skill of the lock is current" if found else f"No skill is locked in {place.lock_path}")
+    return EXIT_FAILED if any(one.standing is SourceStanding.UNKNOWN for one in found) else EXIT_OK

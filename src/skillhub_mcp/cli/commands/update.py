@@ -1,0 +1,68 @@
+"""`skillhub update`: installed skills as their sources have them now, looked at and agreed to."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any
+
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.library_place import add_place_options, place_of
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_note, print_text
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    from skillhub_mcp.cli.installing import add_terms
+
+    parser = subparsers.add_parser(
+        "update",
+        group=Group.CONTROL,
+        help="update installed skills from their sources",
+        description="Show what the sources of installed skills have changed, and install it when you agree, all or "
+        "none. Files that you edited stay as they are where the source did not change them.",
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these skills (default: all)")
+    parser.add_argument(
+        "--unpin", action="store_true", help="leave tags and commits, and follow what the source shows first"
+    )
+    add_terms(parser)
+    add_place_options(parser)
+    add_json_option(parser)
+    add_setting_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    """Compare, show, ask and update. Raises InvalidArgument, InvalidSetting and what `library` raises."""
+    from skillhub_mcp.cli.comparing import comparison_json, comparison_line, comparison_note, locked_skills
+    from skillhub_mcp.cli.installing import finish, terms_of
+    from skillhub_mcp.cli.source_options import open_options
+    from skillhub_mcp.library.install import prepare
+    from skillhub_mcp.library.upstream import SourceStanding, Upstreams
+    from skillhub_mcp.settings import read_settings
+
+    place = place_of(args, options)
+    settings, _ = read_settings(os.environ, options)
+    terms = terms_of(args, settings)
+    skills = locked_skills(place, [decode_argument(name) for name in args.names])
+    opening = open_options(settings, working_directory=os.path.dirname(place.lock_path), insecure=args.insecure)
+    with closing(Upstreams(opening, unpin=args.unpin)) as upstreams:
+        found = list(upstreams.compare(skills))
+        unknown = any(one.standing is SourceStanding.UNKNOWN for one in found)
+        incoming = [one.incoming for one in found if one.incoming is not None]
+        if not args.json:
+            for one in found:
+                if one.standing is not SourceStanding.CURRENT or args.names:
+                    print_text(comparison_line(one))
+            for note in filter(None, map(comparison_note, found)):
+                print_note(note)
+        with tempfile.TemporaryDirectory(prefix="skillhub-look-") as scratch:
+            proposals = prepare(place.root, place.lock_path, incoming, terms, scratch)
+            code = finish(proposals, place, args, options, {"compared": [comparison_json(one) for one in found]})
+    if not incoming and not args.json and not unknown:
+        print_note("There is nothing to update" if found else f"No skill is locked in {place.lock_path}")
+    return EXIT_FAILED if unknown and code == EXIT_OK else code

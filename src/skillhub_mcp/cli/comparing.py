@@ -1,0 +1,77 @@
+"""Installed skills beside their sources, as `outdated` and `update` list them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from skillhub_mcp.cli.library_place import LibraryPlace
+from skillhub_mcp.cli.output import from_home
+from skillhub_mcp.errors import SkillNotFound
+from skillhub_mcp.harmless import in_line
+from skillhub_mcp.library.install import read_lock
+from skillhub_mcp.library.locked_source import place_of
+from skillhub_mcp.library.upstream import Compared, SourceStanding
+from skillhub_mcp.skills.suggestions import near_names
+
+if TYPE_CHECKING:
+    from skillhub_mcp.locks.lock_file import LockedSkill
+
+_SHOWN_DIGITS = 8
+_MENDS: Mapping[SourceStanding, str] = {
+    SourceStanding.PINNED: "at the tag or commit asked for: `skillhub update --unpin {name}` follows its source",
+    SourceStanding.GONE: "its source has it no longer; it stays: `skillhub remove {name}` removes it",
+}
+
+
+def locked_skills(place: LibraryPlace, names: Sequence[str]) -> tuple[LockedSkill, ...]:
+    """Return the skills of the lock, or those of them that are named. Raises SkillNotFound and LockUnreadable."""
+    lock = read_lock(place.lock_path)
+    known = {one.name: one for one in lock.skills}
+    for name in names:
+        if name not in known:
+            near = near_names(name, sorted(known))
+            hint = "did you mean " + " or ".join(map(repr, near)) + "?" if near else "`skillhub add` installs skills"
+            raise SkillNotFound(name, near=near, hint=hint, reason=f"{place.lock_path} does not name it")
+    return tuple(known[name] for name in dict.fromkeys(names)) if names else lock.skills
+
+
+def comparison_line(one: Compared) -> str:
+    """Return the line about one skill: its name, how it stands, and between which commits."""
+    name = in_line(one.locked.name)
+    return f"{name}  {one.standing.value}{_between(one)}  {in_line(from_home(one.source))}"
+
+
+def comparison_note(one: Compared) -> str:
+    """Return what there is to say besides: why it is not known, or what a person may do; empty for nothing."""
+    name = in_line(one.locked.name)
+    if one.error is not None:
+        hint = f" ({one.error.hint})" if one.error.hint else ""
+        return f"{name}: {in_line(one.error.message + hint)}"
+    if one.incoming is not None and one.incoming.moved_from is not None:
+        return f"{name}: it has moved to {in_line(one.incoming.path or '.')} in its source"
+    mend = _MENDS.get(one.standing)
+    return f"{name}: {mend.format(name=name)}" if mend else ""
+
+
+def comparison_json(one: Compared) -> dict[str, Any]:
+    """Return one skill as JSON has it."""
+    ours, error = one.locked.ours, one.error
+    return {
+        "name": one.locked.name,
+        "standing": one.standing.value,
+        "source": one.source,
+        "path": place_of(one.locked),
+        "path_now": one.incoming.path if one.incoming is not None else None,
+        "commit": (ours.commit if ours is not None else "") or None,
+        "commit_now": one.commit or None,
+        "digest": ours.digest if ours is not None else None,
+        "error": None if error is None else {"code": error.code, "message": error.message, "hint": error.hint},
+    }
+
+
+def _between(one: Compared) -> str:
+    before = one.locked.ours.commit if one.locked.ours is not None else ""
+    if one.standing is SourceStanding.OUTDATED and before and one.commit:
+        return f"  {before[:_SHOWN_DIGITS]} → {one.commit[:_SHOWN_DIGITS]}"
+    return ""

@@ -1,0 +1,328 @@
+"""What `add` and `update` show of skills before they come in, the question, and what they say afterwards.
+
+Everything that a skill says passes `in_line`: a name, a path or a finding begins no line of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import shlex
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from skillhub_mcp.auditing.rules import AUDIT_RULES
+from skillhub_mcp.cli.library_place import LibraryPlace
+from skillhub_mcp.cli.output import (
+    EXIT_FAILED,
+    EXIT_OK,
+    from_home,
+    one_line,
+    plural,
+    print_json,
+    print_note,
+    print_text,
+)
+from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.harmless import in_line
+from skillhub_mcp.library.install import Proposal, Terms, install
+from skillhub_mcp.library.looking import Powers
+from skillhub_mcp.library.plan import Neighbours, Settlement, Verb, neighbours
+from skillhub_mcp.library.signatures import SignatureState
+from skillhub_mcp.skills.model import SKILL_FILE
+
+if TYPE_CHECKING:
+    from skillhub_mcp.auditing.rules import AuditFinding
+    from skillhub_mcp.settings import Settings
+
+_SHOWN = 5
+_SHOWN_FILES = 20
+_SHOWN_LINES = 60
+_VERBS = {
+    Verb.ADD: "new",
+    Verb.UPDATE: "update",
+    Verb.REPLACE: "replaces the skill that is there",
+    Verb.LOCK: "is there already; it would be locked",
+    Verb.NOTHING: "is there already, as in its source",
+}
+_DONE = {Verb.ADD: "Added", Verb.UPDATE: "Updated", Verb.REPLACE: "Replaced", Verb.LOCK: "Locked"}
+_WANTED_RISK = 2  # critical and high; `skillhub audit` shows the rest
+
+
+def add_terms(parser: argparse.ArgumentParser) -> None:
+    """Add the options that settle beforehand what an installation would refuse or ask."""
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be done, and do nothing")
+    edits = parser.add_mutually_exclusive_group()
+    edits.add_argument("--theirs", action="store_true", help="of files changed on both sides, take the source's")
+    edits.add_argument("--ours", action="store_true", help="of files changed on both sides, keep yours")
+    parser.add_argument(
+        "--accept",
+        action="append",
+        default=[],
+        metavar="RULE",
+        help="accept critical findings of this rule (repeatable)",
+    )
+    parser.add_argument("--accept-signer", action="store_true", help="accept another signer than before")
+    parser.add_argument("--insecure", action="store_true", help="allow http: and git: to other machines")
+
+
+def terms_of(args: argparse.Namespace, settings: Settings, *, replace: bool = False) -> Terms:
+    """Return what the options settle. Raises InvalidArgument for a rule that the audit does not have."""
+    for rule in args.accept:
+        if rule not in AUDIT_RULES:
+            near = difflib.get_close_matches(rule, AUDIT_RULES, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "`skillhub audit --help` says where the rules are listed"
+            raise InvalidArgument("--accept", f"{rule!r} is no rule of the audit", hint=hint)
+    settled = Settlement.THEIRS if args.theirs else Settlement.OURS if args.ours else Settlement.ASK
+    return Terms(replace, settled, frozenset(args.accept), args.accept_signer, settings.library.require_signed)
+
+
+def finish(
+    proposals: Sequence[Proposal],
+    place: LibraryPlace,
+    args: argparse.Namespace,
+    options: Mapping[str, str],
+    more: Mapping[str, object],
+) -> int:
+    """Show the proposals, ask, install and tell; return the exit code. `more` is what JSON has besides.
+
+    Raises what `install` raises.
+    """
+    beside = {one.name: _neighbours(one.name, place, options) for one in proposals if one.verb is Verb.ADD}
+    wanted = [one for one in proposals if one.verb is not Verb.NOTHING]
+    if not args.json:
+        for one in proposals:
+            print_text("\n".join(_lines(one, beside.get(one.name, Neighbours()))))
+    agreed = bool(wanted) and not args.dry_run and (args.yes or (not args.json and _asked(wanted, place)))
+    problem = ""
+    if agreed:
+        install(place.root, place.lock_path, wanted)
+        from skillhub_mcp.cli.refreshed_index import refresh_index
+
+        problem = refresh_index(options, [one.name for one in wanted]).problem
+    if args.json:
+        print_json(
+            {
+                "root": place.root,
+                "lock": place.lock_path,
+                **more,
+                "dry_run": args.dry_run,
+                "installed": agreed,
+                "skills": [_json(one, beside.get(one.name), place) for one in proposals],
+                "index_problem": problem or None,
+            }
+        )
+    elif agreed:
+        _tell(wanted, place)
+    if problem and not args.json:
+        print_note(f"warning: the index is not refreshed: {in_line(problem)}")
+    if agreed or args.dry_run or not wanted:
+        return EXIT_OK
+    why = "" if _has_terminal() and not args.json else ": there is no terminal to ask on"
+    print_note(f"Nothing was changed{why}; --yes does it without a question")
+    return EXIT_FAILED
+
+
+def powers_lines(powers: Powers, *, new: bool) -> Iterator[str]:
+    """Yield a line for each kind of power, with a few of them by name."""
+    word = "new " if new else ""
+    for what, names in (
+        ("scripts", powers.scripts),
+        ("may be run", powers.executables - powers.scripts),
+        ("hosts in URLs", powers.hosts),
+        ("allowed-tools", powers.tools),
+    ):
+        if names:
+            yield f"{word}{what}: {_some(sorted(names), _SHOWN)}"
+
+
+def _asked(wanted: Sequence[Proposal], place: LibraryPlace) -> bool:
+    if not _has_terminal():
+        return False
+    verb = "Update" if all(one.verb is Verb.UPDATE for one in wanted) else "Add"
+    what = one_line(wanted[0].name) if len(wanted) == 1 else plural(len(wanted), "skill")
+    print(f"{verb} {what} in {in_line(from_home(place.root))}? [y/N] ", end="", flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _has_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _tell(wanted: Sequence[Proposal], place: LibraryPlace) -> None:
+    for verb, done in _DONE.items():
+        names = [in_line(one.name) for one in wanted if one.verb is verb]
+        if names:
+            print_text(f"{done} {', '.join(names)} in {in_line(from_home(place.root))}")
+    if any(one.merge.lost or one.verb is Verb.REPLACE for one in wanted):
+        print_note("What was dropped lies in its trash")
+    if any(one.verb is Verb.ADD for one in wanted):
+        undo = " ".join(filter(None, ["skillhub remove", shlex.quote(wanted[0].name), place.option]))
+        print_note(f"\nAgents find it at once; `{in_line(undo)}` removes it again")
+
+
+def _lines(one: Proposal, beside: Neighbours) -> Iterator[str]:
+    size = plural(len(one.files), "file")
+    total = sum(file.size for file in one.files.values())
+    yield f"{in_line(one.name)}  ({_VERBS[one.verb]}; {size}, {_bytes(total)})"
+    if one.incoming.description:
+        yield f"  {one_line(one.incoming.description)}"
+    if one.incoming.title and one.incoming.title != one.name:
+        yield f"  its SKILL.md calls it {one_line(repr(one.incoming.title))}: agents know it by that name"
+    if one.incoming.moved_from is not None:
+        before, now = in_line(one.incoming.moved_from or "."), in_line(one.incoming.path or ".")
+        yield f"  it has moved in its source, from {before} to {now}"
+    if one.verb is Verb.NOTHING:
+        return
+    yield f"  {_signed(one)}"
+    yield from (f"  ! {line}" for line in _warnings(one, beside))
+    is_update = one.before is not None
+    yield from (
+        f"  {in_line(line)}" for line in powers_lines(one.news if is_update else one.look.powers, new=is_update)
+    )
+    if is_update:
+        yield from _changes(one)
+
+
+def _warnings(one: Proposal, beside: Neighbours) -> Iterator[str]:
+    for problem in one.look.problems[:_SHOWN]:
+        yield in_line(f"invalid ({problem.rule}): {problem.message}")
+    told = [finding for finding in one.look.findings if finding.severity.rank < _WANTED_RISK]
+    for finding in told[:_SHOWN]:
+        accepted = ", accepted" if one.entry.ours and finding.rule in dict(one.entry.ours.findings) else ""
+        yield in_line(f"{finding.severity.value}{accepted} ({finding.rule}, {finding.place}): {finding.message}")
+    if len(told) > _SHOWN:
+        yield f"and {len(told) - _SHOWN:,} more findings; --json lists them all"
+    yield from map(in_line, one.notes)
+    for path in beside.before:
+        yield f"{in_line(from_home(path))} has a skill of that name, which wins over this one"
+    for path in beside.behind:
+        yield f"it would win the name over the skill in {in_line(from_home(path))}"
+    if beside.alike:
+        yield f"its name looks like that of {_some(beside.alike, _SHOWN)}, which you have"
+
+
+def _changes(one: Proposal) -> Iterator[str]:
+    found = one.changes
+    rows = [*(("+", path) for path in found.added), *(("-", path) for path in found.removed)]
+    rows += [("~", path) for path in found.changed]
+    yield from (f"  {sign} {in_line(path)}" for sign, path in rows[:_SHOWN_FILES])
+    if len(rows) > _SHOWN_FILES:
+        yield f"  … and {len(rows) - _SHOWN_FILES:,} more files; --json lists them all"
+    for paths, what in (
+        (one.merge.kept, "edited here, and kept"),
+        (one.merge.dropped, "removed here, and not brought back"),
+        (one.merge.lost, "edited here, and replaced"),
+    ):
+        if paths:
+            yield f"  {what}: {_some(paths, _SHOWN)}"
+    difference = list(document_difference(one))
+    yield from (f"    {in_line(line)}" for line in difference[:_SHOWN_LINES])
+    if len(difference) > _SHOWN_LINES:
+        yield f"    … and {len(difference) - _SHOWN_LINES:,} more lines"
+
+
+def document_difference(one: Proposal) -> Iterator[str]:
+    """Yield the difference of the SKILL.md, as `diff -u` has it without its head."""
+    if one.document is None or SKILL_FILE not in (*one.changes.changed, *one.changes.added):
+        return
+    with open(os.path.join(one.directory, SKILL_FILE), encoding="utf-8", errors="replace") as file:
+        after = file.read()
+    lines = difflib.unified_diff(one.document.splitlines(), after.splitlines(), lineterm="", n=2)
+    yield from (line for line in lines if not line.startswith(("--- ", "+++ ")))
+
+
+def _signed(one: Proposal) -> str:
+    found = one.signature
+    if found.state is SignatureState.GOOD:
+        return in_line(f"signed by {found.principal} ({found.fingerprint})")
+    if found.state is SignatureState.UNKNOWN:
+        return in_line(f"signed by {found.fingerprint}: {found.reason}")
+    return "not signed" if found.state is SignatureState.UNSIGNED else in_line(found.reason)
+
+
+def _neighbours(name: str, place: LibraryPlace, options: Mapping[str, str]) -> Neighbours:
+    from skillhub_mcp.chosen_roots import roots_of
+    from skillhub_mcp.settings import read_settings
+    from skillhub_mcp.skills.discovery import walk_roots
+
+    roots = roots_of(read_settings(os.environ, options)[0])
+    real = os.path.realpath(place.root)
+    at = next((number for number, root in enumerate(roots) if root.real == real), len(roots))
+    names: list[set[str]] = [set() for _ in roots]
+    for found in walk_roots(roots).found:
+        for number, root in enumerate(roots):
+            if found.root == root.path:
+                names[number].add(found.name)
+    return neighbours(name, names, at, [root.path for root in roots])
+
+
+def _json(one: Proposal, beside: Neighbours | None, place: LibraryPlace) -> dict[str, Any]:
+    near = beside or Neighbours()
+    return {
+        "name": one.name,
+        "action": one.verb.value,
+        "title": one.incoming.title,
+        "description": one.incoming.description,
+        "directory": os.path.join(place.root, one.name),
+        "path": one.incoming.path,
+        "moved_from": one.incoming.moved_from,
+        "digest": one.entry.ours.digest if one.entry.ours else None,
+        "commit": one.incoming.tree.commit or None,
+        "files": len(one.files),
+        "bytes": sum(file.size for file in one.files.values()),
+        "signature": {
+            "state": one.signature.state.value,
+            "fingerprint": one.signature.fingerprint or None,
+            "principal": one.signature.principal or None,
+            "reason": one.signature.reason or None,
+        },
+        "problems": [{"rule": found.rule, "message": found.message, "line": found.line} for found in one.look.problems],
+        "findings": [_finding(found) for found in one.look.findings],
+        "accepted": sorted(dict(one.entry.ours.findings)) if one.entry.ours else [],
+        "powers": _powers(one.look.powers),
+        "new_powers": _powers(one.news),
+        "added": list(one.changes.added),
+        "removed": list(one.changes.removed),
+        "changed": list(one.changes.changed),
+        "kept_edits": list(one.merge.kept),
+        "kept_removals": list(one.merge.dropped),
+        "lost_edits": list(one.merge.lost),
+        "difference": list(document_difference(one)),
+        "shadowed_by": list(near.before),
+        "shadows": list(near.behind),
+        "looks_like": list(near.alike),
+        "notes": list(one.notes),
+    }
+
+
+def _finding(found: AuditFinding) -> dict[str, object]:
+    return {
+        "rule": found.rule,
+        "severity": found.severity.value,
+        "message": found.message,
+        "path": found.path,
+        "line": found.line,
+    }
+
+
+def _powers(powers: Powers) -> dict[str, list[str]]:
+    return {
+        "scripts": sorted(powers.scripts),
+        "executables": sorted(powers.executables),
+        "hosts": sorted(powers.hosts),
+        "tools": sorted(powers.tools),
+    }
+
+
+def _some(names: Iterable[str], most: int) -> str:
+    listed = list(names)
+    more = f" and {len(listed) - most:,} more" if len(listed) > most else ""
+    return ", ".join(map(in_line, listed[:most])) + more
+
+
+def _bytes(size: int) -> str:
+    return f"{size:,} bytes" if size < 10_000 else f"{size / 1024:,.0f} KiB"  # noqa: PLR2004 - five digits are read badly

@@ -1,0 +1,70 @@
+"""Bringing back exactly what a lock says, at the commit that it names: every byte and `x` bit, or nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+
+from skillhub_mcp.errors import IntegrityFailed, SkillConflict
+from skillhub_mcp.library.install import check_as_locked, installed_skill, put_back, read_lock
+from skillhub_mcp.library.locked_source import place_of, source_of
+from skillhub_mcp.library.opening import OpenOptions, open_source
+from skillhub_mcp.library.own_places import is_plain_name
+from skillhub_mcp.library.source import SkillSource, SourceKind
+from skillhub_mcp.library.tree import Tree
+from skillhub_mcp.library.unpack import unpack_skill
+from skillhub_mcp.locks.lock_file import LockedSkill
+
+
+def missing_of(root: str, lock_path: str, *, replace: bool = False) -> tuple[LockedSkill, ...]:
+    """Return the skills of a lock that are not in the root as it says.
+
+    Raises SkillConflict for one that is there with other files, unless it may be replaced; LockUnreadable; and
+    IntegrityFailed for an entry without a digest.
+    """
+    missing = []
+    for locked in read_lock(lock_path).skills:
+        if not is_plain_name(locked.name):
+            raise SkillConflict(locked.name, "cannot be the name of a skill's directory", hint="mend the lock")
+        there = installed_skill(root, locked.name, locked)
+        try:
+            check_as_locked(locked, there.files or {})
+        except IntegrityFailed as error:
+            if locked.ours is None:
+                raise
+            if there.files is not None and not replace:
+                hint = f"`skillhub verify` names the files; --replace puts what is there into the trash ({error.found})"
+                raise SkillConflict(locked.name, "is there with other files than the lock says", hint=hint) from error
+            missing.append(locked)
+    return tuple(missing)
+
+
+def restore(root: str, skills: Sequence[LockedSkill], opening: OpenOptions, scratch: str) -> None:
+    """Fetch skills at the commits of their lock, and bring them in, all or none.
+
+    Raises IntegrityFailed for any other byte, SourceUnreachable, ArchiveRefused, and what a change of the root raises.
+    """
+    staged = {}
+    with ExitStack() as until_done:
+        trees: dict[str, Tree] = {}
+        for number, locked in enumerate(skills):
+            source = _as_locked(locked, insecure=opening.insecure)
+            key = str(source)
+            if key not in trees:
+                trees[key] = open_source(source, opening)
+                until_done.callback(trees[key].close)
+            place = os.path.join(scratch, str(number))
+            os.mkdir(place)
+            unpacked = unpack_skill(trees[key], place_of(locked), place, name=key).files
+            check_as_locked(locked, unpacked)
+            staged[locked.name] = (place, unpacked)
+        put_back(root, staged)
+
+
+def _as_locked(locked: LockedSkill, *, insecure: bool) -> SkillSource:
+    source = source_of(locked, insecure=insecure)
+    if source.kind is SourceKind.GIT and locked.ours is not None and locked.ours.commit:
+        return replace(source, ref=locked.ours.commit)
+    return source
