@@ -63,6 +63,7 @@ DEFAULTS: dict[str, object] = {
     "SKILLHUB_ENABLED_CATEGORIES": None,
     "SKILLHUB_SKIP_AUTO_REINDEX": False,
     "SKILLHUB_STORAGE_OPTIONS": {},
+    "SKILLHUB_REQUIRE_SIGNED": False,
     "SKILLHUB_SOURCE_TOKENS": {},
     "SKILLHUB_READ_ONLY": False,
     "SKILLHUB_SNAPSHOT": "",
@@ -194,6 +195,7 @@ WRITTEN: dict[str, tuple[str, object]] = {
     "SKILLHUB_TRUSTED_PROXIES": ("10.0.0.0/8, fd00::/8", ("10.0.0.0/8", "fd00::/8")),
     "SKILLHUB_STATELESS": ("1", True),
     "SKILLHUB_WORKERS": ("4", 4),
+    "SKILLHUB_REQUIRE_SIGNED": ("1", True),
     "SKILLHUB_WELL_KNOWN": ("1", True),
     "SKILLHUB_LOG_FORMAT": ("JSON", "json"),
     "SKILLHUB_AUDIT_LOG": ("~/audit.jsonl", f"{HOME}/audit.jsonl"),
@@ -330,6 +332,7 @@ BAD = [
     ("SKILLHUB_TRUSTED_PROXIES", "proxy.internal", "must be IP addresses or networks, such as 10.0.0.0/8"),
     ("SKILLHUB_STATELESS", "2", SWITCH),
     ("SKILLHUB_WELL_KNOWN", "2", SWITCH),
+    ("SKILLHUB_REQUIRE_SIGNED", "2", SWITCH),
     ("SKILLHUB_WORKERS", "0", "must be a whole number from 1 to 64"),
     ("SKILLHUB_ALLOWED_HOSTS", "*", "must be host names, such as skills.example.com, separated by commas"),
     ("SKILLHUB_ALLOWED_HOSTS", "https://a.example", "must be host names"),
@@ -542,7 +545,13 @@ def test_each_group_has_one_setting_for_each_value() -> None:
 def test_every_value_is_used_where_the_hub_is_made_or_served_or_a_source_is_opened() -> None:
     package = Path(skillhub_mcp.__file__).parent
     used = {"embedding.openai_api_key", "embedding.gemini_api_key"}  # by EmbeddingSettings.api_key
-    for place in ("bootstrap.py", "chosen_roots.py", "cli/commands/serve.py", "cli/source_options.py"):
+    for place in (
+        "bootstrap.py",
+        "chosen_roots.py",
+        "cli/commands/serve.py",
+        "cli/source_options.py",
+        "cli/installing.py",
+    ):
         for node in ast.walk(ast.parse((package / place).read_text(encoding="utf-8"))):
             path = re.fullmatch(
                 r"(?:settings\.)?(\w+\.\w+)", ast.unparse(node) if isinstance(node, ast.Attribute) else ""

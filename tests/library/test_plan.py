@@ -24,9 +24,9 @@ from skillhub_mcp.locks.content_digest import FileDigest
 SOURCE, OTHER = "github:acme/skills", "github:mallory/skills"
 
 
-def files(**contents: str) -> Mapping[str, FileDigest]:
-    """Files by name, each with a letter for its bytes; one in capitals may be run."""
-    return {path: FileDigest(text.lower() * 64, 1, text.isupper()) for path, text in contents.items()}
+def files(**contents: str | None) -> Mapping[str, FileDigest]:
+    """Files by name, each with a letter for its bytes; one in capitals may be run, and None is no file."""
+    return {path: FileDigest(text.lower() * 64, 1, text.isupper()) for path, text in contents.items() if text}
 
 
 def test_a_name_that_is_free_is_taken() -> None:
@@ -45,8 +45,8 @@ def test_another_skill_of_that_name_is_kept_unless_it_is_to_be_replaced(source: 
     there = InstalledSkill("pdf", files(a="1"), None, source)
     with pytest.raises(SkillConflict) as refused:
         plan_step(there, files(a="2"), SOURCE)
-    assert "--replace" in refused.value.hint
-    assert "--name" in refused.value.hint
+    assert "--replace" in str(refused.value.hint)
+    assert "--name" in str(refused.value.hint)
     assert plan_step(there, files(a="2"), SOURCE, replace=True).verb is Verb.REPLACE
 
 
@@ -73,14 +73,12 @@ def test_the_same_edit_on_both_sides_is_no_conflict() -> None:
     ids=["both changed", "removed here, changed there", "changed here, removed there"],
 )
 def test_a_file_that_both_sides_changed_is_named_and_settled_as_was_said(here: str | None, there: str | None) -> None:
-    was = files(a="1", b="1")
-    mine = files(b="1") | (files(a=here) if here else {})
-    theirs = files(b="1") | (files(a=there) if there else {})
+    was, mine, theirs = files(a="1", b="1"), files(a=here, b="1"), files(a=there, b="1")
     with pytest.raises(SkillConflict) as refused:
         merged("pdf", was, mine, theirs)
     assert refused.value.files == ("a",)
-    assert "--theirs" in refused.value.hint
-    assert "--ours" in refused.value.hint
+    assert "--theirs" in str(refused.value.hint)
+    assert "--ours" in str(refused.value.hint)
     assert merged("pdf", was, mine, theirs, settled=Settlement.THEIRS) == Merge(lost=("a",))
     kept = Merge(kept=("a",)) if here else Merge(dropped=("a",))
     assert merged("pdf", was, mine, theirs, settled=Settlement.OURS) == kept
