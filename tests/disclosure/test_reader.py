@@ -56,6 +56,10 @@ def once_opened(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> l
 READS: dict[str, tuple[Callable[[SkillHub], str], str]] = {
     "load": (lambda hub: hub.load("pdf").instructions, "As it is.\n"),
     "read": (lambda hub: hub.read_file("pdf", "references/how.md").content, "as it is"),
+    "resource": (
+        lambda hub: hub.read_bytes(hub.find("pdf"), "references/how.md", max_bytes=100).decode(),
+        "as it is",
+    ),
 }
 
 
