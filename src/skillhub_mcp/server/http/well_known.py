@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from http import HTTPStatus
 
-import anyio
 import anyio.to_thread
 from fastmcp import FastMCP
 from starlette.middleware import Middleware
@@ -28,6 +28,7 @@ from skillhub_mcp.errors import (
     PolicyUnreadable,
     ResourceNotFound,
     RootUnavailable,
+    ServerBusy,
     SkillFilesUnavailable,
     SkillHubError,
 )
@@ -45,12 +46,13 @@ StandingBefore = Callable[[str], AbstractContextManager[None]]
 _TOP = WELL_KNOWN_PATH.rpartition("/")[0]
 _ZIP = ".zip"
 _CHUNK_BYTES = 64 * 1024
-# How many artifacts are in memory at once, however slowly they are read: each may have 64 MiB.
-_AT_ONCE = 4
+# How many artifacts of more than a megabyte are in memory at once: each may have 64 MiB, and may be read slowly.
+_LARGE_AT_ONCE = 4
+_LARGE_BYTES = 1024 * 1024
 _RETRY_SECONDS = "5"
 _HEADERS = {"cache-control": "private, no-cache", "vary": "Authorization", "x-content-type-options": "nosniff"}
 # What may pass by itself; anything else that keeps a skill from its caller is as if there were no such skill.
-_PASSING = (IndexUnavailable, PolicyUnreadable, RootUnavailable, SkillFilesUnavailable)
+_PASSING = (IndexUnavailable, PolicyUnreadable, RootUnavailable, ServerBusy, SkillFilesUnavailable)
 
 
 def nothing_before(_: str) -> AbstractContextManager[None]:
@@ -79,28 +81,51 @@ def well_known_routes(
 ) -> list[Route]:
     """Return the routes, behind `middleware`: the guard, what finds out who asks, and the limit of requests."""
     giver = SkillGiver(hub, serve_dotfiles=serve_dotfiles)
-    routes: Mapping[str, Callable[[Request], _Answer]] = {
-        WELL_KNOWN_PATH: lambda _: _whole("application/json", _index(giver.all())),
-        f"{_TOP}/{{name}}/{SKILL_FILE}": lambda request: _document(giver, request),
-        f"{_TOP}/{{name}}{_ZIP}": lambda request: _archive(giver, request),
+    routes: Mapping[str, _Answering] = {
+        WELL_KNOWN_PATH: lambda _, __: _whole("application/json", _index(giver.all())),
+        f"{_TOP}/{{name}}/{SKILL_FILE}": lambda request, _: _document(giver, request),
+        f"{_TOP}/{{name}}{_ZIP}": lambda request, place: _archive(giver, request, place),
     }
-    places = anyio.Semaphore(_AT_ONCE)
+    places = threading.BoundedSemaphore(_LARGE_AT_ONCE)
     return [
         Route(path, _Endpoint(server, page, answer, before, places), methods=["GET"], middleware=middleware)
         for path, answer in routes.items()
     ]
 
 
+class _Place:
+    """One of the places for large artifacts, which is held until the last byte has gone out."""
+
+    def __init__(self, places: threading.BoundedSemaphore) -> None:
+        self._places = places
+        self._is_held = False
+
+    def take(self) -> None:
+        """Take a place. Raises ServerBusy where there is none: whoever reads slowly keeps no thread waiting."""
+        self._is_held = self._places.acquire(blocking=False)
+        if not self._is_held:
+            raise ServerBusy
+
+    def leave(self) -> None:
+        """Give the place back, if one was taken."""
+        if self._is_held:
+            self._is_held = False
+            self._places.release()
+
+
+_Answering = Callable[[Request, _Place], _Answer]
+
+
 class _Endpoint:
-    """An ASGI application that answers one route. It holds one of the `places` until the last byte has gone out."""
+    """An ASGI application that answers one route."""
 
     def __init__(
         self,
         server: FastMCP,
         page: FrontPage,
-        answer: Callable[[Request], _Answer],
+        answer: _Answering,
         before: StandingBefore,
-        places: anyio.Semaphore,
+        places: threading.BoundedSemaphore,
     ) -> None:
         self._server = server
         self._page = page
@@ -113,14 +138,17 @@ class _Endpoint:
         if self._server.auth is not None and not request.user.is_authenticated:
             await self._page.unauthorized(scope)(scope, receive, send)
             return
-        async with self._places:
-            response = await anyio.to_thread.run_sync(self._responded, request)
+        place = _Place(self._places)
+        try:
+            response = await anyio.to_thread.run_sync(self._responded, request, place)
             await response(scope, receive, send)
+        finally:
+            place.leave()
 
-    def _responded(self, request: Request) -> Response:
+    def _responded(self, request: Request, place: _Place) -> Response:
         try:
             with self._before(f"{request.method} {_TOP}"):
-                answer = self._answer(request)
+                answer = self._answer(request, place)
         except _PASSING as error:
             log.warning("A request for skills to install is not answered: %s", error.message)
             return _refusal(HTTPStatus.SERVICE_UNAVAILABLE, error, "The skills cannot be given now; try again.")
@@ -160,12 +188,14 @@ def _document(giver: SkillGiver, request: Request) -> _Answer:
     return _whole("text/markdown; charset=utf-8", giver.document(skill))
 
 
-def _archive(giver: SkillGiver, request: Request) -> _Answer:
+def _archive(giver: SkillGiver, request: Request, place: _Place) -> _Answer:
     found, skill = giver.find(request.path_params["name"])
     if not found.is_archive:
         raise ResourceNotFound(found.name)
     if _is_body_unwanted(request, found):
         return _Answer("application/zip", found.digest, found.size)
+    if found.size > _LARGE_BYTES:
+        place.take()
     return _whole("application/zip", giver.artifact(skill))
 
 
