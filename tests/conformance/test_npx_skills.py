@@ -10,6 +10,7 @@ from tests.conformance.npx_skills import NpxSkills
 from tests.conftest import SkillWriter, put_file
 from tests.server.connections import listening
 
+from skillhub_mcp.cli.main import run
 from skillhub_mcp.locks.lock_file import LockedByHub, lock_text, parse_lock
 from skillhub_mcp.locks.npx_hash import computed_hash
 
@@ -74,3 +75,22 @@ def test_a_lock_of_either_is_the_others_byte_for_byte(npx: NpxSkills, write_skil
     lock = parse_lock(text, str(npx.lock_path))
     assert lock_text(lock) == text
     assert {skill.name: skill.ours for skill in lock.skills} == {"10": None, "one": ours, "three": None}
+
+
+def test_what_either_installed_the_other_brings_up_to_date(
+    npx: NpxSkills, hub_environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    one, two = write_skill("one", files={"a.md": "a"}), write_skill("two")
+    with listening({**hub_environment, "SKILLHUB_WELL_KNOWN": "1"}) as address:
+        url = address.removesuffix("/mcp")
+        place = ["--project", "--cwd", str(npx.project)]
+        (npx.project / ".git").mkdir()
+        assert run(["add", url, "--skill", "one", "--yes", *place]) == 0
+        npx.run("add", url, "--skill", "two", "-y", "--agent", "universal")
+        assert npx.locked.keys() == {"one", "two"}
+        put_file(one / "a.md", "changed by one\n")
+        assert "Updated 1 skill(s)" in npx.run("update", "one", "-p", "-y")
+        assert npx.installed("one")["a.md"] == b"changed by one\n"
+        put_file(two / "SKILL.md", "---\nname: two\ndescription: Another.\n---\nText.\n")
+        assert run(["add", url, "--skill", "two", "--replace", "--yes", *place]) == 0
+    assert npx.installed("two") == {"SKILL.md": (two / "SKILL.md").read_bytes()}
