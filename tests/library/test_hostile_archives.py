@@ -238,6 +238,8 @@ TARS = [
     Row("NUL by pax", one_tar(pax((b"path", b"x\0y")), TarEntry()), "x\0y", "NUL"),
     Row("up by a long name", one_tar(TarEntry(b"L", b"../x\0", b"L"), TarEntry()), "../x", "'..'"),
     Row("up by a prefix", one_tar(TarEntry(b"x", prefix=b"..")), "../x", "'..'"),
+    Row("a prefix of an old tar", one_tar(TarEntry(b"x", magic=bytes(8), prefix=b"..")), "x", "name's beginning"),
+    Row("a prefix of GNU", one_tar(TarEntry(b"x", magic=b"ustar  \0", prefix=b"..")), "x", "name's beginning"),
     Row("two names", one_tar(pax((b"path", b"x"), (b"path", b"y")), TarEntry()), "x", "two names"),
     Row("two kinds of name", one_tar(TarEntry(b"L", b"x\0", b"L"), pax((b"path", b"y")), TarEntry()), "x", "two names"),
     Row("two sizes", one_tar(pax((b"size", b"512")), TarEntry(content=b"")), "SKILL.md", "two sizes"),

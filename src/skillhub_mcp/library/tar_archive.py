@@ -27,6 +27,7 @@ _MODE, _SIZE = slice(100, 108), slice(124, 136)
 # Readers take a header whose owner, group, time or device is no number for the end of the archive.
 _NUMBERS = (_MODE, slice(108, 116), slice(116, 124), slice(136, 148), slice(329, 337), slice(337, 345))
 
+_POSIX, _MAGIC_AT, _PREFIX = b"ustar\0", 257, slice(345, 500)
 _FILES = (b"0", b"\0", b"7")
 _DIRECTORY = b"5"
 _LONG_NAME, _LONG_TARGET, _PAX, _GLOBAL_PAX = b"L", b"K", b"x", b"g"
@@ -158,6 +159,9 @@ class TarArchive:
         """Return how many bytes follow a header, once it is known to be one."""
         if not is_tar_header(header):
             raise self._found.refused("it is damaged: the checksum of a header is another")
+        if not header.startswith(_POSIX, _MAGIC_AT) and header[_PREFIX].strip(b"\0"):
+            # Some readers take it for the beginning of the name all the same.
+            raise self._found.refused("has something in the place of a name's beginning", shown_name(_name(header)))
         size = _number(header[_SIZE])
         if size is None or any(_number(header[number]) is None for number in _NUMBERS):
             raise self._found.refused("has a size, mode or time that is no number", shown_name(_name(header)))
@@ -180,7 +184,7 @@ def is_tar_header(block: bytes) -> bool:
 
 def _name(header: bytes) -> bytes:
     name = header[:100].partition(b"\0")[0]
-    prefix = header[345:500].partition(b"\0")[0] if header[257:263] == b"ustar\0" else b""
+    prefix = header[_PREFIX].partition(b"\0")[0] if header.startswith(_POSIX, _MAGIC_AT) else b""
     return prefix + b"/" + name if prefix else name
 
 
