@@ -102,6 +102,32 @@ def test_the_line_that_says_why_is_told_without_a_password_and_hides_nothing(mes
     assert last_line(messages) == told
 
 
+@pytest.mark.skipif(os.name != "posix", reason="the program of this test is a shell script")
+@pytest.mark.parametrize(
+    ("said", "mend"),
+    [
+        ("fatal: could not read Username for 'https://h': terminal prompts disabled", "git ls-remote"),
+        ("git@h: Permission denied (publickey).\nfatal: Could not read from remote repository.", "git ls-remote"),
+        ("fatal: unable to access 'https://h/': The requested URL returned error: 403", "git ls-remote"),
+        ("fatal: unable to access 'https://h/': Could not resolve host: h", "network"),
+        ("Host key verification failed.\nfatal: Could not read from remote repository.", "look at its key"),
+        ("fatal: unable to access 'https://h/': server certificate verification failed.", "http.sslCAInfo"),
+        ("fatal: detected dubious ownership in repository at '/x'", "safe.directory"),
+        ("fatal: something else", "None"),
+    ],
+)
+def test_who_is_not_let_in_or_reaches_nobody_is_told_what_mends_it(tmp_path: Path, said: str, mend: str) -> None:
+    failing = tmp_path / "git"
+    failing.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{said}\nEND\nexit 128\n", encoding="utf-8")
+    failing.chmod(0o755)
+    path = os.pathsep.join((str(tmp_path), ENVIRONMENT["PATH"]))
+    repository = GitRepository("https://h/x.git", "it", GitOptions({"PATH": path}, 60.0))
+    with pytest.raises(SourceUnreachable) as refused:
+        repository.list_refs(("HEAD",))
+    repository.close()
+    assert mend in str(refused.value.hint)
+
+
 def test_a_repository_that_is_too_large_is_refused_however_fast_it_came(tmp_path: Path) -> None:
     large = Repository(tmp_path / "large")
     large.commit({"large": os.urandom(200_000)})

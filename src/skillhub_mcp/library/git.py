@@ -61,6 +61,7 @@ _SETTINGS = {
 _USER = re.compile(r"(?<=://)[^/@\s]+@")
 _PREFIX = re.compile(r"\A(?:fatal|error|remote|warning): (?:(?:fatal|error): )?", re.IGNORECASE)
 _LOG_IN = "is the name right? For a private one `git ls-remote {location}` must work in your terminal first"
+_NO_REPOSITORY = "not appear to be a git repository"
 _LEADS_ELSEWHERE = "it leads to an address that is not fetched from here: write that URL instead, if it is right"
 _NETWORK = "look at the network and the host's name, and try again"
 # Words of git and of servers, and what mends what they are about. The first that fits is told.
@@ -81,7 +82,7 @@ _MENDS = (
     ("authentication failed", _LOG_IN),
     ("permission denied", _LOG_IN),
     ("not found", _LOG_IN),
-    ("not appear to be a git repository", _LOG_IN),
+    (_NO_REPOSITORY, _LOG_IN),
     ("not our ref", "no branch or tag of it has that commit: name a branch or a tag"),
     ("error: 403", _LOG_IN),
     ("error: 401", _LOG_IN),
@@ -210,6 +211,8 @@ class GitRepository:
         said = last_line(messages)
         folded = messages.lower()
         hint = next((mend.format(location=self.location) for words, mend in _MENDS if words in folded), None)
+        if self.location.startswith("file:") and _NO_REPOSITORY in folded:
+            hint = "for a directory that is no repository write its path, without file://"
         return SourceUnreachable(self.shown, f"cannot be fetched: {said}", hint=hint)
 
     def close(self) -> None:

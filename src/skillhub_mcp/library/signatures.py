@@ -132,7 +132,7 @@ def _named(fingerprint: str, principal: str) -> str:
 def _told(found: Signature) -> str:
     if found.fingerprint and found.state in (SignatureState.GOOD, SignatureState.UNKNOWN):
         return _named(found.fingerprint, found.principal)
-    return in_line(found.reason or found.state.value)
+    return "no signature" if found.state is SignatureState.UNSIGNED else in_line(found.reason)
 
 
 def _kind_of(signed: bytes) -> str | None:
