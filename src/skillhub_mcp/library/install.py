@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
-from skillhub_mcp.errors import IntegrityFailed, LockUnreadable, SkillConflict, SkillUnreadable
+from skillhub_mcp.errors import IntegrityFailed, SkillConflict, SkillUnreadable
 from skillhub_mcp.library.bounds import BOUNDS
 from skillhub_mcp.library.candidates import Candidate
 from skillhub_mcp.library.fingerprint import see
@@ -19,6 +19,7 @@ from skillhub_mcp.library.git_tree import GitTree
 from skillhub_mcp.library.locked_source import is_same_place, locked_from, shown_source
 from skillhub_mcp.library.looking import NO_POWERS, Look, Powers, accept, look_at
 from skillhub_mcp.library.own_places import is_plain_name, places_of
+from skillhub_mcp.library.plain_files import read_lock_text
 from skillhub_mcp.library.plan import FileChanges, Files, InstalledSkill, Merge, Settlement, Verb, changes, plan_step
 from skillhub_mcp.library.refusals import unwritable
 from skillhub_mcp.library.signatures import Signature, SignatureState, check_signer, signature_of
@@ -112,14 +113,8 @@ def refuse_unusable(candidate: Candidate, tree: Tree) -> None:
 
 def read_lock(path: str) -> Lock:
     """Return the lock at `path`; where there is none, an empty one. Raises LockUnreadable."""
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            return parse_lock(file.read(), path)
-    except FileNotFoundError:
-        return Lock(path)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise LockUnreadable(path, reason or type(error).__name__) from error
+    text = read_lock_text(path)
+    return Lock(path) if text is None else parse_lock(text, path)
 
 
 def installed_skill(root: str, name: str, locked: LockedSkill | None) -> InstalledSkill:

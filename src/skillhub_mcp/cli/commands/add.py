@@ -50,7 +50,11 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--path", default="", metavar="SUBDIR", help="directory within the source")
     parser.add_argument("--replace", action="store_true", help="replace skills that have these names")
     parser.add_argument(
-        "--frozen", action="store_true", help="without a source: install exactly what the lock says, or fail"
+        "--frozen",
+        # Not `frozen`, which is the serving option of that name.
+        dest="as_locked",
+        action="store_true",
+        help="without a source: install exactly what the lock says, or fail",
     )
     add_terms(parser)
     add_place_options(parser)
@@ -68,7 +72,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
     place = place_of(args, options)
     settings, _ = read_settings(os.environ, options)
-    if args.frozen:
+    if args.as_locked:
         if args.source is not None or args.skill or args.name or args.list:
             raise InvalidArgument("--frozen", "takes no source", hint="it installs what the lock names")
         opening = open_options(settings, working_directory=os.path.dirname(place.lock_path), insecure=args.insecure)

@@ -1,0 +1,199 @@
+"""`skillhub outdated` and `skillhub update`: what changed upstream, what was edited here, and who signed."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import SKILLHUB, Done, Skillhub
+from tests.library.repositories import Executable, Repository, skill_text
+from tests.library.roots import LOCK
+
+from skillhub_mcp.library import install
+from skillhub_mcp.library.signatures import Signature, SignatureState
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("home", "tmp"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    made = Repository(tmp_path / "repository")
+    made.commit({"skills/pdf/SKILL.md": skill_text("pdf"), "skills/pdf/notes.md": "one\n"}, tags={"v1": True})
+    return made
+
+
+def standing(done: Done) -> dict[str, str]:
+    return {one["name"]: one["standing"] for one in done.json["skills"]}
+
+
+def ours(skills_dir: Path, name: str = "pdf") -> dict[str, object]:
+    found: dict[str, object] = json.loads((skills_dir / LOCK).read_text())["skills"][name]["skillhub"]
+    return found
+
+
+def test_what_changed_upstream_is_told_shown_and_installed(
+    repository: Repository, skillhub: Skillhub, skills_dir: Path
+) -> None:
+    assert skillhub("add", repository.url, "--yes").code == 0
+    assert skillhub("outdated").err == "Every skill of the lock is current\n"
+    assert skillhub("update").err == "There is nothing to update\n"
+    # Another directory's change is none of the skill.
+    repository.commit({"README.md": "Hello."})
+    assert standing(skillhub("outdated", "--json")) == {"pdf": "current"}
+    new = repository.commit(
+        {
+            "skills/pdf/SKILL.md": skill_text("pdf", body="See https://new.example/x").replace(
+                "description", "allowed-tools: Bash\ndescription"
+            ),
+            "skills/pdf/run.sh": Executable("#!/bin/sh\n"),
+        },
+        removed=["skills/pdf/notes.md"],
+    )
+    told = skillhub("outdated")
+    assert told.code == 0
+    assert f" → {new[:8]}" in told.out
+    done = skillhub("update")
+    assert (done.code, (skills_dir / "pdf" / "notes.md").exists()) == (1, True)
+    lines = done.out.splitlines()
+    for line in (
+        "  new scripts: run.sh",
+        "  new hosts in URLs: new.example",
+        "  new allowed-tools: Bash",
+        "  + run.sh",
+        "  - notes.md",
+        "  ~ SKILL.md",
+        "    -Do it.",
+        "    +See https://new.example/x",
+    ):
+        assert line in lines
+    done = skillhub("update", "--yes", "--json")
+    assert done.json["installed"]
+    assert (ours(skills_dir)["commit"], ours(skills_dir)["executable"]) == (new, ["run.sh"])
+    assert sorted(one.name for one in (skills_dir / "pdf").iterdir()) == ["SKILL.md", "run.sh"]
+
+
+def test_edits_stay_and_what_both_sides_changed_is_settled_by_the_person(
+    repository: Repository, skillhub: Skillhub, skills_dir: Path
+) -> None:
+    skillhub("add", repository.url, "--yes")
+    pdf = skills_dir / "pdf"
+    (pdf / "notes.md").write_text("mine\n")
+    (pdf / "extra.md").write_text("mine too\n")
+    repository.commit({"skills/pdf/SKILL.md": skill_text("pdf", body="Newer.")})
+    done = skillhub("update", "--yes")
+    assert "edited here, and kept: extra.md, notes.md" in done.out
+    assert (pdf / "notes.md").read_text() == "mine\n"
+    assert (pdf / "extra.md").exists()
+    assert "Newer." in (pdf / "SKILL.md").read_text()
+    repository.commit({"skills/pdf/notes.md": "two\n"})
+    refused = skillhub("update", "--yes", "--json")
+    assert (refused.code, refused.error["code"], refused.error["files"]) == (1, "CONFLICT", ["notes.md"])
+    assert (pdf / "notes.md").read_text() == "mine\n"
+    assert skillhub("update", "--yes", "--ours").code == 0
+    assert (pdf / "notes.md").read_text() == "mine\n"
+    repository.commit({"skills/pdf/notes.md": "three\n"})
+    assert "lies in its trash" in skillhub("update", "--yes", "--theirs").err
+    assert (pdf / "notes.md").read_text() == "three\n"
+    trashed = [one.read_text() for one in (skills_dir / ".skillhub" / "trash").glob("*/skills/pdf/notes.md")]
+    assert "mine\n" in trashed
+
+
+def test_a_tag_stays_until_it_is_unpinned(repository: Repository, skillhub: Skillhub, skills_dir: Path) -> None:
+    skillhub("add", f"{repository.url}#v1", "--yes")
+    repository.commit({"skills/pdf/notes.md": "two\n"})
+    assert standing(skillhub("outdated", "--json")) == {"pdf": "pinned"}
+    told = skillhub("update", "--yes")
+    assert "`skillhub update --unpin pdf`" in told.err
+    assert (skills_dir / "pdf" / "notes.md").read_text() == "one\n"
+    assert skillhub("update", "--unpin", "--yes").code == 0
+    assert (skills_dir / "pdf" / "notes.md").read_text() == "two\n"
+    assert "ref" not in json.loads((skills_dir / LOCK).read_text())["skills"]["pdf"]
+
+
+def test_what_moved_is_followed_and_what_is_gone_stays(
+    repository: Repository, skillhub: Skillhub, skills_dir: Path
+) -> None:
+    skillhub("add", repository.url, "--yes")
+    repository.commit({"moved/pdf/SKILL.md": skill_text("pdf", body="Moved.")}, removed=["skills"])
+    assert "pdf: it has moved to moved/pdf in its source" in skillhub("outdated").err
+    done = skillhub("update", "--yes")
+    assert "it has moved in its source, from skills/pdf to moved/pdf" in done.out
+    assert "Moved." in (skills_dir / "pdf" / "SKILL.md").read_text()
+    repository.commit({"x/other/SKILL.md": skill_text("other")}, removed=["moved"])
+    assert standing(skillhub("outdated", "--json")) == {"pdf": "gone"}
+    told = skillhub("update", "--yes")
+    assert (told.code, (skills_dir / "pdf").exists()) == (0, True)
+    assert "`skillhub remove pdf` removes it" in told.err
+
+
+def test_a_source_that_cannot_be_asked_stops_no_other(
+    repository: Repository, skillhub: Skillhub, skills_dir: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "source"
+    other.mkdir()
+    (other / "SKILL.md").write_text(skill_text("docx"))
+    skillhub("add", other, "--yes")
+    skillhub("add", repository.url, "--yes")
+    repository.directory.rename(tmp_path / "away")
+    (other / "SKILL.md").write_text(skill_text("docx", body="Newer."))
+    told = skillhub("outdated", "--json")
+    assert (told.code, standing(told)) == (1, {"docx": "outdated", "pdf": "unknown"})
+    assert [one["error"]["code"] for one in told.json["skills"] if one["error"]] == ["SOURCE_UNREACHABLE"]
+    assert skillhub("update", "--yes").code == 1
+    assert "Newer." in (skills_dir / "docx" / "SKILL.md").read_text()
+    wrong = skillhub("update", "dcx", "--json")
+    assert (wrong.code, wrong.error["code"], wrong.error["near"]) == (1, "SKILL_NOT_FOUND", ["docx"])
+
+
+def test_another_signer_or_none_refuses_until_a_person_accepts_it(
+    repository: Repository, skillhub: Skillhub, skills_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def signed_by(found: Signature) -> None:
+        monkeypatch.setattr(install, "signature_of", lambda _: found)
+
+    ada = Signature(SignatureState.GOOD, "SHA256:ada", "ada@example.org")
+    signed_by(ada)
+    assert "signed by ada@example.org (SHA256:ada)" in skillhub("add", repository.url, "--yes").out
+    assert (ours(skills_dir)["signer"], ours(skills_dir)["principal"]) == ("SHA256:ada", "ada@example.org")
+    repository.commit({"skills/pdf/notes.md": "two\n"})
+    for other in (
+        Signature(SignatureState.GOOD, "SHA256:eve", "eve@example.org"),
+        Signature(SignatureState.UNSIGNED, reason="it is not signed"),
+    ):
+        signed_by(other)
+        refused = skillhub("update", "--yes", "--json")
+        assert (refused.code, refused.error["code"]) == (1, "INTEGRITY_FAILED")
+        assert "SHA256:ada" in refused.error["expected"]
+        assert (skills_dir / "pdf" / "notes.md").read_text() == "one\n"
+    assert skillhub("update", "--yes", "--accept-signer", SKILLHUB_REQUIRE_SIGNED="1").code == 1
+    assert skillhub("update", "--yes", "--accept-signer").code == 0
+    assert "signer" not in ours(skills_dir)
+
+
+def test_on_a_terminal_a_person_is_asked_and_a_no_changes_nothing(
+    hub_environment: dict[str, str], repository: Repository, skills_dir: Path
+) -> None:
+    ours_end, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*SKILLHUB, "add", repository.url], env=hub_environment, stdin=theirs, stdout=theirs, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        while b"? [y/N] " not in shown:
+            shown += os.read(ours_end, 4_096)
+        os.write(ours_end, b"\n")
+        assert process.wait(60) == 1
+    os.close(ours_end)
+    assert b"Add pdf in " in shown
+    assert not (skills_dir / "pdf").exists()
