@@ -54,6 +54,8 @@ ARGUMENTS: Mapping[str, Sequence[Sequence[str]]] = {
         *(["PLACE…"], ["PLACE…", "--force", "--dry-run"], ["PLACE…", "--force", "--json"]),
         *(["WORD"], ["--undo", "--dry-run"], ["--undo", "--json"]),
     ],
+    "lock": [["--dry-run"], ["--json"], ["WORD"]],
+    "verify": [[], ["--json"], ["WORD"]],
     "disable": [["PLACE…"], ["PLACE…", "--json"]],
     "enable": [["PLACE…"]],
     "permissions show": [[], ["--json"]],

@@ -36,6 +36,8 @@ ASKED_FOR: Mapping[tuple[str, str], str] = {
     ("remove", "names"): SKILLS,
     ("outdated", "names"): SKILLS,
     ("update", "names"): SKILLS,
+    ("lock", "names"): SKILLS,
+    ("verify", "names"): SKILLS,
     ("permissions allow", "name"): SKILLS,
     ("permissions deny", "name"): SKILLS,
     ("permissions forget", "name"): SKILLS,

@@ -64,7 +64,7 @@ _WORDS: Mapping[Callable[[Sequence[str]], Advice], str] = {
     _does("list"): "ls dir skills",
     _does("search"): "find query grep lookup",
     _does("show"): "info view cat load open describe",
-    _does("validate"): "lint check test verify",
+    _does("validate"): "lint check test",
     _does("audit"): "scan security vet",
     _does("enable"): "on activate",
     _does("disable"): "off deactivate hide",

@@ -64,6 +64,8 @@ _MODULES: Mapping[str, str] = {
     "outdated": "outdated",
     "update": "update",
     "remove": "remove",
+    "lock": "lock",
+    "verify": "verify",
     "disable": "choices",
     "enable": "choices",
     "permissions": "permissions",

@@ -21,6 +21,7 @@ install          skills unpacked, looked at, planned, and brought into a root, a
 journal          what a change does, written before it is done
 locked_source    a source in the fields of a lock, and back
 locking          one command at a time changes a root
+locking_present  locking what is there already, as it is or as what a source has
 looking          what the specification and the audit say of a skill before it is in, and what is new in it
 marketplace      where a manifest of plugins says that skills are
 opening          a source as a tree, of whichever kind it is
@@ -40,6 +41,7 @@ trash            what was removed and replaced, and how much of it is kept
 tree             what a source holds at one moment: entries, their bytes, and where they come from
 unpack           one skill of a tree written below a directory, whole or not at all
 upstream         what the sources of installed skills have now
+verifying        the files of a library held against its lock
 web_source       a site: an archive or a SKILL.md by its content, else its index of skills
 web_tree         what a site gave, as a tree
 well_known       the index of a site's skills, draft 0.2.0

@@ -1,0 +1,91 @@
+"""`skillhub verify`: the files of installed skills, held against their lock."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, place_of
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, from_home, plural, print_json, print_note, print_text
+from skillhub_mcp.harmless import in_line
+
+if TYPE_CHECKING:
+    from skillhub_mcp.library.verifying import VerifiedLibrary, VerifiedSkill
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command's parser."""
+    parser = subparsers.add_parser(
+        "verify",
+        group=Group.CONTROL,
+        help="hold installed skills against their lock",
+        description="Read every file of the skills that a lock names, and name those that are not what was locked. "
+        "The exit code is 1 where one is.",
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these skills")
+    add_place_options(parser)
+    add_json_option(parser)
+    add_setting_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    """Hold the files against the lock. Raises LockUnreadable and SkillNotFound."""
+    from skillhub_mcp.library.verifying import verify
+
+    place = place_of(args, options)
+    found = verify(place.root, place.lock_path, [decode_argument(name) for name in args.names])
+    if args.json:
+        print_json(
+            {
+                "root": place.root,
+                "lock": place.lock_path,
+                "ok": found.ok,
+                "skills": [_json(one) for one in found.skills],
+                "unlocked": list(found.unlocked),
+            }
+        )
+    else:
+        _tell(found, place)
+    return EXIT_OK if found.ok else EXIT_FAILED
+
+
+def _json(one: VerifiedSkill) -> dict[str, object]:
+    differs = one.differs
+    return {
+        "name": one.locked.name,
+        "ok": one.ok,
+        "changed": list(differs.changed),
+        "added": list(differs.added),
+        "missing": list(differs.missing),
+        "executable_bits": list(differs.modes),
+        "unknown_files": differs.unknown,
+        "problem": one.problem or None,
+        "locked_by": "npx skills" if one.by_npx else "skillhub",
+    }
+
+
+def _tell(found: VerifiedLibrary, place: LibraryPlace) -> None:
+    for one in found.skills:
+        if one.ok:
+            continue
+        name, differs = in_line(one.locked.name), one.differs
+        print_text(f"{name}: {in_line(one.problem)}" if one.problem else f"{name} is not as it was locked")
+        for what, paths in (
+            ("changed", differs.changed),
+            ("added", differs.added),
+            ("missing", differs.missing),
+            ("executable bit turned", differs.modes),
+        ):
+            for path in paths:
+                print_text(f"  {what}: {in_line(path)}")
+        if differs.unknown:
+            print_text("  which file is not known: no receipt of this installation is here")
+    wrong = sum(not one.ok for one in found.skills)
+    lock = in_line(from_home(place.lock_path))
+    if not wrong:
+        print_text(f"{plural(len(found.skills), 'skill')} as {lock} says")
+    if found.unlocked:
+        print_note(f"{plural(len(found.unlocked), 'skill')} that no lock names: `skillhub lock` locks them")

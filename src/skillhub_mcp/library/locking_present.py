@@ -1,0 +1,216 @@
+"""Locking what is there already: skills that came in by hand, by another program, or were edited on purpose."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from enum import Enum
+
+from skillhub_mcp.errors import ArchiveRefused, LibraryUnwritable, SkillNotFound
+from skillhub_mcp.library.candidates import Candidate, candidates
+from skillhub_mcp.library.locked_source import locked_from
+from skillhub_mcp.library.opening import OpenOptions, open_source
+from skillhub_mcp.library.source import SkillSource
+from skillhub_mcp.library.transaction import changing
+from skillhub_mcp.library.tree import Tree
+from skillhub_mcp.library.unpack import unpack_skill
+from skillhub_mcp.library.verifying import present, verify_skill
+from skillhub_mcp.locks.content_digest import FileDigest, content_digest
+from skillhub_mcp.locks.file_digests import digests_of
+from skillhub_mcp.locks.kept_library import read_lock
+from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text, parse_lock
+from skillhub_mcp.locks.npx_hash import computed_hash
+from skillhub_mcp.locks.receipts import InstallReceipt, receipt_text
+from skillhub_mcp.skills.suggestions import near_names
+from skillhub_mcp.version import version
+
+
+class Locking(str, Enum):
+    """What becomes of a skill: locked, locked anew with its edits, or left as the lock has it: unchanged or edited.
+
+    DIFFERENT is one whose files are not those of the source that it should be adopted from.
+    """
+
+    LOCKED = "locked"
+    LOCKED_ANEW = "locked anew"
+    UNCHANGED = "unchanged"
+    EDITED = "edited"
+    DIFFERENT = "different"
+
+
+@dataclass(frozen=True, slots=True)
+class PresentSkill:
+    """A skill of a root, what becomes of it, its entry, and the files that differ from the lock or the source."""
+
+    name: str
+    done: Locking
+    locked: LockedSkill | None = None
+    files: tuple[str, ...] = ()
+    receipt: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """Where a skill is from: its entry without digests, and the ids of the source's moment."""
+
+    entry: LockedSkill
+    commit: str = ""
+    tree: str = ""
+
+
+def lock_present(
+    root: str, lock_path: str, names: Sequence[str] = (), *, dry_run: bool = False
+) -> tuple[PresentSkill, ...]:
+    """Lock the skills of a root that no lock of ours has; what was edited since only where it is one of `names`.
+
+    Raises SkillNotFound, LockUnreadable, LibraryBusy and LibraryUnwritable.
+    """
+    wanted = _wanted(root, names)
+
+    def each(lock: Lock) -> list[PresentSkill]:
+        return [_present(root, lock_path, lock, name, named=bool(names)) for name in wanted]
+
+    return _written(root, lock_path, each, dry_run=dry_run)
+
+
+def adopt(
+    root: str,
+    lock_path: str,
+    source: SkillSource,
+    options: OpenOptions,
+    names: Sequence[str] = (),
+    *,
+    dry_run: bool = False,
+) -> tuple[PresentSkill, ...]:
+    """Lock the skills of a root as those of a source, each whose every byte is what the source has; of `names`, or all
+    that both have.
+
+    Raises what `lock_present` and `open_source` raise, and ArchiveRefused.
+    """
+    there = _wanted(root, names)
+    with closing(open_source(source, options)) as tree:
+        found = candidates(tree, source.path, name=str(source)).skills
+        shared = [(one, name) for name in there if (one := _named(found, name)) is not None]
+        missing = [name for name in names if name not in {name for _, name in shared}]
+        if missing or not shared:
+            name = missing[0] if missing else str(source)
+            near = near_names(name, sorted(one.name for one in found))
+            raise SkillNotFound(name, near=near, reason=f"{source} has no skill that is there, too")
+        adopted = [_adopted(root, tree, source, one, name) for one, name in shared]
+    return _written(root, lock_path, lambda _: adopted, dry_run=dry_run)
+
+
+def _wanted(root: str, names: Sequence[str]) -> Sequence[str]:
+    there = present(root)
+    for name in names:
+        if name not in there:
+            raise SkillNotFound(
+                name, near=near_names(name, there), reason=f"{root} has no skill in a directory so named"
+            )
+    return tuple(dict.fromkeys(names)) or there
+
+
+def _written(
+    root: str, lock_path: str, each: Callable[[Lock], Sequence[PresentSkill]], *, dry_run: bool
+) -> tuple[PresentSkill, ...]:
+    if dry_run:
+        lock = read_lock(lock_path) or Lock(lock_path)
+        # What cannot be written is told now as it would be then.
+        lock_text(lock)
+        return tuple(each(lock))
+    if not os.path.isdir(root):
+        raise LibraryUnwritable(root, "it is not there", hint="skillhub roots lists the directories that are searched")
+    with changing(root) as change:
+        text = change.read_lock(lock_path)
+        lock = Lock(lock_path) if text is None else parse_lock(text, lock_path)
+        found = tuple(each(lock))
+        changed = [one for one in found if one.done in (Locking.LOCKED, Locking.LOCKED_ANEW) and one.locked is not None]
+        if changed:
+            now = lock.having(*(one.locked for one in changed if one.locked is not None))
+            receipts = {one.name: one.receipt for one in changed}
+            change.commit({}, lock_path=lock_path, lock_text=lock_text(now), receipts=receipts)
+    return found
+
+
+def _present(root: str, lock_path: str, lock: Lock, name: str, *, named: bool) -> PresentSkill:
+    before = lock.find(name)
+    done = Locking.LOCKED
+    if before is not None and before.ours is not None:
+        verified = verify_skill(root, before)
+        if verified.ok:
+            return PresentSkill(name, Locking.UNCHANGED, before)
+        if not named:
+            return PresentSkill(name, Locking.EDITED, before, _files(verified.differs.first), problem=verified.problem)
+        done = Locking.LOCKED_ANEW
+    directory = os.path.join(root, name)
+    entry = before or LockedSkill(name, _relative(directory, lock_path), "local")
+    try:
+        return _locked(directory, _Origin(entry), done)
+    except OSError as error:
+        return PresentSkill(name, Locking.EDITED, before, problem=f"it cannot be read: {error.strerror or error}")
+
+
+def _adopted(root: str, tree: Tree, source: SkillSource, candidate: Candidate, name: str) -> PresentSkill:
+    directory = os.path.join(root, name)
+    settled = getattr(tree, "source", source)
+    entry = locked_from(name, settled if isinstance(settled, SkillSource) else source, candidate.path)
+    try:
+        with tempfile.TemporaryDirectory(prefix="skillhub-adopt-") as place:
+            theirs = unpack_skill(tree, candidate.path, place, name=str(source)).files
+        ours = digests_of(directory)
+    except ArchiveRefused as error:
+        return PresentSkill(name, Locking.DIFFERENT, problem=error.message)
+    except OSError as error:
+        return PresentSkill(name, Locking.DIFFERENT, problem=f"it cannot be read: {error.strerror or error}")
+    if different := _different(theirs, ours):
+        return PresentSkill(name, Locking.DIFFERENT, files=different)
+    return _locked(directory, _Origin(entry, tree.commit, tree.tree_id(candidate.path)), Locking.LOCKED, ours)
+
+
+def _locked(
+    directory: str, origin: _Origin, done: Locking, files: Mapping[str, FileDigest] | None = None
+) -> PresentSkill:
+    files = digests_of(directory) if files is None else files
+    ours = LockedByHub(
+        content_digest({path: one.sha256 for path, one in files.items()}),
+        commit=origin.commit,
+        tree=origin.tree,
+        executable=tuple(sorted(path for path, one in files.items() if one.executable)),
+        fetched=f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}",
+        installed_by=f"skillhub {version()}",
+    )
+    entry = replace(origin.entry, computed_hash=computed_hash(directory) or "", ours=ours)
+    return PresentSkill(entry.name, done, entry, receipt=receipt_text(InstallReceipt(entry.name, files)))
+
+
+def _different(theirs: Mapping[str, FileDigest], ours: Mapping[str, FileDigest]) -> tuple[str, ...]:
+    """Return the paths whose bytes, or executable bits, are not the same in both."""
+
+    def seen(files: Mapping[str, FileDigest], path: str) -> tuple[str, bool] | None:
+        one = files.get(path)
+        return None if one is None else (one.sha256, one.executable and os.name != "nt")
+
+    return tuple(sorted(path for path in theirs.keys() | ours.keys() if seen(theirs, path) != seen(ours, path)))
+
+
+def _named(found: Sequence[Candidate], name: str) -> Candidate | None:
+    return next((one for one in found if not one.problem and one.name == name), None)
+
+
+def _files(first: str) -> tuple[str, ...]:
+    return (first,) if first else ()
+
+
+def _relative(directory: str, lock_path: str) -> str:
+    """Return the directory as npx skills writes a source on this machine: relative to the lock, with `/`."""
+    try:
+        path = os.path.relpath(os.path.realpath(directory), os.path.dirname(os.path.realpath(lock_path)))
+    except ValueError:
+        return directory.replace(os.sep, "/")
+    path = path.replace(os.sep, "/")
+    return path if path.startswith("..") else f"./{path}"

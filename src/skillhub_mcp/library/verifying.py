@@ -1,0 +1,92 @@
+"""The files of a library held against its lock, every one of them read. Nothing is written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from skillhub_mcp.errors import LockUnreadable, SkillNotFound
+from skillhub_mcp.library.own_places import is_plain_name
+from skillhub_mcp.locks.content_digest import FileDigest
+from skillhub_mcp.locks.file_digests import digests_of
+from skillhub_mcp.locks.kept_library import read_lock
+from skillhub_mcp.locks.lock_file import LockedSkill
+from skillhub_mcp.locks.npx_hash import computed_hash
+from skillhub_mcp.locks.receipts import read_receipt
+from skillhub_mcp.locks.states import NO_DIFFERENCES, Differences, differences
+from skillhub_mcp.skills.model import SKILL_FILE
+from skillhub_mcp.skills.suggestions import near_names
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedSkill:
+    """One entry of a lock: what differs, or the `problem` for which that is not known. `ok` is whether all fits.
+
+    `by_npx` is whether only the hash of npx skills was there to compare with.
+    """
+
+    locked: LockedSkill
+    differs: Differences = NO_DIFFERENCES
+    problem: str = ""
+    by_npx: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether the files are those that were locked."""
+        return not self.problem and not self.differs
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedLibrary:
+    """The entries of a lock, and the names of the skills beside it that it does not name."""
+
+    skills: tuple[VerifiedSkill, ...]
+    unlocked: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every locked skill is as it was locked."""
+        return all(one.ok for one in self.skills)
+
+
+def verify(root: str, lock_path: str, names: Collection[str] = ()) -> VerifiedLibrary:
+    """Hold the skills of a root against its lock: those of `names`, or all. Raises LockUnreadable and SkillNotFound."""
+    lock = read_lock(lock_path)
+    if lock is None:
+        raise LockUnreadable(lock_path, "there is none", hint="skillhub lock writes one of the skills that are there")
+    for name in names:
+        if lock.find(name) is None:
+            near = near_names(name, sorted(one.name for one in lock.skills))
+            raise SkillNotFound(name, near=near, reason=f"{lock_path} does not name it")
+    wanted = [one for one in lock.skills if not names or one.name in names]
+    unlocked = () if names else tuple(name for name in present(root) if lock.find(name) is None)
+    return VerifiedLibrary(tuple(verify_skill(root, one) for one in wanted), unlocked)
+
+
+def present(root: str) -> tuple[str, ...]:
+    """Return the names of the skills right below a root, sorted."""
+    try:
+        names = sorted(os.listdir(root))
+    except OSError:
+        return ()
+    return tuple(one for one in names if is_plain_name(one) and os.path.isfile(os.path.join(root, one, SKILL_FILE)))
+
+
+def verify_skill(root: str, locked: LockedSkill) -> VerifiedSkill:
+    """Hold one skill against its entry."""
+    if not is_plain_name(locked.name):
+        return VerifiedSkill(locked, problem="its name is not that of a directory")
+    directory = os.path.join(root, locked.name)
+    if not os.path.isdir(directory):
+        return VerifiedSkill(locked, problem="it is not there")
+    try:
+        if locked.ours is None:
+            found = computed_hash(directory)
+            fits = found is None or not locked.computed_hash or found == locked.computed_hash
+            return VerifiedSkill(locked, Differences(unknown=not fits), by_npx=True)
+        files: Mapping[str, FileDigest] = digests_of(directory)
+    except OSError as error:
+        named = os.path.relpath(error.filename, directory) if error.filename else "it"
+        return VerifiedSkill(locked, problem=f"{named} cannot be read: {error.strerror or type(error).__name__}")
+    return VerifiedSkill(locked, differences(locked, files, read_receipt(root, locked.name), modes=os.name != "nt"))
