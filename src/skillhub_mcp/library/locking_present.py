@@ -12,9 +12,11 @@ from enum import Enum
 
 from skillhub_mcp.errors import ArchiveRefused, LibraryUnwritable, SkillNotFound
 from skillhub_mcp.library.candidates import Candidate, candidates
+from skillhub_mcp.library.git_tree import GitTree
+from skillhub_mcp.library.install import install_name
 from skillhub_mcp.library.locked_source import locked_from
 from skillhub_mcp.library.opening import OpenOptions, open_source
-from skillhub_mcp.library.source import SkillSource
+from skillhub_mcp.library.source import SkillSource, SourceKind
 from skillhub_mcp.library.transaction import changing
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
@@ -101,7 +103,7 @@ def adopt(
             name = missing[0] if missing else str(source)
             near = near_names(name, sorted(one.name for one in found))
             raise SkillNotFound(name, near=near, reason=f"{source} has no skill that is there, too")
-        adopted = [_adopted(root, tree, source, one, name) for one, name in shared]
+        adopted = [_adopted(root, lock_path, tree, _settled(source, tree, options), one, name) for one, name in shared]
     return _written(root, lock_path, lambda _: adopted, dry_run=dry_run)
 
 
@@ -155,10 +157,14 @@ def _present(root: str, lock_path: str, lock: Lock, name: str, *, named: bool) -
         return PresentSkill(name, Locking.EDITED, before, problem=f"it cannot be read: {error.strerror or error}")
 
 
-def _adopted(root: str, tree: Tree, source: SkillSource, candidate: Candidate, name: str) -> PresentSkill:
+def _adopted(
+    root: str, lock_path: str, tree: Tree, source: SkillSource, candidate: Candidate, name: str
+) -> PresentSkill:
     directory = os.path.join(root, name)
-    settled = getattr(tree, "source", source)
-    entry = locked_from(name, settled if isinstance(settled, SkillSource) else source, candidate.path)
+    artifact = tree.tree_id(candidate.path) if source.kind is SourceKind.WEB and candidate.path else ""
+    entry = locked_from(name, source, candidate.path, artifact=artifact)
+    if entry.source_type == "local":
+        entry = replace(entry, source=_relative(entry.source, lock_path))
     try:
         with tempfile.TemporaryDirectory(prefix="skillhub-adopt-") as place:
             theirs = unpack_skill(tree, candidate.path, place, name=str(source)).files
@@ -170,6 +176,16 @@ def _adopted(root: str, tree: Tree, source: SkillSource, candidate: Candidate, n
     if different := _different(theirs, ours):
         return PresentSkill(name, Locking.DIFFERENT, files=different)
     return _locked(directory, _Origin(entry, tree.commit, tree.tree_id(candidate.path)), Locking.LOCKED, ours)
+
+
+def _settled(source: SkillSource, tree: Tree, options: OpenOptions) -> SkillSource:
+    """Return the source as it was found: with the ref that a page meant, or with an absolute path."""
+    if isinstance(tree, GitTree):
+        return tree.source
+    if source.kind in (SourceKind.DIRECTORY, SourceKind.ARCHIVE):
+        path = os.path.join(options.working_directory, os.path.expanduser(source.location))
+        return replace(source, location=os.path.abspath(path))
+    return source
 
 
 def _locked(
@@ -199,7 +215,7 @@ def _different(theirs: Mapping[str, FileDigest], ours: Mapping[str, FileDigest])
 
 
 def _named(found: Sequence[Candidate], name: str) -> Candidate | None:
-    return next((one for one in found if not one.problem and one.name == name), None)
+    return next((one for one in found if not one.problem and install_name(one) == name), None)
 
 
 def _files(first: str) -> tuple[str, ...]:

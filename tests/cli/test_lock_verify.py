@@ -1,0 +1,39 @@
+"""`skillhub lock` and `skillhub verify`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Skillhub
+from tests.library.roots import write_skill
+
+
+def test_a_person_locks_what_is_there_and_is_told_the_file_that_was_edited(skillhub: Skillhub, tmp_path: Path) -> None:
+    root = tmp_path / "skills"
+    write_skill(root / "one", "one")
+    chosen = ["--skills-dir", str(root)]
+    missing = skillhub("verify", *chosen)
+    assert (missing.code, "skillhub lock" in missing.err) == (1, True)
+    assert skillhub("lock", *chosen).out == "one is locked\n"
+    assert skillhub("verify", *chosen).out.startswith("1 skill as ")
+    (root / "one" / "scripts" / "run.sh").write_text("echo edited\n")
+    told = skillhub("verify", *chosen)
+    assert (told.code, told.out) == (1, "one is not as it was locked\n  changed: scripts/run.sh\n")
+    left = skillhub("lock", *chosen)
+    assert (left.code, left.out) == (
+        1,
+        "one was edited since it was locked (scripts/run.sh): `skillhub lock one` locks it anew\n",
+    )
+    assert skillhub("lock", "one", *chosen).out == "one is locked anew\n"
+    verified = json.loads(skillhub("verify", "--json", *chosen).out)
+    assert (verified["ok"], verified["skills"][0]["changed"]) == (True, [])
+
+
+def test_a_project_has_its_lock_beside_it_where_npx_skills_has_it(skillhub: Skillhub, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    write_skill(tmp_path / ".agents" / "skills" / "one", "one")
+    done = json.loads(skillhub("lock", "--project", "--json", "--cwd", str(tmp_path)).out)
+    assert done["lock"] == str(tmp_path / "skills-lock.json")
+    assert done["skills"][0]["source"] == "./.agents/skills/one"
+    assert skillhub("verify", "--project", "--cwd", str(tmp_path)).code == 0

@@ -1,0 +1,142 @@
+"""Locking what is there already, and holding it against the lock."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.library.repositories import Repository, skill_text
+from tests.library.roots import write_skill
+
+from skillhub_mcp.errors import LockUnreadable, SkillNotFound
+from skillhub_mcp.library.locking_present import Locking, adopt, lock_present
+from skillhub_mcp.library.opening import OpenOptions
+from skillhub_mcp.library.source import parse_source
+from skillhub_mcp.library.verifying import verify
+from skillhub_mcp.locks.kept_library import read_lock
+from skillhub_mcp.locks.lock_file import LockedSkill, parse_lock
+from skillhub_mcp.locks.npx_hash import computed_hash
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A root with two skills."""
+    root = tmp_path / "root"
+    for name in ("one", "two"):
+        write_skill(root / name, name)
+    return root
+
+
+def lock_of(root: Path) -> str:
+    return str(root / "skills-lock.json")
+
+
+def entry(root: Path, name: str) -> LockedSkill:
+    lock = read_lock(lock_of(root))
+    assert lock is not None
+    found = lock.find(name)
+    assert found is not None
+    return found
+
+
+def test_what_is_there_is_locked_and_verified_until_a_file_is_edited(root: Path) -> None:
+    found = lock_present(str(root), lock_of(root))
+    assert [(one.name, one.done) for one in found] == [("one", Locking.LOCKED), ("two", Locking.LOCKED)]
+    locked = entry(root, "one")
+    assert (locked.source, locked.source_type) == ("./one", "local")
+    assert locked.computed_hash == computed_hash(str(root / "one"))
+    assert locked.ours is not None
+    assert locked.ours.executable == ("scripts/run.sh",)
+    assert verify(str(root), lock_of(root)).ok
+    (root / "one" / "scripts" / "run.sh").write_text("echo edited\n")
+    (root / "one" / "new").write_text("new")
+    (root / "two" / "SKILL.md").unlink()
+    one, two = verify(str(root), lock_of(root)).skills
+    assert (one.differs.changed, one.differs.added) == (("scripts/run.sh",), ("new",))
+    assert two.differs.missing == ("SKILL.md",)
+
+
+def test_what_was_edited_is_locked_anew_only_where_it_is_named(root: Path) -> None:
+    lock_present(str(root), lock_of(root))
+    (root / "one" / "scripts" / "run.sh").write_text("echo edited\n")
+    one, two = lock_present(str(root), lock_of(root))
+    assert (one.done, one.files, two.done) == (Locking.EDITED, ("scripts/run.sh",), Locking.UNCHANGED)
+    assert not verify(str(root), lock_of(root)).ok
+    (one,) = lock_present(str(root), lock_of(root), ["one"])
+    assert one.done is Locking.LOCKED_ANEW
+    assert verify(str(root), lock_of(root)).ok
+
+
+def test_a_dry_run_writes_nothing(root: Path) -> None:
+    before = sorted(os.listdir(root))
+    assert lock_present(str(root), lock_of(root), dry_run=True)[0].done is Locking.LOCKED
+    assert sorted(os.listdir(root)) == before
+
+
+def test_an_entry_of_npx_keeps_its_source_and_gets_a_digest(root: Path) -> None:
+    text = (
+        '{"version": 1, "skills": {"one": {"source": "o/r", "sourceType": "github", "computedHash": "x", "more": 1}}}'
+    )
+    (root / "skills-lock.json").write_text(text)
+    (verified,) = verify(str(root), lock_of(root)).skills
+    assert (verified.ok, verified.by_npx) == (False, True)
+    lock_present(str(root), lock_of(root), ["one"])
+    locked = entry(root, "one")
+    assert (locked.source, locked.computed_hash) == ("o/r", computed_hash(str(root / "one")))
+    assert '"more": 1' in (root / "skills-lock.json").read_text()
+    (verified,) = verify(str(root), lock_of(root)).skills
+    assert (verified.ok, verified.by_npx) == (True, False)
+
+
+def test_a_skill_is_adopted_with_its_commit_where_every_byte_is_the_sources(root: Path, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "repository")
+    commit = repository.commit({"skills/one/SKILL.md": skill_text("one"), "skills/two/SKILL.md": skill_text("two")})
+    for name in ("one", "two"):
+        for path in (root / name / "scripts").iterdir():
+            path.unlink()
+        (root / name / "SKILL.md").write_text(skill_text(name))
+    (root / "two" / "SKILL.md").write_text("edited")
+    source = parse_source(repository.url)
+    one, two = adopt(str(root), lock_of(root), source, OpenOptions(str(tmp_path)))
+    assert (one.done, two.done, two.files) == (Locking.LOCKED, Locking.DIFFERENT, ("SKILL.md",))
+    locked = entry(root, "one")
+    assert locked.ours is not None
+    assert (locked.ours.commit, locked.skill_path) == (str(commit), "skills/one/SKILL.md")
+    assert locked.ours.tree == repository.id_of("main:skills/one")
+    lock = read_lock(lock_of(root))
+    assert lock is not None
+    assert lock.find("two") is None
+
+
+def test_a_skill_that_the_source_has_not_is_not_adopted(root: Path, tmp_path: Path) -> None:
+    write_skill(tmp_path / "source" / "three", "three")
+    source = parse_source(str(tmp_path / "source"))
+    with pytest.raises(SkillNotFound, match="no skill that is there"):
+        adopt(str(root), lock_of(root), source, OpenOptions(str(tmp_path)))
+
+
+def test_a_lock_that_is_torn_is_told_and_left(root: Path) -> None:
+    (root / "skills-lock.json").write_text('{"version": 1,')
+    for call in (lock_present, verify):
+        with pytest.raises(LockUnreadable):
+            call(str(root), lock_of(root))
+    assert (root / "skills-lock.json").read_text() == '{"version": 1,'
+
+
+def test_a_newer_lock_is_verified_and_not_written(root: Path) -> None:
+    lock_present(str(root), lock_of(root))
+    newer = (root / "skills-lock.json").read_text().replace('"version": 1', '"version": 2')
+    (root / "skills-lock.json").write_text(newer)
+    assert verify(str(root), lock_of(root)).ok
+    with pytest.raises(LockUnreadable, match="version 2"):
+        lock_present(str(root), lock_of(root), ["one"], dry_run=True)
+    assert parse_lock((root / "skills-lock.json").read_text(), "x").version == 2
+
+
+def test_a_name_that_is_not_there_is_told_with_one_like_it(root: Path) -> None:
+    with pytest.raises(SkillNotFound) as caught:
+        lock_present(str(root), lock_of(root), ["ome"])
+    assert caught.value.near == ("one",)
+    with pytest.raises(LockUnreadable, match="there is none"):
+        verify(str(root), lock_of(root))
