@@ -10,6 +10,7 @@ from skillhub_mcp.library.tree import TreeEntry, TreeEntryKind
 _SHOWN = 200
 # What macOS packs beside the files: what its file system knows of them, and no file of a skill.
 _MACOS = "__MACOSX"
+_AGAIN = "fetch or pack it again: nothing of it was unpacked"
 
 
 class ArchiveEntries:
@@ -58,7 +59,7 @@ class ArchiveEntries:
 
     def refused(self, reason: str, entry: str = "") -> ArchiveRefused:
         """Return the error that refuses the archive, for an entry or as a whole."""
-        return ArchiveRefused(self.name, reason, entry=entry)
+        return ArchiveRefused(self.name, reason, entry=entry, hint=_AGAIN)
 
     def never(self, what: str, raw: bytes) -> ArchiveRefused:
         """Return the error for an entry that is `what`, such as 'a link'."""

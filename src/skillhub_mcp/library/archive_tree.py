@@ -107,12 +107,12 @@ def open_archive(path: str, name: str, bounds: Bounds = BOUNDS) -> ArchiveTree:
 def _opened(file: IO[bytes], opened: list[IO[bytes]], name: str, bounds: Bounds) -> ZipArchive | TarArchive:
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         raise SourceUnreachable(name, "is no regular file")
+    found = ArchiveEntries(name, bounds)
     size = file.seek(0, 2)
     if size > bounds.fetched_bytes:
-        raise ArchiveRefused(name, f"it has {in_mib(size)}, and at most {in_mib(bounds.fetched_bytes)} are read")
+        raise found.refused(f"it has {in_mib(size)}, and at most {in_mib(bounds.fetched_bytes)} are read")
     file.seek(0)
     start = file.read(BLOCK)
-    found = ArchiveEntries(name, bounds)
     if start.startswith(_ZIP):
         return ZipArchive(file, found)
     if start.startswith(_GZIP):
@@ -166,4 +166,5 @@ def _stamp(file: IO[bytes]) -> tuple[int, int]:
 
 
 def _unreadable(name: str, error: OSError) -> SourceUnreachable:
-    return SourceUnreachable(name, f"cannot be read: {error.strerror or type(error).__name__}")
+    reason = f"cannot be read: {error.strerror or type(error).__name__}"
+    return SourceUnreachable(name, reason, hint="look whether it is there, and whether you may read it")

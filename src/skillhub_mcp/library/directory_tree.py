@@ -52,7 +52,9 @@ class DirectoryTree:
                 self._walk(os.path.realpath(path), "", 0)
         except OSError as error:
             self.close()
-            raise SourceUnreachable(path, f"cannot be read: {error.strerror or type(error).__name__}") from error
+            reason = f"cannot be read: {error.strerror or type(error).__name__}"
+            hint = "look whether it is there, and whether you may read it"
+            raise SourceUnreachable(path, reason, hint=hint) from error
         except BaseException:
             self.close()
             raise

@@ -19,6 +19,7 @@ from skillhub_mcp.library.tree import TreeEntry, TreeEntryKind
 # As many as Linux follows itself.
 _MOST_LINKS = 40
 _MOST_TARGET_CHARACTERS = 4_096
+MEND = "mend a copy of the skill, or tell its author: nothing of it was written"
 _NEVER_UNPACKED = {
     TreeEntryKind.SUBMODULE: "is another repository (a submodule), which is not fetched",
     TreeEntryKind.OTHER: "is neither a file nor a directory that can be read",
@@ -152,7 +153,7 @@ class _Choice:
             raise self._refused(path, problem)
 
     def _refused(self, path: str, reason: str) -> ArchiveRefused:
-        return ArchiveRefused(self._name, reason, entry=self._prefix + path if path else "")
+        return ArchiveRefused(self._name, reason, entry=self._prefix + path if path else "", hint=MEND)
 
 
 def _bytes(path: str) -> bytes:

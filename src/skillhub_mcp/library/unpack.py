@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from skillhub_mcp.errors import ArchiveRefused, LibraryUnwritable
 from skillhub_mcp.library.bounds import BOUNDS, Bounds
-from skillhub_mcp.library.skill_files import ChosenFile, skill_files, too_many_bytes
+from skillhub_mcp.library.skill_files import MEND, ChosenFile, skill_files, too_many_bytes
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.locks.content_digest import FileDigest
 from skillhub_mcp.skills.files.confinement import HAS_DESCRIPTORS, NO_LINK, TO_DIRECTORY
@@ -61,7 +61,7 @@ def _written(tree: Tree, files: tuple[ChosenFile, ...], destination: str, bounds
             for piece in tree.read(file.source_path):
                 size += len(piece)
                 if size > room:
-                    raise ArchiveRefused(name, too_many_bytes(bounds), entry=file.source_path)
+                    raise ArchiveRefused(name, too_many_bytes(bounds), entry=file.source_path, hint=MEND)
                 digest.update(piece)
                 beginning = beginning or piece[: len(_LFS_POINTER)]
                 _write(descriptor, piece)
