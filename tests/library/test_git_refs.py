@@ -58,6 +58,25 @@ def test_a_ref_that_is_not_there_is_told_with_those_like_it() -> None:
     assert "there are" in str(missing.value.hint)
 
 
+def test_a_part_of_a_commit_s_id_is_told_to_be_one() -> None:
+    with pytest.raises(SourceUnreachable) as missing:
+        settle(parse_source("o/r#0123abc"), REFS)
+    assert missing.value.hint == "write the whole id of a commit"
+
+
+def test_names_that_a_server_gives_are_names_and_nothing_else() -> None:
+    """Git is to fetch what HEAD stands for: a refspec there would write where it says."""
+    for name in (
+        "+refs/heads/x:refs/heads/y",
+        "--upload-pack=x",
+        "refs/heads/a:b",
+        "refs/heads/a\x1b[2J",
+        "refs/tags/v1",
+    ):
+        assert parse_refs(f"ref: {name}\tHEAD\n{A}\tHEAD\n".encode())["HEAD"].name == "HEAD"
+    assert parse_refs(f"{A}\trefs/heads/a\x1b[2J\n{A}\trefs/heads/\u202ea\n".encode()) == {}
+
+
 def test_a_branch_and_a_tag_of_one_name_are_not_chosen_between() -> None:
     with pytest.raises(SourceUnreachable, match="a branch and a tag 'both'") as two:
         settle(parse_source("o/r#both"), REFS)

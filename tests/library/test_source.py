@@ -108,6 +108,7 @@ READ = [
     # Pages of forges.
     ("https://github.com/o/r/tree/main", git(GITHUB, "main"), "github:o/r#main"),
     ("https://github.com/o/r/tree/main/a/b", git(GITHUB, both="main/a/b"), "https://github.com/o/r/tree/main/a/b"),
+    ("https://github.com/o/r/tree/HEAD/a", git(GITHUB, "HEAD", "a"), "github:o/r/a#HEAD"),
     ("https://github.com/o/r/blob/main/a/SKILL.md", git(GITHUB, both="main/a"), "https://github.com/o/r/tree/main/a"),
     ("https://github.com/o/r/tree/main/x.git/b", git(GITHUB, both="main/x.git/b"), "https://github.com/o/r/tree/main/x.git/b"),
     ("https://github.com/o/r/tree/main/a%20b#@p", git(GITHUB, skills=("p",), both="main/a b"), "https://github.com/o/r/tree/main/a%20b#@p"),
@@ -174,6 +175,7 @@ REFUSED = [
     ("https://github.com/o", "is not a repository's page"),
     ("https://github.com/o/r/pull/3", "is a page of a repository"),
     ("https://gitlab.com/g/r/-/tree", "is a page of a repository"),
+    ("https://gitlab.com/g/r/-/merge_requests/1", "is a page of a repository"),
     ("https://dev.azure.com/o/p/_git/r?version=XYmain", "no branch, tag or commit"),
     ("o/r@pdf/sub", "behind a skill's name"),
     ("o/r@", "a skill without a name"),

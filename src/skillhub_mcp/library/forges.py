@@ -58,6 +58,8 @@ def place_of(address: SplitResult) -> RepositoryPlace | None:
     if host in _SITES:
         if len(segments) < 2:  # noqa: PLR2004 - owner and name
             raise NoPlace("is not a repository's page")
+        if host == GITLAB and "-" in segments:
+            raise NoPlace(f"is a page of a repository ({segments[-1]}), and no place in it")
         end = len(segments) if host == GITLAB else 2
         return _page(address, segments[:end], segments[end:])
     for at, part in enumerate(segments):

@@ -5,15 +5,17 @@ A branch and a tag of one name are not chosen between: what a person takes for a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from skillhub_mcp.errors import SourceUnreachable
-from skillhub_mcp.library.source import SkillSource, is_commit
+from skillhub_mcp.library.source import SkillSource, is_commit, may_be_ref
 from skillhub_mcp.skills.suggestions import near_names
 
 HEADS, TAGS = "refs/heads/", "refs/tags/"
 _LISTED = 5
+_PART_OF_ID = re.compile("[0-9a-f]{7,63}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +41,10 @@ def parse_refs(output: bytes) -> Mapping[str, RemoteRef]:
     head = ""
     for line in output.decode("utf-8", "replace").splitlines():
         value, _, name = line.partition("\t")
-        if value.startswith("ref: ") and name == "HEAD":
+        # Names are the server's: git is given none that is more than a name, and nobody is shown what hides.
+        if value.startswith(f"ref: {HEADS}") and name == "HEAD" and may_be_ref(value[len("ref: ") :]):
             head = value[len("ref: ") :]
-        elif is_commit(value) and name:
+        elif is_commit(value) and name and name.isprintable():
             found[name] = value
     refs = {
         name: RemoteRef(name, found.get(f"{name}^{{}}", value), value)
@@ -104,6 +107,8 @@ def _named(source: SkillSource, ref: str, refs: Mapping[str, RemoteRef]) -> Remo
 
 def _no_ref(source: SkillSource, ref: str, refs: Mapping[str, RemoteRef]) -> SourceUnreachable:
     names = [name.removeprefix(HEADS).removeprefix(TAGS) for name in refs if name.startswith("refs/")]
+    if _PART_OF_ID.fullmatch(ref):
+        raise SourceUnreachable(str(source), f"has no branch and no tag {ref!r}", hint="write the whole id of a commit")
     near = near_names(ref, names) or near_names(ref.split("/", 1)[0], names)
     there = f"there are {', '.join(sorted(names)[:_LISTED])}" if names else "it has no branch and no tag"
     return SourceUnreachable(str(source), f"has no branch and no tag {ref!r}", near=near, hint=None if near else there)

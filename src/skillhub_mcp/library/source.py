@@ -117,6 +117,11 @@ def is_commit(ref: str) -> bool:
     return _COMMIT.match(ref) is not None
 
 
+def may_be_ref(name: str) -> bool:
+    """Whether a branch, a tag or a ref may be named so, and git takes it for nothing else."""
+    return bool(name) and name.isprintable() and not _NO_REF.match(name)
+
+
 def as_ref(source: SkillSource) -> SkillSource | None:
     """Return the source with `@WORD` read as `#WORD`, if its one skill's name looks like a version, branch or commit.
 
@@ -445,7 +450,7 @@ class _Reader:
         source = SkillSource(SourceKind.GIT, location)
         both = self._inner_path(self._decoded(place.ref_and_path))
         first, _, rest = both.partition("/")
-        if first and (not rest or is_commit(first)):
+        if first and (not rest or first == "HEAD" or is_commit(first)):
             source = self.with_place(source, ref=first, path=rest)
         elif first:
             source = replace(source, ref_and_path=both)
