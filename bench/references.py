@@ -1,6 +1,6 @@
 """What figures of a large library are compared with, each a process of its own.
 
-python bench/references.py ingest LIBRARY SCRATCH   read all skills, and have LanceDB take them in with our indexes
+python bench/references.py ingest LIBRARY SCRATCH   read all skills, and have LanceDB take them in with indexes for the same searches
 python bench/references.py walk LIBRARY             a bare os.scandir and stat walk
 """
 
@@ -29,7 +29,10 @@ def walk(directory: str) -> int:
 
 
 def ingest(library: str, scratch: str) -> None:
-    """Read each SKILL.md, and write a LanceDB table of their texts with the indexes that ours has."""
+    """Read each SKILL.md, and write a LanceDB table of their texts with the indexes that ours has.
+
+    Ours keeps the postings of instructions in segments beside the table; here LanceDB's own index has them.
+    """
     import lancedb
     import pyarrow as pa
     from lancedb.index import FTS, Bitmap, BTree, LabelList
@@ -56,7 +59,7 @@ def ingest(library: str, scratch: str) -> None:
         yield pa.RecordBatch.from_pylist(pending, schema=schema)
 
     table = lancedb.connect(scratch).create_table("skills", data=batches(), schema=schema)
-    for field in ("name", "description", "tags_text", "category"):
+    for field in ("name", "description", "tags_text", "category", "instructions"):
         table.create_index(field, config=FTS(base_tokenizer="icu/split"))
     table.create_index("category", config=Bitmap(), name="category_bitmap")
     table.create_index("tags", config=LabelList())
