@@ -25,7 +25,7 @@ from urllib.parse import urljoin, urlsplit
 import httpx2
 
 from skillhub_mcp.errors import SourceUnreachable
-from skillhub_mcp.library.bounds import BOUNDS
+from skillhub_mcp.library.bounds import BOUNDS, in_mib
 from skillhub_mcp.version import version
 
 log = logging.getLogger(__name__)
@@ -149,7 +149,7 @@ class Downloader:
         for again in range(_ASKED_AGAIN + 1):
             async with self._client.stream("GET", url, headers=self._credentials(url)) as response:
                 if response.has_redirect_location:
-                    return urljoin(url, response.headers["location"])
+                    return _joined(url, response.headers["location"])
                 if response.status_code == HTTPStatus.OK:
                     return await self._keep(url, response)
                 wait = _seconds(response.headers.get("retry-after", ""))
@@ -291,6 +291,13 @@ def shown(url: str) -> str:
     return f"{parts.scheme}://{host}{parts.path}"[:_SHOWN_CHARACTERS]
 
 
+def _joined(url: str, location: str) -> str:
+    try:
+        return urljoin(url, location)
+    except ValueError as error:
+        raise SourceUnreachable(shown(url), f"leads to a malformed URL: {location[:_SHOWN_CHARACTERS]!r}") from error
+
+
 def _seconds(retry_after: str) -> float:
     """Return how long a site asks to wait; a second where it does not say, or gives a date."""
     return float(retry_after[:_DIGITS]) if retry_after.isdecimal() else 1.0
@@ -299,8 +306,8 @@ def _seconds(retry_after: str) -> float:
 def _too_large(url: str, most: int) -> SourceUnreachable:
     return SourceUnreachable(
         shown(url),
-        f"is larger than what may be fetched: {most:,} bytes are left of the bound",
-        hint="name the skills that you want with --skill, or fetch it by git",
+        f"is larger than may be fetched: it has more than {in_mib(most)}",
+        hint="name the skills that you want with --skill, or take them from a repository",
     )
 
 
