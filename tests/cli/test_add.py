@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Skillhub
+from tests.library.archives import TarEntry, ZipEntry, tar_bytes, zip_bytes
 from tests.library.repositories import Executable, Repository, skill_text
 from tests.library.roots import LOCK, left_behind
 
@@ -224,6 +225,17 @@ def _archive(name: str, content: bytes = b"x") -> Callable[[Path], str]:
     return made
 
 
+_MANY = (b"SKILL.md", *(b"%d.md" % number for number in range(4_096)))
+
+
+def _packed(content: bytes) -> Callable[[Path], str]:
+    def made(_: Path) -> str:
+        Path("a.zip").write_bytes(content)
+        return "./a.zip"
+
+    return made
+
+
 def _torn(source: Path) -> str:
     _archive("x.md")(source)
     whole = Path("a.zip").read_bytes()
@@ -248,6 +260,14 @@ def _torn(source: Path) -> str:
         (_archive("skill.md"), (), "ARCHIVE_REFUSED", "skill.md"),
         (_archive("bomb", bytes(8 << 20)), (), "ARCHIVE_REFUSED", "200"),
         (_torn, (), "ARCHIVE_REFUSED", "a.zip is refused"),
+        (
+            _packed(tar_bytes(TarEntry(), TarEntry(b"l", b"", b"2", target=b"../x"))),
+            (),
+            "ARCHIVE_REFUSED",
+            "'l' is a link",
+        ),
+        (_packed(zip_bytes(ZipEntry(own={"crc": 1}, listed={"crc": 1}))), (), "ARCHIVE_REFUSED", "checksum"),
+        (_packed(zip_bytes(*map(ZipEntry, _MANY))), (), "ARCHIVE_REFUSED", "4,096"),
     ],
 )
 def test_bad_input_gets_one_sentence_and_one_mend_and_leaves_nothing(
@@ -264,6 +284,7 @@ def test_bad_input_gets_one_sentence_and_one_mend_and_leaves_nothing(
     assert (refused.code, refused.out) == (1, "")
     assert refused.error["code"] == code
     assert says in refused.err
+    assert refused.error["hint"]
     assert list(skills_dir.iterdir()) == []
     assert nothing_is_left(skills_dir, tmp_path)
 

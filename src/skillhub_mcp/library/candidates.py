@@ -31,6 +31,7 @@ from skillhub_mcp.skills.roots import AGENTS_SKILLS
 from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES
 from skillhub_mcp.skills.suggestions import not_found
 
+_NO_SKILL = f"a skill is a directory with a {SKILL_FILE}: look whether its path or its ref is another"
 _MOST_MANIFEST_BYTES = 1024 * 1024
 _MOST_PLUGINS = 1_000
 _PROJECT_PLACES = (
@@ -78,7 +79,7 @@ def chosen(found: Candidates, wanted: Sequence[str], *, every: str = "*") -> tup
     """
     if not found.skills:
         told = "; ".join(f"{left.what} {left.reason}" for left in found.left_out[:3])
-        raise SkillNotFound(SKILL_FILE, reason="the source has no skill", hint=told or None)
+        raise SkillNotFound(SKILL_FILE, reason="the source has no skill", hint=told or _NO_SKILL)
     if not wanted or every in wanted:
         return _without_namesakes(found.skills)
     picked = {candidate.path: candidate for text in wanted for candidate in _fitting(found.skills, text)}
