@@ -197,3 +197,24 @@ def test_on_a_terminal_a_person_is_asked_and_a_no_changes_nothing(
     os.close(ours_end)
     assert b"Add pdf in " in shown
     assert not (skills_dir / "pdf").exists()
+
+
+def test_what_npx_skills_installed_is_updated_as_long_as_nobody_edited_it(
+    repository: Repository, skillhub: Skillhub, skills_dir: Path
+) -> None:
+    def as_npx_left_it() -> None:
+        lock = json.loads((skills_dir / LOCK).read_text())
+        del lock["skills"]["pdf"]["skillhub"]
+        (skills_dir / LOCK).write_text(json.dumps(lock))
+        (skills_dir / ".skillhub" / "receipts" / "pdf.json").unlink()
+
+    skillhub("add", repository.url, "--yes")
+    as_npx_left_it()
+    repository.commit({"skills/pdf/notes.md": "two\n"})
+    assert skillhub("update", "--yes").code == 0
+    assert (skills_dir / "pdf" / "notes.md").read_text() == "two\n"
+    as_npx_left_it()
+    (skills_dir / "pdf" / "notes.md").write_text("mine\n")
+    repository.commit({"skills/pdf/SKILL.md": skill_text("pdf", body="Newer.")})
+    refused = skillhub("update", "--yes", "--json")
+    assert (refused.error["code"], refused.error["files"]) == ("CONFLICT", ["SKILL.md", "notes.md"])

@@ -54,7 +54,8 @@ class Terms:
 class Incoming:
     """A skill of a tree that is to be installed as `name`: where it lies there, and where it is from.
 
-    `source` has its ref settled. `moved_from` is where it lay before in its source, if that is elsewhere.
+    `source` has its ref settled. It `updates` what a lock has from there; `moved_from` is where it lay before in its
+    source, if that is elsewhere.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Incoming:
     source: SkillSource
     title: str = ""
     description: str = ""
+    updates: bool = False
     moved_from: str | None = None
 
 
@@ -137,7 +139,17 @@ def installed_skill(root: str, name: str, locked: LockedSkill | None) -> Install
             installed = None
         if installed is None and _digest(files) == locked.ours.digest:
             installed = files
+    elif locked is not None and installed is None and locked.computed_hash and _is_hashed_so(place, locked):
+        # Installed by npx skills, which leaves no receipt.
+        installed = files
     return InstalledSkill(name, files, installed, source)
+
+
+def _is_hashed_so(place: str, locked: LockedSkill) -> bool:
+    try:
+        return computed_hash(place) == locked.computed_hash
+    except OSError as error:
+        raise unwritable(place, error) from error
 
 
 def prepare(
@@ -169,7 +181,8 @@ def install(root: str, lock_path: str, proposals: Sequence[Proposal]) -> None:
     if not wanted:
         return
     with changing(root) as change:
-        lock = read_lock(lock_path)
+        text = change.read_lock(lock_path)
+        lock = Lock(lock_path) if text is None else parse_lock(text, lock_path)
         for one in wanted:
             _check_unchanged(root, lock, one)
         puts = {}
@@ -227,7 +240,7 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
     locked = lock.find(one.name)
     artifact = one.tree.tree_id(one.path) if one.source.kind is SourceKind.WEB and one.path else ""
     entry = locked_from(one.name, one.source, one.path, artifact=artifact)
-    is_same = locked is not None and (is_same_place(locked, entry) or one.moved_from is not None)
+    is_same = locked is not None and (one.updates or is_same_place(locked, entry))
     there = installed_skill(root, one.name, locked)
     step = plan_step(
         replace(there, source=str(one.source)) if is_same else there,

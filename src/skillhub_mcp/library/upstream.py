@@ -124,20 +124,24 @@ class Upstreams:
         unpinned = source.ref != locked.ref
         if ours is not None and not is_moved and not unpinned and _is_as_locked(tree, found, locked):
             return Compared(locked, shown, SourceStanding.CURRENT, tree.commit)
-        incoming = incoming_of(found, tree, source, locked.name, moved_from=before if is_moved else None)
+        incoming = replace(
+            incoming_of(found, tree, source, locked.name), updates=True, moved_from=before if is_moved else None
+        )
         return Compared(locked, shown, SourceStanding.OUTDATED, tree.commit, incoming)
 
 
-def incoming_of(
-    found: Candidate, tree: Tree, source: SkillSource, name: str, *, moved_from: str | None = None
-) -> Incoming:
+def incoming_of(found: Candidate, tree: Tree, source: SkillSource, name: str) -> Incoming:
     """Return a skill of a tree as what is to be installed under a name."""
     settled = tree.source if isinstance(tree, GitTree) else source
     skill = found.skill
     return Incoming(
-        name, tree, found.path, replace(settled, skills=()),
-        title=found.name, description=skill.description if skill is not None else "", moved_from=moved_from,
-    )  # fmt: skip
+        name,
+        tree,
+        found.path,
+        replace(settled, skills=()),
+        title=found.name,
+        description=skill.description if skill is not None else "",
+    )
 
 
 def find_again(tree: Tree, locked: LockedSkill) -> Candidate | None:
