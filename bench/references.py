@@ -1,6 +1,6 @@
 """What figures of a large library are compared with, each a process of its own.
 
-python bench/references.py ingest LIBRARY SCRATCH   read all skills, and have LanceDB take them in with indexes for the same searches
+python bench/references.py ingest LIBRARY SCRATCH   read all skills, and have LanceDB take them in and index them
 python bench/references.py walk LIBRARY             a bare os.scandir and stat walk
 """
 
