@@ -39,6 +39,12 @@ from skillhub_mcp.bootstrap import make_hub, server_options  # noqa: E402 - as a
 from skillhub_mcp.cli.arguments import Parser  # noqa: E402 - as above
 from skillhub_mcp.cli.main import make_parser  # noqa: E402 - as above
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens  # noqa: E402 - as above
+from skillhub_mcp.locks.lock_schema import (  # noqa: E402 - as above
+    HUB_FIELDS_TOLD,
+    NPX_FIELDS_TOLD,
+    SCHEMA_NAME,
+    json_schema,
+)
 from skillhub_mcp.settings import GROUPS, TOOL_SETS, read_settings  # noqa: E402 - as above
 from skillhub_mcp.skills.places import CLIENT_SKILLS, ClientSkills  # noqa: E402 - as above
 from skillhub_mcp.skills.rules import RULES, RuleSource, Severity  # noqa: E402 - as above
@@ -116,6 +122,34 @@ def places() -> str:
 
 def _moved_by(one: ClientSkills) -> str:
     return f"`{one.moved_by}`, in place of `~/{one.user.split('/')[0]}`" if one.moved_by else ""
+
+
+def lock() -> str:
+    """Return the page of the lock of installed skills."""
+    npx = table(("field", "meaning"), [(f"`{one.name}`", one.meaning) for one in NPX_FIELDS_TOLD])
+    ours = table(("field", "meaning"), [(f"`{one.name}`", one.meaning) for one in HUB_FIELDS_TOLD])
+    return page(
+        "The lock of installed skills",
+        "locks/lock_schema.py",
+        "`skills-lock.json` says which skills came from where, and what their files were. It is the lock of `npx "
+        "skills`, version 1: both programs read and write it, and each keeps what the other wrote. It lies beside the "
+        f"skills, and for a project's `.agents/skills` in the project. [{SCHEMA_NAME}]({SCHEMA_NAME}) is its JSON Schema.",
+        "## Fields of `npx skills`\n\nSkills are sorted by name. A field without a value is left out.\n\n"
+        + npx
+        + "\n\n## Fields of SkillHub\n\nThey are members of one object, `skillhub`, of each entry.\n\n"
+        + ours
+        + "\n\n## The digest\n\nSHA-256 over a line for each regular file, sorted by the bytes of the paths: the "
+        "path with `/`, NUL, the SHA-256 of the file in hexadecimal, and a line feed. Hidden files count, and links do not. "
+        "It is written as `sha256:` and 64 hexadecimal digits, and is the `contentDigest` of ToolHive.\n\n"
+        "## What is not understood\n\nA lock of a newer version is read for what it says, and never written. One with "
+        "markers of a merge, torn JSON, a skill that is named twice or a field of another kind is refused with its "
+        "line (`LOCK_UNREADABLE`), never reset and never written over.",
+    )
+
+
+def lock_json_schema() -> str:
+    """Return the JSON Schema of the lock."""
+    return json.dumps(json_schema(), indent=2) + "\n"
 
 
 def tools() -> str:
@@ -417,6 +451,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "settings.md": settings,
     "cli.md": command_line,
     "places.md": places,
+    "lock.md": lock,
+    SCHEMA_NAME: lock_json_schema,
     "tools.md": tools,
     "errors.md": error_codes,
     "diagnostics.md": diagnostics,

@@ -5,6 +5,7 @@ file_digests    the digests of files, kept as long as the files are unchanged
 foreign         where skills came from by the records of other programs
 kept_library    the locks of what is served, and whether each skill is as its lock says
 lock_file       `skills-lock.json`, shared with npx skills
+lock_schema     what each field of the lock means, and its JSON Schema
 npx_hash        the hash that npx skills puts into the lock
 receipts        what each file was when it was installed
 states          a skill held against the lock: unchanged, edited, outdated or unlocked
