@@ -133,14 +133,16 @@ def lock() -> str:
         "locks/lock_schema.py",
         "`skills-lock.json` says which skills came from where, and what their files were. It is the lock of `npx "
         "skills`, version 1: both programs read and write it, and each keeps what the other wrote. It lies beside the "
-        f"skills, and for a project's `.agents/skills` in the project. [{SCHEMA_NAME}]({SCHEMA_NAME}) is its JSON Schema.",
+        "skills, and for a project's `.agents/skills` in the project. "
+        f"[{SCHEMA_NAME}]({SCHEMA_NAME}) is its JSON Schema.",
         "## Fields of `npx skills`\n\nSkills are sorted by name. A field without a value is left out.\n\n"
         + npx
         + "\n\n## Fields of SkillHub\n\nThey are members of one object, `skillhub`, of each entry.\n\n"
         + ours
         + "\n\n## The digest\n\nSHA-256 over a line for each regular file, sorted by the bytes of the paths: the "
-        "path with `/`, NUL, the SHA-256 of the file in hexadecimal, and a line feed. Hidden files count, and links do not. "
-        "It is written as `sha256:` and 64 hexadecimal digits, and is the `contentDigest` of ToolHive.\n\n"
+        "path with `/`, NUL, the SHA-256 of the file in hexadecimal, and a line feed. Hidden files "
+        "count, and links do not. It is written as `sha256:` and 64 hexadecimal digits, and "
+        "is the `contentDigest` of ToolHive.\n\n"
         "## What is not understood\n\nA lock of a newer version is read for what it says, and never written. One with "
         "markers of a merge, torn JSON, a skill that is named twice or a field of another kind is refused with its "
         "line (`LOCK_UNREADABLE`), never reset and never written over.",
