@@ -92,5 +92,5 @@ def test_what_either_installed_the_other_brings_up_to_date(
         assert "Updated 1 skill(s)" in npx.run("update", "one", "-p", "-y")
         assert npx.installed("one")["a.md"] == b"changed by one\n"
         put_file(two / "SKILL.md", "---\nname: two\ndescription: Another.\n---\nText.\n")
-        assert run(["add", url, "--skill", "two", "--replace", "--yes", *place]) == 0
+        assert run(["update", "two", "--yes", *place]) == 0
     assert npx.installed("two") == {"SKILL.md": (two / "SKILL.md").read_bytes()}
