@@ -17,6 +17,7 @@ from tests.hubs import hub_of
 
 from skillhub_mcp.errors import ResourceNotFound, SkillFilesUnavailable
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text
 from skillhub_mcp.publishing import handing_on
 from skillhub_mcp.publishing.handing_on import SkillGiver
 from skillhub_mcp.skills.visibility import Visibility
@@ -114,6 +115,14 @@ def with_rules(environment: dict[str, str], rules: Mapping[str, object]) -> dict
     return environment | {"SKILLHUB_PERMISSIONS": str(file)}
 
 
+def with_a_lock(environment: dict[str, str]) -> dict[str, str]:
+    """The environment, with a lock in which the files of `two` are others."""
+    path = Path(environment["SKILLS_DIR"]) / "skills-lock.json"
+    two = LockedSkill("two", "./two", "local", ours=LockedByHub("sha256:" + "0" * 64))
+    path.write_text(lock_text(Lock(str(path), skills=(two,))), encoding="utf-8")
+    return environment
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -128,8 +137,9 @@ def with_rules(environment: dict[str, str], rules: Mapping[str, object]) -> dict
             environment, {"deny": [{"tool": "read_skill_file", "skill_name": "two"}], "others": "allow"}
         ),
         lambda environment: environment | {"SKILLHUB_AUDIT": "block"},
+        lambda environment: with_a_lock(environment) | {"SKILLHUB_FROZEN": "1"},
     ],
-    ids=["filter", "denied", "asked", "files-denied", "withheld"],
+    ids=["filter", "denied", "asked", "files-denied", "withheld", "changed"],
 )
 def test_only_what_the_caller_may_have_unasked_is_handed_on(
     hub_environment: dict[str, str], write_skill: SkillWriter, change: Callable[[dict[str, str]], dict[str, str]]
