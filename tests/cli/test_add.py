@@ -15,8 +15,10 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Skillhub
 from tests.library.archives import TarEntry, ZipEntry, tar_bytes, zip_bytes
+from tests.library.lying_server import lying_site, torn, whole
 from tests.library.repositories import Executable, Repository, skill_text
 from tests.library.roots import LOCK, left_behind
+from tests.library.test_web_source import publish
 
 from skillhub_mcp.library import disk, install
 from skillhub_mcp.library.transaction import changing
@@ -363,3 +365,82 @@ def test_frozen_brings_back_exactly_what_the_lock_says(skillhub: Skillhub, skill
     assert "0" * 64 in refused.err
     assert digest["digest"] in refused.err
     assert not (skills_dir / "pdf").exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "near"),
+    [
+        ("{url}#v2", ["v1"]),
+        ("{url}#:skills/pdff", ["skills/pdf", "skills"]),
+        ("{url}-none", []),
+    ],
+    ids=["ref", "path", "repository"],
+)
+def test_what_a_repository_does_not_have_is_told_with_what_is_near(
+    typed: str, near: list[str], skillhub: Skillhub, skills_dir: Path, tmp_path: Path
+) -> None:
+    repository = Repository(tmp_path / "repository")
+    repository.commit({"skills/pdf/SKILL.md": skill_text("pdf")}, tags={"v1": False})
+    refused = skillhub("add", typed.format(url=repository.url), "--yes", "--json")
+    assert (refused.code, refused.error["code"], refused.error["near"]) == (1, "SOURCE_UNREACHABLE", near)
+    assert list(skills_dir.iterdir()) == []
+    assert nothing_is_left(skills_dir, tmp_path)
+
+
+def test_a_version_behind_an_at_sign_is_told_to_be_a_ref(skillhub: Skillhub, tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "repository.git")
+    repository.commit({"skills/pdf/SKILL.md": skill_text("pdf")}, tags={"v1.2": False})
+    refused = skillhub("add", f"{repository.url}@v1.2", "--yes", "--json")
+    assert refused.error["code"] == "SKILL_NOT_FOUND"
+    assert f"for the ref of that name write {repository.url}#v1.2" in refused.error["hint"]
+
+
+def test_a_site_that_is_not_what_it_says_is_refused_and_an_honest_one_locked_by_its_digest(
+    skillhub: Skillhub, skills_dir: Path, tmp_path: Path
+) -> None:
+    with lying_site() as site:
+        publish(site, {"pdf": skill_text("pdf").encode()})
+        site.answers["/torn"] = torn(b"---\n", missing=10)
+        for path, code in (("/torn", "SOURCE_UNREACHABLE"), ("/none/SKILL.md", "SOURCE_UNREACHABLE")):
+            assert skillhub("add", site.url + path, "--yes", "--json").error["code"] == code
+        honest = site.answers["/.well-known/agent-skills/pdf"]
+        site.answers["/.well-known/agent-skills/pdf"] = whole(b"other bytes")
+        refused = skillhub("add", site.url, "--yes", "--json")
+        assert (refused.code, refused.error["code"]) == (1, "INTEGRITY_FAILED")
+        assert list(skills_dir.iterdir()) == []
+        site.answers["/.well-known/agent-skills/pdf"] = honest
+        assert skillhub("add", site.url, "--yes").code == 0
+        entry = entries(skills_dir)["pdf"]
+        assert (entry["sourceType"], entry["sourceUrl"]) == ("well-known", f"{site.url}/")
+        assert str(entry["wellKnownDigest"]).startswith("sha256:")
+        assert skillhub("outdated").err == "Every skill of the lock is current\n"
+        publish(site, {"pdf": skill_text("pdf", body="Newer.").encode()})
+        assert skillhub("update", "--yes").code == 0
+        assert "Newer." in (skills_dir / "pdf" / "SKILL.md").read_text()
+        shutil.rmtree(skills_dir / "pdf")
+        assert skillhub("add", "--frozen").code == 0
+    assert nothing_is_left(skills_dir, tmp_path)
+
+
+def test_a_project_has_its_lock_beside_its_skills_for_all_who_clone_it(
+    source: Path, skillhub: Skillhub, skills_dir: Path, tmp_path: Path
+) -> None:
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    assert skillhub("add", source, "--skill", "pdf", "--project", "--yes", SKILLHUB_CWD=str(project)).code == 0
+    assert (project / ".agents" / "skills" / "pdf" / "SKILL.md").is_file()
+    assert list(entries(project)) == ["pdf"]
+    assert skillhub("add", source, "--skill", "xlsx", "--user", "--yes").code == 0
+    assert (tmp_path / "home" / ".agents" / "skills" / "xlsx" / "SKILL.md").is_file()
+    assert not (skills_dir / "pdf").exists()
+
+
+def test_a_root_that_cannot_be_written_is_told(
+    source: Path, skillhub: Skillhub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_only(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(tmp_path))
+
+    monkeypatch.setattr(os, "makedirs", read_only)
+    refused = skillhub("add", "./source", "--yes", "--json", SKILLS_DIR=str(tmp_path / "nowhere"))
+    assert (refused.code, refused.error["code"]) == (1, "LIBRARY_UNWRITABLE")

@@ -97,12 +97,20 @@ def finish(
         for one in proposals:
             print_text("\n".join(_lines(one, beside.get(one.name, Neighbours()))))
     agreed = bool(wanted) and not args.dry_run and (args.yes or (not args.json and _asked(wanted, place)))
-    problem = ""
+    problem, unserved = "", list[str]()
     if agreed:
         install(place.root, place.lock_path, wanted)
         from skillhub_mcp.cli.refreshed_index import refresh_index
 
-        problem = refresh_index(options, [one.name for one in wanted]).problem
+        titles = {one.incoming.title or one.name: one.name for one in wanted}
+        index = refresh_index(options, list(titles))
+        problem = index.problem
+        here = {title: os.path.join(place.root, name) for title, name in titles.items()}
+        unserved = [
+            title
+            for title, directory in here.items()
+            if not problem and os.path.realpath(index.answering.get(title, ("",))[0]) != os.path.realpath(directory)
+        ]
     if args.json:
         print_json(
             {
@@ -111,12 +119,17 @@ def finish(
                 **more,
                 "dry_run": args.dry_run,
                 "installed": agreed,
+                "unserved": unserved,
                 "skills": [_json(one, beside.get(one.name), place) for one in proposals],
                 "index_problem": problem or None,
             }
         )
     elif agreed:
         _tell(wanted, place)
+        for title in unserved:
+            print_note(
+                f"{in_line(title)} does not load this skill: {in_line(f'skillhub why {shlex.quote(title)}')} says why"
+            )
     if problem and not args.json:
         print_note(f"warning: the index is not refreshed: {in_line(problem)}")
     if agreed or args.dry_run or not wanted:
@@ -161,7 +174,7 @@ def _tell(wanted: Sequence[Proposal], place: LibraryPlace) -> None:
         print_note("What was dropped lies in its trash")
     if any(one.verb is Verb.ADD for one in wanted):
         undo = " ".join(filter(None, ["skillhub remove", shlex.quote(wanted[0].name), place.option]))
-        print_note(f"\nAgents find it at once; `{in_line(undo)}` removes it again")
+        print_note(f"\n`{in_line(undo)}` removes it again")
 
 
 def _lines(one: Proposal, beside: Neighbours) -> Iterator[str]:

@@ -1,0 +1,61 @@
+"""What there is to say of a skill before it is in, and what is accepted of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from skillhub_mcp.auditing.rules import AuditFinding, Risk
+from skillhub_mcp.errors import SkillWithheld
+from skillhub_mcp.library.looking import NO_POWERS, Look, Powers, accept, hosts_in, look_at
+
+FOUND = (AuditFinding("exfiltration", Risk.CRITICAL, "sends it"), AuditFinding("weak", Risk.HIGH, "may"))
+NOW, BEFORE = "sha256:" + "1" * 64, "sha256:" + "2" * 64
+
+
+def test_powers_are_scripts_what_may_be_run_hosts_and_tools(tmp_path: Path) -> None:
+    (tmp_path / "SKILL.md").write_text(
+        "---\nname: pdf\ndescription: d\nallowed-tools: Read Bash(git:*)\n---\nSee https://A.example/x.\n"
+    )
+    (tmp_path / "fill.py").write_text("get('https://b.example:8080')\n")
+    (tmp_path / "go").write_text("#!/bin/sh\n")
+    (tmp_path / "tool.bin").write_bytes(b"\0\1")
+    (tmp_path / "tool.bin").chmod(0o755)
+    look = look_at(str(tmp_path), "pdf")
+    assert look.problems == ()
+    assert look.powers == Powers(
+        scripts=frozenset({"fill.py", "go"}),
+        executables=frozenset({"tool.bin"}),
+        hosts=frozenset({"a.example", "b.example"}),
+        tools=frozenset({"Read", "Bash(git:*)"}),
+    )
+    assert look.powers.beyond(look.powers) == NO_POWERS
+    assert look.powers.beyond(Powers(hosts=frozenset({"a.example"}))).hosts == {"b.example"}
+
+
+def test_what_the_specification_says_of_it_is_among_what_is_told(tmp_path: Path) -> None:
+    (tmp_path / "SKILL.md").write_text("---\nname: Other Name\n---\nx\n")
+    assert "description-missing" in {one.rule for one in look_at(str(tmp_path), "pdf").problems}
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts"),
+    [
+        ("https://user:secret@host.example/x", {"host.example"}),
+        ("(http://a.example), wss://b.example.", {"a.example", "b.example"}),
+        ("no url: example.org, https:// x", set()),
+    ],
+)
+def test_the_hosts_of_urls_are_those_that_would_be_asked(text: str, hosts: set[str]) -> None:
+    assert hosts_in(text) == hosts
+
+
+def test_a_critical_finding_refuses_and_is_accepted_by_its_rule_for_one_digest() -> None:
+    look = Look("", (), FOUND, NO_POWERS)
+    with pytest.raises(SkillWithheld) as refused:
+        accept("pdf", look, NOW, (), {"exfiltration": BEFORE})
+    assert "--accept exfiltration" in str(refused.value.hint)
+    assert accept("pdf", look, NOW, {"exfiltration", "weak"}, {}) == {"exfiltration": NOW}
+    assert accept("pdf", look, NOW, (), {"exfiltration": NOW}) == {"exfiltration": NOW}
+    assert accept("pdf", Look("", (), FOUND[1:], NO_POWERS), NOW, {"exfiltration"}, {}) == {}
