@@ -32,7 +32,6 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "why",
         group=Group.FIND,
-        everyday=True,
         help="say why a skill is served or not, or not found first",
         description="Say what became of a skill: from where it is served, or what shadows, filters, switches off, "
         "denies or refuses it, with file and line. With a task, say where a search for it puts the skill, and what the "
