@@ -57,7 +57,7 @@ from skillhub_mcp.observers.access_log import AccessLog
 from skillhub_mcp.observers.audit import Audit, process_owner
 from skillhub_mcp.observers.library_log import LibraryLog
 from skillhub_mcp.observers.start_log import StartLog
-from skillhub_mcp.policy.access import Access, RuleFiles, ServedAsLocked, read_foreign
+from skillhub_mcp.policy.access import Access, RuleFiles, read_foreign
 from skillhub_mcp.policy.access_tokens import Tokens
 from skillhub_mcp.policy.files import add_rule, change_trust, choices_file, reviews_file, rules_file, tokens_file
 from skillhub_mcp.policy.project_trust import RULES_FILE, ProjectTrust
@@ -97,6 +97,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.execution.sandbox.choice import ChosenSandbox
     from skillhub_mcp.execution.sandbox.model import Sandbox
     from skillhub_mcp.execution.skill_command import CommandOptions
+    from skillhub_mcp.locks.kept_library import KeptLibrary
     from skillhub_mcp.observers.prometheus import Prometheus
     from skillhub_mcp.policy.reviews import Reviews
     from skillhub_mcp.replicas.health import PublicationHealth
@@ -288,7 +289,9 @@ def exposed_files(settings: Settings) -> tuple[tuple[Problem, ...], tuple[Proble
     return tuple(changeable), tuple(readable)
 
 
-def make_access(settings: Settings, *, asks: bool, auditor: Auditor | None = None) -> Access:
+def make_access(
+    settings: Settings, *, asks: bool, auditor: Auditor | None = None, kept: Callable[[], KeptLibrary] | None = None
+) -> Access:
     """Return what may be loaded and run. With `asks`, what no rule allows or denies needs the user's consent.
 
     Reads no files yet.
@@ -302,17 +305,20 @@ def make_access(settings: Settings, *, asks: bool, auditor: Auditor | None = Non
         asks=asks,
         trust=TrustMode(settings.policy.trust),
         audit=auditor if auditor is not None and auditor.blocks else None,
-        locks=_frozen(settings),
+        locks=None if settings.policy.frozen == "0" or settings.replica.read_only else (kept or _kept(settings))(),
     )
 
 
-def _frozen(settings: Settings) -> ServedAsLocked | None:
-    """Return what withholds skills that are not as they were locked; None where nothing does. Reads no files yet."""
-    if settings.policy.frozen == "0" or settings.replica.read_only:
-        return None
-    from skillhub_mcp.locks.kept_library import KeptLibrary
+def _kept(settings: Settings) -> Callable[[], KeptLibrary]:
+    """Return what makes, once, what holds skills against their locks. Reads no files yet."""
 
-    return KeptLibrary(only=settings.policy.frozen == "only")
+    @cache
+    def make() -> KeptLibrary:
+        from skillhub_mcp.locks.kept_library import KeptLibrary  # not before it is asked for: most have no lock
+
+        return KeptLibrary(only=settings.policy.frozen == "only")
+
+    return make
 
 
 def reviews_path() -> str:
@@ -837,7 +843,8 @@ def _hub_over(
     files_of: FilesOf = own_directory,
     publication: Callable[[], PublicationHealth] | None = None,
 ) -> SkillHub:
-    access = make_access(settings, asks=asks, auditor=auditor)
+    kept = _kept(settings)
+    access = make_access(settings, asks=asks, auditor=auditor, kept=kept)
     usage = UsageLog(settings.observability.usage_log) if settings.observability.usage_log else None
     search_tool = "search_skills" if "core" in settings.disclosure.tools else ""
     lookup = SkillLookup(views, access, search_tool=search_tool)
@@ -877,6 +884,7 @@ def _hub_over(
         auditor=auditor,
         files_of=files_of,
         publication=publication,
+        kept=None if settings.replica.read_only else kept,
     )
 
 

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.execution.runner import CommandResult
     from skillhub_mcp.execution.sandbox.model import Confinement, Sandbox
     from skillhub_mcp.execution.skill_command import CommandOptions
+    from skillhub_mcp.locks.kept_library import KeptLibrary, LockStanding
     from skillhub_mcp.replicas.health import PublicationHealth
 
 __all__ = ["MAX_LIMIT", "FoundSkill", "ListedSkill", "LoadedSkill", "SearchAnswer", "SkillHub"]
@@ -60,7 +61,8 @@ class SkillHub:
     `elsewhere` returns the skills on this machine that are not searched; it is asked where there is no skill.
     `commands` returns what is settled of commands; it is asked where one is to be run, and answers the same each time.
     `files_of` says where the files of a skill lie. `publication` returns how a replica's publication does; it is None
-    where skills are those of directories.
+    where skills are those of directories. `kept` returns what holds skills against their locks; it is asked where that
+    is wanted.
     """
 
     def __init__(
@@ -77,7 +79,9 @@ class SkillHub:
         auditor: Auditor | None = None,
         files_of: FilesOf = own_directory,
         publication: Callable[[], PublicationHealth] | None = None,
+        kept: Callable[[], KeptLibrary] | None = None,
     ) -> None:
+        self._kept = kept
         self.files_of = files_of
         self._publication = publication
         self._auditor = auditor
@@ -189,6 +193,10 @@ class SkillHub:
     def audited(self, skill: Skill) -> tuple[AuditFinding, ...]:
         """Return what the audit is known to have found in `skill`, the worst first; nothing before it was audited."""
         return () if self._auditor is None else self._auditor.known(skill) or ()
+
+    def lock_standing(self, skill: Skill) -> LockStanding | None:
+        """Return how the files of `skill` stand against its lock now; None for a replica, which has no locks."""
+        return None if self._kept is None else self._kept().standing(skill.directory)
 
     # What is there
 

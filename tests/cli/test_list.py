@@ -53,6 +53,7 @@ def test_a_category_is_listed_without_regard_to_case(skillhub: Skillhub, three: 
         "state": "on",
         "trust": "own",
         "audit": None,
+        "lock": {"state": "unlocked"},
         "path": str((skills_dir / "nested").resolve()),
         "shadowed_by": None,
         "diagnostics": ["metadata-nested"],

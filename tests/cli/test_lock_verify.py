@@ -37,3 +37,22 @@ def test_a_project_has_its_lock_beside_it_where_npx_skills_has_it(skillhub: Skil
     assert done["lock"] == str(tmp_path / "skills-lock.json")
     assert done["skills"][0]["source"] == "./.agents/skills/one"
     assert skillhub("verify", "--project", "--cwd", str(tmp_path)).code == 0
+
+
+def test_list_show_and_doctor_tell_how_a_skill_stands_against_its_lock(skillhub: Skillhub, tmp_path: Path) -> None:
+    root = tmp_path / "skills"
+    write_skill(root / "one", "one")
+    write_skill(root / "two", "two")
+    chosen = ["--skills-dir", str(root)]
+    skillhub("lock", "one", *chosen)
+    (root / "one" / "scripts" / "run.sh").write_text("echo edited\n")
+    one, two = skillhub("list", "--source", "hub", "--json", *chosen).json["skills"]
+    assert (one["lock"]["state"], one["lock"]["source"], one["lock"]["file"]) == ("edited", "./one", "scripts/run.sh")
+    assert two["lock"] == {"state": "unlocked"}
+    assert "(edited since it was locked)" in skillhub("list", *chosen).out
+    assert "lock:          edited (scripts/run.sh), from ./one\n" in skillhub("show", "one", *chosen).out
+    assert skillhub("show", "two", "--json", *chosen).json["lock"] == {"state": "unlocked"}
+    doctor = skillhub("doctor", "--json", *chosen).json
+    assert doctor["locks"] == {"unchanged": 0, "edited": 1, "unreadable": []}
+    (root / "skills-lock.json").write_text("{")
+    assert skillhub("doctor", "--json", *chosen).json["locks"]["unreadable"] == [str(root / "skills-lock.json")]

@@ -58,6 +58,7 @@ def test_json_shows_every_field_and_old_keys_change_nothing(skillhub: Skillhub, 
         "more_files": False,
         "tokens": 2,
         "audit": [],
+        "lock": {"state": "unlocked"},
         "diagnostics": [
             {"rule": "key-unknown", "severity": "error", "line": 7, "message": "'runtime' is not a specified key"},
             {

@@ -44,6 +44,38 @@ class LockStanding:
     problem: LockUnreadable | None = None
     unread: str = ""
 
+    def told(self) -> dict[str, object]:
+        """Return what is told of it, as plain JSON values: the state, where the skill is from, and what differs."""
+        ours = None if self.locked is None else self.locked.ours
+        value: dict[str, object] = {"state": self.state.value}
+        if self.locked is not None:
+            value |= {"source": self.locked.source_url or self.locked.source, "ref": self.locked.ref or None}
+        if ours is not None:
+            value |= {
+                "commit": ours.commit or None,
+                "digest": ours.digest,
+                "signer": ours.principal or ours.signer or None,
+                "file": self.differs.first or None,
+            }
+        if self.problem is not None:
+            value["problem"] = self.problem.message
+        return value
+
+    def sentence(self) -> str:
+        """Return the same for a person, in one line; empty where no lock is about it."""
+        if self.problem is not None:
+            return self.problem.message
+        if self.locked is None:
+            return ""
+        told = self.told()
+        at = str(told.get("commit") or "")[:12]
+        parts = [
+            self.state.value + (f" ({told['file']})" if told.get("file") else ""),
+            f"from {told['source']}" + (f" at {at}" if at else ""),
+            f"signed by {told['signer']}" if told.get("signer") else "",
+        ]
+        return ", ".join(filter(None, parts))
+
 
 @dataclass(frozen=True, slots=True)
 class _Judged:

@@ -11,6 +11,7 @@ command       the distribution that the `skillhub-mcp` command on PATH belongs t
 files         the person's own files that somebody else may write or read
 index         the index: damage, failed updates, embeddings that are missing
 installation  what checks look at: the settings, the hub, and its library, read once for all of them
+locks         skills that are not as they were locked, and locks that cannot be read
 models        the models of the person's own: what was recognised of each, and whether it answers in time
 published     how each skill is published to hosts that read skills natively
 roots         the directories that are searched for skills

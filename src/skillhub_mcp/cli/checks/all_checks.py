@@ -14,6 +14,7 @@ from skillhub_mcp.cli.checks import (
     command,
     files,
     index,
+    locks,
     models,
     published,
     roots,
@@ -42,6 +43,7 @@ CHECKS = (
     trust.CHECK,
     skills.CHECK,
     audit.CHECK,
+    locks.CHECK,
     published.CHECK,
 )
 

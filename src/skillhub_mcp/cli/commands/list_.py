@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.bootstrap import unsearched_places
@@ -38,6 +38,7 @@ from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.roots import SOURCES, Source
 
 if TYPE_CHECKING:
+    from skillhub_mcp.locks.kept_library import LockStanding
     from skillhub_mcp.skills.survey import UnsearchedPlace
 
 _SHOWN_PLACES = 3
@@ -75,6 +76,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         _audit_few(hub, [one.skill for one in listed])
         risks = {one.skill.directory: _risk(hub, one.skill) for one in listed}
         chosen = [one for one in listed if _matches(one, args)]
+        locks = {one.skill.directory: hub.lock_standing(one.skill) for one in chosen}
         absence = None if chosen else _absence(hub, args)
         counts = hub.counts()
         elsewhere = unsearched_places(read_settings(os.environ, options)[0], hub.snapshot())
@@ -83,13 +85,14 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         problems = {} if absence is None else {"problems": problems_json(absence.causes)}
         not_searched = [_elsewhere_json(one) for one in elsewhere]
         print_json(
-            {"skills": [_skill_json(one, risks[one.skill.directory]) for one in chosen]}
+            {"skills": [_skill_json(one, risks[one.skill.directory], locks[one.skill.directory]) for one in chosen]}
             | problems
             | {"not_searched": not_searched}
         )
         return code
     with paging(wanted=not args.no_pager):
-        _print_skills(chosen, counts, risks, filtered=bool(args.core or args.category or args.source))
+        edited = {directory for directory, lock in locks.items() if lock is not None and lock.state.value == "edited"}
+        _print_skills(chosen, counts, risks, edited, filtered=bool(args.core or args.category or args.source))
     if absence is not None:
         print_absence(absence)
     else:
@@ -115,13 +118,18 @@ def _risk(hub: SkillHub, skill: Skill) -> str:
 
 
 def _print_skills(
-    chosen: Sequence[ListedSkill], counts: SkillCounts, risks: Mapping[str, str], *, filtered: bool
+    chosen: Sequence[ListedSkill],
+    counts: SkillCounts,
+    risks: Mapping[str, str],
+    edited: Collection[str],
+    *,
+    filtered: bool,
 ) -> None:
     """Print a table as wide as the terminal and the counts; elsewhere a line for each skill, complete."""
     screen, paint = stdout_screen(), painter(sys.stdout, os.environ)
     if screen is None:
         for one in chosen:
-            told = _notes(one, risks[one.skill.directory])
+            told = _notes(one, risks[one.skill.directory], edited)
             notes = paint(f"  ({told})", Colour.YELLOW) if told else ""
             description = paint(one_line(one.skill.description, width=None))
             print_painted(f"{paint(one.handle, Colour.BOLD)}  {description}{notes}")
@@ -132,7 +140,7 @@ def _print_skills(
         TableRow(
             (in_line(one.handle), one.source.value),
             one_line(one.skill.description, width=None),
-            in_line(_notes(one, risks[one.skill.directory])),
+            in_line(_notes(one, risks[one.skill.directory], edited)),
         )
         for one in chosen
     ]
@@ -177,10 +185,11 @@ def _matches(one: ListedSkill, args: argparse.Namespace) -> bool:
     )
 
 
-def _notes(one: ListedSkill, risk: str) -> str:
+def _notes(one: ListedSkill, risk: str, edited: Collection[str]) -> str:
     notes = [
         _STANDINGS.get(one.standing, ""),
         f"audit: {risk}" if risk == "critical" else "",
+        "edited since it was locked" if one.skill.directory in edited else "",
         "awaits trust" if one.skill.awaits_trust else "",
         f"shadowed by {one.shadowed_by.directory}" if one.shadowed_by is not None else "",
         "its skills directory is away" if one.is_away else "",
@@ -190,7 +199,7 @@ def _notes(one: ListedSkill, risk: str) -> str:
     return ", ".join(note for note in notes if note)
 
 
-def _skill_json(one: ListedSkill, risk: str) -> dict[str, object]:
+def _skill_json(one: ListedSkill, risk: str, lock: LockStanding | None) -> dict[str, object]:
     skill = one.skill
     return {
         "name": skill.name,
@@ -205,6 +214,7 @@ def _skill_json(one: ListedSkill, risk: str) -> dict[str, object]:
         "state": one.standing.value,
         "trust": skill.trust.value,
         "audit": risk or None,
+        "lock": None if lock is None else lock.told(),
         "path": skill.directory,
         "shadowed_by": None if one.shadowed_by is None else one.shadowed_by.directory,
         "diagnostics": [diagnostic.rule for diagnostic in skill.diagnostics],

@@ -41,6 +41,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         first = hub.load(name)
         rest = [hub.load(name, part=part) for part in range(2, first.parts + 1)]
         files, more = hub.list_files(name)
+        standing = hub.lock_standing(first.skill)
     skill = first.skill
     body = "".join(part.instructions for part in (first, *rest))
     if args.json:
@@ -63,6 +64,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
                 "compatibility": skill.compatibility,
                 "metadata": dict(skill.metadata),
                 "path": skill.directory,
+                "lock": None if standing is None else standing.told(),
                 "files": [{"path": file.path, "size": file.size} for file in files],
                 "more_files": more,
                 "tokens": estimate_tokens(body),
@@ -86,6 +88,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         "tags": ", ".join(skill.tags) or "-",
         "allowed tools": ", ".join(skill.allowed_tools) or "-",
         "path": skill.directory,
+        **({"lock": standing.sentence()} if standing is not None and standing.sentence() else {}),
         "files": ", ".join(file.path for file in files) + (", …" if more else ""),
         "cost": f"about {estimate_tokens(body):,} tokens",
     }

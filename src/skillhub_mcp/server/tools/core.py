@@ -25,7 +25,7 @@ from skillhub_mcp.server.tools.arguments import (
     SkillName,
     SourceName,
 )
-from skillhub_mcp.server.tools.results import compact_json, file_json, loaded_json, search_result
+from skillhub_mcp.server.tools.results import compact_json, file_json, loaded_json, lock_meta, search_result
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.problems import sentences
 from skillhub_mcp.skills.roots import Source
@@ -80,7 +80,7 @@ class CoreTools:
         loaded = self.hub.load(skill_name, part=part, granted=session.granted)
         text = loaded_json(loaded, uri=self.base_uri(loaded.skill), with_path=self.with_paths)
         session.ledger.record_skill(loaded.skill, text, part=part, parts=loaded.parts)
-        return ToolResult(content=text)
+        return ToolResult(content=text, meta=lock_meta(self.hub.lock_standing(loaded.skill)))
 
     def read_skill_file(
         self,

@@ -21,8 +21,10 @@ from skillhub_mcp.skills.model import Skill
 if TYPE_CHECKING:
     from skillhub_mcp.auditing.rules import AuditFinding
     from skillhub_mcp.execution.runner import CommandResult
+    from skillhub_mcp.locks.kept_library import LockStanding
 
 _TOLD_SEVERITIES = ("critical", "high")
+LOCK_META_KEY = "io.skillhub/lock"
 _SHOWN_WARNINGS = 3
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
@@ -186,6 +188,14 @@ def loaded_json(loaded: LoadedSkill, *, uri: str | None, with_path: bool) -> str
         if loaded.part < loaded.parts:
             result["next_part"] = loaded.part + 1
     return compact_json(result)
+
+
+def lock_meta(standing: LockStanding | None) -> dict[str, object] | None:
+    """Return what a host is told of a skill's lock, beside the result that a model reads; None where none names it."""
+    if standing is None or (standing.locked is None and standing.problem is None):
+        return None
+    told = standing.told()
+    return {LOCK_META_KEY: {key: for_model(one) if isinstance(one, str) else one for key, one in told.items()}}
 
 
 def file_json(content: FileContent) -> str:
