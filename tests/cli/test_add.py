@@ -198,6 +198,8 @@ def test_a_skill_that_cannot_be_unpacked_is_left_out_or_refused_by_name(
     done = skillhub("add", "./source", "--yes")
     assert done.code == 0
     assert "left out: skills/xlsx" in done.err
+    left_out = skillhub("add", "./source", "--json").json["left_out"]
+    assert [one["what"] for one in left_out] == ["skills/xlsx"]
     assert not (skills_dir / "xlsx").exists()
     assert skillhub("add", "./source", "--skill", "xlsx", "--yes", "--json").error["code"] == "ARCHIVE_REFUSED"
 

@@ -133,6 +133,9 @@ def installed_skill(root: str, name: str, locked: LockedSkill | None) -> Install
         raise unwritable(place, error) from error
     receipt = read_receipt(places_of(root).root, name)
     installed = None if receipt is None else receipt.files
+    if os.name == "nt" and installed is not None:
+        # There is no such bit: a file has the one that it was installed with.
+        files = {path: replace(one, executable=installed.get(path, one).executable) for path, one in files.items()}
     if locked is not None and locked.ours is not None:
         if receipt is not None and receipt.digest != locked.ours.digest:
             # The lock is another than the one that this machine installed by.

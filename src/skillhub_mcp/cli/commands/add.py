@@ -129,7 +129,9 @@ def _add(
     terms = terms_of(args, read_settings(os.environ, options)[0], replace=args.replace)
     with tempfile.TemporaryDirectory(prefix="skillhub-look-") as scratch:
         proposals = prepare(place.root, place.lock_path, incoming, terms, scratch)
-        more = {"source": str(source), "commit": tree.commit or None}
+        left_out = [{"what": left.what, "reason": left.reason} for left in found.left_out]
+        left_out += [{"what": one.path or ".", "reason": one.problem} for one in found.skills if one.problem]
+        more = {"source": str(source), "commit": tree.commit or None, "left_out": left_out}
         return finish(proposals, place, args, options, more)
 
 
