@@ -88,6 +88,39 @@ def test_a_skill_that_was_changed_meanwhile_is_loaded_and_shown_as_it_is(
         eventually(lambda: names(hub, "seals"), ["walrus"])
 
 
+def test_a_command_that_names_a_skill_looks_at_all_files_only_where_it_does_not_find_it(
+    library: dict[str, str], walks: threading.Event, write_skill: Writer, skills_dir: Path
+) -> None:
+    with hub_of(library) as hub:
+        assert hub.load("walrus").instructions == "As it was.\n"
+        write_skill("walrus", "About seals.", body="As it is.\n", directory="sea/walrus")
+        write_skill("new", body="New.\n", directory="kitchen/new")
+        write_skill("deep", body="Deep.\n", directory="a/b/deep")
+        assert [hub.load(name).instructions for name in ("walrus", "new", "walrus@hub")] == [
+            "As it is.\n",
+            "New.\n",
+            "As it is.\n",
+        ]
+        assert [file.path for file in hub.list_files("bread")[0]] == ["SKILL.md"]
+        walks.set()
+        assert hub.load("deep").instructions == "Deep.\n"
+        assert hub._live.looked
+        assert [skill.name for skill in hub.skills()] == ["bread", "deep", "new", "secret", "walrus"]
+
+
+def test_a_command_that_lists_skills_has_looked_at_all_files(
+    library: dict[str, str], walks: threading.Event, write_skill: Writer, skills_dir: Path
+) -> None:
+    walks.set()
+    write_skill("deep", directory="a/b/deep")
+    with hub_of(library) as hub:
+        assert hub.load("bread")
+        assert "deep" in [skill.name for skill in hub.skills()]
+    shutil.rmtree(skills_dir / "sea/walrus")
+    with hub_of(library) as hub, pytest.raises(SkillNotFound):
+        hub.load("walrus")
+
+
 def test_bytes_of_a_skill_that_is_gone_are_not_looked_for(
     library: dict[str, str], walks: threading.Event, skills_dir: Path
 ) -> None:

@@ -110,7 +110,7 @@ class SkillLookup:
         if self._live.looked or not is_outdated(skill):
             return skill
         self._live.look_again(skill.directory)
-        there = self._live.snapshot_without_index().by_directory(skill.directory)
+        there = self._live.snapshot_without_index(named=(skill.directory,)).by_directory(skill.directory)
         if there is None:
             raise SkillNotFound(skill.name, reason="it was there a moment ago, and is gone", hint="search again")
         return there
@@ -118,7 +118,7 @@ class SkillLookup:
     def _find(self, skill_name: str, policy: Policy) -> FoundByName:
         refuse_nul(skill_name=skill_name)
         name = unicodedata.normalize("NFKC", skill_name).strip()
-        snapshot = self._live.snapshot_without_index()
+        snapshot = self._live.snapshot_without_index(named=(name, skill_name))
         names = Names(snapshot, policy)
         skill = names.find(name) or names.find(skill_name)
         if (

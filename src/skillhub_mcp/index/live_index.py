@@ -142,6 +142,7 @@ class LiveIndex:
         """Return the current snapshot, waiting for the first. Raises IndexUnavailable if there is none in time."""
         if not self._background and self._view is None:
             if self._snapshot is None:
+                self._known = None
                 self._snapshot = self._index_sync.scan()
             return self._snapshot
         return self._wait_for_view(lambda _: True).snapshot
@@ -156,10 +157,16 @@ class LiveIndex:
 
         For requests before a client's first query, which loading LanceDB at the same time would delay. With `fresh`,
         an earlier scan is not reused: a skill may have been written since. As long as not all files were looked at,
-        only those of skills that are so `named`, or at such a path, are. Raises IndexUnavailable.
+        only those of skills that are so `named`, or at such a path, are. A process without a thread, which would look
+        at all of them before it answers, does not for what is named. Raises IndexUnavailable.
         """
         if fresh and self._look_at(named):
-            return self.snapshot_without_index()
+            return self.snapshot_without_index(named=named)
+        if named and not fresh and not self._background and self._view is None and self._snapshot is None:
+            with self._sync_lock:
+                known = self._take_known()
+            if known is not None:
+                return known
         if not self._background or self._thread is not None or self._view is not None:
             return self.snapshot()
         with self._sync_lock:
@@ -211,7 +218,9 @@ class LiveIndex:
 
     def wait_until_looked(self) -> None:
         """Wait until the files have been looked at since the start, if skills are as they were published till then."""
-        if self._known is not None:
+        if self._known is not None and not self._background:
+            self._known = None
+        elif self._known is not None:
             self.start()
             with self._condition:
                 self._condition.wait_for(lambda: self._closed or self._known is None, FIRST_ANSWER_SECONDS)
@@ -239,6 +248,9 @@ class LiveIndex:
                     self._view = None if self._view is None else replace(self._view, snapshot=known[1])
             return True
         # Elsewhere, for all that is known: looking at everything may be almost done.
+        if not self._background:
+            self._known = None
+            return False
         self.start()
         with self._condition:
             self._condition.wait_for(lambda: self._closed or self._known is None, _MIN_SYNC_INTERVAL_SECONDS)

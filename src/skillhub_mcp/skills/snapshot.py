@@ -196,15 +196,19 @@ def make_snapshot(
     unavailable: Sequence[UnavailableRoot] = (),
 ) -> Snapshot:
     """Resolve name conflicts and return the snapshot. `began` is the start of the scan, from `time.perf_counter`."""
-    everything = sorted(_trusted(skills, roots), key=_priority(_root_ranks(roots)))
+    everything = _trusted(skills, roots)
     winners: dict[str, Skill] = {}
     contested: dict[str, list[Skill]] = {}
-    shadowed: list[Shadowed] = []
     for skill in everything:
-        winner = winners.setdefault(skill.name, skill)
-        if winner is not skill:
-            contested.setdefault(skill.name, [winner]).append(skill)
-            shadowed.append(Shadowed(skill, winner, shadow_reason(skill, winner)))
+        other = winners.setdefault(skill.name, skill)
+        if other is not skill:
+            contested.setdefault(skill.name, [other]).append(skill)
+    shadowed: list[Shadowed] = []
+    priority = _priority(_root_ranks(roots))
+    for name, group in contested.items():
+        group.sort(key=priority)
+        winners[name] = group[0]
+        shadowed += [Shadowed(skill, group[0], shadow_reason(skill, group[0])) for skill in group[1:]]
     served = tuple(sorted(winners.values(), key=lambda s: s.name))
     by_alias: dict[str, list[Skill]] = {}
     for skill in served:
