@@ -63,6 +63,23 @@ def test_a_changed_file_withholds_the_skill_from_every_way_to_it_until_it_is_men
     assert hub.load("pdf").instructions
 
 
+def test_lists_mentions_and_catalogues_leave_out_what_changed_since_the_last_look(
+    hub: SkillHub, skill: Path, tmp_path: Path
+) -> None:
+    assert found(hub) == ["other", "pdf"]
+    ways: list[Callable[[], object]] = [
+        lambda: [one.name for one in hub.skills()],
+        lambda: [one.skill.name for one in hub.listed() if one.served],
+        lambda: [one.name for one in hub.catalogue()],
+        lambda: [one.name for one in hub.resolve("$pdf and $other", cwd=str(tmp_path)).skills if one.enabled],
+    ]
+    for number, way in enumerate(ways):
+        (skill / "run.py").write_text("print(1)\n")
+        assert hub.load("pdf").instructions
+        (skill / "run.py").write_text(f"print(2) # {number}\n")
+        assert way() == ["other"]
+
+
 def test_a_file_that_was_added_is_a_change(hub: SkillHub, skill: Path) -> None:
     (skill / ".hidden").write_text("1")
     with pytest.raises(SkillChanged, match=r"'\.hidden'"):

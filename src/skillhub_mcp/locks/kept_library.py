@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 LOCK_NAME = "skills-lock.json"
 
 _AGENTS_SKILLS = os.path.join(".agents", "skills")
-# What is withheld is looked at again by every call, unless that takes long.
+# What a list names is looked at again by every call; of a large library so many in turn, with a rest behind
+# them. What is returned of a skill is looked at whatever its turn is.
+_MOST_LOOKED_AT = 100
 _REST_FACTOR = 20
 _HAS_MODES = os.name != "nt"
 
@@ -121,6 +123,7 @@ class KeptLibrary:
         self._clean: dict[str, InstallReceipt] = {}
         self._changes = 0
         self._look_again = 0.0
+        self._turn: list[str] = []
         self.digests = KnownDigests()
 
     def standing(self, directory: str) -> LockStanding:
@@ -164,15 +167,27 @@ class KeptLibrary:
             return error
 
     def changes(self) -> object:
-        """Return a value that is another one where other skills may be withheld. Looks at what is withheld again."""
+        """Return a value that is another one where other skills may be withheld. Looks at some of them again."""
         self._refresh()
         began = time.monotonic()
         if began >= self._look_again:
-            for judged in [one for one in self._judged.values() if one.error is not None]:
-                self.differs(judged.skill, now=True)
+            turn = self._next_in_turn()
+            for directory in turn:
+                judged = self._judged.get(directory)
+                if judged is not None:
+                    self.differs(judged.skill, now=True)
             ended = time.monotonic()
-            self._look_again = ended + _REST_FACTOR * (ended - began)
+            self._look_again = ended + _REST_FACTOR * (ended - began) if len(turn) >= _MOST_LOOKED_AT else 0.0
         return self._changes, tuple(sorted((path, state) for path, (state, _) in self._locks.items()))
+
+    def _next_in_turn(self) -> Sequence[str]:
+        """Return the directories of what is withheld, and of some others that were judged before."""
+        with self._mutex:
+            if not self._turn:
+                self._turn = list(self._judged)
+            some, self._turn = self._turn[:_MOST_LOOKED_AT], self._turn[_MOST_LOOKED_AT:]
+            withheld = [directory for directory, one in self._judged.items() if one.error is not None]
+        return list(dict.fromkeys((*withheld[:_MOST_LOOKED_AT], *some)))
 
     def _standing(self, directory: str) -> LockStanding:
         found = self._entry(directory)

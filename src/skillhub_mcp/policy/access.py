@@ -188,12 +188,13 @@ class Policy:
     def offers(self, skill: Skill) -> bool:
         """Whether lists and searches show `skill`: one that cannot be loaded is not worth a token."""
         if self._keeps_none_back and skill.trust is Trust.OWN:
-            return self.audit is None or self.audit.withholds(skill) is None
+            audited = self.audit is None or self.audit.withholds(skill) is None
+            return audited and (self.locks is None or self.locks.differs(skill) is None)
         return self.availability(skill) is Availability.ON
 
     @cached_property
     def _keeps_none_back(self) -> bool:
-        """Whether only the audit can keep back a skill of the person's own: of 100,000 not each has to be asked about.
+        """Whether only the audit and a lock can keep back a skill of the person's own: not each is asked about then.
 
         A project's rules are about what it brings.
         """
