@@ -15,7 +15,7 @@ import pytest
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 from fastmcp.exceptions import ToolError
-from tests.library.repositories import Repository, skill_text
+from tests.library.sources.repositories import Repository, skill_text
 
 PROGRAM = os.fspath(Path(sysconfig.get_path("scripts"), "skillhub"))
 GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "library.md"

@@ -769,7 +769,7 @@ def _mend_interrupted(roots: Sequence[SkillRoot], trust: ProjectTrust) -> None:
     """
     for root in roots:
         if has_journal(root.path) and not any(one.trust.is_awaited for one in trust.judged((root,))):
-            from skillhub_mcp.library.recovery import recover
+            from skillhub_mcp.library.changes.recovery import recover
 
             try:
                 recover(root.path)

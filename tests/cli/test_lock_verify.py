@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from tests.cli.conftest import Skillhub
-from tests.library.roots import write_skill
+from tests.library.changes.roots import write_skill
 
 
 def test_a_person_locks_what_is_there_and_is_told_the_file_that_was_edited(skillhub: Skillhub, tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import SKILLHUB, Done, Skillhub
-from tests.library.repositories import Executable, Repository, skill_text
-from tests.library.roots import LOCK
+from tests.library.changes.roots import LOCK
+from tests.library.sources.repositories import Executable, Repository, skill_text
 
 from skillhub_mcp.library import install
-from skillhub_mcp.library.signatures import Signature, SignatureState
+from skillhub_mcp.library.sources.signatures import Signature, SignatureState
 
 
 @pytest.fixture(autouse=True)

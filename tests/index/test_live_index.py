@@ -15,7 +15,7 @@ import pytest
 import watchfiles
 from tests.conftest import switch
 from tests.hubs import hub_of
-from tests.library.roots import install
+from tests.library.changes.roots import install
 from tests.search.builders import Desk, WordEmbedder, published_rows, text_hits
 
 from skillhub_mcp.embedders.base import Embedder
@@ -27,8 +27,8 @@ from skillhub_mcp.index.lance import NoRoom
 from skillhub_mcp.index.lance_store import IN_MEMORY, LanceStore
 from skillhub_mcp.index.live_index import LiveIndex
 from skillhub_mcp.index.sync import IndexSync, SyncDepth, View
-from skillhub_mcp.library.disk import Disk
-from skillhub_mcp.library.transaction import changing
+from skillhub_mcp.library.changes.disk import Disk
+from skillhub_mcp.library.changes.transaction import changing
 from skillhub_mcp.policy.files import change_roots
 from skillhub_mcp.search import ranking, searcher
 from skillhub_mcp.skills import discovery, scanner

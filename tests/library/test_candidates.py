@@ -11,7 +11,7 @@ import pytest
 
 from skillhub_mcp.errors import AmbiguousSkill, SkillNotFound
 from skillhub_mcp.library.candidates import Candidates, candidates, chosen
-from skillhub_mcp.library.directory_tree import DirectoryTree
+from skillhub_mcp.library.sources.directory_tree import DirectoryTree
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.skills.scanner import ReadDepth, scan
 

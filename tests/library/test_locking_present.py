@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.library.repositories import Repository, skill_text
-from tests.library.roots import write_skill
+from tests.library.changes.roots import write_skill
+from tests.library.sources.repositories import Repository, skill_text
 
 from skillhub_mcp.errors import LockUnreadable, SkillNotFound
 from skillhub_mcp.library.locking_present import Locking, adopt, lock_present
-from skillhub_mcp.library.opening import OpenOptions
-from skillhub_mcp.library.source import parse_source
+from skillhub_mcp.library.sources.opening import OpenOptions
+from skillhub_mcp.library.sources.source import parse_source
 from skillhub_mcp.library.verifying import verify
 from skillhub_mcp.locks.kept_library import read_lock
 from skillhub_mcp.locks.lock_file import LockedSkill, parse_lock

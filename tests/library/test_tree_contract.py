@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.library.archives import SKILL, pack_tar, pack_zip, write_files
-from tests.library.repositories import ENVIRONMENT, Executable, Repository
+from tests.library.archives.archives import SKILL, pack_tar, pack_zip, write_files
+from tests.library.sources.repositories import ENVIRONMENT, Executable, Repository
 
 from skillhub_mcp.errors import SourceUnreachable
-from skillhub_mcp.library.archive_tree import open_archive
-from skillhub_mcp.library.directory_tree import DirectoryTree
-from skillhub_mcp.library.git import GitOptions
-from skillhub_mcp.library.git_tree import open_git
-from skillhub_mcp.library.source import parse_source
+from skillhub_mcp.library.archives.archive_tree import open_archive
+from skillhub_mcp.library.sources.directory_tree import DirectoryTree
+from skillhub_mcp.library.sources.git import GitOptions
+from skillhub_mcp.library.sources.git_tree import open_git
+from skillhub_mcp.library.sources.source import parse_source
+from skillhub_mcp.library.sources.web_tree import FetchedTree
 from skillhub_mcp.library.tree import Tree, TreeEntry, TreeEntryKind
 from skillhub_mcp.library.unpack import unpack_skill
-from skillhub_mcp.library.web_tree import FetchedTree
 from skillhub_mcp.locks.content_digest import content_digest
 
 FILES = {

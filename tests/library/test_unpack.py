@@ -10,13 +10,14 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.library.archives import SKILL, TarEntry, pack_tar, pack_zip, tar_bytes, write_files
+from tests.library.archives.archives import SKILL, TarEntry, pack_tar, pack_zip, tar_bytes, write_files
 
 from skillhub_mcp.errors import ArchiveRefused, LibraryUnwritable, SourceUnreachable
-from skillhub_mcp.library import directory_tree, unpack
-from skillhub_mcp.library.archive_tree import open_archive
+from skillhub_mcp.library import unpack
+from skillhub_mcp.library.archives.archive_tree import open_archive
 from skillhub_mcp.library.bounds import Bounds
-from skillhub_mcp.library.directory_tree import DirectoryTree
+from skillhub_mcp.library.sources import directory_tree
+from skillhub_mcp.library.sources.directory_tree import DirectoryTree
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import UnpackedSkill, unpack_skill
 from skillhub_mcp.locks.content_digest import FileDigest, content_digest

@@ -13,12 +13,21 @@ from tempfile import TemporaryDirectory
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.library.archives import TarEntry, ZipEntry, pack_tar, pack_zip, pax, tar_bytes, write_files, zip_bytes
+from tests.library.archives.archives import (
+    TarEntry,
+    ZipEntry,
+    pack_tar,
+    pack_zip,
+    pax,
+    tar_bytes,
+    write_files,
+    zip_bytes,
+)
 
 from skillhub_mcp.errors import ArchiveRefused
-from skillhub_mcp.library.archive_tree import open_archive
-from skillhub_mcp.library.directory_tree import DirectoryTree
+from skillhub_mcp.library.archives.archive_tree import open_archive
 from skillhub_mcp.library.entry_rules import EntryNames, entry_problem
+from skillhub_mcp.library.sources.directory_tree import DirectoryTree
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
 

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from skillhub_mcp.errors import SourceUnreadable
-from skillhub_mcp.library.source import SkillSource, SourceKind, parse_source
+from skillhub_mcp.library.sources.source import SkillSource, SourceKind, parse_source
 
 _SIGNS = [
     "..",

@@ -10,8 +10,8 @@ from skillhub_mcp.cli.output import from_home
 from skillhub_mcp.errors import SkillNotFound
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.library.install import read_lock
-from skillhub_mcp.library.locked_source import place_of
-from skillhub_mcp.library.upstream import Compared, SourceStanding
+from skillhub_mcp.library.sources.locked_source import place_of
+from skillhub_mcp.library.sources.upstream import Compared, SourceStanding
 from skillhub_mcp.skills.suggestions import near_names
 
 if TYPE_CHECKING:

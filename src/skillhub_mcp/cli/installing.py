@@ -30,7 +30,7 @@ from skillhub_mcp.harmless import in_line
 from skillhub_mcp.library.install import Proposal, Terms, install
 from skillhub_mcp.library.looking import Powers
 from skillhub_mcp.library.plan import Neighbours, Settlement, Verb, neighbours
-from skillhub_mcp.library.signatures import SignatureState
+from skillhub_mcp.library.sources.signatures import SignatureState
 from skillhub_mcp.skills.model import SKILL_FILE
 
 if TYPE_CHECKING:

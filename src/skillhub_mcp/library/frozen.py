@@ -8,11 +8,11 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from skillhub_mcp.errors import IntegrityFailed, SkillConflict
+from skillhub_mcp.library.changes.own_places import is_plain_name
 from skillhub_mcp.library.install import check_as_locked, installed_skill, put_back, read_lock
-from skillhub_mcp.library.locked_source import place_of, source_of
-from skillhub_mcp.library.opening import OpenOptions, open_source
-from skillhub_mcp.library.own_places import is_plain_name
-from skillhub_mcp.library.source import SkillSource, SourceKind
+from skillhub_mcp.library.sources.locked_source import place_of, source_of
+from skillhub_mcp.library.sources.opening import OpenOptions, open_source
+from skillhub_mcp.library.sources.source import SkillSource, SourceKind
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
 from skillhub_mcp.locks.lock_file import LockedSkill

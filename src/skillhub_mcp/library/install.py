@@ -14,18 +14,18 @@ from datetime import datetime, timezone
 from skillhub_mcp.errors import IntegrityFailed, SkillConflict, SkillUnreadable
 from skillhub_mcp.library.bounds import BOUNDS
 from skillhub_mcp.library.candidates import Candidate
-from skillhub_mcp.library.fingerprint import see
-from skillhub_mcp.library.git_tree import GitTree
-from skillhub_mcp.library.locked_source import is_same_place, locked_from, shown_source
+from skillhub_mcp.library.changes.fingerprint import see
+from skillhub_mcp.library.changes.own_places import is_plain_name, places_of
+from skillhub_mcp.library.changes.plain_files import read_lock_text
+from skillhub_mcp.library.changes.refusals import unwritable
+from skillhub_mcp.library.changes.transaction import changing
 from skillhub_mcp.library.looking import NO_POWERS, Look, Powers, accept, look_at
-from skillhub_mcp.library.own_places import is_plain_name, places_of
-from skillhub_mcp.library.plain_files import read_lock_text
 from skillhub_mcp.library.plan import FileChanges, Files, InstalledSkill, Merge, Settlement, Verb, changes, plan_step
-from skillhub_mcp.library.refusals import unwritable
-from skillhub_mcp.library.signatures import Signature, SignatureState, check_signer, signature_of
 from skillhub_mcp.library.skill_files import skill_files
-from skillhub_mcp.library.source import SkillSource, SourceKind
-from skillhub_mcp.library.transaction import changing
+from skillhub_mcp.library.sources.git_tree import GitTree
+from skillhub_mcp.library.sources.locked_source import is_same_place, locked_from, shown_source
+from skillhub_mcp.library.sources.signatures import Signature, SignatureState, check_signer, signature_of
+from skillhub_mcp.library.sources.source import SkillSource, SourceKind
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
 from skillhub_mcp.locks.content_digest import content_digest

@@ -12,12 +12,12 @@ from enum import Enum
 
 from skillhub_mcp.errors import ArchiveRefused, LibraryUnwritable, SkillNotFound
 from skillhub_mcp.library.candidates import Candidate, candidates
-from skillhub_mcp.library.git_tree import GitTree
+from skillhub_mcp.library.changes.transaction import changing
 from skillhub_mcp.library.install import install_name
-from skillhub_mcp.library.locked_source import locked_from
-from skillhub_mcp.library.opening import OpenOptions, open_source
-from skillhub_mcp.library.source import SkillSource, SourceKind
-from skillhub_mcp.library.transaction import changing
+from skillhub_mcp.library.sources.git_tree import GitTree
+from skillhub_mcp.library.sources.locked_source import locked_from
+from skillhub_mcp.library.sources.opening import OpenOptions, open_source
+from skillhub_mcp.library.sources.source import SkillSource, SourceKind
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
 from skillhub_mcp.library.verifying import present, verify_skill

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skillhub_mcp.errors import InvalidArgument, SkillConflict, SkillNotFound
-from skillhub_mcp.library.disk import Disk
-from skillhub_mcp.library.own_places import is_plain_name, places_of
-from skillhub_mcp.library.plain_files import read_lock_text
-from skillhub_mcp.library.refusals import unwritable
-from skillhub_mcp.library.transaction import changing
-from skillhub_mcp.library.trash import TrashEntry, last_removal, lock_before, receipt_before
+from skillhub_mcp.library.changes.disk import Disk
+from skillhub_mcp.library.changes.own_places import is_plain_name, places_of
+from skillhub_mcp.library.changes.plain_files import read_lock_text
+from skillhub_mcp.library.changes.refusals import unwritable
+from skillhub_mcp.library.changes.transaction import changing
+from skillhub_mcp.library.changes.trash import TrashEntry, last_removal, lock_before, receipt_before
 from skillhub_mcp.locks.lock_file import Lock, lock_text, parse_lock
 from skillhub_mcp.skills.suggestions import near_names
 

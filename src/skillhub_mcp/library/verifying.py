@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from skillhub_mcp.errors import LockUnreadable, SkillNotFound
-from skillhub_mcp.library.own_places import is_plain_name
+from skillhub_mcp.library.changes.own_places import is_plain_name
 from skillhub_mcp.locks.content_digest import FileDigest
 from skillhub_mcp.locks.file_digests import digests_of
 from skillhub_mcp.locks.kept_library import read_lock

@@ -575,7 +575,7 @@ async def installers():
     hub.close()
 asyncio.run(installers())
 # What reaches out for a source is in no server, not even unused.
-reaching = {"skillhub_mcp.library.opening", "skillhub_mcp.library.download", "skillhub_mcp.library.git"}
+reaching = {f"skillhub_mcp.library.sources.{name}" for name in ("opening", "download", "git")}
 assert not reaching & sys.modules.keys(), sys.modules.keys()
 """
     root = str(Path(__file__).parents[3])

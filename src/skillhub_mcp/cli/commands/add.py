@@ -18,8 +18,8 @@ from skillhub_mcp.harmless import in_line
 
 if TYPE_CHECKING:
     from skillhub_mcp.library.candidates import Candidate, Candidates
-    from skillhub_mcp.library.opening import OpenOptions
-    from skillhub_mcp.library.source import SkillSource
+    from skillhub_mcp.library.sources.opening import OpenOptions
+    from skillhub_mcp.library.sources.source import SkillSource
     from skillhub_mcp.library.tree import Tree
 
 _LOOKED_LIKE = 8
@@ -66,8 +66,8 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Show what a source has, and install it. Raises InvalidArgument, InvalidSetting and what `library` raises."""
     from skillhub_mcp.cli.source_options import open_options
-    from skillhub_mcp.library.opening import open_source
-    from skillhub_mcp.library.source import parse_source, refuse_directory
+    from skillhub_mcp.library.sources.opening import open_source
+    from skillhub_mcp.library.sources.source import parse_source, refuse_directory
     from skillhub_mcp.settings import read_settings
 
     place = place_of(args, options)
@@ -93,8 +93,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 def _settled(source: SkillSource, tree: Tree, here: str) -> SkillSource:
     """Return the source with its ref and path told apart, and as it is found from everywhere."""
-    from skillhub_mcp.library.git_tree import GitTree
-    from skillhub_mcp.library.source import SourceKind
+    from skillhub_mcp.library.sources.git_tree import GitTree
+    from skillhub_mcp.library.sources.source import SourceKind
 
     if isinstance(tree, GitTree):
         return tree.source
@@ -109,7 +109,7 @@ def _add(
     from skillhub_mcp.cli.installing import finish, terms_of
     from skillhub_mcp.library.candidates import candidates
     from skillhub_mcp.library.install import install_name, prepare
-    from skillhub_mcp.library.upstream import incoming_of
+    from skillhub_mcp.library.sources.upstream import incoming_of
     from skillhub_mcp.settings import read_settings
 
     found = candidates(tree, source.path, name=_name_of(source))
@@ -142,7 +142,7 @@ def _picked(found: Candidates, source: SkillSource, tree: Tree, *, as_json: bool
     """
     from skillhub_mcp.library.candidates import chosen
     from skillhub_mcp.library.install import refuse_unusable
-    from skillhub_mcp.library.source import ALL_SKILLS, as_ref
+    from skillhub_mcp.library.sources.source import ALL_SKILLS, as_ref
 
     try:
         picked = chosen(found, source.skills)

@@ -42,8 +42,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     place = place_of(args, options)
     names = [decode_argument(name) for name in args.names]
     if args.adopt:
-        from skillhub_mcp.library.opening import OpenOptions
-        from skillhub_mcp.library.source import parse_source
+        from skillhub_mcp.library.sources.opening import OpenOptions
+        from skillhub_mcp.library.sources.source import parse_source
 
         source = parse_source(decode_argument(args.adopt), insecure=args.insecure)
         opened = OpenOptions(os.getcwd(), insecure=args.insecure)

@@ -35,7 +35,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """List how the skills of a lock stand. Raises SkillNotFound, LockUnreadable and InvalidSetting."""
     from skillhub_mcp.cli.comparing import comparison_json, comparison_line, comparison_note, locked_skills
     from skillhub_mcp.cli.source_options import open_options
-    from skillhub_mcp.library.upstream import SourceStanding, Upstreams
+    from skillhub_mcp.library.sources.upstream import SourceStanding, Upstreams
     from skillhub_mcp.settings import read_settings
 
     place = place_of(args, options)

@@ -81,7 +81,7 @@ def _name(typed: str, place: LibraryPlace) -> str:
 def _found_elsewhere(error: SkillNotFound, place: LibraryPlace, options: Mapping[str, str]) -> SkillNotFound:
     """Return the error with the option that removes the skill from the root where it is, if some root has it."""
     from skillhub_mcp.chosen_roots import project_of, roots_of
-    from skillhub_mcp.library.own_places import is_plain_name
+    from skillhub_mcp.library.changes.own_places import is_plain_name
     from skillhub_mcp.settings import read_settings
 
     typed = os.path.expanduser(error.name)

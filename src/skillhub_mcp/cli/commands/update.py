@@ -42,7 +42,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.cli.installing import finish, terms_of
     from skillhub_mcp.cli.source_options import open_options
     from skillhub_mcp.library.install import prepare
-    from skillhub_mcp.library.upstream import SourceStanding, Upstreams
+    from skillhub_mcp.library.sources.upstream import SourceStanding, Upstreams
     from skillhub_mcp.settings import read_settings
 
     place = place_of(args, options)

@@ -33,7 +33,7 @@ from skillhub_mcp.errors import (
     SkillHubError,
 )
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.library.well_known import WELL_KNOWN_PATH, ArtifactKind, SiteSkill, index_text
+from skillhub_mcp.library.sources.well_known import WELL_KNOWN_PATH, ArtifactKind, SiteSkill, index_text
 from skillhub_mcp.publishing.handing_on import HandedOn, SkillGiver
 from skillhub_mcp.server.http.front_page import FrontPage
 from skillhub_mcp.skills.model import SKILL_FILE

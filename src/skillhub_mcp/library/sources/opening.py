@@ -1,0 +1,52 @@
+"""A source as a tree, of whichever kind it is: the one place that reaches out for what a person typed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from skillhub_mcp.library.archives.archive_tree import open_archive
+from skillhub_mcp.library.bounds import BOUNDS, Bounds
+from skillhub_mcp.library.sources.directory_tree import DirectoryTree
+from skillhub_mcp.library.sources.git import GitOptions
+from skillhub_mcp.library.sources.git_tree import open_git
+from skillhub_mcp.library.sources.source import SkillSource, SourceKind
+from skillhub_mcp.library.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class OpenOptions:
+    """How sources are opened. A path is relative to the `working_directory`.
+
+    `insecure` allows http: to other machines than this one. `tokens` are bearer tokens for sites, by host.
+    """
+
+    working_directory: str
+    insecure: bool = False
+    tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
+    bounds: Bounds = BOUNDS
+    git: GitOptions = field(default_factory=GitOptions)
+
+
+def open_source(source: SkillSource, options: OpenOptions) -> Tree:
+    """Return what `source` holds now; of the index of a site, only the skills that it names, if it names some.
+
+    Raises SourceUnreachable, ArchiveRefused, IntegrityFailed, SkillNotFound, and CommandUnavailable without git.
+    """
+    if source.kind is SourceKind.GIT:
+        return open_git(source, replace(options.git, max_bytes=options.bounds.fetched_bytes))
+    if source.kind is SourceKind.WEB:
+        # Only sites cost the import of what speaks HTTP.
+        from skillhub_mcp.library.sources.download import DownloadLimits, DownloadOptions
+        from skillhub_mcp.library.sources.web_source import open_web
+
+        limits = DownloadLimits(total_bytes=options.bounds.fetched_bytes)
+        asked = DownloadOptions(insecure=options.insecure, tokens=options.tokens, limits=limits)
+        return open_web(source.location, source.skills, asked, partial(open_archive, bounds=options.bounds))
+    path = os.path.join(options.working_directory, os.path.expanduser(source.location))
+    # Whatever it is called: a directory may be named as an archive is, and an archive without its ending.
+    if os.path.isfile(path) or (source.kind is SourceKind.ARCHIVE and not os.path.isdir(path)):
+        return open_archive(path, source.location, options.bounds)
+    return DirectoryTree(path, options.bounds)

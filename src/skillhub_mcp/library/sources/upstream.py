@@ -1,0 +1,171 @@
+"""What the sources of installed skills have now, compared with the lock: fetched no more than is needed to tell.
+
+Of a repository it is asked which commit a ref has, and only where that is another is it fetched, once for all of its
+skills; then the id of each skill's directory tells. Of any other source the digest of the skill's files does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from skillhub_mcp.errors import SkillHubError, SkillNotFound
+from skillhub_mcp.library.candidates import Candidate, candidates
+from skillhub_mcp.library.install import Incoming
+from skillhub_mcp.library.sources.git_refs import RemoteRef
+from skillhub_mcp.library.sources.git_tree import GitTree, remote_ref
+from skillhub_mcp.library.sources.locked_source import place_of, source_of
+from skillhub_mcp.library.sources.opening import OpenOptions, open_source
+from skillhub_mcp.library.sources.source import SkillSource, SourceKind
+from skillhub_mcp.library.tree import Tree
+from skillhub_mcp.locks.content_digest import content_digest
+from skillhub_mcp.locks.lock_file import LockedSkill
+from skillhub_mcp.skills.names import fold_name
+
+
+class SourceStanding(str, Enum):
+    """How an installed skill stands to its source."""
+
+    CURRENT = "current"
+    OUTDATED = "outdated"
+    # At a tag or a commit: that is what was asked for.
+    PINNED = "pinned"
+    GONE = "gone"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How one skill stands. `commit` is what its source has now, empty where there are none.
+
+    `incoming` is what an update would bring, of one that is outdated. `error` says why it is unknown.
+    """
+
+    locked: LockedSkill
+    source: str
+    standing: SourceStanding
+    commit: str = ""
+    incoming: Incoming | None = None
+    error: SkillHubError | None = None
+
+
+class Upstreams:
+    """The sources of a lock, each asked and fetched at most once. `close` ends what was fetched."""
+
+    def __init__(self, options: OpenOptions, *, unpin: bool = False) -> None:
+        self._options = options
+        self._unpin = unpin
+        self._trees: dict[str, Tree] = {}
+        self._refs: dict[str, RemoteRef] = {}
+        self._errors: dict[str, SkillHubError] = {}
+
+    def close(self) -> None:
+        """Close every tree."""
+        for tree in self._trees.values():
+            tree.close()
+
+    def compare(self, skills: Iterable[LockedSkill]) -> Iterator[Compared]:
+        """Yield how each skill stands; what cannot be told of one is its error, and stops no other."""
+        for locked in skills:
+            shown = locked.source
+            try:
+                source = source_of(locked, insecure=self._options.insecure)
+                shown = str(source)
+                yield self._compared(locked, source)
+            except SkillNotFound:
+                yield Compared(locked, shown, SourceStanding.GONE)
+            except SkillHubError as error:
+                yield Compared(locked, shown, SourceStanding.UNKNOWN, error=error)
+
+    def tree(self, source: SkillSource) -> Tree:
+        """Return what a source holds. Raises what `open_source` raises."""
+        key = str(source)
+        if key in self._errors:
+            raise self._errors[key]
+        if key not in self._trees:
+            try:
+                self._trees[key] = open_source(source, self._options)
+            except SkillHubError as error:
+                self._errors[key] = error
+                raise
+        return self._trees[key]
+
+    def _ref(self, source: SkillSource) -> RemoteRef:
+        key = str(source)
+        if key in self._errors:
+            raise self._errors[key]
+        if key not in self._refs:
+            try:
+                self._refs[key] = remote_ref(source, self._options.git)
+            except SkillHubError as error:
+                self._errors[key] = error
+                raise
+        return self._refs[key]
+
+    def _compared(self, locked: LockedSkill, source: SkillSource) -> Compared:
+        shown, ours = str(source), locked.ours
+        if source.kind is SourceKind.GIT:
+            ref = self._ref(source)
+            if ref.is_pinned and not self._unpin:
+                return Compared(locked, shown, SourceStanding.PINNED, ref.commit)
+            if ref.is_pinned:
+                source = replace(source, ref="")
+                ref = self._ref(source)
+            if ours is not None and ref.commit == ours.commit and source.ref == locked.ref:
+                return Compared(locked, shown, SourceStanding.CURRENT, ref.commit)
+        tree = self.tree(source)
+        found = find_again(tree, locked)
+        if found is None:
+            return Compared(locked, shown, SourceStanding.GONE, tree.commit)
+        before = place_of(locked)
+        is_moved = found.path != before
+        unpinned = source.ref != locked.ref
+        if ours is not None and not is_moved and not unpinned and _is_as_locked(tree, found, locked):
+            return Compared(locked, shown, SourceStanding.CURRENT, tree.commit)
+        incoming = replace(
+            incoming_of(found, tree, source, locked.name), updates=True, moved_from=before if is_moved else None
+        )
+        return Compared(locked, shown, SourceStanding.OUTDATED, tree.commit, incoming)
+
+
+def incoming_of(found: Candidate, tree: Tree, source: SkillSource, name: str) -> Incoming:
+    """Return a skill of a tree as what is to be installed under a name."""
+    settled = tree.source if isinstance(tree, GitTree) else source
+    skill = found.skill
+    return Incoming(
+        name,
+        tree,
+        found.path,
+        replace(settled, skills=()),
+        title=found.name,
+        description=skill.description if skill is not None else "",
+    )
+
+
+def find_again(tree: Tree, locked: LockedSkill) -> Candidate | None:
+    """Return where a skill of a lock is in a tree: where it was, or else the one of its name; None if it is gone."""
+    place = place_of(locked)
+    here = candidates(tree, place, name=locked.name).skills
+    if found := next((one for one in here if one.path == place), None):
+        return found
+    named = [one for one in candidates(tree, name=locked.name).skills if fold_name(one.name) == fold_name(locked.name)]
+    return named[0] if len(named) == 1 else None
+
+
+def _is_as_locked(tree: Tree, found: Candidate, locked: LockedSkill) -> bool:
+    ours = locked.ours
+    if ours is None or found.problem:
+        return False
+    tree_id = tree.tree_id(found.path)
+    if tree.commit and tree_id and tree_id == ours.tree:
+        return True
+    digests = {}
+    for file in found.files:
+        digest = hashlib.sha256()
+        for piece in tree.read(file.source_path):
+            digest.update(piece)
+        digests[file.path] = digest.hexdigest()
+    runs = tuple(sorted(file.path for file in found.files if file.executable))
+    return content_digest(digests) == ours.digest and runs == tuple(sorted(ours.executable))

@@ -1,0 +1,526 @@
+"""Archives and trees that are made to write elsewhere, to fill the disk, or to say two things: each is refused whole.
+
+Every row is built here, byte by byte where no packer writes such a thing, and says which entry is named and what is
+said of it. Nothing is left behind: neither below the destination, nor beside it, nor an open file.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import socket
+import struct
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.library.archives.archives import (
+    SKILL,
+    TAR_END,
+    TarEntry,
+    ZipEntry,
+    pack_tar,
+    pack_zip,
+    pax,
+    tar_bytes,
+    write_files,
+    zip_bytes,
+)
+
+from skillhub_mcp.errors import ArchiveRefused, SkillHubError, SourceUnreachable
+from skillhub_mcp.library.archives.archive_tree import open_archive
+from skillhub_mcp.library.bounds import BOUNDS, Bounds
+from skillhub_mcp.library.sources.directory_tree import DirectoryTree
+from skillhub_mcp.library.tree import Tree
+from skillhub_mcp.library.unpack import unpack_skill
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is tried: an archive, the entry that is named (none for an archive as a whole), and words of the reason."""
+
+    why: str
+    build: Callable[[], bytes]
+    entry: str
+    said: str
+    bounds: Bounds = BOUNDS
+
+
+def zipped(*names: bytes) -> Callable[[], bytes]:
+    return lambda: zip_bytes(ZipEntry(), *(ZipEntry(name, b"x") for name in names))
+
+
+def tarred(*names: bytes) -> Callable[[], bytes]:
+    return lambda: tar_bytes(TarEntry(), *(TarEntry(name, b"x") for name in names))
+
+
+def one_zip(entry: ZipEntry) -> Callable[[], bytes]:
+    return lambda: zip_bytes(ZipEntry(b"a.md"), entry)
+
+
+def one_tar(*entries: TarEntry, end: bytes = TAR_END) -> Callable[[], bytes]:
+    return lambda: tar_bytes(TarEntry(b"a.md"), *entries, end=end)
+
+
+# Names that mean something else somewhere, in a zip and in a tar.
+_NAMES = (
+    ("one directory up", b"../x", "'..'"),
+    ("up from within", b"a/../../x", "'..'"),
+    ("up and back", b"a/../x", "'..'"),
+    ("absolute", b"/x", "absolute"),
+    ("absolute, two slashes", b"//server/x", "absolute"),
+    ("home", b"~/x", "home"),
+    ("drive", b"C:/x", "drive"),
+    ("drive without a separator", b"C:x", "drive"),
+    ("backslashes", b"..\\x", "backslash"),
+    ("UNC", b"\\\\server\\share\\x", "backslash"),
+    ("stream", b"x.md:hidden", "stream"),
+    ("device", b"a/NUL", "device"),
+    ("device with an ending", b"com1.txt", "device"),
+    ("device by a superscript", "LPT\u00b9".encode(), "device"),
+    ("ends in a dot", b"SKILL.md.", "ends in a dot"),
+    ("ends in a blank", b"a /x", "blank"),
+    ("line break", b"a\nb", "control character"),
+    ("escape character", b"\x1b[2J", "control character"),
+    ("empty name within", b"a//x", "empty name"),
+    ("dot within", b"a/./x", "'.'"),
+    ("not UTF-8", b"\xff.md", "not UTF-8"),
+    ("git's directory", b".git/hooks/post-checkout", "git's own"),
+    ("git's directory by letter case", b"a/.Git/config", "git's own"),
+    ("git's directory by what cannot be seen", "a/.g\u200cit/config".encode(), "git's own"),
+    ("long name", b"x" * 256, "255 bytes"),
+    ("deep", b"d/" * 32 + b"x", "32 names"),
+    ("other letter case", b"skill.MD", "one name"),
+    ("twice", b"SKILL.md", "twice"),
+    ("file and directory", b"SKILL.md/x", "which is a file"),
+)
+
+
+def shown(name: bytes) -> str:
+    text = name.decode("utf-8", "backslashreplace")
+    return text if len(text) <= 200 else f"{text[:200]}\u2026"
+
+
+NAMES = [
+    Row(f"{kind}: {why}", build(name), shown(name), said)
+    for why, name, said in _NAMES
+    for kind, build in (("zip", zipped), ("tar", tarred))
+    # In a tar a long name is written in a header of its own.
+    if kind == "zip" or len(name) < 100
+]
+
+_DEFLATED = zlib.compressobj(9, zlib.DEFLATED, -15)
+_BIG = _DEFLATED.compress(bytes(3 * MIB)) + _DEFLATED.flush()
+
+ZIPS = [
+    Row("forms of one letter", zipped("caf\u00e9".encode(), "cafe\u0301".encode()), "cafe\u0301", "one name"),
+    Row("widths of one letter", zipped(b"A.md", "\uff21.md".encode()), "\uff21.md", "one name"),
+    Row("directories of one name", zipped(b"docs/a", b"Docs/b"), "Docs/b", "one name"),
+    Row("no name", zipped(b""), "", "no name"),
+    Row("NUL", zipped(b"a\0.md"), "a\0.md", "control character"),
+    Row("a link", one_zip(ZipEntry(b"l", b"../x", mode=0o120777)), "l", "is a link"),
+    Row("a link by a system that has none", one_zip(ZipEntry(b"l", b"x", mode=0o120777, system=0)), "l", "is a link"),
+    Row("a pipe", one_zip(ZipEntry(b"p", b"", mode=0o010644)), "p", "a pipe"),
+    Row("a device", one_zip(ZipEntry(b"d", b"", mode=0o060644)), "d", "a device"),
+    Row("a directory by its mode", one_zip(ZipEntry(b"d", b"", mode=0o040755)), "d", "a file by the other"),
+    Row("a directory by attribute", one_zip(ZipEntry(b"d", b"", attributes=0x10)), "d", "a file by the other"),
+    Row("a file by its mode", one_zip(ZipEntry(b"d/", b"")), "d/", "a file by the other"),
+    Row("a directory with content", one_zip(ZipEntry(b"d/", b"x", mode=0o040755)), "d/", "directory with content"),
+    Row("encrypted", one_zip(ZipEntry(b"e", flags=1)), "e", "encrypted"),
+    Row("encrypted by AES", one_zip(ZipEntry(b"e", method=99)), "e", "encrypted"),
+    Row("encrypted with its directory", one_zip(ZipEntry(b"e", flags=1 << 13)), "e", "encrypted"),
+    Row("of a version to come", one_zip(ZipEntry(b"e", needed=99)), "e", "newer version"),
+    Row("packed as nobody does", one_zip(ZipEntry(b"e", method=97)), "e", "method that is not read here (number 97)"),
+    Row("another name in its header", one_zip(ZipEntry(own={"name": b"../../x"})), "SKILL.md", "'../../x' by its own"),
+    Row("a shorter name in its header", one_zip(ZipEntry(own={"name": b"SKILL"})), "SKILL.md", "by its own header"),
+    Row("another method in its header", one_zip(ZipEntry(own={"method": 0})), "SKILL.md", "in two ways"),
+    Row("another size in its header", one_zip(ZipEntry(own={"unpacked": 1})), "SKILL.md", "in two ways"),
+    Row("another packed size in its header", one_zip(ZipEntry(own={"packed": 1})), "SKILL.md", "in two ways"),
+    Row("another checksum in its header", one_zip(ZipEntry(own={"crc": 1})), "SKILL.md", "in two ways"),
+    Row("encrypted by its header", one_zip(ZipEntry(own={"flags": 1})), "SKILL.md", "in two ways"),
+    Row(
+        "another size behind its bytes",
+        one_zip(ZipEntry(flags=8, own={"crc": 0, "packed": 0, "unpacked": 0}, behind=struct.pack("<3L", 1, 2, 3))),
+        "SKILL.md",
+        "behind its bytes and by the directory",
+    ),
+    Row(
+        "no size anywhere",
+        one_zip(ZipEntry(flags=8, own={"crc": 0, "packed": 0, "unpacked": 0})),
+        "SKILL.md",
+        "behind its bytes and by the directory",
+    ),
+    Row(
+        "another name in a field",
+        one_zip(ZipEntry(extra=struct.pack("<2HBL", 0x7075, 6, 1, 0) + b"x")),
+        "SKILL.md",
+        "two names",
+    ),
+    Row("a field that is cut off", one_zip(ZipEntry(extra=struct.pack("<2H", 1, 9))), "SKILL.md", "cut off"),
+    Row("a field twice", one_zip(ZipEntry(extra=struct.pack("<2HQ", 1, 8, 1) * 2)), "SKILL.md", "says twice"),
+    Row("a size without its field", one_zip(ZipEntry(listed={"unpacked": 0xFFFFFFFF})), "SKILL.md", "cut off"),
+    Row(
+        "entries over each other",
+        lambda: zip_bytes(ZipEntry(b"a.md"), ZipEntry(b"b.md", listed={"at": 0})),
+        "a.md",
+        "over what follows",
+    ),
+    Row(
+        "an entry over the directory",
+        one_zip(ZipEntry(own={"packed": 999}, listed={"packed": 999})),
+        "SKILL.md",
+        "over what follows",
+    ),
+    Row("an entry elsewhere", one_zip(ZipEntry(listed={"at": 3})), "a.md", "over what follows"),
+    Row("an entry that is none", lambda: zip_bytes(ZipEntry(), before=b"PK\3\4" * 10), "", "40 bytes before"),
+    Row("bytes before the beginning", lambda: b"#!/bin/sh\n" + zip_bytes(ZipEntry()), "", "no archive"),
+    Row(
+        "a zip before the beginning",
+        lambda: zip_bytes(ZipEntry()) + zip_bytes(ZipEntry(b"b.md")),
+        "",
+        "bytes before its beginning",
+    ),
+    Row("bytes between", one_zip(ZipEntry(behind=b"hidden")), "SKILL.md", "6 bytes behind it"),
+    Row("bytes behind the end", lambda: zip_bytes(ZipEntry(), behind=b"hidden"), "", "behind its end"),
+    Row("an end in the comment", lambda: zip_bytes(ZipEntry(), comment=b"PK\5\6" + bytes(18)), "", "before its begin"),
+    Row(
+        "fewer entries than there are", lambda: zip_bytes(ZipEntry(), ZipEntry(b"b"), end={"count": 1}), "", "more ent"
+    ),
+    Row(
+        "more entries than there are",
+        lambda: zip_bytes(ZipEntry(), comment=bytes(60), end={"count": 2}),
+        "",
+        "directory is d",
+    ),
+    Row("several parts", lambda: zip_bytes(ZipEntry(), end={"disk": 1}), "", "several parts"),
+    Row("a directory beyond the end", lambda: zip_bytes(ZipEntry(), end={"length": 9_999}), "", "cut off"),
+    Row("cut off in the directory", lambda: zip_bytes(ZipEntry())[:-10], "", "cut off"),
+    Row("cut off in a file", lambda: zip_bytes(ZipEntry())[:40], "", "cut off"),
+    Row("a bomb", one_zip(ZipEntry(b"b", bytes(3 * MIB))), "b", "200 : 1 beyond 1 MiB"),
+    Row(
+        "a bomb that says it is small",
+        lambda: zip_bytes(ZipEntry(b"b", b"small", packed=_BIG)),
+        "b",
+        "more than the 5 bytes",
+    ),
+    Row(
+        "less than it says",
+        lambda: zip_bytes(ZipEntry(own={"unpacked": 99}, listed={"unpacked": 99})),
+        "SKILL.md",
+        "99",
+    ),
+    Row("another checksum", lambda: zip_bytes(ZipEntry(own={"crc": 7}, listed={"crc": 7})), "SKILL.md", "checksum"),
+    Row("not packed at all", lambda: zip_bytes(ZipEntry(packed=b"\xff" * 9)), "SKILL.md", "cannot be unpacked"),
+    Row("packed bytes that end early", lambda: zip_bytes(ZipEntry(packed=b"\x4b")), "SKILL.md", "cut off"),
+    Row("packed bytes behind the end", lambda: zip_bytes(ZipEntry(packed=b"\3\0hidden")), "SKILL.md", "behind its end"),
+    Row("a stored size that is another", one_zip(ZipEntry(method=0, packed=b"x")), "SKILL.md", "has 1 bytes and says"),
+    Row(
+        "too many entries", lambda: pack_zip({str(n): b"" for n in range(9)}), "", "at most 8", Bounds(source_entries=8)
+    ),
+    Row("too much in all", zipped(b"b", b"c"), "c", "unpacks to", Bounds(source_bytes=len(SKILL) + 1)),
+]
+
+TARS = [
+    Row("a link", one_tar(TarEntry(b"l", b"", b"2", target=b"../x")), "l", "is a link"),
+    Row("a link within", one_tar(TarEntry(b"l", b"", b"2", target=b"a.md")), "l", "is a link"),
+    Row("a hard link", one_tar(TarEntry(b"l", b"", b"1", target=b"a.md")), "l", "is a link"),
+    Row("a device of characters", one_tar(TarEntry(b"d", b"", b"3")), "d", "is a device"),
+    Row("a device of blocks", one_tar(TarEntry(b"d", b"", b"4")), "d", "is a device"),
+    Row("a pipe", one_tar(TarEntry(b"p", b"", b"6")), "p", "is a pipe"),
+    Row("a sparse file", one_tar(TarEntry(b"s", b"", b"S")), "s", "sparse"),
+    Row("a sparse file by pax", one_tar(pax((b"GNU.sparse.name", b"s")), TarEntry()), "s", "sparse"),
+    Row("a kind that nobody knows", one_tar(TarEntry(b"q", b"", b"Q")), "q", "unknown kind"),
+    Row("up by pax", one_tar(pax((b"path", b"../x")), TarEntry()), "../x", "'..'"),
+    Row("NUL by pax", one_tar(pax((b"path", b"x\0y")), TarEntry()), "x\0y", "NUL"),
+    Row("up by a long name", one_tar(TarEntry(b"L", b"../x\0", b"L"), TarEntry()), "../x", "'..'"),
+    Row("up by a prefix", one_tar(TarEntry(b"x", prefix=b"..")), "../x", "'..'"),
+    Row("a prefix of an old tar", one_tar(TarEntry(b"x", magic=bytes(8), prefix=b"..")), "x", "name's beginning"),
+    Row("a prefix of GNU", one_tar(TarEntry(b"x", magic=b"ustar  \0", prefix=b"..")), "x", "name's beginning"),
+    Row("two names", one_tar(pax((b"path", b"x"), (b"path", b"y")), TarEntry()), "x", "two names"),
+    Row("two kinds of name", one_tar(TarEntry(b"L", b"x\0", b"L"), pax((b"path", b"y")), TarEntry()), "x", "two names"),
+    Row("two sizes", one_tar(pax((b"size", b"512")), TarEntry(content=b"")), "SKILL.md", "two sizes"),
+    Row("two sizes by pax", one_tar(pax((b"size", b"1"), (b"size", b"54")), TarEntry()), "", "two sizes"),
+    Row("one name of all", one_tar(pax((b"path", b"x"), kind=b"g"), TarEntry()), "", "of all its entries"),
+    Row("a pax that is damaged", one_tar(TarEntry(b"x", b"9999 path=x\n", b"x"), TarEntry()), "", "damaged"),
+    Row("a pax without an end", one_tar(TarEntry(b"x", b"12 path=xyzzy", b"x"), TarEntry()), "", "damaged"),
+    Row("a pax of no length", one_tar(TarEntry(b"x", b"0 path=x\n", b"x"), TarEntry()), "", "damaged"),
+    Row(
+        "a long name of a gigabyte", one_tar(TarEntry(b"L", b"", b"L", size=b"7777777777\0\0")), "L", "1,048,576 bytes"
+    ),
+    Row("a long name and no entry", one_tar(TarEntry(b"L", b"x\0", b"L")), "", "cut off"),
+    Row("a size below nothing", one_tar(TarEntry(b"n", size=b"\xff" * 12)), "n", "no number"),
+    Row("a size of words", one_tar(TarEntry(b"n", size=b"many\0\0\0\0\0\0\0\0")), "n", "no number"),
+    Row("a size beyond the end", one_tar(TarEntry(b"n", size=b"\x80" + b"\x7f" * 11)), "n", "cut off"),
+    Row("a mode of words", one_tar(TarEntry(b"n", mode=b"rwxrwxrw")), "n", "mode or time that is no number"),
+    Row("another checksum", one_tar(TarEntry(b"n", checksum=b"000001\0 ")), "", "checksum"),
+    Row("a directory with content", one_tar(TarEntry(b"d", b"x", b"5")), "d", "directory with content"),
+    Row("a file with a directory's name", one_tar(TarEntry(b"d/", b"x")), "d/", "directory with content"),
+    Row("no end", one_tar(end=b""), "", "no end"),
+    Row("cut off in a file", lambda: tar_bytes(TarEntry(b"n", bytes(2_000)))[:1_024], "n", "cut off"),
+    Row("cut off in a header", lambda: tar_bytes(TarEntry(), end=b"x" * 100), "", "cut off"),
+    Row("bytes behind the end", one_tar(end=TAR_END + b"hidden"), "", "behind its end"),
+    Row("an archive behind the end", one_tar(end=TAR_END + tar_bytes(TarEntry())), "", "behind its end"),
+    Row("gzip: cut off", lambda: gzip.compress(tar_bytes(TarEntry()))[:-9], "", "cut off"),
+    Row("gzip: another checksum", lambda: gzip.compress(tar_bytes(TarEntry()))[:-8] + bytes(8), "", "damaged"),
+    Row("gzip: bytes behind", lambda: gzip.compress(tar_bytes(TarEntry())) + b"hidden", "", "behind its end"),
+    Row("gzip: no tar", lambda: gzip.compress(SKILL), "", "no tar is in it"),
+    Row("gzip: a bomb", lambda: gzip.compress(bytes(3 * MIB)), "", "200 : 1 beyond 1 MiB"),
+    Row("gzip: gzip", lambda: gzip.compress(gzip.compress(tar_bytes(TarEntry()))), "", "no tar is in it"),
+    Row("gzip: too much", lambda: pack_tar({"a": bytes(9_999)}), "", "more than 8,192", Bounds(source_bytes=8_192)),
+    Row("gzip: parts without end", lambda: gzip.compress(b"") * 9, "", "more than 8 parts", Bounds(source_entries=8)),
+    Row(
+        "too many entries",
+        lambda: pack_tar({str(n): b"" for n in range(9)}),
+        "8",
+        "at most 8",
+        Bounds(source_entries=8),
+    ),
+]
+
+OTHERS = [
+    Row("nothing", lambda: b"", "", "no archive that is known"),
+    Row("text", lambda: SKILL, "", "no archive that is known"),
+    Row("bzip2", lambda: pack_tar({"a": b""}, mode="w:bz2"), "", "bzip2"),
+    Row("xz", lambda: pack_tar({"a": b""}, mode="w:xz"), "", "xz"),
+    Row("7z", lambda: b"7z\xbc\xaf\x27\x1c" + bytes(90), "", "7z"),
+    Row("RAR", lambda: b"Rar!\x1a\7\0" + bytes(90), "", "RAR"),
+    Row("a part of a zip", lambda: b"PK\7\x08" + bytes(90), "", "split zip"),
+    Row("more than is fetched", lambda: zip_bytes(ZipEntry()), "", "are read", Bounds(fetched_bytes=99)),
+    Row("a skill too deep", zipped(b"d/" * 16 + b"x"), "d/" * 16 + "x", "at most 16 names"),
+    Row("a skill too large", tarred(b"b"), "b", "too large", Bounds(skill_bytes=len(SKILL))),
+    Row("a skill of too many files", tarred(b"b"), "b", "at most 1", Bounds(skill_files=1)),
+]
+
+
+def identity(row: Row) -> str:
+    return row.why.replace("/", " ")
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+
+
+@pytest.mark.parametrize(
+    "row",
+    [*NAMES, *ZIPS, *TARS, *OTHERS],
+    ids=[*map(identity, NAMES), *(f"zip: {identity(r)}" for r in ZIPS), *(f"tar: {identity(r)}" for r in TARS)]
+    + [identity(row) for row in OTHERS],
+)
+def test_a_hostile_archive_is_refused_whole_with_its_entry_and_nothing_is_left(row: Row, tmp_path: Path) -> None:
+    (tmp_path / "packed").write_bytes(row.build())
+    (tmp_path / "root" / "new").mkdir(parents=True)
+    before = open_files()
+    with pytest.raises(ArchiveRefused) as refused:
+        unpacked(tmp_path / "packed", tmp_path / "root" / "new", row.bounds)
+    assert refused.value.entry == row.entry
+    assert row.said in refused.value.message
+    assert refused.value.message.startswith("given.zip is refused: ")
+    assert "pack it" in (refused.value.hint or "") or "mend a copy" in (refused.value.hint or "")
+    assert sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")) == [
+        "packed",
+        "root",
+        "root/new",
+    ]
+    assert open_files() == before
+
+
+def unpacked(packed: Path, destination: Path, bounds: Bounds) -> None:
+    tree = open_archive(str(packed), "given.zip", bounds)
+    try:
+        unpack_skill(tree, "", str(destination), bounds, name="given.zip")
+    finally:
+        tree.close()
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len([*NAMES, *ZIPS, *TARS, *OTHERS]) > 150
+
+
+@pytest.mark.parametrize("what", ["missing", "a directory", "a pipe"])
+def test_what_is_no_file_is_told_as_that_and_not_waited_for(what: str, tmp_path: Path) -> None:
+    if what == "a directory":
+        (tmp_path / "x.zip").mkdir()
+    elif what == "a pipe":
+        os.mkfifo(tmp_path / "x.zip")
+    with pytest.raises(SourceUnreachable, match=r"x\.zip (cannot be read|is no regular file)"):
+        open_archive(str(tmp_path / "x.zip"), "x.zip")
+
+
+def test_an_archive_that_is_changed_after_the_look_is_told(tmp_path: Path) -> None:
+    packed = tmp_path / "x.tar"
+    packed.write_bytes(tar_bytes(TarEntry(), TarEntry(b"b", b"one")))
+    tree = open_archive(str(packed), "x.tar")
+    packed.write_bytes(tar_bytes(TarEntry(), TarEntry(b"b", b"two"), TarEntry(b"c", b"three")))
+    (tmp_path / "new").mkdir()
+    with pytest.raises(SourceUnreachable, match="changed while it was read"):
+        unpack_skill(tree, "", str(tmp_path / "new"))
+    tree.close()
+    assert not list((tmp_path / "new").iterdir())
+
+
+# What looks strange, and is what usual packers write.
+USUAL = {
+    "entries below ./": lambda: tar_bytes(TarEntry(b"./", b"", b"5"), TarEntry(b"./SKILL.md")),
+    "no end but one block": lambda: tar_bytes(TarEntry(), end=bytes(512)),
+    "a comment of git": lambda: tar_bytes(pax((b"comment", b"0" * 40), kind=b"g"), TarEntry()),
+    "times by pax": lambda: tar_bytes(pax((b"mtime", b"1.5")), TarEntry()),
+    "the oldest tar": lambda: tar_bytes(TarEntry(kind=b"\0", magic=bytes(8))),
+    "gzip in parts": lambda: gzip.compress(tar_bytes(TarEntry())[:700]) + gzip.compress(tar_bytes(TarEntry())[700:]),
+    "sizes behind": lambda: zip_bytes(
+        ZipEntry(
+            flags=8,
+            own={"crc": 0, "packed": 0, "unpacked": 0},
+            packed=(deflated := zlib.compress(SKILL)[2:-4]),
+            behind=b"PK\7\x08" + struct.pack("<3L", zlib.crc32(SKILL), len(deflated), len(SKILL)),
+        )
+    ),
+    "a comment": lambda: zip_bytes(ZipEntry(), comment=b"packed by hand"),
+    "what macOS adds": lambda: zip_bytes(ZipEntry(), ZipEntry(b"__MACOSX/._SKILL.md", b"x")),
+    "stored": lambda: zip_bytes(ZipEntry(method=0)),
+    "sizes of 64 bits": lambda: zip_bytes(
+        ZipEntry(
+            listed={"packed": 0xFFFFFFFF, "unpacked": 0xFFFFFFFF},
+            packed=(deflated := zlib.compress(SKILL)[2:-4]),
+            extra=struct.pack("<2H2Q", 1, 16, len(SKILL), len(deflated)),
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("why", USUAL)
+def test_what_usual_packers_write_is_unpacked(why: str, tmp_path: Path) -> None:
+    (tmp_path / "packed").write_bytes(USUAL[why]())
+    (tmp_path / "new").mkdir()
+    unpacked(tmp_path / "packed", tmp_path / "new", BOUNDS)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "new").iterdir()} == {"SKILL.md": SKILL}
+
+
+def test_an_archive_within_an_archive_stays_a_file(tmp_path: Path) -> None:
+    inner = zip_bytes(ZipEntry(b"../x"))
+    (tmp_path / "packed").write_bytes(pack_zip({"SKILL.md": SKILL, "assets/inner.zip": inner}))
+    (tmp_path / "new").mkdir()
+    unpacked(tmp_path / "packed", tmp_path / "new", BOUNDS)
+    assert (tmp_path / "new" / "assets" / "inner.zip").read_bytes() == inner
+
+
+def hostile_directory(what: str, skill: Path) -> None:
+    """Put something into a skill's directory that is never copied on."""
+    place = skill / "x"
+    if what == "a pipe":
+        os.mkfifo(place)
+    elif what == "a socket":
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(str(place))
+    elif what == "a directory that cannot be read":
+        place.mkdir(mode=0)
+    elif what == "too deep":
+        (skill / "/".join("x" * 16)).mkdir(parents=True)
+        (skill / "/".join("x" * 16) / "x").write_bytes(b"x")
+    elif what == "a name of no encoding":
+        (skill / os.fsdecode(b"x\xff")).write_bytes(b"x")
+    elif what == "a backslash":
+        (skill / "x\\y").write_bytes(b"x")
+    elif what == "letters of both cases":
+        (skill / "skill.md").write_bytes(b"x")
+    else:
+        place.symlink_to(what)
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("../../outside.md", "leaves the skill"),
+        ("../beside/SKILL.md", "leaves the skill"),
+        ("/scratch/outside.md", "leaves the skill"),
+        ("..", "leaves the skill"),
+        ("missing.md", "to nothing"),
+        (".git/config", "to nothing"),
+        ("x", "in circles"),
+        (".", "a directory that it is in"),
+        ("a pipe", "neither a file nor a directory"),
+        ("a socket", "neither a file nor a directory"),
+        ("a directory that cannot be read", "neither a file nor a directory"),
+        ("too deep", "at most 16 names"),
+        ("a name of no encoding", "surrogate"),
+        ("a backslash", "backslash"),
+        ("letters of both cases", "one name"),
+    ],
+)
+def test_a_hostile_directory_refuses_its_skill_and_no_other(
+    what: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if what == "a directory that cannot be read" and os.geteuid() == 0:
+        pytest.skip("root reads every directory")
+    # A socket's path is short.
+    monkeypatch.chdir(tmp_path)
+    source = write_files(
+        Path("source"), {"bad/SKILL.md": SKILL, "bad/.git/config": b"", "beside/SKILL.md": SKILL, "outside.md": b"x"}
+    )
+    hostile_directory(what, source / "bad")
+    Path("new").mkdir()
+    tree = DirectoryTree("source")
+    with pytest.raises(ArchiveRefused, match=said) as refused:
+        unpack_skill(tree, "bad", "new")
+    assert refused.value.entry.startswith("bad/")
+    assert os.listdir("new") == []
+    assert set(unpack_skill(tree, "beside", "new").files) == {"SKILL.md"}
+    tree.close()
+
+
+def changing(tree: DirectoryTree, source: Path, what: str) -> None:
+    """Change the source between the look and the reading."""
+    file = source / "docs" / "a.md"
+    if what == "a link in the file's place":
+        file.unlink()
+        file.symlink_to(source.parent / "secret.md")
+    elif what == "a link in the directory's place":
+        (source / "docs").rename(source.parent / "moved")
+        (source / "docs").symlink_to(source.parent / "outside")
+    elif what == "another file":
+        file.unlink()
+        file.write_bytes(b"12345")
+    elif what == "longer":
+        with file.open("ab") as more:
+            more.write(b"more")
+    elif what == "a pipe":
+        file.unlink()
+        os.mkfifo(file)
+    else:
+        file.unlink()
+
+
+@pytest.mark.parametrize(
+    "what",
+    ["a link in the file's place", "a link in the directory's place", "another file", "longer", "a pipe", "gone"],
+)
+def test_what_changes_between_the_look_and_the_reading_is_told_and_never_followed(what: str, tmp_path: Path) -> None:
+    source = write_files(tmp_path / "source", {"SKILL.md": SKILL, "docs/a.md": b"first"})
+    write_files(tmp_path, {"secret.md": b"12345", "outside/a.md": b"12345"})
+    (tmp_path / "new").mkdir()
+    tree = DirectoryTree(str(source))
+    changing(tree, source, what)
+    with pytest.raises(SkillHubError) as told:
+        unpack_skill(tree, "", str(tmp_path / "new"))
+    assert isinstance(told.value, SourceUnreachable)
+    assert "'docs/a.md'" in told.value.message
+    tree.close()
+    assert not list((tmp_path / "new").iterdir())
+
+
+def test_a_tree_that_is_read_gives_what_it_was_when_its_directory_is_renamed(tmp_path: Path) -> None:
+    source = write_files(tmp_path / "source", {"docs/a.md": b"first"})
+    tree: Tree = DirectoryTree(str(source))
+    source.rename(tmp_path / "moved")
+    write_files(tmp_path / "source", {"docs/a.md": b"other"})
+    assert b"".join(tree.read("docs/a.md")) == b"first"
+    tree.close()
+
+
+def test_a_directory_of_too_many_files_is_refused(tmp_path: Path) -> None:
+    source = write_files(tmp_path / "source", {f"{n}.md": b"" for n in range(9)})
+    with pytest.raises(ArchiveRefused, match="more than 8 files"):
+        DirectoryTree(str(source), Bounds(source_entries=8))

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests.library.changes.kills import prepared
+from tests.library.changes.roots import install, left_behind, write_skill
+
+from skillhub_mcp.library.changes import trash
+from skillhub_mcp.library.changes.disk import Disk
+from skillhub_mcp.library.changes.own_places import places_of
+from skillhub_mcp.library.changes.transaction import changing
+from skillhub_mcp.library.changes.trash import entries, last_removal, prune
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return prepared(tmp_path)
+
+
+def replaced(root: Path, *texts: str) -> None:
+    for text in texts:
+        with changing(os.fspath(root)) as one:
+            install(one, {"replaced": text})
+
+
+def test_what_is_removed_and_replaced_lies_there_the_newest_first(root: Path) -> None:
+    replaced(root, "two")
+    with changing(os.fspath(root)) as one:
+        install(one, {}, removals=["gone", "kept"])
+    found = entries(places_of(os.fspath(root)))
+    assert [(one.skills, one.removed) for one in found] == [(("gone", "kept"), True), (("replaced",), False)]
+    assert last_removal(places_of(os.fspath(root))) == found[0]
+
+
+def test_a_skill_that_came_where_none_was_leaves_nothing_there(root: Path) -> None:
+    with changing(os.fspath(root)) as one:
+        install(one, {"new": "two"})
+    assert entries(places_of(os.fspath(root))) == ()
+
+
+def test_the_oldest_go_and_the_last_removal_stays(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with changing(os.fspath(root)) as one:
+        install(one, {}, removals=["gone"])
+    replaced(root, *map(str, range(trash.MAX_ENTRIES + 4)))
+    found = entries(places_of(os.fspath(root)))
+    assert len(found) == trash.MAX_ENTRIES + 1
+    assert found[-1].skills == ("gone",)
+    assert left_behind(root) == []
+
+
+def test_more_bytes_than_are_kept_go_but_never_the_newest(root: Path) -> None:
+    replaced(root, "two", "three", "four")
+    places = places_of(os.fspath(root))
+    newest = entries(places)[0]
+    prune(places, Disk(), max_bytes=1)
+    assert entries(places) == (newest,)
+
+
+def test_what_is_no_entry_of_ours_is_left_alone(root: Path) -> None:
+    places = places_of(os.fspath(root))
+    (root / ".skillhub" / "trash" / "mine").mkdir()
+    damaged = root / ".skillhub" / "trash" / "20260101T000000000000Z-00000000"
+    write_skill(damaged / "skills" / "old", "one")
+    (damaged / "entry.json").write_bytes(b"\xff{")
+    assert [(one.skills, one.removed) for one in entries(places)] == [(("old",), False)]
+    (damaged / "entry.json").write_text(json.dumps({"version": 99, "removed": True}))
+    assert last_removal(places) is None
+    prune(places, Disk(), max_entries=0)
+    assert (root / ".skillhub" / "trash" / "mine").is_dir()
+
+
+def test_a_directory_that_its_owner_made_read_only_is_deleted_too(tmp_path: Path) -> None:
+    write_skill(tmp_path / "old", "one")
+    (tmp_path / "old" / "scripts").chmod(0o500)
+    (tmp_path / "old").chmod(0o500)
+    Disk().remove_tree(os.fspath(tmp_path / "old"))
+    assert not (tmp_path / "old").exists()

@@ -1,0 +1,275 @@
+"""Fetching over HTTP within bounds, from a site that does what sites do on their worst days."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import socket
+import ssl
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+from tests.library.sources.lying_server import (
+    LyingSite,
+    bomb,
+    dripping,
+    endless,
+    leads_to,
+    lying_site,
+    rubbish,
+    silent,
+    torn,
+    whole,
+)
+
+from skillhub_mcp.errors import SourceUnreachable
+from skillhub_mcp.library.sources.download import (
+    Download,
+    DownloadLimits,
+    DownloadOptions,
+    NotThere,
+    downloading,
+    refusal,
+    shown,
+)
+
+PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+AUTHORITIES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+LIMITS = DownloadLimits(total_bytes=400_000, text_bytes=100_000)
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[LyingSite]:
+    for name in PROXIES:
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    with lying_site() as site:
+        yield site
+
+
+def fetch(site: LyingSite, path: str, directory: Path, options: DownloadOptions | None = None) -> Download:
+    # Reading the authorities of this machine takes longer than all the rest.
+    chosen = replace(options or DownloadOptions(limits=LIMITS), authorities=AUTHORITIES)
+
+    async def go() -> Download:
+        async with downloading(site.url, mkdtemp(dir=directory), chosen) as downloader:
+            return await downloader.get(site.url + path)
+
+    return asyncio.run(go())
+
+
+def refused(site: LyingSite, path: str, directory: Path, options: DownloadOptions | None = None) -> SourceUnreachable:
+    with pytest.raises(SourceUnreachable) as error:
+        fetch(site, path, directory, options)
+    return error.value
+
+
+def test_a_file_is_fetched_whole_with_its_digest(site: LyingSite, tmp_path: Path) -> None:
+    site.answers["/a"] = leads_to("/b")
+    site.answers["/b"] = whole(b"hello\n")
+    found = fetch(site, "/a", tmp_path)
+    assert found.content() == b"hello\n"
+    assert found.digest == "sha256:5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03"
+    assert (found.url, found.size, site.paths) == (f"{site.url}/b", 6, ["/a", "/b"])
+
+
+def test_a_site_learns_the_product_and_is_given_nothing_that_it_left(site: LyingSite, tmp_path: Path) -> None:
+    site.answers["/a"] = whole(b"", status="302 Found", headers={"location": "/b", "set-cookie": "id=1; Path=/"})
+    site.answers["/b"] = whole(b"x")
+    fetch(site, "/a", tmp_path)
+    for request in site.asked:
+        assert request.headers["user-agent"].startswith("skillhub/")
+        assert " " not in request.headers["user-agent"]
+        assert not {"cookie", "authorization", "referer"} & request.headers.keys()
+
+
+def test_a_token_goes_to_its_host_alone(site: LyingSite, tmp_path: Path) -> None:
+    with lying_site() as other:
+        site.answers["/a"] = leads_to(f"{other.url}/b")
+        other.answers["/b"] = whole(b"x")
+        host = site.url.removeprefix("http://")
+        fetch(site, "/a", tmp_path, DownloadOptions(tokens={host: "secret"}, limits=LIMITS))
+        assert site.asked[0].headers["authorization"] == "Bearer secret"
+        assert "authorization" not in other.asked[0].headers
+    assert "secret" not in repr(DownloadOptions(tokens={host: "secret"}))
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/torn", "broke off"),
+        ("/torn-chunks", "broke off"),
+        ("/rubbish", "speaks no HTTP"),
+        ("/circle", "more than 5 redirects"),
+        ("/declared", "larger than may be fetched"),
+        ("/bomb", "larger than may be fetched"),
+        ("/endless", "larger than may be fetched"),
+        ("/brotli", "not asked for: 'br'"),
+        ("/twice", "not asked for"),
+        ("/no-gzip", "not encoded as it says"),
+        ("/file", "neither https nor http"),
+        ("/password", "password"),
+        ("/malformed", "leads to a malformed URL"),
+        ("/nowhere", "302"),
+    ],
+)
+def test_what_is_no_whole_file_is_never_used(site: LyingSite, tmp_path: Path, path: str, told: str) -> None:
+    site.answers.update(
+        {
+            "/torn": torn(b"half", missing=10),
+            "/torn-chunks": lambda client: client.sendall(
+                b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhel"
+            ),
+            "/rubbish": rubbish,
+            "/circle": leads_to("/circle"),
+            "/declared": whole(b"", headers={"content-length": "99999999999"}),
+            "/bomb": bomb(5_000_000),
+            "/endless": endless(site.over),
+            "/brotli": whole(b"x", headers={"content-encoding": "br"}),
+            "/twice": whole(gzip.compress(gzip.compress(b"x")), headers={"content-encoding": "gzip, gzip"}),
+            "/no-gzip": whole(b"plain", headers={"content-encoding": "gzip"}),
+            "/file": leads_to("file:///tmp/x"),
+            "/password": leads_to(site.url.replace("//", "//me:secret@")),
+            "/malformed": leads_to("http://[x/"),
+            "/nowhere": whole(b"", status="302 Found"),
+        }
+    )
+    error = refused(site, path, tmp_path)
+    assert told in error.message
+    assert "secret" not in error.message
+
+
+def test_waits_have_an_end_each_and_together(site: LyingSite, tmp_path: Path) -> None:
+    site.answers["/silent"] = silent(site.over)
+    short = DownloadOptions(limits=replace(LIMITS, read_seconds=0.1))
+    assert "took too long" in refused(site, "/silent", tmp_path, short).message
+
+
+def test_headers_that_never_end_are_not_listened_to_for_ever(site: LyingSite, tmp_path: Path) -> None:
+    # No wait is as long as a read may be: only what holds for all together ends it.
+    site.answers["/"] = dripping(site.over, 0.02)
+
+    async def go() -> None:
+        async with downloading(
+            site.url, str(tmp_path), DownloadOptions(authorities=AUTHORITIES, limits=LIMITS)
+        ) as downloader:
+            await asyncio.wait_for(downloader.get(site.url + "/"), 0.3)
+
+    with pytest.raises(asyncio.TimeoutError):
+        asyncio.run(go())
+
+
+def test_what_is_no_archive_may_be_smaller_only(site: LyingSite, tmp_path: Path) -> None:
+    site.answers["/page"] = whole(b"<html>" + b"x" * 150_000)
+    site.answers["/archive"] = whole(b"PK\x03\x04" + b"x" * 150_000)
+    assert "larger" in refused(site, "/page", tmp_path).message
+    assert fetch(site, "/archive", tmp_path).is_archive
+
+
+def test_all_files_of_a_source_share_its_bytes(site: LyingSite, tmp_path: Path) -> None:
+    site.answers["/a"] = whole(b"PK\x03\x04" + b"x" * 250_000)
+
+    async def go() -> None:
+        async with downloading(
+            site.url, str(tmp_path), DownloadOptions(authorities=AUTHORITIES, limits=LIMITS)
+        ) as downloader:
+            await downloader.get(f"{site.url}/a")
+            await downloader.get(f"{site.url}/a")
+
+    with pytest.raises(SourceUnreachable, match="149,996 bytes"):
+        asyncio.run(go())
+
+
+def test_a_site_that_asks_to_wait_is_asked_again_and_not_for_ever(site: LyingSite, tmp_path: Path) -> None:
+    busy = whole(b"", status="429 Too Many Requests", headers={"retry-after": "0"})
+    answers = [busy, whole(b"x")]
+
+    def in_turn(client: socket.socket) -> None:
+        answers.pop(0)(client)
+
+    site.answers["/a"] = in_turn
+    assert fetch(site, "/a", tmp_path).content() == b"x"
+    site.answers["/b"] = busy
+    with pytest.raises(NotThere, match="too often"):
+        fetch(site, "/b", tmp_path)
+    site.answers["/c"] = whole(b"", status="503 Service Unavailable", headers={"retry-after": "86400"})
+    with pytest.raises(NotThere, match="503"):
+        fetch(site, "/c", tmp_path)
+
+
+@pytest.mark.parametrize(("status", "told"), [(401, "token"), (403, "403"), (404, "not there"), (500, "500")])
+def test_a_refusal_is_told_in_its_words(site: LyingSite, tmp_path: Path, status: int, told: str) -> None:
+    site.answers["/a"] = whole(b"", status=f"{status} Whatever")
+    error = refused(site, "/a?key=hidden", tmp_path)
+    assert "hidden" not in error.message
+    error = refused(site, "/a", tmp_path)
+    assert isinstance(error, NotThere)
+    assert error.status == status
+    assert told in error.message
+
+
+def test_nobody_at_home(site: LyingSite, tmp_path: Path) -> None:
+    gone = replace(site, url="http://127.0.0.1:9")
+    assert "cannot be reached" in refused(gone, "/", tmp_path).message
+
+
+def test_the_persons_proxy_is_asked(site: LyingSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.answers["http://skills.invalid/a"] = whole(b"by the proxy")
+    monkeypatch.setenv("http_proxy", site.url)
+    elsewhere = replace(site, url="http://skills.invalid")
+    assert fetch(elsewhere, "/a", tmp_path, DownloadOptions(insecure=True)).content() == b"by the proxy"
+    monkeypatch.setenv("http_proxy", "socks5://127.0.0.1:9")
+    assert "proxy" in refused(elsewhere, "/a", tmp_path, DownloadOptions(insecure=True)).message
+
+
+SITE, HERE = "https://a.example/x", "http://127.0.0.1:8000/x"
+
+
+@pytest.mark.parametrize(
+    ("url", "named", "came_from", "insecure", "told"),
+    [
+        (SITE, SITE, "", False, ""),
+        (HERE, HERE, "", False, ""),
+        ("http://localhost/x", "http://localhost/x", "", False, ""),
+        ("http://[::1]:1/x", "http://[::1]:1/x", "", False, ""),
+        ("http://a.example/x", "http://a.example/x", "", False, "--insecure"),
+        ("http://a.example/x", "http://a.example/x", "", True, ""),
+        ("http://localhost.a.example/x", "http://localhost.a.example/x", "", False, "--insecure"),
+        ("ftp://a.example/x", "ftp://a.example/x", "", True, "neither https nor http"),
+        ("https://me:secret@a.example/", "https://me:secret@a.example/", "", True, "password"),
+        ("https://b.example/y", SITE, SITE, False, ""),
+        ("http://a.example/y", SITE, SITE, True, "from https to http"),
+        (HERE, SITE, SITE, True, "from https to http"),
+        ("https://b.example/y", "http://a.example/", "http://a.example/", True, ""),
+        ("http://b.example/y", HERE, HERE, False, "--insecure"),
+        ("https://127.0.0.1/y", SITE, SITE, False, "not typed"),
+        ("https://169.254.169.254/latest", SITE, SITE, False, "not typed"),
+        ("https://10.0.0.1/y", SITE, SITE, True, "not typed"),
+        ("https://127.1/y", SITE, SITE, False, "not typed"),
+        ("https://2130706433/y", SITE, SITE, False, "not typed"),
+        ("https://0x7f.0.0.0x1/y", SITE, SITE, False, "not typed"),
+        ("https://127.0.0.1./y", SITE, SITE, False, "not typed"),
+        ("https://\uff11\uff12\uff17.0.0.1/y", SITE, SITE, False, "not typed"),
+        ("https://[::ffff:127.0.0.1]/y", SITE, SITE, False, "not typed"),
+        ("https://a.localhost/y", SITE, SITE, False, "not typed"),
+        ("https://1.1.1.1/y", SITE, SITE, False, ""),
+        ("https://3com.example/y", SITE, SITE, False, ""),
+        ("https://[fd00::1]/y", SITE, SITE, True, "not typed"),
+        ("http://10.0.0.2/y", "http://10.0.0.1/x", "http://10.0.0.1/x", True, ""),
+        ("javascript:alert(1)", SITE, SITE, True, "neither https nor http"),
+        ("https:///y", SITE, SITE, True, "neither https nor http"),
+        ("https://a.example:99999/", SITE, SITE, True, "malformed"),
+    ],
+)
+def test_where_a_source_may_lead(url: str, named: str, came_from: str, insecure: bool, told: str) -> None:
+    problem = refusal(url, named=named, came_from=came_from, insecure=insecure)
+    assert told in problem
+    assert bool(told) == bool(problem)
+
+
+def test_a_url_is_shown_without_its_secrets() -> None:
+    assert shown("https://me:secret@a.example/x?key=1#f") == "https://a.example/x"
+    assert shown("https://[x/?key=1") == "https://[x/"

@@ -1,0 +1,205 @@
+"""How git is run for a source: with whose settings, what of them it does not get, and what is told when it fails."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from tests.library.sources.repositories import ENVIRONMENT, Repository
+
+from skillhub_mcp.errors import CommandUnavailable, SourceUnreachable
+from skillhub_mcp.library.sources.git import GitOptions, GitRepository, find_git, git_environment, last_line
+
+OPTIONS = GitOptions(environment=ENVIRONMENT, timeout_seconds=60.0)
+
+
+def test_git_has_the_persons_settings_and_credentials_and_never_asks() -> None:
+    theirs = {
+        "HOME": "/h",
+        "SSH_AUTH_SOCK": "/s",
+        "HTTPS_PROXY": "p",
+        "GIT_SSH_COMMAND": "my-ssh",
+        "GIT_CONFIG_COUNT": "0",
+    }
+    given = git_environment(theirs, "https://h.example/x.git")
+    assert {name: given[name] for name in theirs} == theirs
+    assert given["GIT_TERMINAL_PROMPT"] == "0"
+    assert given["GIT_ALLOW_PROTOCOL"] == "https:ssh:file"
+
+
+def test_git_has_none_of_our_keys_and_takes_nothing_else_for_the_repository() -> None:
+    ours = {"SKILLHUB_TOKEN": "t", "X_API_KEY": "k", "GIT_DIR": "/x", "GIT_OBJECT_DIRECTORY": "/o", "GIT_TRACE": "1",
+            "GIT_TEMPLATE_DIR": "/t", "GIT_CONFIG_PARAMETERS": "'core.hooksPath'='/x'"}  # fmt: skip
+    assert not set(ours) & set(git_environment(ours, "https://h.example/x.git"))
+
+
+@pytest.mark.parametrize(
+    ("location", "protocols"),
+    [
+        ("git@h.example:x", "https:ssh:file"),
+        ("http://localhost/x.git", "https:ssh:file:http"),
+        ("git://localhost/x", "https:ssh:file:git"),
+    ],
+)
+def test_a_protocol_without_a_key_is_allowed_only_where_the_source_has_it(location: str, protocols: str) -> None:
+    assert git_environment({"GIT_ALLOW_PROTOCOL": "ext"}, location)["GIT_ALLOW_PROTOCOL"] == protocols
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the program of this test is a shell script")
+def test_ssh_may_ask_for_nothing_unless_the_person_chose_how_it_is_run(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    ssh = tmp_path / "ssh"
+    ssh.write_text(f'#!/bin/sh\necho "$@" >> {log}\nexit 1\n', encoding="utf-8")
+    ssh.chmod(0o755)
+    environment = {**ENVIRONMENT, "PATH": f"{tmp_path}{os.pathsep}{ENVIRONMENT['PATH']}"}
+    for theirs in ({}, {"GIT_SSH_COMMAND": "ssh -v"}):
+        repository = GitRepository("git@h.example:x", "it", GitOptions({**environment, **theirs}, 60.0))
+        with pytest.raises(SourceUnreachable):
+            repository.list_refs(("HEAD",))
+        repository.close()
+    batch, own = log.read_text(encoding="utf-8").splitlines()
+    assert "BatchMode=yes" in batch
+    assert "BatchMode" not in own
+
+
+def test_without_git_it_is_told_what_to_install_and_what_works_without(tmp_path: Path) -> None:
+    with pytest.raises(CommandUnavailable, match="not installed") as missing:
+        find_git({"PATH": str(tmp_path)})
+    assert missing.value.code == "COMMAND_UNAVAILABLE"
+    assert "install git" in str(missing.value.hint)
+    assert "archives and directories work without it" in str(missing.value.hint)
+
+
+def test_a_program_named_git_in_the_working_directory_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted = tmp_path / "git"
+    planted.write_text("#!/bin/sh\n", encoding="utf-8")
+    planted.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    assert find_git({"PATH": os.pathsep.join((".", "", ENVIRONMENT["PATH"]))}) != str(planted)
+
+
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        ("remote: Not found.\nfatal: repository 'https://h/x/' not found\n", "repository 'https://h/x/' not found"),
+        ("ssh: connect to host h port 22: refused\nfatal: Could not read from remote repository.\n\nPlease make sure\n",
+         "ssh: connect to host h port 22: refused"),
+        ("fatal: unable to access 'https://me:s3cret@h/x'\n", "unable to access 'https://…@h/x'"),
+        ("error: one\nerror: two\n", "two"),
+        ("", "git gave no reason"),
+        ("fatal: a\x1b[2Jb\u202ec\n", "a\\x1b[2Jb\\u202ec"),
+    ],
+)  # fmt: skip
+def test_the_line_that_says_why_is_told_without_a_password_and_hides_nothing(messages: str, told: str) -> None:
+    assert last_line(messages) == told
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the program of this test is a shell script")
+@pytest.mark.parametrize(
+    ("said", "mend"),
+    [
+        ("fatal: could not read Username for 'https://h': terminal prompts disabled", "git ls-remote"),
+        ("git@h: Permission denied (publickey).\nfatal: Could not read from remote repository.", "git ls-remote"),
+        ("fatal: unable to access 'https://h/': The requested URL returned error: 403", "git ls-remote"),
+        ("fatal: unable to access 'https://h/': Could not resolve host: h", "network"),
+        ("Host key verification failed.\nfatal: Could not read from remote repository.", "look at its key"),
+        ("fatal: unable to access 'https://h/': server certificate verification failed.", "http.sslCAInfo"),
+        ("fatal: detected dubious ownership in repository at '/x'", "safe.directory"),
+        ("fatal: something else", "None"),
+    ],
+)
+def test_who_is_not_let_in_or_reaches_nobody_is_told_what_mends_it(tmp_path: Path, said: str, mend: str) -> None:
+    failing = tmp_path / "git"
+    failing.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{said}\nEND\nexit 128\n", encoding="utf-8")
+    failing.chmod(0o755)
+    path = os.pathsep.join((str(tmp_path), ENVIRONMENT["PATH"]))
+    repository = GitRepository("https://h/x.git", "it", GitOptions({"PATH": path}, 60.0))
+    with pytest.raises(SourceUnreachable) as refused:
+        repository.list_refs(("HEAD",))
+    repository.close()
+    assert mend in str(refused.value.hint)
+
+
+def test_a_repository_that_is_too_large_is_refused_however_fast_it_came(tmp_path: Path) -> None:
+    large = Repository(tmp_path / "large")
+    large.commit({"large": os.urandom(200_000)})
+    repository = GitRepository(large.url, "it", GitOptions(ENVIRONMENT, 60.0, max_bytes=100_000))
+    repository.initialise()
+    with pytest.raises(SourceUnreachable, match="more than 100,000 bytes"):
+        repository.fetch("refs/heads/main")
+    repository.close()
+    assert not Path(repository.directory).exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the program of this test is a shell script")
+def test_a_repository_without_an_end_is_ended_at_the_bound(tmp_path: Path) -> None:
+    endless = tmp_path / "bin" / "git"
+    endless.parent.mkdir()
+    endless.write_text(
+        "#!/bin/sh\nmkdir -p repository/objects\n"
+        "while :; do head -c 100000 /dev/zero >> repository/objects/pack; sleep 0.01; done\n",
+        encoding="utf-8",
+    )
+    endless.chmod(0o755)
+    path = f"{endless.parent}{os.pathsep}{ENVIRONMENT['PATH']}"
+    repository = GitRepository("file:///x", "it", GitOptions({"PATH": path}, 60.0, max_bytes=500_000))
+    with pytest.raises(SourceUnreachable, match="more than 500,000 bytes"):
+        repository.fetch("refs/heads/main")
+    repository.close()
+    assert not Path(repository.directory).exists()
+
+
+@contextmanager
+def leading_to(address: str) -> Iterator[tuple[str, list[str]]]:
+    """A site that sends everybody elsewhere, and what it was asked for."""
+    asked = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(302)
+            self.send_header("Location", address)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/x.git", asked
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_git_is_led_nowhere_else_and_neither_to_a_file_nor_to_a_machine_without_a_key(tmp_path: Path) -> None:
+    for address in ("http://127.0.0.1:9/", tmp_path.as_uri()):
+        with leading_to(address) as (site, asked):
+            repository = GitRepository(site, "it", OPTIONS)
+            with pytest.raises(SourceUnreachable) as refused:
+                repository.list_refs(("HEAD",))
+            repository.close()
+            assert len(asked) == 1
+            assert "leads to an address" in str(refused.value.hint)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the program of this test is a shell script")
+def test_git_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    slow = tmp_path / "git"
+    slow.write_text(f"#!{sys.executable}\nimport time\ntime.sleep(60)\n", encoding="utf-8")
+    slow.chmod(0o755)
+    repository = GitRepository("file:///x", "it", GitOptions({"PATH": str(tmp_path)}, 0.2))
+    with pytest.raises(SourceUnreachable, match="took longer than"):
+        repository.list_refs(("HEAD",))
+    repository.close()

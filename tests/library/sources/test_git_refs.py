@@ -1,0 +1,96 @@
+"""Which ref of a repository a source means."""
+
+from __future__ import annotations
+
+import pytest
+
+from skillhub_mcp.errors import SourceUnreachable
+from skillhub_mcp.library.sources.git_refs import RemoteRef, asked_for, parse_refs, settle
+from skillhub_mcp.library.sources.source import parse_source
+
+A, B, C = "a" * 40, "b" * 40, "c" * 40
+REFS = parse_refs(
+    f"ref: refs/heads/main\tHEAD\n{A}\tHEAD\n{A}\trefs/heads/main\n{B}\trefs/heads/feature\n{C}\trefs/heads/feature/x\n"
+    f"{B}\trefs/tags/v1\n{A}\trefs/tags/v1^{{}}\n{A}\trefs/tags/v1.2\n{A}\trefs/heads/both\n{B}\trefs/tags/both\n"
+    f"{A}\trefs/heads/same\n{A}\trefs/tags/same\n".encode()
+)
+PAGE = "https://github.com/o/r/tree/"
+
+
+def test_a_ref_has_its_whole_name_its_commit_and_what_it_names() -> None:
+    assert REFS["HEAD"] == RemoteRef("refs/heads/main", A, A)
+    assert REFS["refs/tags/v1"] == RemoteRef("refs/tags/v1", A, B)
+    assert parse_refs(f"{A}\tHEAD\n".encode())["HEAD"] == RemoteRef("HEAD", A, A)
+    assert parse_refs(b"warning: x\n\xff\tHEAD\nnothing\n") == {}
+
+
+@pytest.mark.parametrize(
+    ("typed", "name", "ref", "path", "pinned"),
+    [
+        ("o/r", "refs/heads/main", "", "", False),
+        ("o/r#HEAD", "refs/heads/main", "HEAD", "", False),
+        ("o/r#feature", "refs/heads/feature", "feature", "", False),
+        ("o/r#v1.2", "refs/tags/v1.2", "v1.2", "", True),
+        ("o/r#refs/tags/both", "refs/tags/both", "refs/tags/both", "", True),
+        ("o/r#same", "refs/tags/same", "same", "", True),
+        (f"o/r/a#{C}", "", C, "a", True),
+        (f"{PAGE}feature/x/a", "refs/heads/feature/x", "feature/x", "a", False),
+        (f"{PAGE}feature/y/a", "refs/heads/feature", "feature", "y/a", False),
+        (f"{PAGE}feature/x", "refs/heads/feature/x", "feature/x", "", False),
+        (f"{PAGE}v1.2/a/b", "refs/tags/v1.2", "v1.2", "a/b", True),
+    ],
+)
+def test_a_ref_is_settled_the_longest_first(typed: str, name: str, ref: str, path: str, pinned: bool) -> None:
+    source, found = settle(parse_source(typed), REFS)
+    assert (found.name, source.ref, source.path, source.ref_and_path) == (name, ref, path, "")
+    assert found.is_pinned == pinned
+
+
+def test_a_ref_that_is_not_there_is_told_with_those_like_it() -> None:
+    with pytest.raises(SourceUnreachable, match="no branch and no tag") as missing:
+        settle(parse_source("o/r#v1.3"), REFS)
+    assert "v1.2" in missing.value.near
+    with pytest.raises(SourceUnreachable) as missing:
+        settle(parse_source(f"{PAGE}featur/a/b"), REFS)
+    assert "feature" in missing.value.near
+    with pytest.raises(SourceUnreachable) as missing:
+        settle(parse_source("o/r#zzzz"), REFS)
+    assert "there are" in str(missing.value.hint)
+
+
+def test_a_part_of_a_commit_s_id_is_told_to_be_one() -> None:
+    with pytest.raises(SourceUnreachable) as missing:
+        settle(parse_source("o/r#0123abc"), REFS)
+    assert missing.value.hint == "write the whole id of a commit"
+
+
+def test_names_that_a_server_gives_are_names_and_nothing_else() -> None:
+    """Git is to fetch what HEAD stands for: a refspec there would write where it says."""
+    for name in (
+        "+refs/heads/x:refs/heads/y",
+        "--upload-pack=x",
+        "refs/heads/a:b",
+        "refs/heads/a\x1b[2J",
+        "refs/tags/v1",
+    ):
+        assert parse_refs(f"ref: {name}\tHEAD\n{A}\tHEAD\n".encode())["HEAD"].name == "HEAD"
+    assert parse_refs(f"{A}\trefs/heads/a\x1b[2J\n{A}\trefs/heads/\u202ea\n".encode()) == {}
+
+
+def test_a_branch_and_a_tag_of_one_name_are_not_chosen_between() -> None:
+    with pytest.raises(SourceUnreachable, match="a branch and a tag 'both'") as two:
+        settle(parse_source("o/r#both"), REFS)
+    assert "#refs/heads/both or #refs/tags/both" in str(two.value.hint)
+
+
+def test_a_repository_without_a_commit_is_told() -> None:
+    with pytest.raises(SourceUnreachable, match="no commit yet"):
+        settle(parse_source("o/r"), {})
+
+
+def test_no_more_is_asked_of_a_repository_than_the_source_needs() -> None:
+    assert asked_for(parse_source("o/r")) == ("HEAD",)
+    assert asked_for(parse_source("o/r#v1")) == ("--heads", "--tags")
+    assert asked_for(parse_source("o/r#refs/pull/1/head"))[0] == "refs/pull/1/head"
+    assert asked_for(parse_source(f"o/r#{C}")) == ()
+    assert asked_for(parse_source(f"{PAGE}main/a")) == ("--heads", "--tags")

@@ -1,0 +1,193 @@
+"""A commit of a repository as a tree, fetched over file://, and what is said where there is none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.library.sources.repositories import ENVIRONMENT, Entry, Executable, Link, Repository, Submodule, skill_text
+
+from skillhub_mcp.errors import ArchiveRefused, SourceUnreachable
+from skillhub_mcp.library.sources.git import GitOptions
+from skillhub_mcp.library.sources.git_tree import GitTree, open_git, remote_ref
+from skillhub_mcp.library.sources.source import parse_source
+from skillhub_mcp.library.tree import TreeEntry, TreeEntryKind
+
+OPTIONS = GitOptions(environment=ENVIRONMENT, timeout_seconds=60.0)
+PDF = skill_text("pdf")
+
+
+@pytest.fixture(scope="module")
+def upstream(tmp_path_factory: pytest.TempPathFactory) -> Repository:
+    repository = Repository(tmp_path_factory.mktemp("upstream") / "skills.git")
+    repository.commit({"skills/pdf/SKILL.md": "old", "gone": "x"}, tags={"v1": True})
+    files: dict[str, Entry] = {
+        "README.md": "# Skills\n",
+        "skills/pdf/SKILL.md": PDF,
+        "skills/pdf/run.sh": Executable("echo hello\n"),
+        "skills/pdf/again.md": Link("SKILL.md"),
+        "large": b"0123456789" * 50_000,
+        "empty": "",
+        "other": Submodule(),
+        ".gitattributes": "* filter=lfs text eol=crlf\n",
+    }
+    repository.commit(files, removed=["gone"])
+    repository.commit({"only/there/SKILL.md": PDF}, branch="feature/x", tags={"v2": False})
+    return repository
+
+
+@contextmanager
+def opened(typed: str, options: GitOptions = OPTIONS) -> Iterator[GitTree]:
+    tree = open_git(parse_source(typed), options)
+    try:
+        yield tree
+    finally:
+        tree.close()
+    assert not Path(tree.repository.directory).exists()
+
+
+def content(tree: GitTree, path: str) -> bytes:
+    return b"".join(tree.read(path))
+
+
+def test_entries_are_known_with_their_kinds_sizes_and_modes_before_a_file_is_read(upstream: Repository) -> None:
+    with opened(upstream.url) as tree:
+        assert tree.entries == (
+            TreeEntry(".gitattributes", TreeEntryKind.FILE, 27),
+            TreeEntry("README.md", TreeEntryKind.FILE, 9),
+            TreeEntry("empty", TreeEntryKind.FILE, 0),
+            TreeEntry("large", TreeEntryKind.FILE, 500_000),
+            TreeEntry("other", TreeEntryKind.SUBMODULE),
+            TreeEntry("skills/pdf/SKILL.md", TreeEntryKind.FILE, len(PDF)),
+            TreeEntry("skills/pdf/again.md", TreeEntryKind.LINK, 8, target="SKILL.md"),
+            TreeEntry("skills/pdf/run.sh", TreeEntryKind.FILE, 11, executable=True),
+        )
+        assert tree.commit == upstream.id_of("main")
+        assert tree.tree_id("") == upstream.id_of("main^{tree}")
+        assert tree.tree_id("skills/pdf") == upstream.id_of("main:skills/pdf")
+        assert tree.tree_id("nowhere") == ""
+        assert not tree.ref.is_pinned
+
+
+def test_files_are_read_as_they_were_committed_also_while_another_is_half_read(upstream: Repository) -> None:
+    with opened(upstream.url) as tree:
+        half = tree.read("large")
+        begin = next(half)
+        assert content(tree, "skills/pdf/SKILL.md") == PDF.encode()
+        assert content(tree, "empty") == b""
+        assert content(tree, "large") == b"0123456789" * 50_000
+        assert begin + b"".join(half) == b"0123456789" * 50_000
+        left = tree.read("large")
+        assert next(left)
+        assert content(tree, "skills/pdf/run.sh") == b"echo hello\n"
+        with pytest.raises(SourceUnreachable, match="has no file"):
+            tree.read("nowhere")
+
+
+def test_nothing_of_a_repository_is_checked_out_or_run(upstream: Repository, tmp_path: Path) -> None:
+    """Neither a person's own template of hooks nor a filter of theirs that the repository names is started."""
+    ran = tmp_path / "ran"
+    template = tmp_path / "template" / "hooks"
+    template.mkdir(parents=True)
+    for name in ("post-checkout", "reference-transaction", "post-merge"):
+        (template / name).write_text(f"#!/bin/sh\ntouch {ran}\n", encoding="utf-8")
+        (template / name).chmod(0o755)
+    settings = tmp_path / "gitconfig"
+    settings.write_text(
+        f"[init]\ntemplateDir = {template.parent}\n[core]\nhooksPath = {template}\n"
+        f'[filter "lfs"]\nsmudge = touch {ran}\n'
+        f"process = touch {ran}\nrequired = true\n",
+        encoding="utf-8",
+    )
+    options = GitOptions({**ENVIRONMENT, "GIT_CONFIG_GLOBAL": str(settings)}, 60.0)
+    with opened(upstream.url, options) as tree:
+        assert content(tree, "skills/pdf/SKILL.md") == PDF.encode()
+        names = {name for _, _, names in os.walk(tree.repository.directory) for name in names}
+    assert not names & {"SKILL.md", "run.sh", "again.md", "large", "index", *os.listdir(template)}
+    assert not ran.exists()
+
+
+def test_a_ref_a_commit_and_a_tag_of_its_own_are_had(upstream: Repository) -> None:
+    first = upstream.id_of("v1^{commit}")
+    for ref, name, has_pdf in [("v1", "refs/tags/v1", b"old"), (first, "", b"old"), ("main", "refs/heads/main", None)]:
+        with opened(f"{upstream.url}#{ref}:skills") as tree:
+            assert tree.ref.name == name
+            assert (content(tree, "skills/pdf/SKILL.md") == b"old") == (has_pdf is not None)
+            assert (tree.source.ref, tree.source.path) == (ref, "skills")
+    with opened(f"{upstream.url}#v1") as tree:
+        assert tree.commit == first
+        assert tree.ref.object_id == upstream.id_of("v1") != first
+        assert tree.ref.is_pinned
+
+
+def test_a_look_at_a_repository_fetches_nothing(upstream: Repository) -> None:
+    assert remote_ref(parse_source(upstream.url), OPTIONS).commit == upstream.id_of("main")
+    assert remote_ref(parse_source(f"{upstream.url}#v1"), OPTIONS).commit == upstream.id_of("v1^{commit}")
+    assert remote_ref(parse_source(f"{upstream.url}#feature/x"), OPTIONS).name == "refs/heads/feature/x"
+
+
+def test_ids_of_64_digits_are_had_too(tmp_path: Path) -> None:
+    newer = Repository(tmp_path / "newer", object_format="sha256")
+    commit = newer.commit({"SKILL.md": PDF})
+    with opened(f"{newer.url}#{commit}") as tree:
+        assert tree.commit == commit
+        assert len(tree.tree_id("")) == 64
+
+
+@pytest.mark.parametrize(
+    ("fragment", "reason", "near"),
+    [
+        ("v3", "has no branch and no tag 'v3'", {"v1", "v2"}),
+        ("feature/y", "has no branch and no tag", {"feature/x"}),
+        (":pdf", "has no directory 'pdf'", {"skills/pdf"}),
+        (":skils/pdf", "has no directory", {"skills/pdf"}),
+        ("0" * 40, "cannot be fetched", set()),
+    ],
+)
+def test_what_is_not_there_is_told_with_what_is_like_it(
+    upstream: Repository, fragment: str, reason: str, near: set[str]
+) -> None:
+    with pytest.raises(SourceUnreachable, match=reason) as missing:
+        open_git(parse_source(f"{upstream.url}#{fragment}"), OPTIONS)
+    assert missing.value.code == "SOURCE_UNREACHABLE"
+    assert near <= set(missing.value.near)
+
+
+def test_a_directory_that_is_no_repository_is_told_with_git_s_last_line(tmp_path: Path) -> None:
+    with pytest.raises(SourceUnreachable, match="does not appear to be a git repository") as missing:
+        open_git(parse_source(tmp_path.as_uri()), OPTIONS)
+    assert "without file://" in str(missing.value.hint)
+
+
+def test_a_repository_without_a_commit_and_a_tag_of_a_file_are_told(tmp_path: Path, upstream: Repository) -> None:
+    with pytest.raises(SourceUnreachable, match="no commit yet"):
+        open_git(parse_source(Repository(tmp_path / "empty").url), OPTIONS)
+    upstream.git("update-ref", "refs/tags/file", upstream.id_of("main:README.md"))
+    with pytest.raises(SourceUnreachable, match="names no commit"):
+        open_git(parse_source(f"{upstream.url}#file"), OPTIONS)
+    upstream.git("update-ref", "-d", "refs/tags/file")
+
+
+def test_a_tree_that_holds_itself_many_times_over_is_refused_before_it_is_listed_to_its_end(tmp_path: Path) -> None:
+    """Ten objects, which a checkout would make ten thousand million files of."""
+    bomb = Repository(tmp_path / "bomb.git")
+    held = bomb.git("hash-object", "-w", "--stdin", stdin=b"x")
+    kind = "100644 blob"
+    for _ in range(10):
+        held = bomb.git("mktree", stdin="".join(f"{kind} {held}\td{at}\n" for at in range(10)).encode())
+        kind = "040000 tree"
+    bomb.git("update-ref", "refs/heads/main", bomb.git("commit-tree", held, stdin=b"bomb\n"))
+    with pytest.raises(ArchiveRefused, match="more than 200,000 entries"):
+        open_git(parse_source(bomb.url), OPTIONS)
+
+
+def test_what_a_failed_fetch_made_is_removed(
+    upstream: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises(SourceUnreachable):
+        open_git(parse_source(f"{upstream.url}#:nowhere"), OPTIONS)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,99 @@
+"""Repositories whose trees no git writes: a hostile skill is refused and none of it written, its neighbour comes in."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from tests.library.archives.archives import SKILL
+from tests.library.sources.repositories import ENVIRONMENT, Repository
+
+from skillhub_mcp.errors import ArchiveRefused
+from skillhub_mcp.library.sources.git import GitOptions
+from skillhub_mcp.library.sources.git_tree import open_git
+from skillhub_mcp.library.sources.source import parse_source
+from skillhub_mcp.library.tree import Tree
+from skillhub_mcp.library.unpack import unpack_skill
+
+FILE, RUN, LINK, SUBMODULE, DIRECTORY = b"100644", b"100755", b"120000", b"160000", b"40000"
+
+# What lies beside SKILL.md: mode, name, and content or target.
+Entries = Sequence[tuple[bytes, bytes, bytes]]
+
+HOSTILE: dict[str, tuple[Entries, str]] = {
+    "up": ([(FILE, b"..", b"x")], "'..'"),
+    "git": ([(FILE, b".git", b"gitdir: elsewhere")], "git's own"),
+    "git-by-case": ([(FILE, b".GiT", b"x")], "git's own"),
+    "backslash": ([(FILE, b"..\\x", b"x")], "backslash"),
+    "stream": ([(FILE, b"a:b", b"x")], "stream"),
+    "device": ([(FILE, b"aux.md", b"x")], "device"),
+    "control": ([(FILE, b"a\x1b[2J", b"x")], "control character"),
+    "bytes": ([(FILE, b"\xff", b"x")], "surrogate"),
+    "case": ([(FILE, b"skill.md", b"x")], "one name"),
+    "form": ([(FILE, "e\u0301".encode(), b"x"), (FILE, "\u00e9".encode(), b"y")], "one name"),
+    "twice": ([(FILE, b"SKILL.md", b"another")], "twice"),
+    "submodule": ([(SUBMODULE, b"lib", b"")], "submodule"),
+    "leaving": ([(LINK, b"l", b"../good/SKILL.md")], "leaves the skill"),
+    "absolute": ([(LINK, b"l", b"/scratch/secret")], "leaves the skill"),
+    "by-two": ([(LINK, b"l", b"m/SKILL.md"), (LINK, b"m", b"../good")], "leaves the skill"),
+    "nowhere": ([(LINK, b"l", b"missing")], "to nothing"),
+    "circle": ([(LINK, b"l", b"m"), (LINK, b"m", b"l")], "in circles"),
+    "long": ([(LINK, b"l", b"x" * 5_000)], "neither a file"),
+    "link-and-file": ([(FILE, b"l", b"x"), (LINK, b"l", b"../good")], "twice"),
+}
+
+
+def write(repository: Repository, kind: str, content: bytes) -> bytes:
+    """Write an object that git would not write, and return its id's bytes."""
+    arguments = ("hash-object", "-w", "-t", kind, "--literally", "--stdin")
+    return bytes.fromhex(repository.git(*arguments, stdin=content))
+
+
+def tree(entries: Entries) -> bytes:
+    return b"".join(mode + b" " + name + b"\0" + object_id for mode, name, object_id in entries)
+
+
+@pytest.fixture(scope="module")
+def fetched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tree]:
+    repository = Repository(tmp_path_factory.mktemp("upstream") / "hostile.git")
+    contents = {SKILL} | {content for entries, _ in HOSTILE.values() for _, _, content in entries}
+    blobs = {content: write(repository, "blob", content) for content in contents}
+    skills: list[tuple[bytes, bytes, bytes]] = []
+    good: Entries = [(LINK, b"README.md", b"SKILL.md"), (RUN, b"run", b"x")]
+    blobs[b"SKILL.md"] = write(repository, "blob", b"SKILL.md")
+    for name, entries in {"good": good, **{name: entries for name, (entries, _) in HOSTILE.items()}}.items():
+        inner = [(mode, path, b"\1" * 20 if mode == SUBMODULE else blobs[content]) for mode, path, content in entries]
+        below = sorted([(FILE, b"SKILL.md", blobs[SKILL]), *inner], key=lambda entry: entry[1])
+        skills.append((DIRECTORY, name.encode(), write(repository, "tree", tree(below))))
+    top = write(repository, "tree", tree(sorted(skills, key=lambda entry: entry[1] + b"/")))
+    commit = repository.git("commit-tree", "-m", "hostile", top.hex())
+    repository.git("update-ref", "refs/heads/main", commit)
+    opened = open_git(parse_source(repository.url), GitOptions(ENVIRONMENT, 60.0))
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize("skill", HOSTILE)
+def test_a_hostile_skill_of_a_repository_is_refused_and_nothing_of_it_is_written(
+    skill: str, fetched: Tree, tmp_path: Path
+) -> None:
+    (tmp_path / "root" / "new").mkdir(parents=True)
+    with pytest.raises(ArchiveRefused) as refused:
+        unpack_skill(fetched, skill, str(tmp_path / "root" / "new"))
+    assert HOSTILE[skill][1] in refused.value.message
+    assert refused.value.entry.startswith(f"{skill}/")
+    assert [path.name for path in tmp_path.rglob("*")] == ["root", "new"]
+
+
+def test_the_skill_beside_them_comes_in_with_its_link_as_a_copy(fetched: Tree, tmp_path: Path) -> None:
+    unpacked = unpack_skill(fetched, "good", str(tmp_path))
+    assert {path: file.sha256 for path, file in unpacked.files.items()} == {
+        "README.md": hashlib.sha256(SKILL).hexdigest(),
+        "SKILL.md": hashlib.sha256(SKILL).hexdigest(),
+        "run": hashlib.sha256(b"x").hexdigest(),
+    }
+    assert not (tmp_path / "README.md").is_symlink()
+    assert os.access(tmp_path / "run", os.X_OK)

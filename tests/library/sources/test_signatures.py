@@ -1,0 +1,215 @@
+"""Who signed a commit or a tag: git verifies it with real keys, and each kind of doubt is told apart."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.library.sources.repositories import ENVIRONMENT, Repository
+
+from skillhub_mcp.errors import IntegrityFailed
+from skillhub_mcp.library.sources.git import GitOptions
+from skillhub_mcp.library.sources.git_tree import open_git
+from skillhub_mcp.library.sources.signatures import (
+    Signature,
+    SignatureState,
+    check_signer,
+    read_openpgp,
+    read_ssh,
+    signature_of,
+)
+from skillhub_mcp.library.sources.source import parse_source
+
+needs_ssh_keygen = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed here")
+
+ADA, BOB = "ada@example.org", "bob@example.org"
+KEY = "SHA256:" + "a" * 43
+
+
+class Signed:
+    """A repository with commits and tags that Ada signed, and her key."""
+
+    def __init__(self, directory: Path) -> None:
+        self.key = directory / "key"
+        subprocess.run(("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(self.key)), check=True)
+        self.public_key = self.key.with_suffix(".pub").read_text("utf-8").strip()
+        shown = subprocess.run(("ssh-keygen", "-lf", str(self.key)), check=True, capture_output=True, text=True)
+        self.fingerprint = shown.stdout.split()[1]
+        self.repository = Repository(directory / "signed.git")
+        self.plain = self.repository.commit({"SKILL.md": "plain"})
+        settings = ("-c", "gpg.format=ssh", "-c", f"user.signingkey={self.key}")
+        git = self.repository.git
+        self.commit = git(*settings, "commit-tree", "-S", "-m", "signed", f"{self.plain}^{{tree}}")
+        git("update-ref", "refs/heads/signed", self.commit)
+        git(*settings, "tag", "-s", "-m", "signed", "v1", self.plain)
+        git("update-ref", "refs/tags/v2", self.repository.id_of("v1"))
+        signed = git("cat-file", "commit", self.commit)
+        self._add("tampered", signed.replace("\n\nsigned", "\n\nother"))
+        self._add("x509", signed.replace("SSH SIGNATURE", "SIGNED MESSAGE"))
+        self._add("strange", signed.replace("SSH SIGNATURE", "STRANGE THING"))
+        self._add("told", git("cat-file", "commit", self.plain) + "\n-----BEGIN SSH SIGNATURE-----\n")
+
+    def _add(self, branch: str, text: str) -> None:
+        made = self.repository.git("hash-object", "-t", "commit", "-w", "--stdin", stdin=f"{text}\n".encode())
+        self.repository.git("update-ref", f"refs/heads/{branch}", made)
+
+
+@pytest.fixture(scope="module")
+def signed(tmp_path_factory: pytest.TempPathFactory) -> Signed:
+    return Signed(tmp_path_factory.mktemp("signed"))
+
+
+def seen(signed: Signed, ref: str, signers: Path | None = None, environment: dict[str, str] | None = None) -> Signature:
+    options = GitOptions({**ENVIRONMENT, **(environment or {})}, 60.0)
+    tree = open_git(parse_source(f"{signed.repository.url}#{ref}"), options)
+    try:
+        return signature_of(tree, str(signers or signed.key.with_name("none")))
+    finally:
+        tree.close()
+
+
+def allowed(path: Path, *lines: str) -> Path:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    path.chmod(0o600)
+    return path
+
+
+@needs_ssh_keygen
+@pytest.mark.parametrize("ref", ["signed", "v1"])
+def test_a_commit_and_a_tag_by_a_key_that_the_person_named_are_good(signed: Signed, tmp_path: Path, ref: str) -> None:
+    signers = allowed(tmp_path / "signers", "# mine", f'{ADA} namespaces="git" {signed.public_key}')
+    assert seen(signed, ref, signers) == Signature(SignatureState.GOOD, signed.fingerprint, ADA)
+
+
+@needs_ssh_keygen
+def test_the_signers_that_git_knows_of_the_person_count_too(signed: Signed, tmp_path: Path) -> None:
+    theirs = allowed(tmp_path / "theirs", f"{ADA} {signed.public_key}")
+    settings = allowed(tmp_path / "gitconfig", '[gpg "ssh"]', f"allowedSignersFile = {theirs}")
+    found = seen(signed, "signed", environment={"GIT_CONFIG_GLOBAL": str(settings)})
+    assert (found.state, found.principal) == (SignatureState.GOOD, ADA)
+
+
+@needs_ssh_keygen
+def test_unsigned_unknown_uncheckable_and_bad_are_told_apart(signed: Signed, tmp_path: Path) -> None:
+    signers = allowed(tmp_path / "signers", f"{ADA} {signed.public_key}")
+    assert seen(signed, "main", signers).state is SignatureState.UNSIGNED
+    # The text of a message that looks like a signature is none.
+    assert seen(signed, "told", signers).state is SignatureState.UNSIGNED
+    unknown = seen(signed, "signed")
+    assert (unknown.state, unknown.fingerprint, unknown.principal) == (SignatureState.UNKNOWN, signed.fingerprint, "")
+    gitsign = seen(signed, "x509", signers)
+    assert gitsign.state is SignatureState.UNCHECKABLE
+    assert "X.509" in gitsign.reason
+    assert seen(signed, "strange", signers).state is SignatureState.UNCHECKABLE
+    tampered = seen(signed, "tampered", signers)
+    assert (tampered.state, tampered.fingerprint) == (SignatureState.BAD, "")
+
+
+@needs_ssh_keygen
+def test_a_signed_tag_under_another_name_is_bad(signed: Signed, tmp_path: Path) -> None:
+    """Who keeps a repository could else show an old version, which its author signed, as a new one."""
+    signers = allowed(tmp_path / "signers", f"{ADA} {signed.public_key}")
+    found = seen(signed, "v2", signers)
+    assert (found.state, found.fingerprint) == (SignatureState.BAD, "")
+    assert "'v1'" in found.reason
+
+
+@needs_ssh_keygen
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="this system has no modes")
+def test_signers_that_somebody_else_may_write_are_not_used(signed: Signed, tmp_path: Path) -> None:
+    signers = allowed(tmp_path / "signers", f"{ADA} {signed.public_key}")
+    signers.chmod(0o666)
+    found = seen(signed, "signed", signers)
+    assert found.state is SignatureState.UNCHECKABLE
+    assert "chmod" in found.reason
+
+
+def test_without_ssh_keygen_a_signature_is_uncheckable() -> None:
+    found = read_ssh("fatal: cannot run ssh-keygen: No such file or directory\n", verified=False)
+    assert found.state is SignatureState.UNCHECKABLE
+    assert "cannot run ssh-keygen" in found.reason
+
+
+def test_an_ssh_signature_counts_only_where_git_says_so_too() -> None:
+    good = f'Good "git" signature for {ADA} with ED25519 key {KEY}\n'
+    assert read_ssh(good, verified=True).state is SignatureState.GOOD
+    assert read_ssh(good, verified=False).state is SignatureState.UNKNOWN
+    assert read_ssh(good.replace(f"for {ADA} ", ""), verified=True).state is SignatureState.UNKNOWN
+    assert read_ssh(f"x {good}", verified=True).state is SignatureState.UNCHECKABLE
+    expired = f'Good "git" signature with ED25519 key {KEY}\nf:1: key has expired: x\nNo principal matched.\n'
+    assert "expired" in read_ssh(expired, verified=False).reason
+    assert read_ssh("Could not verify signature.\n", verified=False).state is SignatureState.BAD
+
+
+FINGERPRINT = "0123456789ABCDEF0123456789ABCDEF01234567"
+VALID = f"[GNUPG:] VALIDSIG SUBKEY 2026-01-01 0 0 4 0 1 10 00 {FINGERPRINT}\n"
+
+
+@pytest.mark.parametrize(
+    ("messages", "verified", "state"),
+    [
+        (f"[GNUPG:] NEWSIG\n[GNUPG:] GOODSIG 89 Ada <{ADA}>\n{VALID}[GNUPG:] TRUST_ULTIMATE 0\n", True, "good"),
+        (f"[GNUPG:] GOODSIG 89 Ada <{ADA}>\n{VALID}[GNUPG:] TRUST_NEVER 0\n", False, "unknown"),
+        (f"[GNUPG:] EXPKEYSIG 89 Ada <{ADA}>\n{VALID}", False, "unknown"),
+        (f"[GNUPG:] REVKEYSIG 89 Ada <{ADA}>\n{VALID}", False, "bad"),
+        (f"[GNUPG:] BADSIG 89 Ada <{ADA}>\n", False, "bad"),
+        (f"[GNUPG:] ERRSIG 89 1 10 00 1 9 {FINGERPRINT}\n[GNUPG:] NO_PUBKEY 89\n", False, "uncheckable"),
+        ("[GNUPG:] NODATA 3\n", False, "uncheckable"),
+        ("error: cannot run gpg: No such file or directory\n", False, "uncheckable"),
+        ("gpg: [GNUPG:] GOODSIG 89 x\n", True, "uncheckable"),
+    ],
+)
+def test_what_gpg_says_of_a_signature(messages: str, verified: bool, state: str) -> None:
+    found = read_openpgp(messages, verified=verified)
+    assert found.state.value == state
+    # Of a signature that is not right nobody's fingerprint is kept.
+    assert found.fingerprint == (FINGERPRINT if state in ("good", "unknown") else "")
+    if state == "good":
+        assert found.principal == f"Ada <{ADA}>"
+
+
+GOOD = Signature(SignatureState.GOOD, KEY, ADA)
+OTHER = Signature(SignatureState.GOOD, "SHA256:other", BOB)
+UNSIGNED = Signature(SignatureState.UNSIGNED, reason="it is not signed")
+GITSIGN = Signature(SignatureState.UNCHECKABLE, reason="it is signed with an X.509 certificate")
+BAD = Signature(SignatureState.BAD, reason="its signature does not fit it")
+UNKNOWN = Signature(SignatureState.UNKNOWN, KEY)
+
+
+@pytest.mark.parametrize("found", [GOOD, OTHER, UNSIGNED, GITSIGN, UNKNOWN])
+def test_whoever_signs_first_is_taken_and_so_is_who_is_accepted(found: Signature) -> None:
+    check_signer("pdf", found)
+    check_signer("pdf", found, locked=("", ""))
+    check_signer("pdf", found, locked=("SHA256:x", "x"), accepted=True)
+
+
+@pytest.mark.parametrize("found", [OTHER, UNSIGNED, GITSIGN, Signature(SignatureState.UNKNOWN, "SHA256:other", ADA)])
+def test_another_signer_than_the_lock_s_or_none_is_refused(found: Signature) -> None:
+    with pytest.raises(IntegrityFailed) as refused:
+        check_signer("pdf", found, locked=(KEY, ADA))
+    assert refused.value.code == "INTEGRITY_FAILED"
+    assert refused.value.expected == f"{ADA} ({KEY})"
+    assert "--accept-signer" in str(refused.value.hint)
+
+
+def test_the_same_signer_passes_with_the_same_key_and_with_another_that_the_person_listed() -> None:
+    check_signer("pdf", GOOD, locked=(KEY, ADA))
+    check_signer("pdf", UNKNOWN, locked=(KEY, ADA))
+    check_signer("pdf", Signature(SignatureState.GOOD, "SHA256:new", ADA), locked=(KEY, ADA))
+    with pytest.raises(IntegrityFailed):
+        check_signer("pdf", Signature(SignatureState.GOOD, "SHA256:new", "*@h"), locked=(KEY, "*@h"))
+
+
+@pytest.mark.parametrize("found", [UNSIGNED, GITSIGN, UNKNOWN])
+def test_what_must_be_signed_must_be_signed_by_somebody_known(found: Signature) -> None:
+    with pytest.raises(IntegrityFailed, match="SKILLHUB_REQUIRE_SIGNED"):
+        check_signer("pdf", found, accepted=True, required=True)
+    check_signer("pdf", GOOD, required=True)
+
+
+def test_a_signature_that_does_not_fit_is_refused_whatever_is_accepted() -> None:
+    with pytest.raises(IntegrityFailed, match="does not fit"):
+        check_signer("pdf", BAD, accepted=True)

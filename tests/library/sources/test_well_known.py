@@ -1,0 +1,136 @@
+"""The index of a site's skills, as text: what is taken from it, what is skipped, and what refuses it whole."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from skillhub_mcp.errors import IntegrityFailed, SourceUnreachable
+from skillhub_mcp.library.sources.well_known import (
+    SCHEMA,
+    ArtifactKind,
+    SiteSkill,
+    check_digest,
+    index_text,
+    index_urls,
+    is_index,
+    parse_index,
+)
+
+URL = "https://team.example/.well-known/agent-skills/index.json"
+DIGEST = "sha256:" + "0a" * 32
+ENTRY = {"name": "pdf-forms", "type": "archive", "description": "Fills.", "url": "pdf-forms.zip", "digest": DIGEST}
+
+
+def index(*entries: object, **top: object) -> bytes:
+    return json.dumps({"$schema": SCHEMA, "skills": list(entries), **top}).encode()
+
+
+def test_an_entry_has_its_kind_its_digest_and_an_absolute_url() -> None:
+    (found,) = parse_index(index(ENTRY, unknown=1), URL).entries
+    assert found == SiteSkill(
+        "pdf-forms",
+        ArtifactKind.ARCHIVE,
+        "Fills.",
+        "https://team.example/.well-known/agent-skills/pdf-forms.zip",
+        DIGEST,
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("/s/a.zip", "https://team.example/s/a.zip"),
+        ("a/SKILL.md", "https://team.example/.well-known/agent-skills/a/SKILL.md"),
+        ("//cdn.example/a.zip", "https://cdn.example/a.zip"),
+        ("https://cdn.example/a.zip", "https://cdn.example/a.zip"),
+    ],
+)
+def test_a_url_is_resolved_against_the_index(written: str, meant: str) -> None:
+    assert parse_index(index({**ENTRY, "url": written}), URL).entries[0].url == meant
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"name": "../up"}, "'../up'"),
+        ({"name": "Big"}, "'Big'"),
+        ({"name": "a" * 65}, "no name"),
+        ({"name": 3}, "no name"),
+        ({"type": "wheel"}, "'wheel'"),
+        ({"description": ""}, "no description"),
+        ({"description": "d" * 1_025}, "no description"),
+        ({"url": ""}, "no URL"),
+        ({"url": "file:///tmp/x.zip"}, "not fetched"),
+        ({"url": "https://[x/y"}, "malformed"),
+        ({"digest": "sha256:00"}, "no SHA-256"),
+        ({"digest": "md5:" + "0" * 64}, "no SHA-256"),
+        ({"digest": DIGEST.upper()}, "no SHA-256"),
+    ],
+)
+def test_a_malformed_entry_is_skipped_with_the_reason_and_the_others_stay(change: dict[str, object], told: str) -> None:
+    found = parse_index(index({**ENTRY, **change}, {**ENTRY, "name": "other"}), URL)
+    assert [entry.name for entry in found.entries] == ["other"]
+    (reason,) = found.skipped
+    assert reason.startswith("entry 1 ")
+    assert told in reason
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"<html>", "not JSON"),
+        (b"\xff\xfe", "not UTF-8"),
+        (b"[]", "no list 'skills'"),
+        (b'{"$schema": 1, "skills": {}}', "no list 'skills'"),
+        (b'{"skills": []}', "draft 0.1.0"),
+        (b'{"$schema": "https://schemas.agentskills.io/discovery/0.3.0/schema.json", "skills": []}', "0.3.0"),
+        (b"[" * 100_000, "nested too deeply"),
+        (index(ENTRY, ENTRY), "two skills the name 'pdf-forms'"),
+    ],
+)
+def test_what_is_no_index_of_this_version_is_refused_with_the_reason(content: bytes, told: str) -> None:
+    with pytest.raises(SourceUnreachable, match=told):
+        parse_index(content, URL)
+
+
+def test_an_index_is_known_by_its_schema_whichever_its_version() -> None:
+    assert is_index(index(ENTRY))
+    assert is_index(b'{"$schema": "https://schemas.agentskills.io/discovery/9/schema.json"}')
+    assert not is_index(b'{"skills": []}')
+    assert not is_index(b"---\nname: a\n---\n")
+
+
+@pytest.mark.parametrize(
+    ("typed", "places"),
+    [
+        ("https://a.example", ["https://a.example"]),
+        ("https://a.example/?q=1", ["https://a.example"]),
+        ("https://a.example/team/x/", ["https://a.example/team/x", "https://a.example"]),
+        ("https://a.example/.well-known/agent-skills", ["https://a.example"]),
+        ("https://a.example/.well-known/agent-skills/index.json", ["https://a.example"]),
+    ],
+)
+def test_an_index_is_looked_for_below_what_was_typed_and_then_at_the_top(typed: str, places: list[str]) -> None:
+    assert list(index_urls(typed)) == [f"{place}/.well-known/agent-skills/index.json" for place in places]
+
+
+def test_an_artifact_with_another_digest_is_refused_with_both() -> None:
+    (entry,) = parse_index(index(ENTRY), URL).entries
+    check_digest(entry, URL, DIGEST)
+    with pytest.raises(IntegrityFailed) as refused:
+        check_digest(entry, URL, "sha256:" + "1" * 64)
+    assert (refused.value.expected, refused.value.found) == (DIGEST, "sha256:" + "1" * 64)
+
+
+def test_an_index_that_is_written_is_read_as_the_same() -> None:
+    entries = [SiteSkill("b", ArtifactKind.SKILL_MD, "Ünïcode, „so“.", "b/SKILL.md", DIGEST)]
+    (found,) = parse_index(index_text(entries).encode(), URL).entries
+    assert found.url == "https://team.example/.well-known/agent-skills/b/SKILL.md"
+    assert (found.name, found.kind, found.description, found.digest) == (
+        entries[0].name,
+        entries[0].kind,
+        entries[0].description,
+        DIGEST,
+    )
