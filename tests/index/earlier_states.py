@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from skillhub_mcp.index.state import load_state, remove_state
+from skillhub_mcp.index.keys import LibraryKeys
+from skillhub_mcp.index.state import PublishedTable, load_state, remove_state, save_state, state_path
 from skillhub_mcp.skills.scanner import CachedSkillFile
 
 
@@ -37,6 +39,43 @@ def write_as_format(number: int, path: Path) -> None:
     }
     remove_state(str(path))
     path.write_text(json.dumps(written), encoding="utf-8")
+
+
+def write_as_schema_3(db_path: Path, *, with_id: bool = True) -> None:
+    """Put in the place of a database and its state what a release whose rows had directories would have written.
+
+    Vectors stay, roots of several servers, and the table's id, if it is to be one of those `with_id`.
+    """
+    import lancedb
+    import pyarrow as pa
+
+    path = state_path(str(db_path))
+    state = load_state(path)
+    assert state is not None
+    keys = LibraryKeys({root: own.label for root, own in state.roots.items()})
+    connection = lancedb.connect(str(db_path))
+    table = connection.open_table(state.table.name)
+    table.checkout(state.table_version)
+    rows = table.to_arrow()
+    found = rows.column("path").to_pylist()
+    names = rows.schema.names
+    for name, values in (("path", keys.directories(found)), ("root", [keys.root(key) for key in found])):
+        rows = rows.set_column(names.index(name), rows.schema.field(name), pa.array(values, pa.string()))
+    schema = rows.schema.with_metadata({b"skillhub.table_id": state.table.id.encode()} if with_id else {})
+    earlier = connection.create_table(
+        state.table.name, data=rows.cast(schema), schema=schema, mode="overwrite", on_bad_vectors="null"
+    )
+    for field in ("name", "description", "tags_text", "category"):
+        earlier.create_index(field, config=lancedb.index.FTS(base_tokenizer="icu/split"))
+    for kept in db_path.glob("*.arrays"):
+        kept.unlink()
+    for kept in db_path.glob("checksums-*"):
+        kept.unlink()
+    for kept in db_path.glob("statistics-*"):
+        kept.unlink()
+    table_id = state.table.id if with_id else ""
+    named = PublishedTable(state.table.name, table_id)
+    save_state(path, replace(state, schema=3, table=named, table_version=earlier.version))
 
 
 def _file(entry: CachedSkillFile) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
+from tests.index.earlier_states import write_as_schema_3
 from tests.search.builders import Desk, WordEmbedder, published_rows, text_hits
 
 from skillhub_mcp.errors import IndexUnavailable
@@ -137,8 +138,8 @@ def test_another_schema_is_rebuilt(db: Path, skills_dir: Path, write_skill: Writ
     desk = Desk(db, skills_dir)
     desk.sync()
     state = desk.published()
-    save_state(state_path(str(db)), replace(state, schema=SCHEMA_VERSION - 1))
-    assert stale(desk) == f"the index has schema {SCHEMA_VERSION - 1}, this version writes {SCHEMA_VERSION}"
+    save_state(state_path(str(db)), replace(state, schema=2))
+    assert stale(desk) == f"the index has schema 2, this version writes {SCHEMA_VERSION}"
     report = desk.sync().report
     assert report is not None
     assert report.rebuilt
@@ -151,7 +152,8 @@ def test_what_another_release_embedded_is_not_embedded_again(db: Path, skills_di
     embedder = WordEmbedder()
     desk = Desk(db, skills_dir, embedder=embedder)
     desk.sync()
-    save_state(state_path(str(db)), replace(desk.published(), schema=SCHEMA_VERSION - 1))
+    write_as_schema_3(db)
+    save_state(state_path(str(db)), replace(desk.published(), schema=2))
     write_skill("changed", "other text")
     embedder.texts.clear()
     published = Desk(db, skills_dir, embedder=embedder).sync()
@@ -221,14 +223,14 @@ def test_only_a_changed_skill_is_embedded_again(db: Path, skills_dir: Path, writ
 
 
 def test_a_skill_whose_body_alone_changed_keeps_its_vector(db: Path, skills_dir: Path, write_skill: Writer) -> None:
-    directory = write_skill("one", body="before")
+    write_skill("one", body="before")
     embedder = WordEmbedder()
     desk = Desk(db, skills_dir, embedder=embedder)
     desk.sync()
     write_skill("one", body="after, and longer")
     index = desk.sync().index
     assert len(embedder.texts) == 1
-    assert index.table.vectors([str(directory)])[str(directory)].vector == pytest.approx(
+    assert index.table.vectors(["hub/one"])["hub/one"].vector == pytest.approx(
         embedder.embed_query("one\nDoes one thing well. Use when that thing is wanted.")
     )
 
@@ -264,7 +266,7 @@ def test_vectors_find_what_they_should_after_an_update(db: Path, skills_dir: Pat
     desk.sync()
     walrus = write_skill("walrus", "feed walrus")
     index = desk.sync().index
-    (nearest,) = index.nearest(embedder.embed_query("walrus feed"), 1, frozenset(index.table.stored()))
+    (nearest,) = index.nearest(embedder.embed_query("walrus feed"), 1, frozenset(index.directories))
     assert index.directories[nearest] == str(walrus)
 
 
@@ -280,7 +282,7 @@ def test_a_provider_that_fails_at_first_leaves_a_text_index_that_says_so(
     assert published.report.embedding_failure == "the test's provider is down"
     assert published.index.dimension is None
     assert published.state.roots[str(skills_dir)].missing_vectors == 1
-    assert len(text_hits(published.index, "walruses", among=frozenset(published.index.table.stored()))) == 1
+    assert len(text_hits(published.index, "walruses", among=frozenset(published.index.directories))) == 1
     assert stale(desk) is None
 
 
@@ -335,13 +337,13 @@ def test_a_provider_that_fails_at_an_update_leaves_a_row_that_text_finds_and_tha
     assert published.index.dimension == embedder.dimension
     everything = {str(one), str(two)}
     assert [hit.directory for hit in text_hits(published.index, "walruses", among=everything)] == [str(two)]
-    assert published.index.table.vectors(everything).keys() == {str(one)}
+    assert published.index.table.vectors().keys() == {"hub/one"}
     embedder.fails = False
     embedder.texts.clear()
     published = desk.sync()
     assert embedder.texts == ["two\nAbout walruses."]
     assert published.state.roots[root].missing_vectors == 0
-    assert published.index.table.vectors(everything).keys() == everything
+    assert published.index.table.vectors().keys() == {"hub/one", "hub/two"}
     assert stale(desk) is None
 
 
@@ -391,13 +393,13 @@ def test_what_a_killed_rebuild_for_another_provider_left_is_not_used(
         patch.setattr(indexer_module, "save_state", killed)
         with pytest.raises(Killed):
             Desk(db, skills_dir, embedder=WordEmbedder("b:small")).sync()
-    two = write_skill("two")
+    write_skill("two")
     ours.texts.clear()
     index = desk.sync().index
     assert [text.splitlines()[0] for text in ours.texts] == ["two"]
-    assert str(two) in index.table.vectors(list(index.table.stored()))
-    vectors = {path: found.vector for path, found in index.table.vectors(list(index.table.stored())).items()}
-    assert vectors[str(skills_dir / "one")] == pytest.approx(
+    vectors = {key: found.vector for key, found in index.table.vectors().items()}
+    assert vectors.keys() == {"hub/one", "hub/two"}
+    assert vectors["hub/one"] == pytest.approx(
         ours.embed_query("one\nDoes one thing well. Use when that thing is wanted.")
     )
 
@@ -422,12 +424,12 @@ def test_the_text_is_published_before_the_embedder_is_asked(db: Path, skills_dir
     embedder = WordEmbedder()
     desk = Desk(db, skills_dir, embedder=embedder)
     index = desk.sync_text().index
-    assert len(text_hits(index, "walruses", among=frozenset(index.table.stored()))) == 1
+    assert len(text_hits(index, "walruses", among=frozenset(index.directories))) == 1
     assert (embedder.texts, desk.published().roots[str(skills_dir)].missing_vectors) == ([], 1)
     desk.sync()
     write_skill("two", "About walruses too.")
     index = desk.sync_text().index
-    assert len(text_hits(index, "walruses", among=frozenset(index.table.stored()))) == 2
+    assert len(text_hits(index, "walruses", among=frozenset(index.directories))) == 2
     assert (len(embedder.texts), index.dimension) == (1, embedder.dimension)
 
 

@@ -28,7 +28,15 @@ def source(embedder: WordEmbedder | None, vectors: dict[str, StoredVector] | Non
     rows = None
     if embedder is not None:
         rows = RowEmbedder(embedder, options=EmbeddingOptions(), cancelled=threading.Event())
-    return RowSource(SKILLS, vectors or {}, embedder=rows, dimension=None, check=lambda: None, progress=no_progress)
+    return RowSource(
+        SKILLS,
+        vectors or {},
+        key_of=lambda skill: f"hub/{skill.name}",
+        embedder=rows,
+        dimension=None,
+        check=lambda: None,
+        progress=no_progress,
+    )
 
 
 def names(directories: Sequence[str] | set[str]) -> list[str]:

@@ -60,7 +60,7 @@ def of(rows: Sequence[tuple[str, SkillFeatures, list[float] | None]]) -> Part:
 def content(one: Segment) -> dict[str, list[object]]:
     arrays = ("lengths", "embedded", "hashes", "starts", "owners", "counts", "vectors")
     found = {name: values.tolist() for name in arrays if (values := getattr(one.skills, name)) is not None}
-    return found | {"directories": list(one.skills.directories), "impacts": one.impacts.tolist()}
+    return found | {"directories": list(one.skills.keys), "impacts": one.impacts.tolist()}
 
 
 def test_a_segment_built_in_blocks_is_the_same_as_one_built_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,13 +88,13 @@ def test_impacts_are_stored_within_a_small_part_of_what_they_are() -> None:
 
 def test_a_segment_of_no_skills_is_one() -> None:
     one = written(SegmentBuilder().parts())
-    assert (one.skills.directories, one.skills.vectors, len(one.skills.owners)) == ([], None, 0)
+    assert (one.skills.keys, one.skills.vectors, len(one.skills.owners)) == ([], None, 0)
 
 
 def test_names_of_any_characters_are_kept() -> None:
     names = ["/a b", "/c\nd", "/ünï", "/not-\udcff-utf8", ""]
     rows = [(name, features_of("one"), None) for name in names]
-    assert written([of(rows)]).skills.directories == names
+    assert written([of(rows)]).skills.keys == names
 
 
 def test_vectors_of_two_lengths_are_refused() -> None:
@@ -147,7 +147,7 @@ def test_parts_that_do_not_fit_each_other_are_refused(name: str, wrong: object) 
         "gone": np.zeros(0),
         "vectors": np.zeros(0),
     }
-    assert read_segment(made_of(arrays), "id").skills.directories == ["/a", "/b", "/c"]
+    assert read_segment(made_of(arrays), "id").skills.keys == ["/a", "/b", "/c"]
     with pytest.raises(ValueError, match="damaged"):
         read_segment(made_of(arrays | {name: wrong}), "id")
 
@@ -174,13 +174,13 @@ def test_a_few_changes_are_an_addition_and_many_are_merged() -> None:
     few = after(1)
     check_pair(base, few)
     assert few.base == segment.Base(7, base.mark)
-    assert (len(few.skills.directories), few.gone.tolist()) == (1, [0, 99])
+    assert (len(few.skills.keys), few.gone.tolist()) == (1, [0, 99])
     again = after(2, base, few)
     check_pair(base, again)
-    assert (again.skills.directories, again.gone.tolist()) == (["/library/0", "/library/1"], [0, 1, 99])
+    assert (again.skills.keys, again.gone.tolist()) == (["/library/0", "/library/1"], [0, 1, 99])
     many = after(30, base, again)
     assert many.base is None
-    assert sorted(many.skills.directories) == sorted(f"/library/{number}" for number in range(99))
+    assert sorted(many.skills.keys) == sorted(f"/library/{number}" for number in range(99))
     with pytest.raises(ValueError, match="addition to another"):
         check_pair(many, few)
 

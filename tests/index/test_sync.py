@@ -163,7 +163,7 @@ def test_a_verifying_sync_fixes_rows_that_differ_from_the_files(
     desk.refresh()
     # A version without this row is published, which SkillHub itself would not do.
     table = lancedb.connect(str(db)).open_table("skills")
-    table.delete(f"path = '{skills_dir / 'one'}'")
+    table.delete("path = 'hub-2/one'")
     state = Path(state_path(str(db)))
     version = desk.published().table_version
     text = state.read_text(encoding="utf-8")

@@ -58,7 +58,7 @@ def make_skill(
 
 
 def row(skill: Skill, instructions: str = "", vector: Vector | None = None) -> IndexRow:
-    return IndexRow(skill, instructions, vector)
+    return IndexRow(skill.directory, skill, instructions, vector)
 
 
 def index_of(db_path: str | Path, skills: Sequence[Skill]) -> SkillIndex:

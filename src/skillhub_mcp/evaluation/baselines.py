@@ -55,7 +55,7 @@ def open_baseline(
         yield _search_engine(Searcher(mode=SearchMode.FTS), index, among)
     elif name == "lancedb":
         yield lambda text: EngineAnswer(
-            index.table.match_fields(normalise_query(text), limit=_DEPTH, among=among),
+            _match_fields(index, text, among),
             _ALWAYS_CONFIDENT,
         )
     elif name == "fts5":
@@ -64,6 +64,13 @@ def open_baseline(
     else:
         meaning, origins, fields = _ABLATIONS[name]
         yield _search_engine(Searcher(embedder=embedder, meaning=meaning, origins=origins, fields=fields), index, among)
+
+
+def _match_fields(index: SkillIndex, text: str, among: frozenset[str]) -> list[str]:
+    # Rows that are not among them take up part of the limit.
+    limit = _DEPTH + max(0, index.table.count() - len(among))
+    found = index.keys.directories(index.table.match_fields(normalise_query(text), limit=limit))
+    return [directory for directory in found if directory in among][:_DEPTH]
 
 
 def _search_engine(searcher: Searcher, index: SkillIndex, among: frozenset[str]) -> Engine:

@@ -15,12 +15,13 @@ lance_store   LanceDB, writing: new versions of the table
 last_known    the skills as the published state has them, until all files were looked at
 live_index    the current view, and when to check the files again
 mapped_arrays  arrays in a file that may be larger than memory
+moved_roots   roots that are somewhere else now
 nearness_scale  what a cosine means with one model, measured on the library's own descriptions
 progress      the progress of indexing, for callers that wait
 provider      what the hub asks for the skills and their index, whoever provides them
 row_embedder  vectors from the embedder, in batches, with a pause after a failure
 row_source    rows as they are written: read and embedded when their turn comes
-rows          what is written for a skill, and read back to see what changed
+rows          what is written for a skill, and read back
 segment       skills inverted, in a file beside the table
 segment_files  the segments of a table's versions
 skill_index   one version of the index, as a search reads it

@@ -69,13 +69,16 @@ class IndexIdentity:
         found = self.find()
         if found is not None:
             return found
+        table, *_ = self.possible_tables()
         first = read_state_head(self._first_state_path)
         taken = first is not None and (_is_newer(first) or self._owner(first) is not None)
+        return IndexFiles(self._own_state_path if taken else self._first_state_path, table)
+
+    def possible_tables(self) -> tuple[str, ...]:
+        """Return the names that the table of this index may have where it has no state, the one to use first."""
+        own = f"{FIRST_TABLE}_{_digest(self.embedder)}"
         used = {head.table for _, head in self.others()}
-        return IndexFiles(
-            self._own_state_path if taken else self._first_state_path,
-            f"{FIRST_TABLE}_{_digest(self.embedder)}" if FIRST_TABLE in used else FIRST_TABLE,
-        )
+        return (own,) if FIRST_TABLE in used else (FIRST_TABLE, own)
 
     def newer(self) -> StateHead | None:
         """Return the head of this index's state file if a newer version of SkillHub wrote it."""

@@ -14,7 +14,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,9 +24,10 @@ from skillhub_mcp.file_modes import make_private, make_private_directory, privat
 from skillhub_mcp.index.damage import Damage, IndexPart
 from skillhub_mcp.index.freed_memory import give_back
 from skillhub_mcp.index.identity import IndexIdentity
-from skillhub_mcp.index.keys import free_label
+from skillhub_mcp.index.keys import LibraryKeys, PathKeys, RowKeys, free_label
 from skillhub_mcp.index.lance import IndexDamaged, LanceIndex, NoRoom, damaged
-from skillhub_mcp.index.lance_store import IN_MEMORY, SCHEMA_VERSION, LanceStore
+from skillhub_mcp.index.lance_store import IN_MEMORY, KEYS_SINCE, SCHEMA_VERSION, LanceStore
+from skillhub_mcp.index.moved_roots import has_moved, relocated
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.row_embedder import ASK_AGAIN, EmbeddingOptions, RowEmbedder
 from skillhub_mcp.index.row_source import RowSource
@@ -243,7 +244,7 @@ class Indexer:
         own = self._rows_embedder is not None and state.embedding == self.embedding
         self._make_private()
         store = self._store_of(state.table.name)
-        index = store.open(state.table_version, created_as=state.table.id, with_vectors=own)
+        index = store.open(state.table_version, keys=_keys_of(state), created_as=state.table.id, with_vectors=own)
         store.mark_used()
         return index
 
@@ -287,9 +288,11 @@ class Indexer:
         """Yield where the rows are not what the state says. They can be read."""
         try:
             index = self._open_table(state)
-            stored = index.stored()
+            keys = _keys_of(state)
+            rows = index.stored()
+            stored = {keys.directory(key): digest for key, digest in rows.items()}
             doubled = index.count() - len(stored)
-            lacking = index.unembedded() if self._rows_embedder is not None else frozenset()
+            lacking = self._located(index.unembedded(), keys) if self._rows_embedder is not None else frozenset()
         except IndexDamaged as error:
             yield Damage(IndexPart.TABLE, str(error))
             return
@@ -300,7 +303,7 @@ class Indexer:
             for path, entry in state.memory.items()
             if entry.skill is not None and not LENIENT.refuses(entry.diagnostics)
         }
-        wrong = sum(1 for path, digest in said.items() if path not in stored or stored[path].content_hash != digest)
+        wrong = sum(1 for path, digest in said.items() if path not in stored or stored[path] != digest)
         if wrong:
             yield Damage(IndexPart.ROWS, f"{wrong:,} rows are missing or are not of the files that the state names")
         counted = _with_missing(state.roots, lacking)
@@ -326,7 +329,7 @@ class Indexer:
                 if IndexPart.STATE in parts and not present.entries_lost:
                     present, _ = self._save(_without_unreadable(present), before=present)
                 if IndexPart.VECTORS in parts:
-                    lacking = self._open_table(present).unembedded()
+                    lacking = self._located(self._open_table(present).unembedded(), _keys_of(present))
                     self._save(replace(present, roots=_with_missing(present.roots, lacking)), before=present)
             except IndexDamaged as error:
                 raise self._unwritable(str(error)) from error
@@ -570,12 +573,15 @@ class Indexer:
         """
         skills = scan.snapshot.everything
         try:
+            if base is not None and base.schema == KEYS_SINCE - 1 and base.embedding == self.embedding:
+                base = published = self._with_keys(base)
+            base = None if base is None else self._located_anew(base)
             written = self._update(base, scan, reason, thorough=thorough)
             if written is None:
                 # Vectors of texts that are the same are as good as ever, but for who asks for others.
                 written = self._rebuild(skills, reason, published, same_vectors=keep_vectors)
             kept = None if written.report.rebuilt else base
-            index = self._store_of(written.table).open(written.version)
+            index = self._store_of(written.table).open(written.version, keys=self._keys(kept))
             identity = self.identity
             state = IndexState(
                 database=identity.database_name,
@@ -627,63 +633,165 @@ class Indexer:
             return None
 
     def _update_rows(self, base: IndexState, index: LanceIndex, scan: Scan, reason: str, *, thorough: bool) -> _Written:
+        keys = self._keys(base)
         claimed = base.memory_of(self._roots)
         differing = changed_entries(claimed, scan.memory)
         skills: Sequence[Skill] = scan.snapshot.everything
         if thorough or len(differing) > _MANY_ROWS:
             stored = index.stored()
         else:
-            stored = index.stored(differing)
+            stored = index.stored([key for directory in differing for key in keys.of(directory)])
             found = map(scan.snapshot.by_directory, differing)
             skills = [skill for skill in found if skill is not None]
         present = {skill.directory for skill in skills}
-        changed = [
-            skill
-            for skill in skills
-            if (row := stored.get(skill.directory)) is None or row.content_hash != skill.stamp.content_hash
-        ]
-        removed = [
-            path for path, row in stored.items() if path not in present and (row.root in self._roots or path in claimed)
-        ]
-        vectors = self._unchanged_vectors(changed, index, moved_from=removed)
-        rows = self._source(changed, vectors, dimension=index.dimension, embeds=index.dimension is not None)
-        version, without = index.version, self._unembedded(base, index)
+        rows_of: dict[str, str] = {}
+        removed: set[str] = set()
+        for key, directory in zip(stored, keys.directories(stored), strict=True):
+            gone = directory not in present and (keys.root(key) in self._roots or directory in claimed)
+            if gone or not directory or rows_of.setdefault(directory, key) != key:
+                removed.add(key)
+        hashes = {directory: stored[key] for directory, key in rows_of.items()}
+        changed = [skill for skill in skills if hashes.get(skill.directory) != skill.stamp.content_hash]
+
+        def key_of(skill: Skill) -> str:
+            return rows_of.get(skill.directory) or keys.key(skill.root, skill.directory)
+
+        new = [skill for skill in changed if skill.directory not in rows_of]
+        donors = [*removed, *(key for directory in self._copies_of(new, base) for key in keys.of(directory))]
+        vectors = self._unchanged_vectors(changed, index, keys, donors=donors)
+        rows = self._source(changed, vectors, key_of, dimension=index.dimension, embeds=index.dimension is not None)
+        version = index.version
+        without = self._unembedded(base, index, keys)
         paths = frozenset(skill.directory for skill in changed)
+        gone_directories = frozenset(keys.directories(removed)) - present
         if changed or removed:
             store = self._store_of(base.table.name)
             version = store.update(rows, removed=removed, dimension=index.dimension, published=version)
             if self._rows_embedder is not None:
-                without = (without - paths).difference(removed) | rows.unembedded
+                without = (without - paths - gone_directories) | rows.unembedded
         return _Written(
             table=base.table.name,
             version=version,
             without_vectors=without,
-            touched=paths.union(removed),
+            touched=paths | gone_directories,
             report=SyncReport(reason, len(changed), len(removed), rebuilt=False, embedding_failure=rows.failure),
         )
 
-    def _unembedded(self, state: IndexState, index: LanceIndex) -> frozenset[str]:
+    def _copies_of(self, skills: Sequence[Skill], base: IndexState) -> list[str]:
+        """Return directories whose SKILL.md is that of one of `skills`: where a library was copied or moved."""
+        wanted = {skill.stamp.content_hash for skill in skills} if self._rows_embedder is not None else None
+        if not wanted:
+            return []
+        return [
+            directory
+            for own in base.roots.values()
+            for directory, entry in own.memory.items()
+            if entry.stamp.content_hash in wanted
+        ]
+
+    def _unembedded(self, state: IndexState, index: LanceIndex, keys: RowKeys) -> frozenset[str]:
         """Return the rows that lack the vector of their present text; asks the table only where there are some."""
         if self._rows_embedder is None or not any(root.missing_vectors for root in state.roots.values()):
             return frozenset()
-        return index.unembedded()
+        return self._located(index.unembedded(), keys)
+
+    def _located(self, rows: Iterable[str], keys: RowKeys) -> frozenset[str]:
+        """Return the directories of rows by their keys."""
+        return frozenset(keys.directories(rows))
+
+    def _keys(self, state: IndexState | None) -> LibraryKeys:
+        """Return the keys of all roots of a state and of this indexer's own, which get free labels there."""
+        labels = {} if state is None else {root: own.label for root, own in state.roots.items()}
+        for root, source in self._roots.items():
+            if root not in labels:
+                labels[root] = free_label(source, labels.values())
+        return LibraryKeys(labels)
+
+    def _with_keys(self, state: IndexState) -> IndexState:
+        """Give the rows of a table of the schema before keys their keys, publish it, and return its state.
+
+        Nothing is read from the skills, and nothing embedded: also the rows of other servers' roots stay. Where that
+        cannot be done, `state` is returned, and the table written anew. Raises NoRoom.
+        """
+        keys = _library_keys(state)
+
+        def key_of(path: str, root: str) -> str | None:
+            having = (one for one, own in state.roots.items() if path in own.memory)
+            known = root if root in state.roots else next(having, None)
+            return None if known is None else keys.key(known, path)
+
+        log.info("Indexing %s: the rows get keys that do not name this machine's directories", self.db_path)
+        store = self._store_of(state.table.name)
+        try:
+            version = store.with_keys(
+                state.table_version, created_as=state.table.id, embedding=state.embedding, key_of=key_of
+            )
+            index = store.open(version, keys=keys)
+        except NoRoom:
+            raise
+        except IndexDamaged as error:
+            self._check_cancelled()
+            log.warning("The index at %s cannot be updated and is rebuilt: %s", self.db_path, error)
+            return state
+        identity = self.identity
+        written = replace(
+            state,
+            database=identity.database_name,
+            embedder=identity.embedder,
+            schema=KEYS_SINCE,
+            table=PublishedTable(state.table.name, index.table_id),
+            table_version=version,
+        )
+        return self._save(written, before=state)[0]
+
+    def _located_anew(self, state: IndexState) -> IndexState:
+        """Return `state` with the roots that moved where they are now.
+
+        A root has moved where it is gone, and one of this indexer's that is not known yet has its skills.
+        """
+        moved: dict[str, str] = {}
+        for root, source in self._roots.items():
+            if root in state.roots:
+                continue
+            for before, own in state.roots.items():
+                word = own.label == source or own.label.startswith(f"{source}-")
+                if word and before not in moved and before not in self._roots and has_moved(own.memory, before, root):
+                    moved[before] = root
+                    break
+        if not moved:
+            return state
+        for before, now in moved.items():
+            log.info("The skills of %s are now in %s", before, now)
+        roots = {moved.get(root, root): own for root, own in state.roots.items()}
+        for before, now in moved.items():
+            memory = relocated(roots[now].memory, before, now)
+            if any(memory.keys() & own.memory.keys() for root, own in roots.items() if root != now):
+                # Another root has them, too: each skill has one row.
+                return state
+            roots[now] = replace(roots[now], digest=root_digest(memory, now), memory=memory)
+        return replace(state, roots=roots)
 
     def _rebuild(
         self, skills: Sequence[Skill], reason: str, published: IndexState | None, *, same_vectors: bool
     ) -> _Written:
+        keys = self._keys(None)
+
+        def key_of(skill: Skill) -> str:
+            return keys.key(skill.root, skill.directory)
+
         vectors = self._vectors_before(skills, published) if same_vectors else {}
-        rows = self._source(skills, vectors, dimension=_length(vectors))
+        rows = self._source(skills, vectors, key_of, dimension=_length(vectors))
         if rows.dimension is None:
             # Searches go on using them until the embedder has answered: where the provider is down, none is lost.
             before = self._vectors_before(skills, published)
             vectors = {directory: replace(own, text=None) for directory, own in before.items()}
-            failure, rows = rows.failure, self._source(skills, vectors, dimension=_length(vectors))
+            failure, rows = rows.failure, self._source(skills, vectors, key_of, dimension=_length(vectors))
             rows.failure = rows.failure or failure
         now = None if published is None else published.table_version
-        store = self._store_of(FIRST_TABLE if self._in_memory else self.identity.claim().table)
+        store = self._store_of(self._free_table())
         is_first = not store.occupied
         try:
-            version = store.rebuild(rows, dimension=rows.dimension, published=now)
+            version = store.rebuild(rows, dimension=rows.dimension, embedding=self.embedding, published=now)
         except IndexDamaged as error:
             self._check_cancelled()
             if published is not None and self._is_readable(published):
@@ -694,7 +802,7 @@ class Indexer:
                 raise
             log.warning("The table at %s cannot be overwritten and is removed: %s", self.db_path, error)
             store.discard()
-            version = store.rebuild(rows, dimension=rows.dimension)
+            version = store.rebuild(rows, dimension=rows.dimension, embedding=self.embedding)
         return _Written(
             table=store.table,
             version=version,
@@ -712,27 +820,61 @@ class Indexer:
         return True
 
     def _unchanged_vectors(
-        self, skills: Sequence[Skill], index: LanceIndex, *, moved_from: Sequence[str] = ()
+        self, skills: Sequence[Skill], index: LanceIndex, keys: RowKeys, *, donors: Iterable[str] = ()
     ) -> dict[str, StoredVector]:
-        """Return the stored vectors of the skills whose searchable text is still the embedded one.
+        """Return the stored vectors of the skills whose searchable text is still the embedded one, by directory.
 
-        A skill may have it from one of the directories `moved_from`: where a link is switched, every skill behind it
-        moves.
+        A skill may have it from one of the rows `donors`: where a link is switched, every skill behind it moves.
         """
-        earlier = index.vectors([*(skill.directory for skill in skills), *moved_from])
-        by_text = {own.text: own for own in earlier.values()}
-        return {skill.directory: by_text[skill.searchable_text] for skill in skills if skill.searchable_text in by_text}
+        if self._rows_embedder is None:
+            return {}
+        earlier = index.vectors({key for skill in skills for key in keys.of(skill.directory)}.union(donors))
+        return _by_text(skills, earlier.values())
 
     def _vectors_before(self, skills: Sequence[Skill], published: IndexState | None) -> dict[str, StoredVector]:
         """Return the vectors of the published table whose text is unchanged, for a table that is written anew."""
-        if published is None or self._rows_embedder is None or published.embedding != self.embedding:
+        if self._rows_embedder is None:
+            return {}
+        if published is None:
+            return self._vectors_found(skills)
+        if published.embedding != self.embedding:
             return {}
         if self._store_of(published.table.name).is_as_written:
             try:
-                return self._unchanged_vectors(skills, self._open_table(published))
+                return self._unchanged_vectors(skills, self._open_table(published), _keys_of(published))
             except IndexDamaged as error:
                 log.debug("The vectors of the index before cannot be read from the table: %s", error)
         return self._vectors_beside(skills, published)
+
+    def _vectors_found(self, skills: Sequence[Skill]) -> dict[str, StoredVector]:
+        """Return the vectors of a table that says itself whose they are: its state file was lost."""
+        found = None if self._in_memory else self._found_table()
+        try:
+            return {} if found is None else _by_text(skills, found.vectors().values())
+        except IndexDamaged as error:
+            log.debug("The vectors of a table without a state cannot be read: %s", error)
+            return {}
+
+    def _found_table(self) -> LanceIndex | None:
+        """Return the table without a state that has this embedder's vectors, as it was last written."""
+        for name in self.identity.possible_tables():
+            found = LanceStore(self.db_path, name).newest()
+            if found is not None and found.embedding == self.embedding:
+                return found
+        return None
+
+    def _free_table(self) -> str:
+        """Return the name of the table to write anew: none that has another embedder's vectors."""
+        if self._in_memory:
+            return FIRST_TABLE
+        if self.identity.find() is not None:
+            return self.identity.claim().table
+        first, *others = self.identity.possible_tables()
+        for name in (first, *others):
+            found = LanceStore(self.db_path, name).newest()
+            if found is None or found.embedding in (None, self.embedding):
+                return name
+        return first
 
     def _vectors_beside(self, skills: Sequence[Skill], published: IndexState) -> dict[str, StoredVector]:
         """Return the vectors of skills whose text is unchanged from the postings, which lie beside a damaged table.
@@ -741,11 +883,12 @@ class Indexer:
         """
         if any(root.missing_vectors for root in published.roots.values()):
             return {}
-        memory = published.memory
+        memory, keys = published.memory, _keys_of(published)
         kept = self._store_of(published.table.name).kept_vectors(published.table_version, published.table.id)
+        by_directory = dict(zip(keys.directories(kept), kept.values(), strict=True))
         found: dict[str, StoredVector] = {}
         for skill in skills:
-            own, before = kept.get(skill.directory), memory.get(skill.directory)
+            own, before = by_directory.get(skill.directory), memory.get(skill.directory)
             if own is not None and before is not None and before.skill is not None:
                 text = before.skill.searchable_text
                 if text == skill.searchable_text:
@@ -756,6 +899,7 @@ class Indexer:
         self,
         skills: Sequence[Skill],
         vectors: Mapping[str, StoredVector],
+        key_of: Callable[[Skill], str],
         *,
         dimension: int | None,
         embeds: bool = True,
@@ -769,6 +913,7 @@ class Indexer:
         return RowSource(
             skills,
             vectors,
+            key_of=key_of,
             embedder=rows if is_local else None,
             dimension=dimension,
             check=self._check_cancelled,
@@ -793,7 +938,8 @@ class Indexer:
             log.debug("The index to embed cannot be read: %s", error)
             return {}, None
         memory = state.memory_of(self._roots)
-        found = ((directory, memory[directory].skill) for directory in sorted(missing) if directory in memory)
+        lacking = sorted(self._located(missing, _keys_of(state)))
+        found = ((directory, memory[directory].skill) for directory in lacking if directory in memory)
         return {directory: skill.searchable_text for directory, skill in found if skill is not None}, known
 
     def _publish_vectors(self, vectors: Mapping[str, StoredVector]) -> Published | None:
@@ -803,7 +949,9 @@ class Indexer:
             return None
         try:
             index = self._open_table(state)
-            missing = index.unembedded()
+            keys = _keys_of(state)
+            rows = list(index.unembedded())
+            missing = dict(zip(keys.directories(rows), rows, strict=True))
             memory = state.memory_of(self._roots)
             present = {
                 directory: own
@@ -816,14 +964,16 @@ class Indexer:
             if not present:
                 return None
             dimension = len(next(iter(present.values())).vector)
+            lacking = frozenset(missing)
             if index.dimension not in (None, dimension):
                 # Those of the other length are dropped.
-                missing = frozenset(index.stored())
+                lacking = self._located(index.stored(), keys)
             store = self._store_of(state.table.name)
-            version = store.add_vectors(present, dimension=dimension, published=index.version)
+            by_key = {missing[directory]: own for directory, own in present.items()}
+            version = store.add_vectors(by_key, dimension=dimension, published=index.version)
             # Before the state is saved, which is the commit: a version that cannot be read is not published.
             opened = self.open(replace(state, table_version=version))
-            roots = _with_missing(state.roots, missing - present.keys())
+            roots = _with_missing(state.roots, lacking - present.keys())
             state, stamp = self._save(replace(state, table_version=version, roots=roots), before=state)
         except IndexDamaged as error:
             self._check_cancelled()
@@ -838,18 +988,18 @@ class Indexer:
         Other roots keep theirs, except for directories whose rows were `written`: their servers scan those again.
         """
         merged: dict[str, RootState] = {}
+        keys = self._keys(state)
         for root, earlier in ({} if state is None else state.roots).items():
             merged[root] = earlier
             touched = frozenset() if written is None else written.touched & earlier.memory.keys()
             if touched and root not in self._roots:
                 rest = {path: entry for path, entry in earlier.memory.items() if path not in touched}
                 merged[root] = replace(earlier, memory=rest)
-        for root, source in self._roots.items():
+        for root in self._roots:
             own = {path: entry for path, entry in memory.items() if entry.root == root}
             before = merged.get(root)
-            missing, label = (0, "") if before is None else (before.missing_vectors, before.label)
-            label = label or free_label(source, {one.label for one in merged.values()})
-            merged[root] = RootState(root_digest(own, root, before), missing, own, label)
+            missing = 0 if before is None else before.missing_vectors
+            merged[root] = RootState(root_digest(own, root, before), missing, own, keys.label(root))
         return merged if written is None else _with_missing(merged, written.without_vectors)
 
     def _save(self, state: IndexState, *, before: IndexState | None) -> tuple[IndexState, StateStamp | None]:
@@ -877,6 +1027,22 @@ class Indexer:
 def _has_newer_stamp(entry: CachedSkillFile, before: CachedSkillFile | None) -> bool:
     # A file with an mtime in the future is read again by every scan: saving its stamp saves nothing.
     return before is not None and before.stamp.read_at_ns != entry.stamp.read_at_ns > entry.stamp.mtime_ns
+
+
+def _keys_of(state: IndexState) -> LibraryKeys | PathKeys:
+    """Return what the keys of the rows of a published table mean."""
+    if state.schema < KEYS_SINCE:
+        return PathKeys()
+    return _library_keys(state)
+
+
+def _library_keys(state: IndexState) -> LibraryKeys:
+    return LibraryKeys({root: own.label for root, own in state.roots.items()})
+
+
+def _by_text(skills: Sequence[Skill], vectors: Iterable[StoredVector]) -> dict[str, StoredVector]:
+    by_text = {own.text: own for own in vectors}
+    return {skill.directory: by_text[skill.searchable_text] for skill in skills if skill.searchable_text in by_text}
 
 
 def _length(vectors: Mapping[str, StoredVector]) -> int | None:

@@ -2,13 +2,15 @@
 
 A label stands for a root: its source's word, with a number where another root of the database has that. A skill that is
 its root has the label alone as its key. One that a link leads to, outside its root, has no path below it: its key has
-its own path, which holds on this machine only. Pure.
+its own path, which holds on this machine only. A directory below two roots has a key of each; its row has one of them.
+Pure.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
+from typing import Protocol
 
 
 def free_label(word: str, taken: Collection[str]) -> str:
@@ -48,6 +50,86 @@ class RootKeys:
             return below if os.path.isabs(below) else self._above + below
         # Of a large library this is asked a hundred thousand times at each start.
         return below if below[:1] == "/" else self._above + below
+
+
+class RowKeys(Protocol):
+    """What keys of rows mean on this machine."""
+
+    def directory(self, key: str) -> str:
+        """Return the directory that a key stands for, "" for a key of no known root."""
+
+    def directories(self, keys: Iterable[str]) -> list[str]:
+        """Return the directory of each key, "" for one of no known root."""
+
+    def root(self, key: str, /) -> str | None:
+        """Return the root that a key names, or None."""
+
+    def of(self, directory: str) -> list[str]:
+        """Return the keys that the row of a directory may have."""
+
+
+class LibraryKeys:
+    """The keys of all skills of a database, and back. `labels` are those of its roots, by path."""
+
+    def __init__(self, labels: Mapping[str, str]) -> None:
+        self._by_root = {path: RootKeys(label, path) for path, label in labels.items()}
+        self._by_label = {own.label: own for own in self._by_root.values()}
+
+    def label(self, root: str) -> str:
+        """Return the label of a root. Raises KeyError."""
+        return self._by_root[root].label
+
+    def key(self, root: str, directory: str) -> str:
+        """Return the key of a skill that was found under one of the roots."""
+        return self._by_root[root].key(directory)
+
+    def root(self, key: str) -> str | None:
+        """Return the root whose label a key has, or None."""
+        own = self._by_label.get(label_of(key))
+        return None if own is None else own.path
+
+    def directory(self, key: str) -> str:
+        """Return the directory that a key stands for, "" for a key of no known root."""
+        own = self._by_label.get(label_of(key))
+        return "" if own is None else own.directory(key)
+
+    def directories(self, keys: Iterable[str]) -> list[str]:
+        """Return the directory of each key, "" for one of no known root."""
+        if len(self._by_label) == 1:
+            # As nearly always: of a large library this is asked a hundred thousand times at each start.
+            ((label, only),) = self._by_label.items()
+            start, above, length = label + "/", os.path.join(only.path, ""), len(label) + 1
+            if os.sep == "/":
+                return [
+                    above + key[length:] if key.startswith(start) and key[length : length + 1] != "/"
+                    else self.directory(key)
+                    for key in keys
+                ]  # fmt: skip
+        return [self.directory(key) for key in keys]
+
+    def of(self, directory: str) -> list[str]:
+        """Return the keys that the row of a directory may have: one for each root."""
+        return [own.key(directory) for own in self._by_root.values()]
+
+
+class PathKeys:
+    """The keys of rows that have none: the directories themselves."""
+
+    def directory(self, key: str) -> str:
+        """Return the key."""
+        return key
+
+    def directories(self, keys: Iterable[str]) -> list[str]:
+        """Return the keys."""
+        return list(keys)
+
+    def root(self, _: str, /) -> str | None:
+        """Return None: a path names no root."""
+        return None
+
+    def of(self, directory: str) -> list[str]:
+        """Return the directory alone."""
+        return [directory]
 
 
 def label_of(key: str) -> str:

@@ -21,12 +21,14 @@ from typing import Any
 from skillhub_mcp.analysis.analyzer import tokens
 from skillhub_mcp.index.features import SkillFeatures, decode_features, short_words
 from skillhub_mcp.index.filter import path_in, quoted
-from skillhub_mcp.index.rows import StoredRow, StoredVector
+from skillhub_mcp.index.rows import StoredVector
 
 TEXT_FIELDS = ("name", "description", "tags_text", "category")
 COUNTED_COLUMNS = ["features", "name", "description", "tags"]
-# In the metadata of a table's schema: the random id that the table got when it was created.
+# In the metadata of a table's schema: the random id that the table got when it was created, and the identity of the
+# embeddings that its vectors are, by which they are known where the state file is lost.
 TABLE_ID = b"skillhub.table_id"
+EMBEDDING = b"skillhub.embedding"
 PATHS_PER_STATEMENT = 500
 LANCE_FAILURES = (RuntimeError, OSError, ValueError)
 
@@ -59,6 +61,7 @@ class LanceIndex:
         self._table = table
         self.version = int(table.version)
         self.table_id = table_id(table)
+        self.embedding = embedding_of(table)
         usable = with_vectors and "vector" in table.schema.names
         self.dimension = table.schema.field("vector").type.list_size if usable else None
 
@@ -101,33 +104,33 @@ class LanceIndex:
         except (*LANCE_FAILURES, LookupError, struct.error) as error:
             raise damaged(error) from error
 
-    def stored(self, among: Collection[str] | None = None) -> dict[str, StoredRow]:
-        """Return root and content hash of every row, or of those of some directories, by directory.
-
-        Raises IndexDamaged.
-        """
-        names = ["path", "root", "content_hash"]
-        found: dict[str, StoredRow] = {}
+    def stored(self, among: Collection[str] | None = None) -> dict[str, str]:
+        """Return the content hash of every row, or of those with some keys, by key. Raises IndexDamaged."""
+        names = ["path", "content_hash"]
+        found: dict[str, str] = {}
         conditions = [None] if among is None else map(path_in, chunks(sorted(among), PATHS_PER_STATEMENT))
         try:
             for condition in conditions:
                 query = self._table.search().select(names).limit(None)
                 columns = (query if condition is None else query.where(condition)).to_arrow()
-                rows = zip(*(columns.column(name).to_pylist() for name in names), strict=True)
-                found |= {path: StoredRow(root, content_hash) for path, root, content_hash in rows}
+                found.update(zip(*(columns.column(name).to_pylist() for name in names), strict=True))
         except LANCE_FAILURES as error:
             raise damaged(error) from error
         return found
 
-    def vectors(self, directories: Collection[str]) -> dict[str, StoredVector]:
-        """Return the vectors of those rows that have one, and the embedded texts. Raises IndexDamaged."""
+    def vectors(self, among: Collection[str] | None = None) -> dict[str, StoredVector]:
+        """Return the vectors of all rows, or of those with some keys, and the embedded texts, by key.
+
+        Rows without a vector are left out. Raises IndexDamaged.
+        """
         found: dict[str, StoredVector] = {}
         if self.dimension is None:
             return found
+        conditions = [None] if among is None else map(path_in, chunks(sorted(among), PATHS_PER_STATEMENT))
         try:
-            for keys in chunks(sorted(directories), PATHS_PER_STATEMENT):
-                query = self._table.search().where(path_in(keys)).select(["path", "embedded_text", "vector"])
-                read = query.limit(len(keys)).to_arrow()
+            for condition in conditions:
+                query = self._table.search().select(["path", "embedded_text", "vector"]).limit(None)
+                read = (query if condition is None else query.where(condition)).to_arrow()
                 if len(read):
                     paths, texts = (read.column(name).to_pylist() for name in ("path", "embedded_text"))
                     for path, text, vector in zip(
@@ -140,7 +143,7 @@ class LanceIndex:
         return found
 
     def unembedded(self) -> frozenset[str]:
-        """Return the rows whose present text was not embedded; some have a vector, of an earlier text or model.
+        """Return the keys of rows whose present text was not embedded; some have a vector, of an earlier text or model.
 
         Raises IndexDamaged.
         """
@@ -153,7 +156,7 @@ class LanceIndex:
             raise damaged(error) from error
 
     def each_row(self) -> Iterator[tuple[str, SkillFeatures, Any]]:
-        """Yield directory, features and vector of each row, None for one without a vector. Raises IndexDamaged."""
+        """Yield key, features and vector of each row, None for one without a vector. Raises IndexDamaged."""
         columns = ["path", "features"] if self.dimension is None else ["path", "features", "vector"]
         try:
             for batch in self._table.search().select(columns).limit(None).to_batches():
@@ -163,35 +166,37 @@ class LanceIndex:
         except LANCE_FAILURES as error:
             raise damaged(error) from error
 
-    def record_batches(self, directories: Collection[str] | None = None) -> Iterator[Any]:
-        """Yield all columns of all rows, or of those in some directories, as Arrow's batches. Raises IndexDamaged."""
+    def record_batches(self, keys: Collection[str] | None = None) -> Iterator[Any]:
+        """Yield all columns of all rows, or of those with some keys, as Arrow's batches. Raises IndexDamaged."""
         try:
-            if directories is None:
+            if keys is None:
                 yield from self._table.search().limit(None).to_batches()
                 return
-            for keys in chunks(sorted(directories), PATHS_PER_STATEMENT):
-                yield from self._table.search().where(path_in(keys)).limit(len(keys)).to_batches()
+            for some in chunks(sorted(keys), PATHS_PER_STATEMENT):
+                yield from self._table.search().where(path_in(some)).limit(len(some)).to_batches()
         except LANCE_FAILURES as error:
             raise damaged(error) from error
 
-    def match_fields(self, query: str, *, limit: int, among: frozenset[str]) -> list[str]:
-        """Return up to `limit` directories of `among` whose text fields have words of the query, in LanceDB's order."""
+    def match_fields(self, query: str, *, limit: int) -> list[str]:
+        """Return the keys of up to `limit` rows whose text fields have words of the query, in LanceDB's order.
+
+        Raises IndexDamaged.
+        """
         from lancedb.query import MultiMatchQuery
 
         match = MultiMatchQuery(" ".join(tokens(query)), list(TEXT_FIELDS))
         try:
-            # Rows that are not among them take up part of the limit.
-            wanted = limit + max(0, self.count() - len(among))
-            read = self._table.search(match).select(["path", "_score"]).limit(wanted).to_arrow()
+            read = self._table.search(match).select(["path", "_score"]).limit(limit).to_arrow()
         except LANCE_FAILURES as error:
             raise damaged(error) from error
-        return [path for path in read.column("path").to_pylist() if path in among][:limit]
+        found: list[str] = read.column("path").to_pylist()
+        return found
 
-    def features(self, directories: Collection[str]) -> dict[str, tuple[bytes, frozenset[str]]]:
-        """Return the encoded features and the words of those rows. Raises IndexDamaged."""
+    def features(self, among: Collection[str]) -> dict[str, tuple[bytes, frozenset[str]]]:
+        """Return the encoded features and the words of the rows with some keys, by key. Raises IndexDamaged."""
         found: dict[str, tuple[bytes, frozenset[str]]] = {}
         try:
-            for keys in chunks(sorted(directories), PATHS_PER_STATEMENT):
+            for keys in chunks(sorted(among), PATHS_PER_STATEMENT):
                 query = self._table.search().where(path_in(keys))
                 for row in query.select(["path", *COUNTED_COLUMNS]).limit(len(keys)).to_list():
                     texts = (row["name"], row["description"], *row["tags"])
@@ -211,6 +216,12 @@ def _vectors(column: Any) -> list[Any]:
 def table_id(table: Any) -> str:
     """Return the id of a table, "" for one that was created before tables had one."""
     return bytes((table.schema.metadata or {}).get(TABLE_ID, b"")).decode()
+
+
+def embedding_of(table: Any) -> str | None:
+    """Return the identity of the embeddings that a table's vectors are; None where the table does not say it."""
+    found = (table.schema.metadata or {}).get(EMBEDDING)
+    return None if found is None else bytes(found).decode("utf-8", "surrogateescape")
 
 
 def chunks(keys: Sequence[str], size: int) -> Iterator[Sequence[str]]:

@@ -21,7 +21,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from skillhub_mcp.file_modes import make_private_directory
@@ -31,8 +31,10 @@ from skillhub_mcp.index.damage import Damage, IndexPart
 from skillhub_mcp.index.features import CountedSkills, TermCounter, decode_features, short_words
 from skillhub_mcp.index.filter import path_in
 from skillhub_mcp.index.freed_memory import use_few_pools
+from skillhub_mcp.index.keys import PathKeys, RowKeys, label_of
 from skillhub_mcp.index.lance import (
     COUNTED_COLUMNS,
+    EMBEDDING,
     LANCE_FAILURES,
     PATHS_PER_STATEMENT,
     TABLE_ID,
@@ -53,7 +55,8 @@ from skillhub_mcp.index.versions import TableVersions
 
 log = logging.getLogger(__name__)
 
-SCHEMA_VERSION = 3
+# The first schema whose rows have keys; before, a row's path was the skill's directory.
+SCHEMA_VERSION = KEYS_SINCE = 4
 IN_MEMORY = "memory://"
 
 # Any of the full-text indexes says which rows are not in it yet.
@@ -61,6 +64,8 @@ _WATCHED_INDEX = "description_idx"
 # Rows in memory at once while a table is written, and about how many characters of bodies.
 _BATCH_ROWS = 300
 _BATCH_CHARACTERS = 4 << 20
+# Of a table that is copied.
+_PIECE_ROWS = 10_000
 _NAMED_FILES = 3
 # LanceDB would keep up to seven gigabytes of what it read. Searches do not ask it, and no change reads what the one
 # before read.
@@ -80,6 +85,7 @@ _UNREAD_VERSIONS = 20
 _WASTEFUL = 1.5
 # By LanceDB's own rule, which is by age alone, no version is ever old enough.
 _NEVER = dt.timedelta(days=36_500)
+_PATHS = PathKeys()
 
 
 class LanceStore:
@@ -106,9 +112,17 @@ class LanceStore:
         """Whether anything is where the table's directory is to be, even what is none."""
         return self.exists if self.db_path == IN_MEMORY else os.path.lexists(self._table_directory)
 
-    def open(self, version: int, *, created_as: str | None = None, with_vectors: bool = True) -> SkillIndex:
+    def open(
+        self,
+        version: int,
+        *,
+        keys: RowKeys = _PATHS,
+        created_as: str | None = None,
+        with_vectors: bool = True,
+    ) -> SkillIndex:
         """Open a version of the table for searching, with its vectors or without. Raises IndexDamaged.
 
+        `keys` say what the keys of its rows mean here.
         It also raises where the table was not `created_as` that id: then another took its name. What is searched lies
         in a file beside the table, and LanceDB is not loaded; where there is no such file, it is written.
         """
@@ -124,6 +138,7 @@ class LanceStore:
             version=version,
             table_id=created_as,
             open_table=open_table,
+            keys=keys,
             with_vectors=with_vectors,
         )
 
@@ -221,19 +236,27 @@ class LanceStore:
             raise damaged(error) from error
 
     def kept_vectors(self, version: int, created_as: str) -> dict[str, Sequence[float]]:
-        """Return the vectors that the postings beside the table have, by directory; none where they are damaged."""
+        """Return the vectors that the postings beside the table have, by key; none where they are damaged."""
         try:
             return {} if self._segment_files is None else self._segment_files.vectors(version, created_as)
         except (OSError, ValueError) as error:
             log.debug("No vectors are kept beside the table: %s", error)
             return {}
 
-    def rebuild(self, rows: Iterable[IndexRow], *, dimension: int | None, published: int | None = None) -> int:
+    def rebuild(
+        self,
+        rows: Iterable[IndexRow],
+        *,
+        dimension: int | None,
+        embedding: str | None = None,
+        published: int | None = None,
+    ) -> int:
         """Write a new table as one more version, index it, and return the version. Raises IndexDamaged.
 
-        The version `published` stays readable until the new one is published, unless a file of the table is damaged.
+        `embedding` is the identity of the embeddings that it has or will get. The version `published` stays readable
+        until the new one is published, unless a file of the table is damaged.
         """
-        schema = _schema(dimension, secrets.token_hex(_ID_BYTES))
+        schema = _schema(dimension, _metadata(embedding))
         if not self.is_as_written:
             self.discard()
         try:
@@ -247,6 +270,50 @@ class LanceStore:
         except LANCE_FAILURES as error:
             self._drop_leftovers()
             raise damaged(error) from error
+
+    def with_keys(
+        self, published: int, *, created_as: str, embedding: str, key_of: Callable[[str, str], str | None]
+    ) -> int:
+        """Write the rows of the version `published` as a new table with other keys, and return its version.
+
+        `key_of` returns the key for a row's path and root, or None for a row that is left out. Nothing else of a row
+        changes, and `published` stays readable until the new one is published. Raises IndexDamaged.
+        """
+        source = self.open_table(published, created_as=created_as)
+        schema = source.schema.with_metadata(_metadata(embedding))
+        try:
+            statistics = self._statistics(published, created_as)
+            left_out: list[str] = []
+            table: Any = None
+            # Each piece is read before it is handed over: LanceDB reads in the thread that it also writes in.
+            for piece in _pieces(source, schema, key_of, left_out):
+                if table is None:
+                    table = self._connect().create_table(
+                        self.table, data=piece, schema=schema, mode="overwrite", on_bad_vectors="null"
+                    )
+                else:
+                    table.add(piece, on_bad_vectors="null")
+            _create_indexes(table)
+            self._clean(table, published)
+            if left_out:
+                builder = StatisticsBuilder.from_statistics(statistics)
+                for features, words in source.features(left_out).values():
+                    builder.add(features, words, times=-1)
+                statistics = builder.build()
+            return self._store_statistics(table, statistics, published)
+        except LANCE_FAILURES as error:
+            self._drop_leftovers()
+            raise damaged(error) from error
+
+    def newest(self) -> LanceIndex | None:
+        """Return the table as it was last written, published or not; None where there is none that can be trusted."""
+        if not self.exists or self._changed_files():
+            return None
+        try:
+            return LanceIndex(self._connect().open_table(self.table))
+        except LANCE_FAILURES as error:
+            log.debug("The table %s cannot be opened: %s", self.table, error)
+            return None
 
     def discard(self) -> None:
         """Remove a table that cannot be overwritten; nothing is lost, as it is derived. Raises IndexDamaged."""
@@ -278,7 +345,7 @@ class LanceStore:
     def update(
         self, rows: Iterable[IndexRow], *, removed: Collection[str], dimension: int | None, published: int
     ) -> int:
-        """Write changed rows to the version `published`, delete those in `removed`, and return the new version.
+        """Write changed rows to the version `published`, delete those with keys in `removed`; return the new version.
 
         Versions that a killed writer left after `published` are undone first. Raises IndexDamaged.
         """
@@ -291,7 +358,7 @@ class LanceStore:
                 table.restore()
             before = self._connect().open_table(self.table)
             before.checkout(published)
-            schema = _schema(dimension, table_id(before))
+            schema = _schema(dimension, before.schema.metadata)
             statistics = self._statistics(published, table_id(before))
             builder, skills = StatisticsBuilder.from_statistics(statistics), self._builder()
             written: list[str] = []
@@ -312,7 +379,7 @@ class LanceStore:
             raise damaged(error) from error
 
     def add_vectors(self, vectors: Mapping[str, StoredVector], *, dimension: int, published: int) -> int:
-        """Write vectors of that `dimension` to rows of the version `published`, and return the new version.
+        """Write vectors of that `dimension`, by key, to rows of the version `published`, and return the new version.
 
         The other columns of the rows stay as they are. Vectors of another dimension are all dropped. Raises
         IndexDamaged.
@@ -459,21 +526,13 @@ class LanceStore:
         return os.path.join(self.db_path, f"statistics-{self.table}-{version}.npz")
 
     def _overwrite(self, schema: Any, batches: Iterator[Any]) -> Any:
-        from lancedb.index import FTS, Bitmap, BTree, LabelList
-
         # Before the first row is read: large skills are kept in a file in the database's directory, which this makes.
         connection = self._connect()
         # LanceDB reads the first batch in the thread that also runs searches: it is computed before.
         data = itertools.chain([next(batches)], batches)
         # A row may have no vector yet, which LanceDB would refuse as a bad one.
         table = connection.create_table(self.table, data=data, schema=schema, mode="overwrite", on_bad_vectors="null")
-        for field in TEXT_FIELDS:
-            # icu/split finds words in every script without a model; LanceDB's default finds none in Japanese, Chinese
-            # and Korean.
-            table.create_index(field, config=FTS(base_tokenizer="icu/split"))
-        table.create_index("category", config=Bitmap(), name="category_bitmap")
-        table.create_index("tags", config=LabelList())
-        table.create_index("path", config=BTree())
+        _create_indexes(table)
         return table
 
     def _unmerged_rows(self, table: Any) -> int:
@@ -563,7 +622,51 @@ def _unlink(paths: Iterable[str]) -> None:
         os.unlink(path)
 
 
-def _schema(dimension: int | None, created_as: str) -> Any:
+def _create_indexes(table: Any) -> None:
+    from lancedb.index import FTS, Bitmap, BTree, LabelList
+
+    for field in TEXT_FIELDS:
+        # icu/split finds words in every script without a model; LanceDB's default finds none in Japanese, Chinese and
+        # Korean.
+        table.create_index(field, config=FTS(base_tokenizer="icu/split"))
+    table.create_index("category", config=Bitmap(), name="category_bitmap")
+    table.create_index("tags", config=LabelList())
+    table.create_index("path", config=BTree())
+
+
+def _metadata(embedding: str | None) -> dict[bytes, bytes]:
+    """Return the metadata of a table that is created now."""
+    own = {TABLE_ID: secrets.token_hex(_ID_BYTES).encode()}
+    return own if embedding is None else own | {EMBEDDING: embedding.encode("utf-8", "surrogateescape")}
+
+
+def _pieces(
+    source: LanceIndex, schema: Any, key_of: Callable[[str, str], str | None], left_out: list[str]
+) -> Iterator[Any]:
+    """Yield the rows of a table with their new keys, many at once; one piece at least. Adds to `left_out`."""
+    import pyarrow as pa
+
+    pending: list[Any] = []
+    waiting, yielded = 0, False
+    for batch in source.record_batches():
+        paths, roots = (batch.column(name).to_pylist() for name in ("path", "root"))
+        keys = [key_of(path, root) for path, root in zip(paths, roots, strict=True)]
+        left_out += [path for path, key in zip(paths, keys, strict=True) if key is None]
+        kept = [key for key in keys if key is not None]
+        chosen = batch.filter(pa.array([key is not None for key in keys]))
+        columns = [chosen.column(name) for name in schema.names]
+        columns[schema.names.index("path")] = pa.array(kept, pa.string())
+        columns[schema.names.index("root")] = pa.array(list(map(label_of, kept)), pa.string())
+        pending.append(pa.RecordBatch.from_arrays(columns, schema=schema))
+        waiting += len(chosen)
+        if waiting >= _PIECE_ROWS:
+            yield pa.Table.from_batches(pending, schema=schema)
+            pending, waiting, yielded = [], 0, True
+    if waiting or not yielded:
+        yield pa.Table.from_batches(pending, schema=schema)
+
+
+def _schema(dimension: int | None, metadata: Mapping[bytes, bytes]) -> Any:
     """Return the schema of a table. `dimension` is the length of the vectors, None for a table without them."""
     import pyarrow as pa
 
@@ -583,7 +686,7 @@ def _schema(dimension: int | None, created_as: str) -> Any:
     ]
     if dimension is not None:
         fields += _vector_fields(dimension)
-    return pa.schema(fields, metadata={TABLE_ID: created_as.encode()})
+    return pa.schema(fields, metadata=dict(metadata))
 
 
 def _vector_fields(dimension: int) -> list[Any]:
@@ -603,7 +706,7 @@ def _batches(
     for several in _several(rows):
         counted = counter.count([(row.skill, row.instructions) for row in several])
         statistics.add_counted(counted)
-        skills.add_counted([row.skill.directory for row in several], counted, [row.vector for row in several])
+        skills.add_counted([row.key for row in several], counted, [row.vector for row in several])
         yield _record_batch(several, counted, schema)
 
 
@@ -636,8 +739,8 @@ def _record_batch(rows: Sequence[IndexRow], counted: CountedSkills, schema: Any)
 
     skills = [row.skill for row in rows]
     columns: dict[str, Sequence[object]] = {
-        "path": [skill.directory for skill in skills],
-        "root": [skill.root for skill in skills],
+        "path": [row.key for row in rows],
+        "root": [label_of(row.key) for row in rows],
         "content_hash": [skill.stamp.content_hash for skill in skills],
         "name": [skill.name for skill in skills],
         "description": [skill.description for skill in skills],

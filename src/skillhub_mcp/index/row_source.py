@@ -21,8 +21,9 @@ _EMBEDDED_AT_ONCE = 1_000
 
 
 class RowSource:
-    """The rows of `skills`, some with `vectors` that are there already. It can be read more than once.
+    """The rows of `skills`, some with `vectors` that are there already, by directory. It can be read more than once.
 
+    `key_of` returns the key that a skill's row gets.
     `embedder` makes the vectors of the others without a request; it is None where they come later, or never.
     `dimension` is the length of all vectors: None where none is known and the embedder made none for the first skills.
     `failure` says why some have none, once all rows have been read, and `unembedded` which have none of their present
@@ -34,6 +35,7 @@ class RowSource:
         skills: Sequence[Skill],
         vectors: Mapping[str, StoredVector],
         *,
+        key_of: Callable[[Skill], str],
         embedder: RowEmbedder | None,
         dimension: int | None,
         check: Callable[[], None],
@@ -41,6 +43,7 @@ class RowSource:
     ) -> None:
         self._skills = skills
         self._vectors = vectors
+        self._key_of = key_of
         self._embedder = embedder
         self._check = check
         self._progress = progress
@@ -72,7 +75,8 @@ class RowSource:
             # It was removed after the scan: the row can be found until the next scan removes it.
             log.warning("%s: %s", error.path, error.message)
             instructions = ""
-        return IndexRow(skill, instructions, None if own is None else own.vector, is_stale=is_stale)
+        vector = None if own is None else own.vector
+        return IndexRow(self._key_of(skill), skill, instructions, vector, is_stale=is_stale)
 
     def _embedded(self, skills: Sequence[Skill]) -> Mapping[str, StoredVector]:
         """Return vectors of the skills that have none; what is missing comes later, as after any failure."""

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# No path has it.
+# No key has it.
 _BETWEEN = "\0"
 _KINDS = {
+    # The keys of the skills. Its name is that of the first format, which replicas read.
     "directories": "|u1",
     "lengths": "<u4",
     "mean_lengths": "<f8",
@@ -54,14 +55,14 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class InvertedSkills:
-    """Skills by number, and their terms inverted.
+    """Skills by number, each with its row's key, and their terms inverted.
 
     `lengths` are those of the fields in terms: shape (skills, fields). `vectors` has shape (skills, dimension) and is
     None where no skill has one; `embedded` says which have. The skills that have the term `hashes[i]` are
     `owners[starts[i]:starts[i + 1]]`, ascending, and `counts` are its packed counts in each.
     """
 
-    directories: Sequence[str]
+    keys: Sequence[str]
     lengths: NDArray[Any]
     vectors: NDArray[Any] | None
     embedded: NDArray[Any]
@@ -123,11 +124,11 @@ class Part:
 
 
 def invert(
-    directories: Sequence[str], features: Sequence[SkillFeatures], vectors: Sequence[Sequence[float] | None]
+    keys: Sequence[str], features: Sequence[SkillFeatures], vectors: Sequence[Sequence[float] | None]
 ) -> InvertedSkills:
     """Return skills with their terms inverted, in memory."""
     builder = SegmentBuilder()
-    for one in zip(directories, features, vectors, strict=True):
+    for one in zip(keys, features, vectors, strict=True):
         builder.add(*one)
     return builder.parts()[0].skills
 
@@ -143,25 +144,25 @@ class SegmentBuilder:
         self._runs: list[Part] = []
         self._pending = _Pending()
 
-    def add(self, directory: str, features: SkillFeatures, vector: Sequence[float] | None) -> None:
+    def add(self, key: str, features: SkillFeatures, vector: Sequence[float] | None) -> None:
         """Add a skill. Raises OSError."""
         terms = len(features.hashes)
-        self._pending.add([directory], features.lengths, [terms], features.hashes, features.counts, [vector])
+        self._pending.add([key], features.lengths, [terms], features.hashes, features.counts, [vector])
         self._write_run()
 
     def add_counted(
-        self, directories: Sequence[str], counted: CountedSkills, vectors: Sequence[Sequence[float] | None]
+        self, keys: Sequence[str], counted: CountedSkills, vectors: Sequence[Sequence[float] | None]
     ) -> None:
         """Add several skills. Raises OSError."""
         import numpy as np
 
         terms = np.diff(counted.starts)
-        self._pending.add(directories, counted.lengths, terms, counted.hashes, counted.counts, vectors)
+        self._pending.add(keys, counted.lengths, terms, counted.hashes, counted.counts, vectors)
         self._write_run()
 
     def parts(self) -> list[Part]:
         """Return the skills added so far."""
-        if self._pending.directories or not self._runs:
+        if self._pending.keys or not self._runs:
             self._runs.append(Part(self._pending.inverted()))
             self._pending = _Pending()
         return self._runs
@@ -180,7 +181,7 @@ class _Pending:
     """Skills that are to be inverted."""
 
     def __init__(self) -> None:
-        self.directories: list[str] = []
+        self.keys: list[str] = []
         self.postings = 0
         self._lengths: list[NDArray[Any]] = []
         self._terms: list[Sequence[int] | NDArray[Any]] = []
@@ -190,14 +191,14 @@ class _Pending:
 
     def add(
         self,
-        directories: Sequence[str],
+        keys: Sequence[str],
         lengths: NDArray[Any],
         terms: Sequence[int] | NDArray[Any],
         hashes: NDArray[Any],
         counts: NDArray[Any],
         vectors: Sequence[Sequence[float] | None],
     ) -> None:
-        self.directories += directories
+        self.keys += keys
         self.postings += len(hashes)
         self._lengths.append(lengths.reshape(-1, len(FIELDS)))
         self._terms.append(terms)
@@ -222,7 +223,7 @@ class _Pending:
             for number in embedded.nonzero()[0].tolist():
                 matrix[number] = self._vectors[number]
         return InvertedSkills(
-            directories=self.directories,
+            keys=self.keys,
             lengths=np.concatenate([np.zeros((0, len(FIELDS)), np.uint32), *self._lengths]).astype(np.uint32),
             vectors=matrix,
             embedded=embedded,
@@ -242,13 +243,13 @@ def write_segment(file: BinaryIO, parts: Sequence[Part], *, table_id: str, addit
 
     gone = np.zeros(0, dtype=np.int32) if addition is None else addition.gone
     numbers = _new_numbers(parts)
-    directories = [
-        directory
+    keys = [
+        key
         for part, own in zip(parts, numbers, strict=True)
-        for directory, number in zip(part.skills.directories, own.tolist(), strict=True)
+        for key, number in zip(part.skills.keys, own.tolist(), strict=True)
         if number >= 0
     ]
-    skills = len(directories)
+    skills = len(keys)
     lengths = np.concatenate(
         [np.zeros((0, len(FIELDS)), np.uint32)]
         + [part.skills.lengths[own >= 0] for part, own in zip(parts, numbers, strict=True)]
@@ -261,7 +262,7 @@ def write_segment(file: BinaryIO, parts: Sequence[Part], *, table_id: str, addit
     if len(dimensions) > 1:
         raise ValueError("vectors of two lengths")
     dimension = max(dimensions, default=0)
-    packed = _BETWEEN.join(directories).encode("utf-8", "surrogatepass")
+    packed = _BETWEEN.join(keys).encode("utf-8", "surrogatepass")
     postings = sum(len(part.skills.owners) for part in parts)
     terms = sum(len(part.skills.hashes) for part in parts)
     most = {
@@ -314,16 +315,16 @@ def write_update(
     """
     import numpy as np
 
-    left = {*removed, *(directory for part in changed for directory in part.skills.directories)}
+    left = {*removed, *(key for part in changed for key in part.skills.keys)}
     kept = [
-        np.fromiter((directory not in left for directory in own), dtype=bool, count=len(own))
-        for own in (segment.skills.directories for segment in segments)
+        np.fromiter((key not in left for key in own), dtype=bool, count=len(own))
+        for own in (segment.skills.keys for segment in segments)
     ]
     for segment in segments[1:]:
         kept[0][segment.gone] = False
     parts = [*map(Part.of, segments, kept), *changed]
     base, gone = segments[0], (~kept[0]).nonzero()[0].astype(np.int32)
-    added = sum(len(part.skills.directories) for part in changed) + sum(int(own.sum()) for own in kept[1:])
+    added = sum(len(part.skills.keys) for part in changed) + sum(int(own.sum()) for own in kept[1:])
     if added + len(gone) > share * len(kept[0]):
         for segment in segments:
             segment.stored.verify()
@@ -339,6 +340,12 @@ def open_segment(path: str, table_id: str) -> Segment:
     return _segment(open_arrays(path, _KINDS), table_id, name)
 
 
+def read_keys(segment: Segment) -> list[str]:
+    """Return the keys of a segment's skills, from its file. Raises ValueError."""
+    text = segment.stored.arrays["directories"].tobytes().decode("utf-8", "surrogatepass")
+    return text.split(_BETWEEN) if len(segment.skills.lengths) else []
+
+
 def check_pair(base: Segment, last: Segment) -> None:
     """Raise ValueError where `last` is no addition to `base`."""
     import numpy as np
@@ -348,7 +355,7 @@ def check_pair(base: Segment, last: Segment) -> None:
         last.base is None
         or base.base is not None
         or base.mark != last.base.mark
-        or not are_numbers(last.gone, len(base.skills.directories))
+        or not are_numbers(last.gone, len(base.skills.keys))
         or len(dimensions) > 1
         or not np.array_equal(base.mean_lengths, last.mean_lengths)
     ):
@@ -380,7 +387,7 @@ def _segment(stored: StoredArrays, table_id: str, name: str) -> Segment:
     try:
         skills, mark, base = int(str(meta["skills"])), str(meta["mark"]), _base(meta)
         text = arrays["directories"].tobytes().decode("utf-8", "surrogatepass")
-        directories = text.split(_BETWEEN) if skills else []
+        keys = text.split(_BETWEEN) if skills else []
         lengths, vectors = arrays["lengths"].reshape(skills, len(FIELDS)), None
         if len(arrays["vectors"]):
             vectors = arrays["vectors"].reshape(skills, -1)
@@ -388,7 +395,7 @@ def _segment(stored: StoredArrays, table_id: str, name: str) -> Segment:
         raise ValueError(f"{name} is damaged") from error
     hashes, starts, owners = arrays["hashes"], arrays["starts"], arrays["owners"]
     if (
-        not len(directories) == len(arrays["embedded"]) == skills
+        not len(keys) == len(arrays["embedded"]) == skills
         or len(arrays["mean_lengths"]) != len(FIELDS)
         or not (arrays["mean_lengths"] > 0).all()
         or len(starts) != len(hashes) + 1
@@ -400,7 +407,7 @@ def _segment(stored: StoredArrays, table_id: str, name: str) -> Segment:
     ):
         raise ValueError(f"{name} is damaged")
     embedded = arrays["embedded"] > 0
-    inverted = InvertedSkills(directories, lengths, vectors, embedded, hashes, starts, owners, arrays["counts"])
+    inverted = InvertedSkills(keys, lengths, vectors, embedded, hashes, starts, owners, arrays["counts"])
     return Segment(inverted, arrays["impacts"], arrays["mean_lengths"], mark, base, arrays["gone"], stored)
 
 
@@ -436,7 +443,7 @@ def _new_numbers(parts: Sequence[Part]) -> list[NDArray[Any]]:
 
     numbers, begin = [], 0
     for part in parts:
-        kept = np.ones(len(part.skills.directories), dtype=bool) if part.kept is None else part.kept
+        kept = np.ones(len(part.skills.keys), dtype=bool) if part.kept is None else part.kept
         own = np.where(kept, begin - 1 + np.cumsum(kept), -1).astype(np.int32)
         begin += int(kept.sum())
         numbers.append(own)

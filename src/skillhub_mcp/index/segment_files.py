@@ -52,7 +52,7 @@ class SegmentFiles:
             segment.stored.verify()
 
     def vectors(self, version: int, table_id: str) -> dict[str, Sequence[float]]:
-        """Return the vectors of a version's skills that have one, by directory; raises as `check` does."""
+        """Return the vectors of a version's skills that have one, by key; raises as `check` does."""
         found: dict[str, Sequence[float]] = {}
         base: Sequence[str] = ()
         for segment in self.open(version, table_id):
@@ -61,7 +61,7 @@ class SegmentFiles:
             # Those that an addition replaces come again in it, the others are gone.
             for number in segment.gone.tolist():
                 found.pop(base[number], None)
-            base = skills.directories
+            base = skills.keys
             if skills.vectors is not None:
                 found |= {base[number]: skills.vectors[number] for number in skills.embedded.nonzero()[0].tolist()}
         return found

@@ -6,15 +6,17 @@ It reads segments (`segment`), which lie beside the table: LanceDB is not loaded
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.analysis.spelling import Speller
 from skillhub_mcp.index.features import Occurrences, hash_term, unpack_counts
 from skillhub_mcp.index.impacts import ALL_FIELDS, impact
+from skillhub_mcp.index.keys import PathKeys, RowKeys
 from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.nearness_scale import NearnessScale, nearness_scale
-from skillhub_mcp.index.segment import Segment, are_numbers, worth
+from skillhub_mcp.index.segment import Segment, are_numbers, read_keys, worth
 
 if TYPE_CHECKING:
     from typing import Any
@@ -26,14 +28,17 @@ if TYPE_CHECKING:
     from skillhub_mcp.index.statistics import Statistics
 
 
+_PATHS = PathKeys()
+
+
 class SkillIndex:
     """One complete version of an index, for queries. Safe to use from several threads.
 
-    Skills have numbers from 0 on. `directories` are theirs by number; where it is "", there is no skill any more, and
-    no answer has that number. `dimension` is the length of the vectors, or None where there are none to search, and
-    `lacks_vectors` says whether some skill has none. `statistics` are those of all skills, and `speller` knows their
-    words. `segments` are what it reads. Impacts were computed with `mean_lengths`, which the statistics may be a little
-    ahead of.
+    Skills have numbers from 0 on. `directories` are theirs by number, as `keys` say; where it is "", there is no skill
+    any more, and no answer has that number. `dimension` is the length of the vectors, or None where there are none to
+    search, and `lacks_vectors` says whether some skill has none. `statistics` are those of all skills, and `speller`
+    knows their words. `segments` are what it reads. Impacts were computed with `mean_lengths`, which the statistics may
+    be a little ahead of.
     """
 
     def __init__(
@@ -44,11 +49,14 @@ class SkillIndex:
         version: int,
         table_id: str,
         open_table: Callable[[], LanceIndex],
+        keys: RowKeys = _PATHS,
         with_vectors: bool = True,
     ) -> None:
         import numpy as np
 
-        self.segments = tuple(segments)
+        # What the files say of keys is read again by who asks for them: of a large library it is all in `directories`.
+        self.segments = tuple(replace(one, skills=replace(one.skills, keys=())) for one in segments)
+        self.keys = keys
         self.version = version
         self.table_id = table_id
         self.statistics = statistics
@@ -59,13 +67,13 @@ class SkillIndex:
         for segment in segments:
             for number in segment.gone.tolist():
                 directories[number] = ""
-            directories += segment.skills.directories
+            directories += keys.directories(segment.skills.keys)
         self.directories: Sequence[str] = directories
         self._alive = np.fromiter(map(bool, directories), dtype=bool, count=len(directories))
         self._parts: list[_Part] = []
         begin = 0
         for segment in segments:
-            alive = self._alive[begin : begin + len(segment.skills.directories)]
+            alive = self._alive[begin : begin + len(segment.skills.keys)]
             self._parts.append(_Part(segment, begin, None if alive.all() else alive))
             begin += len(alive)
         self._lengths = np.concatenate([segment.skills.lengths for segment in segments])
@@ -87,6 +95,11 @@ class SkillIndex:
     def number(self, directory: str) -> int | None:
         """Return the number of the skill in a directory, or None where the index has none there."""
         return self._numbers.get(directory)
+
+    def row_keys(self) -> list[str]:
+        """Return the keys of the rows by number, "" where there is no skill any more. Reads them anew."""
+        found = [key for segment in self.segments for key in read_keys(segment)]
+        return [key if alive else "" for key, alive in zip(found, self._alive.tolist(), strict=True)]
 
     def has_vector(self, directory: str) -> bool:
         """Whether the skill in a directory has a vector; not so where the index has no skill there."""
@@ -214,7 +227,8 @@ class _Part:
     def __init__(self, segment: Segment, begin: int, alive: NDArray[Any] | None) -> None:
         self.skills = segment.skills
         self.begin = begin
-        self.end = begin + len(segment.skills.directories)
+        self.end = begin + len(segment.skills.lengths)
+        self._count = len(segment.skills.lengths)
         self._impacts = segment.impacts
         self._alive = alive
 
@@ -237,7 +251,7 @@ class _Part:
 
         each = self.find(wanted)
         own = self.skills.owners[each]
-        if not are_numbers(own, len(self.skills.directories)):
+        if not are_numbers(own, self._count):
             raise IndexDamaged("its postings name skills that there are not")
         if fields == ALL_FIELDS:
             impacts = worth(self._impacts[each])

@@ -361,7 +361,7 @@ def _from_json(written: Any, directory: str, known: IndexState | None) -> IndexS
         entries = _entries_from_json(written["entries"])
         roots = _roots_from_json(written["roots"], os.path.join(directory, entries.name), entries, known)
     else:
-        roots = {root: _earlier_root(root, own) for root, own in written["roots"].items()}
+        roots = _labelled({root: _earlier_root(root, own) for root, own in written["roots"].items()})
     return IndexState(
         database=str(written["database"]) if named else "",
         embedder=str(written["embedder" if named else "embedding"]),

@@ -317,11 +317,15 @@ class IndexSync:
         """Whether the index holds exactly the skills of the scan."""
         own = {root.path for root in self._roots}
         wanted = {skill.directory: skill.stamp.content_hash for skill in seen.snapshot.everything}
+        if view.index is None:
+            return not wanted
         try:
-            stored = {} if view.index is None else view.index.table.stored()
+            stored = view.index.table.stored()
         except IndexDamaged:
             return False
-        held = {path: row.content_hash for path, row in stored.items() if row.root in own or path in wanted}
+        keys = view.index.keys
+        located = zip(stored, keys.directories(stored), strict=True)
+        held = {place: stored[key] for key, place in located if keys.root(key) in own or place in wanted}
         return held == wanted
 
     def _unchanged(self, state: IndexState, seen: Scan, before: View | None, *, reopened: bool) -> View:

@@ -28,9 +28,9 @@ _FEATURES_AT_ONCE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class RowToStore:
-    """A row of the index: the skill's directory, the hash of its SKILL.md, and whether it has a vector now."""
+    """A row of the local index: its key there, the hash of its SKILL.md, and whether it has a vector now."""
 
-    directory: str
+    row: str
     content_hash: str
     embedded: bool
 
@@ -97,15 +97,15 @@ def write_base(path: str, index: SkillIndex, rows: Mapping[str, RowToStore], tab
     """Write all rows as one segment to a new file, and return its keys. Raises OSError and ValueError."""
     import numpy as np
 
-    keys = {row.directory: key for key, row in rows.items()}
+    published, present = {row.row: key for key, row in rows.items()}, index.row_keys()
     parts, ordered, begin = [], [], 0
     for segment in index.segments:
-        end = begin + len(segment.skills.directories)
-        own = [keys.get(directory, "") for directory in index.directories[begin:end]]
+        end = begin + len(segment.skills.lengths)
+        own = [published.get(key, "") for key in present[begin:end]]
         begin = end
         kept = np.fromiter(map(bool, own), dtype=bool, count=len(own))
         ordered += [key for key in own if key]
-        parts.append(Part(replace(segment.skills, directories=own), kept, segment.stored.release))
+        parts.append(Part(replace(segment.skills, keys=own), kept, segment.stored.release))
     with open(path, "w+b") as file:
         write_segment(file, parts, table_id=table_id)
         file.flush()
@@ -122,14 +122,14 @@ def write_addition(
     import numpy as np
 
     builder = SegmentBuilder()
-    directories = [rows[key].directory for key in plan.added]
-    features, vectors = index.table.features(directories), index.table.vectors(directories)
+    added = [rows[key].row for key in plan.added]
+    features, vectors = index.table.features(added), index.table.vectors(added)
     for key in plan.added:
         row = rows[key]
-        if row.directory not in features:
+        if row.row not in features:
             raise ValueError(f"the index has no row for {key!r}")
-        stored = vectors.get(row.directory) if row.embedded else None
-        encoded = features[row.directory][0]
+        stored = vectors.get(row.row) if row.embedded else None
+        encoded = features[row.row][0]
         builder.add(key, decode_features(encoded), None if stored is None else stored.vector)
     gone = np.array(plan.gone, dtype=np.int32)
     addition = Addition(Base(0, base.mark), gone, np.array(base.mean_lengths, dtype=np.float64))
@@ -140,8 +140,8 @@ def write_addition(
 
 def write_statistics(path: str, index: SkillIndex, rows: Iterable[RowToStore], table_id: str) -> ObjectRef:
     """Write the statistics of these rows to a new file, and return what it is. Raises OSError and IndexDamaged."""
-    wanted = {row.directory for row in rows}
-    others = [directory for directory in index.directories if directory and directory not in wanted]
+    wanted = {row.row for row in rows}
+    others = [key for key in index.row_keys() if key and key not in wanted]
     statistics = index.statistics
     if others:
         fewer = len(others) <= len(wanted)

@@ -136,7 +136,7 @@ class LanceRows:
 
     def _merge(self, table: Any, source: LanceIndex, rows: Mapping[str, RowToStore], removed: Collection[str]) -> None:
         if rows:
-            for piece in self._pieces(source, rows, [row.directory for row in rows.values()], table.schema):
+            for piece in self._pieces(source, rows, [row.row for row in rows.values()], table.schema):
                 self._check()
                 merge = table.merge_insert("path").when_matched_update_all().when_not_matched_insert_all()
                 merge.execute(piece, on_bad_vectors="null")
@@ -175,15 +175,15 @@ class LanceRows:
         return wrong | {key for key, row in rows.items() if held.get(key) != row.content_hash}
 
     def _pieces(
-        self, source: LanceIndex, rows: Mapping[str, RowToStore], directories: Collection[str] | None, schema: Any
+        self, source: LanceIndex, rows: Mapping[str, RowToStore], among: Collection[str] | None, schema: Any
     ) -> Iterator[Any]:
-        """Yield tables of at most `_ROWS_AT_ONCE` rows, by key; one at least."""
+        """Yield tables of at most `_ROWS_AT_ONCE` rows, of all or those `among` the local keys; one at least."""
         import pyarrow as pa
 
-        keys = {row.directory: key for key, row in rows.items()}
+        keys = {row.row: key for key, row in rows.items()}
         pending: list[Any] = []
         waiting, yielded = 0, False
-        for batch in source.record_batches(directories):
+        for batch in source.record_batches(among):
             own = _by_key(batch, keys, schema)
             pending.append(own)
             waiting += len(own)
@@ -206,10 +206,13 @@ class LanceRows:
 
 
 def _by_key(batch: Any, keys: Mapping[str, str], schema: Any) -> Any:
-    """Return those rows of a batch that have a key, with that as their path and its label as their root."""
+    """Return those rows of a batch that are published: mostly as they are, as their keys are the local ones."""
     import pyarrow as pa
 
-    own = [keys.get(path) for path in batch.column("path").to_pylist()]
+    paths = batch.column("path").to_pylist()
+    own = [keys.get(path) for path in paths]
+    if own == paths:
+        return pa.RecordBatch.from_arrays([batch.column(name) for name in schema.names], schema=schema)
     batch = batch.filter(pa.array([key is not None for key in own]))
     found = [key for key in own if key is not None]
     columns = [batch.column(name) for name in schema.names]

@@ -299,12 +299,13 @@ class _Publication:
     ) -> tuple[StoredIndex, bool]:
         """Write what differs of the index, and return it, and whether anything did."""
         own = self._library.index
+        row_keys = own.index.row_keys()
         rows = {
             skill.key: RowToStore(
-                skill.skill.directory, skill.skill.stamp.content_hash, own.index.has_vector(skill.skill.directory)
+                row_keys[number], skill.skill.stamp.content_hash, own.index.has_vector(skill.skill.directory)
             )
             for skill in self._library.skills
-            if skill.key in skills
+            if skill.key in skills and (number := own.index.number(skill.skill.directory)) is not None
         }
         earlier = None if before.manifest is None else before.manifest.index
         continued = (
