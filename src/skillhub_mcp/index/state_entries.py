@@ -46,7 +46,7 @@ _USUAL = re.compile(
 )
 _END_OF_USUAL = b"}]"
 # What everybody asks of all skills is not left for later.
-_ASKED_OF_ALL = re.compile(rb'"(?:always_apply|disable_model_invocation|not_user_invocable)"')
+_ASKED_OF_ALL = re.compile(rb'"(?:always_apply|disable_model_invocation|not_user_invocable|category|tags)"')
 
 # By label and directory.
 Entries = Mapping[str, Mapping[str, CachedSkillFile]]

@@ -152,6 +152,8 @@ _READ_AT_ONCE = frozenset(
         "root",
         "diagnostics",
         "stamp",
+        "category",
+        "tags",
         "always_apply",
         "disable_model_invocation",
         "user_invocable",
@@ -175,7 +177,8 @@ def unread_skill(
     text: SkillText,
     at: int,
 ) -> Skill:
-    """Return a skill that anybody may invoke and that does not always apply; `text` has the rest of it from `at` on.
+    """Return a skill without category and tags that anybody may invoke and that does not always apply; `text` has the
+    rest of it from `at` on.
 
     It reads that where somebody asks for it: of a large library hardly anybody asks for more than some skills.
     """
@@ -218,6 +221,8 @@ def text_of_unread(skill: Skill) -> tuple[SkillText, int] | None:
 
 
 _COMMON = (
+    (_SET["category"], None),
+    (_SET["tags"], ()),
     (_SET["always_apply"], False),
     (_SET["disable_model_invocation"], False),
     (_SET["user_invocable"], True),
