@@ -25,7 +25,7 @@ from skillhub_mcp.policy.access import Access, Policy
 from skillhub_mcp.search.contributions import Contribution
 from skillhub_mcp.search.facets import Facets, facets_of
 from skillhub_mcp.search.hits import DEFAULT_CONFIDENCE, NEAR_MISSES, Hit, Reason, confident, cut_tail, near_misses
-from skillhub_mcp.search.near_copies import Told, near_copies
+from skillhub_mcp.search.near_copies import COMPARED_HITS, Told, near_copies
 from skillhub_mcp.search.recent import Recent
 from skillhub_mcp.search.searcher import RetrievalMode, Searcher, SearchRequest, SearchResult
 from skillhub_mcp.search.standing import LeftOut, Stand, Standing
@@ -385,9 +385,11 @@ def _distinct(hits: Sequence[Hit], named: str, snapshot: Snapshot) -> list[_Dist
     found = [(hit, skill) for hit in hits if (skill := snapshot.by_directory(hit.directory)) is not None]
     ranks = {skill.directory: snapshot.root_rank(skill) for _, skill in found}
     found.sort(key=lambda one: (-one[0].score, ranks[one[1].directory], one[1].name, one[1].stamp.content_hash))
-    told = [Told(one.name, one.description, -1 if one.directory == named else ranks[one.directory]) for _, one in found]
+    # A large library's descriptions are read when they are asked for: only those that are compared are.
+    compared = (skill for _, skill in found[:COMPARED_HITS])
+    told = [Told(one.name, one.description, -1 if one.directory == named else ranks[one.directory]) for one in compared]
     distinct = []
-    for group in near_copies(told):
+    for group in (*near_copies(told), *([number] for number in range(len(told), len(found)))):
         (hit, skill), *copies = (found[number] for number in group)
         best = found[min(group)][0]
         # Nearly every hit is the best of its group: hundreds of them are not made anew.

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from skillhub_mcp.analysis.analyzer import term_counts, tokens
 from skillhub_mcp.skills.names import safe_alias
 
-_COMPARED_HITS = 20
+COMPARED_HITS = 20
 _CACHED_TEXTS = 256
 # Nine of ten terms, counted as often as they occur, are in both descriptions.
 _SHARED_TERMS = 0.9
@@ -43,7 +43,7 @@ def near_copies(hits: Sequence[Told]) -> list[list[int]]:
     Groups are in the order of their best hits, most of them of one hit. In each, the hit to be shown comes first: the
     one of the strongest source, and of several such the best.
     """
-    compared = hits[:_COMPARED_HITS]
+    compared = hits[:COMPARED_HITS]
     texts = [hit.description[:_COMPARED_CHARACTERS] for hit in compared]
     pieces = [_pieces(text) for text in texts]
     groups: list[list[int]] = []
