@@ -1,0 +1,95 @@
+"""With SKILLHUB_FROZEN, a skill whose files are not those of its lock is had in no way through a client."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tests.conftest import SkillWriter
+from tests.locks.locked import lock
+from tests.server.connections import WAYS, Caller, reached
+from tests.server.skills_client import ask, code_of, listed, read
+
+
+@pytest.fixture
+def project(tmp_path: Path, write_skill: SkillWriter) -> Path:
+    """A project with two locked skills."""
+    project = tmp_path.resolve() / "repo"
+    (project / ".git").mkdir(parents=True)
+    for name in ("alpha", "beta"):
+        place = project / ".agents" / "skills"
+        skill = write_skill(name, f"Does {name}.", body=f"The body of {name}.\n", root=place, files={"a.txt": "A"})
+        lock(skill, at=project / "skills-lock.json")
+    return project
+
+
+@pytest.fixture
+def environment(hub_environment: dict[str, str], project: Path) -> dict[str, str]:
+    return {
+        **hub_environment,
+        "SKILLHUB_FROZEN": "1",
+        "SKILLHUB_ROOTS": "project,hub",
+        "SKILLHUB_TRUST": "all",
+        "SKILLHUB_TOOLS": "all",
+        "SKILLHUB_CWD": str(project),
+        "SKILLHUB_ENABLE_RUN": "1",
+        "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1",
+        "SKILLHUB_ALLOW_ANONYMOUS": "1",
+    }
+
+
+async def had(hub: Caller, name: str) -> dict[str, str | None]:
+    """Ask for a skill in every way, and return the code that each ends in."""
+    base = f"skill://project/{name}"
+    calls = {
+        "load_skill": await hub.call("load_skill", skill_name=name),
+        "skill_load": await hub.call("skill_load", name=name, force=True),
+        "Skill": await hub.call("Skill", skill=name),
+        "read_skill_file": await hub.call("read_skill_file", skill_name=name, file_path="a.txt"),
+        "run_skill_command": await hub.call("run_skill_command", skill_name=name, command="ls"),
+    }
+    return {
+        **{way: said.code for way, said in calls.items()},
+        "resource SKILL.md": await code_of(read(hub, f"{base}/SKILL.md")),
+        "resource a.txt": await code_of(read(hub, f"{base}/a.txt")),
+        "skills/get": await code_of(ask(hub, "skills/get", uri=f"{base}/SKILL.md")),
+    }
+
+
+async def told(hub: Caller) -> str:
+    """Return all that lists and searches say."""
+    calls = [
+        await hub.call("search_skills", query="does beta"),
+        await hub.call("skill_search", query="beta"),
+        await hub.call("skills_list"),
+        await hub.call("available_skills"),
+        await hub.call("build_index"),
+    ]
+    prompts = (await hub.client.list_prompts()).prompts
+    return "\n".join([*(said.text for said in calls), *(prompt.name for prompt in prompts), *await listed(hub)])
+
+
+@pytest.mark.parametrize("way", [WAYS[0], WAYS[-1]], ids="-".join)
+def test_a_changed_skill_is_had_in_no_way_until_it_is_mended(
+    way: tuple[str, str], environment: dict[str, str], project: Path
+) -> None:
+    file = project / ".agents" / "skills" / "beta" / "a.txt"
+
+    async def journey() -> None:
+        async with reached(way, environment) as hub:
+            # A client keeps the resources that it has read: they are not read before.
+            assert (await hub.call("load_skill", skill_name="beta")).code is None
+            file.write_text("B", encoding="utf-8")
+            assert set((await had(hub, "beta")).values()) == {"SKILL_CHANGED"}
+            assert "'a.txt'" in (await hub.call("load_skill", skill_name="beta")).text
+            assert "SKILL_CHANGED" in await hub.prompt_error("skill", name="beta")
+            lists = await told(hub)
+            assert "Does beta" not in lists
+            assert "beta/SKILL.md" not in lists
+            assert set((await had(hub, "alpha")).values()) == {None}
+            file.write_text("A", encoding="utf-8")
+            assert set((await had(hub, "beta")).values()) == {None}
+            assert "Does beta" in await told(hub)
+
+    asyncio.run(journey())
