@@ -142,7 +142,8 @@ class ToolNotFound(SkillHubError):
 class SkillNotFound(SkillHubError):
     """No skill has that name; `near` holds the most similar names, or those that took its place. `reason` says why.
 
-    `path` is the file that the reason is about, for logs and the command line.
+    Without a name no skill at all is there, which the reason says. `path` is the file that the reason is about, for
+    logs and the command line.
     """
 
     code = "SKILL_NOT_FOUND"
@@ -156,7 +157,8 @@ class SkillNotFound(SkillHubError):
         reason: str = "",
         path: str | None = None,
     ) -> None:
-        super().__init__(f"No skill is named {name!r}" + (f": {reason}" if reason else ""), hint=hint)
+        told = f"No skill is named {name!r}" if name else "No skill is there"
+        super().__init__(told + (f": {reason}" if reason else ""), hint=hint)
         self.name = name
         self.near = tuple(near)
         self.path = path
@@ -1061,7 +1063,9 @@ class SkillChanged(SkillHubError):
 
     def __init__(self, name: str, file: str = "", *, reason: str = "", hint: str | None = None) -> None:
         told = f"its file {file!r} is not the one that was locked" if file else reason or "no lock names it"
-        super().__init__(f"{name!r} is withheld: {told}", hint=hint or "skillhub verify lists every file that differs")
+        super().__init__(
+            f"{name!r} is withheld: {told}", hint=hint or "`skillhub verify` lists every file that differs"
+        )
         self.name = name
         self.file = file
 

@@ -75,6 +75,12 @@ def test_a_source_is_listed_and_nothing_is_made(source: Path, skillhub: Skillhub
         ("xlsx", "skills/xlsx", 1),
     ]
     assert list(skills_dir.iterdir()) == []
+    # What is asked for by name is listed alone, and what is not there refused, as it is where it is installed.
+    assert "  xlsx" not in skillhub("add", "./source", "--list", "--skill", "pdf").out
+    assert skillhub("add", "./source", "--list", "--skill", "pdg", "--json").error["code"] == "SKILL_NOT_FOUND"
+    _no_skill(source)
+    none = skillhub("add", "./empty", "--list", "--json")
+    assert (none.code, none.error["message"]) == (1, "No skill is there: the source has none")
 
 
 def test_without_a_terminal_it_shows_and_says_what_to_type(
@@ -121,9 +127,25 @@ def test_one_skill_comes_in_under_another_name(source: Path, skillhub: Skillhub,
     done = skillhub("add", "./source", "--skill", "pdf", "--name", "forms", "--yes")
     assert "its SKILL.md calls it 'pdf': agents know it by that name" in done.out
     assert [one.name for one in skills_dir.iterdir() if one.is_dir() and one.name[0] != "."] == ["forms"]
-    assert (
-        skillhub("add", "./source", "--skill", "pdf", "--name", "../out", "--yes", "--json").error["code"] == "CONFLICT"
-    )
+    for name in ("../out", "Über ", "-x"):
+        refused = skillhub("add", "./source", "--skill", "pdf", f"--name={name}", "--yes", "--json")
+        assert (refused.code, refused.error["code"]) == (2, "INVALID_ARGUMENT")
+
+
+def test_another_skill_of_the_same_source_takes_no_name_and_one_that_moved_there_keeps_its_own(
+    source: Path, skillhub: Skillhub, skills_dir: Path
+) -> None:
+    skillhub("add", "./source", "--skill", "pdf", "--yes")
+    taken = ["add", "./source", "--skill", "xlsx", "--name", "pdf", "--yes"]
+    refused = skillhub(*taken, "--json")
+    assert (refused.code, refused.error["code"]) == (1, "CONFLICT")
+    assert "where it is 'skills/pdf'" in refused.err
+    assert "fills PDF forms" in (skills_dir / "pdf" / "SKILL.md").read_text()
+    shutil.move(source / "skills" / "pdf", source / "pdf")
+    assert skillhub("add", "./source", "--skill", "pdf", "--yes").code == 0
+    assert entries(skills_dir)["pdf"]["skillPath"] == "pdf/SKILL.md"
+    assert skillhub(*taken, "--replace").code == 0
+    assert "Makes sheets" in (skills_dir / "pdf" / "SKILL.md").read_text()
 
 
 def test_another_skill_of_that_name_stays_unless_it_is_to_be_replaced(
@@ -257,7 +279,7 @@ def _torn(source: Path) -> str:
         (lambda _: "http://git.example/x.git", (), "SOURCE_UNREADABLE", "--insecure"),
         (lambda _: "./nowhere", (), "SOURCE_UNREACHABLE", "nowhere"),
         (lambda _: "./nowhere.zip", (), "SOURCE_UNREACHABLE", "nowhere.zip"),
-        (_no_skill, (), "SKILL_NOT_FOUND", "the source has no skill"),
+        (_no_skill, (), "SKILL_NOT_FOUND", "the source has none"),
         (lambda _: "./source", ("--skill", "pfd"), "SKILL_NOT_FOUND", "did you mean 'pdf'?"),
         (_two_of_a_name, ("--skill", "pdf"), "AMBIGUOUS_SKILL", "more/pdf, skills/pdf"),
         (_two_of_a_name, (), "AMBIGUOUS_SKILL", "more/pdf, skills/pdf"),
@@ -314,16 +336,18 @@ def test_a_lock_that_cannot_be_read_is_never_written_over(
     assert not (skills_dir / "pdf").exists()
 
 
+@pytest.mark.parametrize(("where", "what"), [(disk.Disk, "replace"), (shutil, "copy2")])
 def test_a_full_disk_is_told_and_rolled_back(
-    source: Path, skillhub: Skillhub, skills_dir: Path, monkeypatch: pytest.MonkeyPatch
+    where: object, what: str, source: Path, skillhub: Skillhub, skills_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "file", None, "another")
 
-    monkeypatch.setattr(disk.Disk, "replace", full)
+    monkeypatch.setattr(where, what, full)
     refused = skillhub("add", "./source", "--yes", "--json")
     assert (refused.code, refused.error["code"]) == (1, "LIBRARY_UNWRITABLE")
     assert "free space on its disk" in refused.err
+    assert "Errno" not in refused.err
     assert not (skills_dir / "pdf").exists()
     assert not (skills_dir / LOCK).exists()
     assert left_behind(skills_dir) == []
@@ -430,7 +454,10 @@ def test_a_project_has_its_lock_beside_its_skills_for_all_who_clone_it(
 ) -> None:
     project = tmp_path / "project"
     (project / ".git").mkdir(parents=True)
-    assert skillhub("add", source, "--skill", "pdf", "--project", "--yes", SKILLHUB_CWD=str(project)).code == 0
+    done = skillhub(
+        "add", source, "--skill", "pdf", "--project", "--yes", SKILLHUB_CWD=str(project), SKILLHUB_ROOTS="project,hub"
+    )
+    assert (done.code, "pdf awaits trust" in done.err) == (0, True)
     assert (project / ".agents" / "skills" / "pdf" / "SKILL.md").is_file()
     assert list(entries(project)) == ["pdf"]
     assert skillhub("add", source, "--skill", "xlsx", "--user", "--yes").code == 0

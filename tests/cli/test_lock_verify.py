@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 from tests.cli.conftest import Skillhub
 from tests.library.changes.roots import write_skill
+from tests.library.sources.lying_server import lying_site
 
 
 def test_a_person_locks_what_is_there_and_is_told_the_file_that_was_edited(skillhub: Skillhub, tmp_path: Path) -> None:
@@ -20,6 +22,8 @@ def test_a_person_locks_what_is_there_and_is_told_the_file_that_was_edited(skill
     (root / "one" / "scripts" / "run.sh").write_text("echo edited\n")
     told = skillhub("verify", *chosen)
     assert (told.code, told.out) == (1, "one is not as it was locked\n  changed: scripts/run.sh\n")
+    # It is locked as what lies there, so nothing could bring it back.
+    assert told.err == "\n`skillhub lock one` locks what is there\n"
     left = skillhub("lock", *chosen)
     assert (left.code, left.out) == (
         1,
@@ -37,6 +41,32 @@ def test_a_project_has_its_lock_beside_it_where_npx_skills_has_it(skillhub: Skil
     assert done["lock"] == str(tmp_path / "skills-lock.json")
     assert done["skills"][0]["source"] == "./.agents/skills/one"
     assert skillhub("verify", "--project", "--cwd", str(tmp_path)).code == 0
+    write_skill(tmp_path / ".agents" / "skills" / "two", "two")
+    assert "`skillhub lock --project`" in skillhub("verify", "--project", "--cwd", str(tmp_path)).err
+
+
+def test_what_is_not_as_it_was_locked_is_told_with_the_command_that_brings_it_back(
+    skillhub: Skillhub, skills_dir: Path, tmp_path: Path
+) -> None:
+    write_skill(tmp_path / "source" / "one", "one")
+    skillhub("add", tmp_path / "source", "--yes")
+    script = skills_dir / "one" / "scripts" / "run.sh"
+    script.write_text("echo edited\n")
+    back, lock = "`skillhub add --frozen --replace` brings back", "`skillhub lock one` locks what is there"
+    assert f"{back} what the lock says, and {lock}\n" in skillhub("verify").err
+    assert skillhub("add", "--frozen", "--replace").code == 0
+    shutil.rmtree(skills_dir / "one")
+    missing = skillhub("verify")
+    assert (missing.code, missing.err) == (1, "\n`skillhub add --frozen` brings back what the lock says\n")
+
+
+def test_what_asks_for_a_token_gets_it_when_it_is_adopted(skillhub: Skillhub, tmp_path: Path) -> None:
+    root = tmp_path / "skills"
+    write_skill(root / "one", "one")
+    with lying_site() as site:
+        host = site.url.removeprefix("http://")
+        skillhub("lock", "--adopt", site.url, "--skills-dir", str(root), SKILLHUB_SOURCE_TOKENS=f"{host}=secret")
+        assert {one.headers["authorization"] for one in site.asked} == {"Bearer secret"}
 
 
 def test_list_show_and_doctor_tell_how_a_skill_stands_against_its_lock(skillhub: Skillhub, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -135,6 +136,23 @@ def test_what_moved_is_followed_and_what_is_gone_stays(
     told = skillhub("update", "--yes")
     assert (told.code, (skills_dir / "pdf").exists()) == (0, True)
     assert "`skillhub remove pdf` removes it" in told.err
+    shutil.rmtree(skills_dir / "pdf")
+    assert "`skillhub add --frozen` brings back what the lock says" in skillhub("outdated").err
+
+
+def test_what_moved_or_is_unpinned_without_another_byte_is_current_once_it_was_updated(
+    repository: Repository, skillhub: Skillhub, skills_dir: Path
+) -> None:
+    skillhub("add", f"{repository.url}#v1", "--yes")
+    done = skillhub("update", "--unpin", "--yes")
+    assert (done.code, "Locked pdf in" in done.out) == (0, True)
+    assert standing(skillhub("outdated", "--json")) == {"pdf": "current"}
+    moved = {"tools/pdf/SKILL.md": skill_text("pdf"), "tools/pdf/notes.md": "one\n"}
+    repository.commit(moved, removed=["skills/pdf/SKILL.md", "skills/pdf/notes.md"])
+    assert standing(skillhub("outdated", "--json")) == {"pdf": "outdated"}
+    skillhub("update", "--yes")
+    assert standing(skillhub("outdated", "--json")) == {"pdf": "current"}
+    assert json.loads((skills_dir / LOCK).read_text())["skills"]["pdf"]["skillPath"] == "tools/pdf/SKILL.md"
 
 
 def test_a_source_that_cannot_be_asked_stops_no_other(

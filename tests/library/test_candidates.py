@@ -178,6 +178,6 @@ def test_a_source_without_a_skill_says_what_it_named(find: Find) -> None:
     with pytest.raises(SkillNotFound) as caught:
         chosen(found, [])
     assert (caught.value.message, caught.value.hint) == (
-        "No skill is named 'SKILL.md': the source has no skill",
+        "No skill is there: the source has none",
         "far is elsewhere; add that source by itself",
     )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.library_place import LibraryPlace
 from skillhub_mcp.cli.output import from_home
 from skillhub_mcp.errors import SkillNotFound
 from skillhub_mcp.harmless import in_line
+from skillhub_mcp.library.changes.own_places import is_plain_name
 from skillhub_mcp.library.install import read_lock
 from skillhub_mcp.library.sources.locked_source import place_of
 from skillhub_mcp.library.sources.upstream import Compared, SourceStanding
@@ -18,10 +20,6 @@ if TYPE_CHECKING:
     from skillhub_mcp.locks.lock_file import LockedSkill
 
 _SHOWN_DIGITS = 8
-_MENDS: Mapping[SourceStanding, str] = {
-    SourceStanding.PINNED: "at the tag or commit asked for: `skillhub update --unpin {name}` follows its source",
-    SourceStanding.GONE: "its source has it no longer; it stays: `skillhub remove {name}` removes it",
-}
 
 
 def locked_skills(place: LibraryPlace, names: Sequence[str]) -> tuple[LockedSkill, ...]:
@@ -42,7 +40,7 @@ def comparison_line(one: Compared) -> str:
     return f"{name}  {one.standing.value}{_between(one)}  {in_line(from_home(one.source))}"
 
 
-def comparison_note(one: Compared) -> str:
+def comparison_note(one: Compared, place: LibraryPlace) -> str:
     """Return what there is to say besides: why it is not known, or what a person may do; empty for nothing."""
     name = in_line(one.locked.name)
     if one.error is not None:
@@ -50,8 +48,27 @@ def comparison_note(one: Compared) -> str:
         return f"{name}: {in_line(one.error.message + hint)}"
     if one.incoming is not None and one.incoming.moved_from is not None:
         return f"{name}: it has moved to {in_line(one.incoming.path or '.')} in its source"
-    mend = _MENDS.get(one.standing)
-    return f"{name}: {mend.format(name=name)}" if mend else ""
+    if one.standing is SourceStanding.PINNED:
+        unpin = in_line(place.command("update", "--unpin", one.locked.name))
+        return f"{name}: at the tag or commit asked for: `{unpin}` follows its source"
+    if one.standing is SourceStanding.GONE:
+        remove = in_line(place.command("remove", one.locked.name))
+        return f"{name}: its source has it no longer; it stays: `{remove}` removes it"
+    return ""
+
+
+def missing_note(found: Iterable[Compared], place: LibraryPlace) -> str:
+    """Return which skills of the lock are not in the root at all, and what brings them back; empty for none."""
+    missing = [
+        in_line(one.locked.name)
+        for one in found
+        if is_plain_name(one.locked.name) and not os.path.lexists(os.path.join(place.root, one.locked.name))
+    ]
+    if not missing:
+        return ""
+    are = "is" if len(missing) == 1 else "are"
+    root, mend = in_line(from_home(place.root)), in_line(place.command("add", "--frozen"))
+    return f"{', '.join(missing)} {are} not in {root}: `{mend}` brings back what the lock says"
 
 
 def comparison_json(one: Compared) -> dict[str, Any]:

@@ -97,14 +97,14 @@ def finish(
         for one in proposals:
             print_text("\n".join(_lines(one, beside.get(one.name, Neighbours()))))
     agreed = bool(wanted) and not args.dry_run and (args.yes or (not args.json and _asked(wanted, place)))
-    problem, unserved = "", list[str]()
+    problem, unserved, awaiting = "", list[str](), list[str]()
     if agreed:
         install(place.root, place.lock_path, wanted)
         from skillhub_mcp.cli.refreshed_index import refresh_index
 
         titles = {one.incoming.title or one.name: one.name for one in wanted}
         index = refresh_index(options, list(titles))
-        problem = index.problem
+        problem, awaiting = index.problem, sorted(index.awaiting)
         here = {title: os.path.join(place.root, name) for title, name in titles.items()}
         unserved = [
             title
@@ -120,12 +120,17 @@ def finish(
                 "dry_run": args.dry_run,
                 "installed": agreed,
                 "unserved": unserved,
+                "awaiting_trust": awaiting,
                 "skills": [_json(one, beside.get(one.name), place) for one in proposals],
                 "index_problem": problem or None,
             }
         )
     elif agreed:
         _tell(wanted, place)
+        if awaiting:
+            what = in_line(awaiting[0]) if len(awaiting) == 1 else plural(len(awaiting), "skill")
+            verb = "awaits" if len(awaiting) == 1 else "await"
+            print_note(f"{what} {verb} trust, as all that a project brings: `skillhub trust` shows it, and asks")
         for title in unserved:
             print_note(
                 f"{in_line(title)} does not load this skill: {in_line(f'skillhub why {shlex.quote(title)}')} says why"
@@ -155,7 +160,8 @@ def powers_lines(powers: Powers, *, new: bool) -> Iterator[str]:
 def _asked(wanted: Sequence[Proposal], place: LibraryPlace) -> bool:
     if not _has_terminal():
         return False
-    verb = "Update" if all(one.verb is Verb.UPDATE for one in wanted) else "Add"
+    verbs = {one.verb for one in wanted}
+    verb = "Update" if verbs == {Verb.UPDATE} else "Lock" if verbs == {Verb.LOCK} else "Add"
     what = one_line(wanted[0].name) if len(wanted) == 1 else plural(len(wanted), "skill")
     print(f"{verb} {what} in {in_line(from_home(place.root))}? [y/N] ", end="", flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
@@ -172,9 +178,11 @@ def _tell(wanted: Sequence[Proposal], place: LibraryPlace) -> None:
             print_text(f"{done} {', '.join(names)} in {in_line(from_home(place.root))}")
     if any(one.merge.lost or one.verb is Verb.REPLACE for one in wanted):
         print_note("What was dropped lies in its trash")
-    if any(one.verb is Verb.ADD for one in wanted):
-        undo = " ".join(filter(None, ["skillhub remove", shlex.quote(wanted[0].name), place.option]))
-        print_note(f"\n`{in_line(undo)}` removes it again")
+    added = [one.name for one in wanted if one.verb is Verb.ADD]
+    if added:
+        names = added if len(added) <= _SHOWN else ["NAME"]
+        them = "it" if len(added) == 1 else "them"
+        print_note(f"\n`{in_line(place.command('remove', *names))}` removes {them} again")
 
 
 def _lines(one: Proposal, beside: Neighbours) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -20,6 +21,10 @@ class LibraryPlace:
     root: str
     lock_path: str
     option: str = ""
+
+    def command(self, *words: str) -> str:
+        """Return what a person types for this library, quoted for a shell."""
+        return shlex.join(["skillhub", *words, *filter(None, [self.option])])
 
 
 def add_place_options(parser: argparse.ArgumentParser) -> None:

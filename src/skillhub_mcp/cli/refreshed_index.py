@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from skillhub_mcp.errors import SkillHubError
@@ -13,11 +13,13 @@ from skillhub_mcp.errors import SkillHubError
 class RefreshedIndex:
     """What became of the index: why it could not be refreshed, if so, and who answers to the names that were asked.
 
-    `answering` has the directory and the source of the skill, by name, where there is one.
+    `answering` has the directory and the source of the skill, by name, where there is one, and `awaiting` those of the
+    names whose skill awaits trust.
     """
 
     problem: str = ""
     answering: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    awaiting: frozenset[str] = frozenset()
 
 
 def refresh_index(options: Mapping[str, str], names: Sequence[str] = ()) -> RefreshedIndex:
@@ -37,12 +39,11 @@ def refresh_index(options: Mapping[str, str], names: Sequence[str] = ()) -> Refr
             snapshot, policy = hub.snapshot_and_policy()
             known = Names(snapshot, policy)
 
-            def answering() -> Iterator[tuple[str, tuple[str, str]]]:
-                for name in names:
-                    skill = known.find(name)
-                    if skill is not None:
-                        yield name, (skill.directory, snapshot.source(skill).value)
-
-            return RefreshedIndex("" if view.problem is None else view.problem.message, dict(answering()))
+            found = {name: skill for name in names if (skill := known.find(name)) is not None}
+            return RefreshedIndex(
+                "" if view.problem is None else view.problem.message,
+                {name: (skill.directory, snapshot.source(skill).value) for name, skill in found.items()},
+                frozenset(name for name, skill in found.items() if skill.awaits_trust),
+            )
     except SkillHubError as error:
         return RefreshedIndex(error.message)

@@ -79,7 +79,7 @@ def chosen(found: Candidates, wanted: Sequence[str], *, every: str = "*") -> tup
     """
     if not found.skills:
         told = "; ".join(f"{left.what} {left.reason}" for left in found.left_out[:3])
-        raise SkillNotFound(SKILL_FILE, reason="the source has no skill", hint=told or _NO_SKILL)
+        raise SkillNotFound("", reason="the source has none", hint=told or _NO_SKILL)
     if not wanted or every in wanted:
         return _without_namesakes(found.skills)
     picked = {candidate.path: candidate for text in wanted for candidate in _fitting(found.skills, text)}

@@ -23,7 +23,7 @@ from skillhub_mcp.library.looking import NO_POWERS, Look, Powers, accept, look_a
 from skillhub_mcp.library.plan import FileChanges, Files, InstalledSkill, Merge, Settlement, Verb, changes, plan_step
 from skillhub_mcp.library.skill_files import skill_files
 from skillhub_mcp.library.sources.git_tree import GitTree
-from skillhub_mcp.library.sources.locked_source import is_same_place, locked_from, shown_source
+from skillhub_mcp.library.sources.locked_source import document_of, is_same_place, locked_from, place_of, shown_source
 from skillhub_mcp.library.sources.signatures import Signature, SignatureState, check_signer, signature_of
 from skillhub_mcp.library.sources.source import SkillSource, SourceKind
 from skillhub_mcp.library.tree import Tree
@@ -191,7 +191,7 @@ def install(root: str, lock_path: str, proposals: Sequence[Proposal]) -> None:
         puts = {}
         for one in wanted:
             if one.before != one.digest or one.changes:
-                _copy(one.directory, change.staged(one.name))
+                _copy(one.directory, change.staged(one.name), root)
                 puts[one.name] = one.digest
         entries = [_with_foreign_fields(one, lock) for one in wanted]
         change.commit(
@@ -209,7 +209,7 @@ def put_back(root: str, staged: Mapping[str, tuple[str, Files]]) -> None:
     """
     with changing(root) as change:
         for name, (place, _) in staged.items():
-            _copy(place, change.staged(name))
+            _copy(place, change.staged(name), root)
         puts = {name: _digest(files) for name, (_, files) in staged.items()}
         receipts = {name: receipt_text(InstallReceipt(name, files)) for name, (_, files) in staged.items()}
         change.commit(puts, receipts=receipts)
@@ -226,7 +226,9 @@ def check_as_locked(locked: LockedSkill, files: Files) -> None:
         )
     found = _digest(files)
     if found != locked.ours.digest:
-        hint = "its source has changed: `skillhub update` shows how"
+        # A commit stays what it is.
+        edited = "the lock was edited: take it from where it is kept"
+        hint = edited if locked.ours.commit else "its source has changed: `skillhub update` shows how"
         raise IntegrityFailed(locked.name, expected=locked.ours.digest, found=found, hint=hint)
     runs = _executables(files)
     if runs != tuple(sorted(locked.ours.executable)):
@@ -243,8 +245,13 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
     locked = lock.find(one.name)
     artifact = one.tree.tree_id(one.path) if one.source.kind is SourceKind.WEB and one.path else ""
     entry = locked_from(one.name, one.source, one.path, artifact=artifact)
-    is_same = locked is not None and (one.updates or is_same_place(locked, entry))
     there = installed_skill(root, one.name, locked)
+    is_same = locked is not None and (one.updates or is_same_place(locked, entry))
+    if locked is not None and not is_same and there.source == str(one.source):
+        # Two skills of one source, unless the one that is here has left its place there.
+        before = place_of(locked)
+        is_same = not any(found.path == document_of(before) for found in one.tree.entries)
+        there = there if is_same else replace(there, source=f"{there.source}, where it is {before or '.'!r}")
     step = plan_step(
         replace(there, source=str(one.source)) if is_same else there,
         files,
@@ -252,6 +259,9 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
         replace=terms.replace and not is_same,
         settled=terms.settled,
     )
+    if step.verb is Verb.NOTHING and locked is not None and (locked.ours is None or not _is_as_named(locked, entry)):
+        # The same bytes, from another place or ref of the source, or by a lock of others: the lock is to say so.
+        step = replace(step, verb=Verb.LOCK)
     before_ours = locked.ours if locked is not None and is_same else None
     check_signer(
         one.name,
@@ -298,6 +308,10 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
     )
 
 
+def _is_as_named(locked: LockedSkill, entry: LockedSkill) -> bool:
+    return is_same_place(locked, entry) and locked.ref == entry.ref
+
+
 def _signature(tree: Tree) -> Signature:
     return signature_of(tree) if isinstance(tree, GitTree) else _ONLY_GIT
 
@@ -326,13 +340,18 @@ def _check_unchanged(root: str, lock: Lock, one: Proposal) -> None:
         raise SkillConflict(one.name, "was changed while it was looked at", hint="run the command again")
 
 
-def _copy(directory: str, destination: str) -> None:
+def _copy(directory: str, destination: str, root: str) -> None:
+    """Copy what was unpacked, which has no links. Raises LibraryUnwritable."""
     try:
-        shutil.copytree(directory, destination, dirs_exist_ok=True, symlinks=True)
-    except shutil.Error as error:
-        raise unwritable(destination, OSError(0, str(error.args[0][0][2]))) from error
+        for top, directories, files in os.walk(directory):
+            there = os.path.join(destination, os.path.relpath(top, directory))
+            for name in directories:
+                os.mkdir(os.path.join(there, name))
+            for name in files:
+                # Not `copytree`, which tells its errors as one text.
+                shutil.copy2(os.path.join(top, name), os.path.join(there, name), follow_symlinks=False)
     except OSError as error:
-        raise unwritable(destination, error) from error
+        raise unwritable(root, error) from error
 
 
 def _with_foreign_fields(one: Proposal, lock: Lock) -> LockedSkill:

@@ -102,7 +102,7 @@ def _found(root: str, name: str, locked: frozenset[str]) -> MovedSkill:
         return MovedSkill(name, place, name in locked, there, link)
     names = {one for one in _names(root) if is_plain_name(one) and os.path.isdir(os.path.join(root, one))} | locked
     near = near_names(name, sorted(names))
-    hint = "did you mean " + " or ".join(repr(one) for one in near) + "?" if near else None
+    hint = "did you mean " + " or ".join(repr(one) for one in near) + "?" if near else "`skillhub list` has them all"
     raise SkillNotFound(name, near=near, hint=hint, reason=f"{root} has no directory of that name")
 
 

@@ -30,6 +30,7 @@ class VerifiedSkill:
     differs: Differences = NO_DIFFERENCES
     problem: str = ""
     by_npx: bool = False
+    is_missing: bool = False
 
     @property
     def ok(self) -> bool:
@@ -79,7 +80,7 @@ def verify_skill(root: str, locked: LockedSkill) -> VerifiedSkill:
         return VerifiedSkill(locked, problem="its name is not that of a directory")
     directory = os.path.join(root, locked.name)
     if not os.path.isdir(directory):
-        return VerifiedSkill(locked, problem="it is not there")
+        return VerifiedSkill(locked, problem="it is not there", is_missing=True)
     try:
         if locked.ours is None:
             found = computed_hash(directory)

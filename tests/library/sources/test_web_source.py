@@ -117,8 +117,9 @@ def test_an_index_leads_to_no_address_inside_that_was_not_typed(site: LyingSite)
     with pytest.raises(SourceUnreachable, match="lists no skill"):
         opened(site)
     publish(site, {"pdf-forms": SKILL}, url="http://skills.example/x")
-    with pytest.raises(SourceUnreachable, match="--insecure"):
+    with pytest.raises(SourceUnreachable, match="on the way") as refused:
         opened(site)
+    assert "--insecure" in str(refused.value.hint)
 
 
 def test_an_index_of_its_own_comes_before_that_of_the_host(site: LyingSite) -> None:
@@ -147,6 +148,29 @@ def test_a_site_without_skills_is_told_as_what_it_is(site: LyingSite, status: st
     site.answers[WELL_KNOWN_PATH] = whole(b"", status=status)
     with pytest.raises(SourceUnreachable, match=told):
         opened(site, "/")
+
+
+def test_each_refusal_says_what_to_do(site: LyingSite) -> None:
+    site.answers["/loop"] = leads_to("/loop")
+    site.answers["/torn"] = torn(SKILL, missing=1)
+    site.answers["/encoded"] = whole(SKILL, headers={"content-encoding": "br"})
+    site.answers["/away"] = leads_to("ftp://127.0.0.1/x")
+    site.answers["/malformed"] = leads_to("http://[")
+    for status in ("401 No", "403 No", "407 No", "429 No", "500 No"):
+        site.answers[f"/{status[:3]}"] = whole(b"", status=status)
+    site.answers[f"/torn-index{WELL_KNOWN_PATH}"] = whole(b"{")
+    site.answers[f"/no-list{WELL_KNOWN_PATH}"] = whole(json.dumps({"$schema": SCHEMA}).encode())
+    publish(site, {}, top="/empty")
+    mends = {}
+    for path in (*site.answers, "/torn-index", "/no-list", "/empty", "/nothing"):
+        with pytest.raises(SourceUnreachable) as refused:
+            opened(site, path)
+        mends[path] = refused.value.hint
+    with pytest.raises(SourceUnreachable) as unreachable:
+        open_web("http://127.0.0.1:1/", [], OPTIONS, open_zip)
+    mends["nobody"] = unreachable.value.hint
+    assert [path for path, mend in mends.items() if not mend] == []
+    assert "SKILLHUB_SOURCE_TOKENS" in str(mends["/401"])
 
 
 def test_pages_that_answer_everything_with_200_are_no_skills(site: LyingSite) -> None:

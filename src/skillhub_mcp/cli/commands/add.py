@@ -114,25 +114,42 @@ def _add(
 
     found = candidates(tree, source.path, name=_name_of(source))
     if args.list:
+        if source.skills or not found.skills:
+            found = replace(found, skills=_chosen(found, source))
         _list(found, source, tree, as_json=args.json)
         return EXIT_OK
     picked = _picked(found, source, tree, as_json=args.json)
     if args.name is not None and len(picked) != 1:
         raise InvalidArgument("--name", f"names one skill, and there are {len(picked)}", hint="choose it with --skill")
-    new_name = decode_argument(args.name) if args.name is not None else None
+    new_name = _new_name(args)
     incoming = [incoming_of(one, tree, source, new_name or install_name(one)) for one in picked]
     _refuse_namesakes([one.name for one in incoming])
     if not args.json:
-        print_text(_from(source, tree))
         for left in found.left_out:
             print_note(f"left out: {in_line(left.what)} {in_line(left.reason)}")
     terms = terms_of(args, read_settings(os.environ, options)[0], replace=args.replace)
     with tempfile.TemporaryDirectory(prefix="skillhub-look-") as scratch:
         proposals = prepare(place.root, place.lock_path, incoming, terms, scratch)
+        if not args.json:
+            print_text(_from(source, tree))
         left_out = [{"what": left.what, "reason": left.reason} for left in found.left_out]
         left_out += [{"what": one.path or ".", "reason": one.problem} for one in found.skills if one.problem]
         more = {"source": str(source), "commit": tree.commit or None, "left_out": left_out}
         return finish(proposals, place, args, options, more)
+
+
+def _new_name(args: argparse.Namespace) -> str | None:
+    """Return the name that --name gives. Raises InvalidArgument for one that no skill may have."""
+    from skillhub_mcp.skills.names import is_specified_name, safe_alias
+
+    if args.name is None:
+        return None
+    name = decode_argument(args.name)
+    if not is_specified_name(name):
+        form = "lowercase letters, digits and single hyphens"
+        alias = safe_alias(name)
+        raise InvalidArgument("--name", f"{name!r} is no name of a skill: {form}", hint=f"--name {alias or 'my-skill'}")
+    return name
 
 
 def _picked(found: Candidates, source: SkillSource, tree: Tree, *, as_json: bool) -> Sequence[Candidate]:
@@ -140,18 +157,10 @@ def _picked(found: Candidates, source: SkillSource, tree: Tree, *, as_json: bool
 
     What was not named and cannot be had is told.
     """
-    from skillhub_mcp.library.candidates import chosen
     from skillhub_mcp.library.install import refuse_unusable
-    from skillhub_mcp.library.sources.source import ALL_SKILLS, as_ref
+    from skillhub_mcp.library.sources.source import ALL_SKILLS
 
-    try:
-        picked = chosen(found, source.skills)
-    except SkillNotFound as error:
-        meant = as_ref(source)
-        if meant is None:
-            raise
-        hint = f"for the ref of that name write {meant}; {error.hint}"
-        raise SkillNotFound(error.name, near=error.near, hint=hint) from error
+    picked = _chosen(found, source)
     usable = [one for one in picked if not one.problem]
     named = bool(source.skills) and ALL_SKILLS not in source.skills
     for one in picked:
@@ -160,6 +169,21 @@ def _picked(found: Candidates, source: SkillSource, tree: Tree, *, as_json: bool
         if one.problem and not as_json:
             print_note(f"left out: {in_line(one.path or '.')}: {in_line(one.problem)}")
     return usable
+
+
+def _chosen(found: Candidates, source: SkillSource) -> tuple[Candidate, ...]:
+    """Return the skills that are named, or all. Raises SkillNotFound and AmbiguousSkill."""
+    from skillhub_mcp.library.candidates import chosen
+    from skillhub_mcp.library.sources.source import as_ref
+
+    try:
+        return chosen(found, source.skills)
+    except SkillNotFound as error:
+        meant = as_ref(source)
+        if meant is None:
+            raise
+        hint = f"for the ref of that name write {meant}; {error.hint}"
+        raise SkillNotFound(error.name, near=error.near, hint=hint) from error
 
 
 def _refuse_namesakes(names: Sequence[str]) -> None:

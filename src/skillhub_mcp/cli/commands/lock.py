@@ -42,11 +42,13 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     place = place_of(args, options)
     names = [decode_argument(name) for name in args.names]
     if args.adopt:
-        from skillhub_mcp.library.sources.opening import OpenOptions
+        from skillhub_mcp.cli.source_options import open_options
         from skillhub_mcp.library.sources.source import parse_source
+        from skillhub_mcp.settings import read_settings
 
         source = parse_source(decode_argument(args.adopt), insecure=args.insecure)
-        opened = OpenOptions(os.getcwd(), insecure=args.insecure)
+        settings, _ = read_settings(os.environ, options)
+        opened = open_options(settings, working_directory=os.getcwd(), insecure=args.insecure)
         found = adopt(place.root, place.lock_path, source, opened, names, dry_run=args.dry_run)
     else:
         found = lock_present(place.root, place.lock_path, names, dry_run=args.dry_run)

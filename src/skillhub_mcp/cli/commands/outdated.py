@@ -33,7 +33,13 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """List how the skills of a lock stand. Raises SkillNotFound, LockUnreadable and InvalidSetting."""
-    from skillhub_mcp.cli.comparing import comparison_json, comparison_line, comparison_note, locked_skills
+    from skillhub_mcp.cli.comparing import (
+        comparison_json,
+        comparison_line,
+        comparison_note,
+        locked_skills,
+        missing_note,
+    )
     from skillhub_mcp.cli.source_options import open_options
     from skillhub_mcp.library.sources.upstream import SourceStanding, Upstreams
     from skillhub_mcp.settings import read_settings
@@ -50,10 +56,10 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         told = [one for one in found if args.all or args.names or one.standing is not SourceStanding.CURRENT]
         for one in told:
             print_text(comparison_line(one))
-        for note in filter(None, map(comparison_note, told)):
+        for note in filter(None, [*(comparison_note(one, place) for one in told), missing_note(found, place)]):
             print_note(note)
         if any(one.standing is SourceStanding.OUTDATED for one in found):
-            print_note(f"\n`{' '.join(filter(None, ['skillhub update', place.option]))}` shows the changes, and asks")
+            print_note(f"\n`{place.command('update')}` shows the changes, and asks")
         elif not told:
             print_note("Every skill of the lock is current" if found else f"No skill is locked in {place.lock_path}")
     return EXIT_FAILED if any(one.standing is SourceStanding.UNKNOWN for one in found) else EXIT_OK

@@ -38,7 +38,13 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Compare, show, ask and update. Raises InvalidArgument, InvalidSetting and what `library` raises."""
-    from skillhub_mcp.cli.comparing import comparison_json, comparison_line, comparison_note, locked_skills
+    from skillhub_mcp.cli.comparing import (
+        comparison_json,
+        comparison_line,
+        comparison_note,
+        locked_skills,
+        missing_note,
+    )
     from skillhub_mcp.cli.installing import finish, terms_of
     from skillhub_mcp.cli.source_options import open_options
     from skillhub_mcp.library.install import prepare
@@ -58,7 +64,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             for one in found:
                 if one.standing is not SourceStanding.CURRENT or args.names:
                     print_text(comparison_line(one))
-            for note in filter(None, map(comparison_note, found)):
+            for note in filter(None, [*(comparison_note(one, place) for one in found), missing_note(found, place)]):
                 print_note(note)
         with tempfile.TemporaryDirectory(prefix="skillhub-look-") as scratch:
             proposals = prepare(place.root, place.lock_path, incoming, terms, scratch)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from skillhub_mcp.harmless import in_line
 
 if TYPE_CHECKING:
     from skillhub_mcp.library.verifying import VerifiedLibrary, VerifiedSkill
+    from skillhub_mcp.locks.lock_file import LockedSkill
 
 
 def add_parser(subparsers: Any) -> None:
@@ -88,4 +90,27 @@ def _tell(found: VerifiedLibrary, place: LibraryPlace) -> None:
     if not wrong:
         print_text(f"{plural(len(found.skills), 'skill')} as {lock} says")
     if found.unlocked:
-        print_note(f"{plural(len(found.unlocked), 'skill')} that no lock names: `skillhub lock` locks them")
+        print_note(f"{plural(len(found.unlocked), 'skill')} that no lock names: `{place.command('lock')}` locks them")
+    if mend := _mend(found, place):
+        print_note(f"\n{mend}")
+
+
+def _mend(found: VerifiedLibrary, place: LibraryPlace) -> str:
+    """Return what a person types where skills are not as they were locked; empty where nothing helps, or is needed."""
+    wrong = [one for one in found.skills if one.differs or one.is_missing]
+    edited = [one.locked.name for one in wrong if one.differs]
+    mends = []
+    if any(_comes_from_elsewhere(one.locked, place) for one in wrong):
+        back = place.command("add", "--frozen", *(["--replace"] if edited else []))
+        mends.append(f"`{in_line(back)}` brings back what the lock says")
+    if edited:
+        mends.append(f"`{in_line(place.command('lock', *edited))}` locks what is there")
+    return ", and ".join(mends)
+
+
+def _comes_from_elsewhere(locked: LockedSkill, place: LibraryPlace) -> bool:
+    """Whether a skill can be fetched as it was locked: its source is not the very directory that it lies in."""
+    if locked.ours is None or locked.source_type != "local":
+        return locked.ours is not None
+    source = os.path.join(os.path.dirname(place.lock_path), os.path.expanduser(locked.source))
+    return os.path.realpath(source) != os.path.realpath(os.path.join(place.root, locked.name))

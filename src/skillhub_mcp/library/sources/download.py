@@ -98,17 +98,23 @@ class NotThere(SourceUnreachable):
     """The site answers, and gives no file at a URL; `status` is its answer."""
 
     def __init__(self, source: str, status: int) -> None:
-        super().__init__(source, _STATUSES.get(status, f"is not given: the site answers with {status}"))
+        answered = f"is not given: the site answers with {status}"
+        reason, mend = _STATUSES.get(status, (answered, _TELL_THE_SITE))
+        super().__init__(source, reason, hint=mend)
         self.status = status
 
 
-_STATUSES: Final[Mapping[int, str]] = {
-    401: "asks for a token, or for another one",
-    403: "does not let us in (403)",
-    404: "is not there (404)",
-    410: "is gone (410)",
-    407: "is behind a proxy that does not let us out (407)",
-    429: "is asked too often (429)",
+_LOOK_AT_PROXY = "look at HTTPS_PROXY, HTTP_PROXY and ALL_PROXY"
+_ANYBODY = "which anybody on the way could change"
+_LOOK_AT_ADDRESS = "look whether the address is another"
+_TELL_THE_SITE = "try again, and tell the site if that does not help"
+_STATUSES: Final[Mapping[int, tuple[str, str]]] = {
+    401: ("asks for a token, or for another one", "name it in SKILLHUB_SOURCE_TOKENS, as HOST=TOKEN"),
+    403: ("does not let us in (403)", "ask the site to let you in, and name your token in SKILLHUB_SOURCE_TOKENS"),
+    404: ("is not there (404)", _LOOK_AT_ADDRESS),
+    410: ("is gone (410)", _LOOK_AT_ADDRESS),
+    407: ("is behind a proxy that does not let us out (407)", _LOOK_AT_PROXY),
+    429: ("is asked too often (429)", "try again later"),
 }
 
 
@@ -133,15 +139,16 @@ class Downloader:
             try:
                 found = await self._ask(url)
             except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError, ValueError) as error:
-                raise SourceUnreachable(
-                    shown(url), _in_words(error, self._options.limits), hint=_hint(error)
-                ) from error
+                reason = _in_words(error, self._options.limits)
+                raise SourceUnreachable(shown(url), reason, hint=_mend(error)) from error
             if isinstance(found, Download):
                 return found
             self._check(found, came_from=url)
             url = found
         raise SourceUnreachable(
-            shown(self._named), f"leads on and on: more than {self._options.limits.redirects} redirects"
+            shown(self._named),
+            f"leads on and on: more than {self._options.limits.redirects} redirects",
+            hint=_LOOK_AT_ADDRESS,
         )
 
     async def _ask(self, url: str) -> Download | str:
@@ -164,7 +171,8 @@ class Downloader:
         most = self._left
         coding = response.headers.get("content-encoding", "").strip().lower()
         if coding not in _TRUSTED_CODINGS:
-            raise SourceUnreachable(shown(url), f"comes in an encoding that was not asked for: {coding[:40]!r}")
+            reason = f"comes in an encoding that was not asked for: {coding[:40]!r}"
+            raise SourceUnreachable(shown(url), reason, hint=_TELL_THE_SITE)
         declared = response.headers.get("content-length", "")
         if declared.isdecimal() and int(declared) > most:
             raise _too_large(url, most)
@@ -198,7 +206,10 @@ class Downloader:
         """Raise SourceUnreachable for a URL that is not asked; `came_from` is what led to it, if it was not typed."""
         problem = refusal(url, named=self._named, came_from=came_from, insecure=self._options.insecure)
         if problem:
-            raise SourceUnreachable(shown(came_from or url), problem)
+            mend = "type the address that you mean" if came_from else _LOOK_AT_ADDRESS
+            if problem.endswith(_ANYBODY):
+                mend = "use https, or --insecure where that is what you want"
+            raise SourceUnreachable(shown(came_from or url), problem, hint=mend)
 
 
 @asynccontextmanager
@@ -218,7 +229,7 @@ async def downloading(named: str, directory: str, options: DownloadOptions) -> A
         raise SourceUnreachable(
             shown(named),
             f"cannot be asked by the proxy that is set: {error}",
-            hint="look at HTTPS_PROXY, HTTP_PROXY and ALL_PROXY",
+            hint=_LOOK_AT_PROXY,
         ) from error
     async with client:
         yield Downloader(client, named, directory, options)
@@ -243,7 +254,7 @@ def refusal(url: str, *, named: str, came_from: str, insecure: bool) -> str:
         return f"leads from https to http, at {shown(url)!r}, where anybody on the way could change what comes"
     if parts.scheme == "http" and not insecure and not is_this_machine(host):
         what = f"leads to http:, at {shown(url)!r}," if came_from else "is asked by http:,"
-        return f"{what} which anybody on the way could change: use https, or --insecure where that is what you want"
+        return f"{what} {_ANYBODY}"
     if host != typed and _is_inside(host) and not _is_inside(typed):
         return f"leads to {shown(url)!r}, an address of this machine or its network, which was not typed"
     return ""
@@ -295,7 +306,8 @@ def _joined(url: str, location: str) -> str:
     try:
         return urljoin(url, location)
     except ValueError as error:
-        raise SourceUnreachable(shown(url), f"leads to a malformed URL: {location[:_SHOWN_CHARACTERS]!r}") from error
+        reason = f"leads to a malformed URL: {location[:_SHOWN_CHARACTERS]!r}"
+        raise SourceUnreachable(shown(url), reason, hint=_TELL_THE_SITE) from error
 
 
 def _seconds(retry_after: str) -> float:
@@ -327,10 +339,16 @@ def _in_words(error: Exception, limits: DownloadLimits) -> str:
     return f"cannot be reached: {error or type(error).__name__}"
 
 
-def _hint(error: Exception) -> str | None:
+def _mend(error: Exception) -> str:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
             return "where an authority of your own signs certificates, name its file in SSL_CERT_FILE"
         cause = cause.__cause__ or cause.__context__
-    return None
+    if isinstance(error, httpx2.ProxyError):
+        return _LOOK_AT_PROXY
+    if isinstance(error, (httpx2.RemoteProtocolError, httpx2.DecodingError, httpx2.ReadTimeout)):
+        return _TELL_THE_SITE
+    if isinstance(error, OSError):
+        return "look at the directory for temporary files (TMPDIR), and try again"
+    return "look at the network and the host's name, and try again"

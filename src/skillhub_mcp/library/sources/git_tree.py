@@ -198,4 +198,5 @@ def _no_path(source: SkillSource, listed: _Listed) -> SourceUnreachable:
     last = source.path.rpartition("/")[2]
     same_name = [path for path in listed.trees if path.rpartition("/")[2] == last]
     near = same_name[:3] or near_names(source.path, [path for path in listed.trees if path])
-    return SourceUnreachable(str(source), f"has no directory {source.path!r}", near=near)
+    hint = None if near else "`skillhub add --list` of the source without it lists what is there"
+    return SourceUnreachable(str(source), f"has no directory {source.path!r}", near=near, hint=hint)

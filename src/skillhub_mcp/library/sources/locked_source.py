@@ -22,7 +22,7 @@ def locked_from(name: str, source: SkillSource, path: str, *, artifact: str = ""
 
     `artifact` is the digest that a site's index has for it. A directory or an archive has an absolute location.
     """
-    document = f"{path}/{SKILL_FILE}" if path else SKILL_FILE
+    document = document_of(path)
     if source.kind is SourceKind.WEB and artifact:
         host = (urlsplit(source.location).hostname or "").removeprefix("www.")
         inner = document if path != name else ""
@@ -68,6 +68,11 @@ def place_of(locked: LockedSkill) -> str:
     if not locked.skill_path and locked.source_type == _WELL_KNOWN:
         return locked.name
     return locked.skill_path.removesuffix(SKILL_FILE).strip("/")
+
+
+def document_of(place: str) -> str:
+    """Return the path of the SKILL.md of the skill at `place` of a source."""
+    return f"{place}/{SKILL_FILE}" if place else SKILL_FILE
 
 
 def is_same_place(first: LockedSkill, second: LockedSkill) -> bool:

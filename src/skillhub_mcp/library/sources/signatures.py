@@ -103,7 +103,9 @@ def check_signer(
             f"the signer of {subject}",
             expected="one of your keys or allowed signers (SKILLHUB_REQUIRE_SIGNED=1)",
             found=told,
-            hint=f"add the signer's key to {ALLOWED_SIGNERS}, once you know whose it is",
+            hint="ask its author to sign it"
+            if found.state is SignatureState.UNSIGNED
+            else f"add the signer's key to {ALLOWED_SIGNERS}, once you know whose it is",
         )
     if locked is None or not locked[0] or accepted or _is_same(found, locked):
         return

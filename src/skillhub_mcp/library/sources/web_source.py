@@ -50,7 +50,11 @@ def open_web(url: str, skills: Sequence[str], options: DownloadOptions, open_arc
             tree, digest = asyncio.run(_within(_fetch(url, skills, directory, options, open_archive), options))
         except asyncio.TimeoutError as error:
             seconds = options.limits.total_seconds
-            raise SourceUnreachable(shown(url), f"took too long: more than {seconds:g} seconds in all") from error
+            raise SourceUnreachable(
+                shown(url),
+                f"took too long: more than {seconds:g} seconds in all",
+                hint="name fewer skills with --skill",
+            ) from error
         if_it_fails.pop_all()
     return FetchedTree(tree, directory, digest=digest)
 
@@ -126,7 +130,7 @@ async def _artifacts(
     for skipped in index.skipped:
         log.warning("%s: %s, and is left out", shown(index.url), skipped)
     if not index.entries:
-        raise SourceUnreachable(shown(index.url), "lists no skill")
+        raise SourceUnreachable(shown(index.url), "lists no skill", hint="look whether the address is another")
     wanted = iter(_wanted(index, skills))
     artifacts: dict[str, Artifact] = {}
 

@@ -22,6 +22,7 @@ MAX_NAME_CHARACTERS = 64
 MAX_DESCRIPTION_CHARACTERS = 1_024
 
 _SHOWN_CHARACTERS = 80
+_TELL_THE_SITE = "tell the site, or take its skills from their repository"
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _SCHEMAS = "https://schemas.agentskills.io/discovery/"
@@ -82,16 +83,16 @@ def parse_index(content: bytes, url: str) -> WellKnownIndex:
     try:
         found = read_json(content.decode("utf-8-sig"))
     except BadJson as error:
-        raise SourceUnreachable(url, f"is no index of skills: {error}") from error
+        raise SourceUnreachable(url, f"is no index of skills: {error}", hint=_TELL_THE_SITE) from error
     except UnicodeDecodeError as error:
-        raise SourceUnreachable(url, "is no index of skills: it is not UTF-8") from error
+        raise SourceUnreachable(url, "is no index of skills: it is not UTF-8", hint=_TELL_THE_SITE) from error
     skills = found.get("skills") if isinstance(found, dict) else None
     if not isinstance(found, dict) or not isinstance(skills, list):
-        raise SourceUnreachable(url, "is no index of skills: it has no list 'skills'")
+        raise SourceUnreachable(url, "is no index of skills: it has no list 'skills'", hint=_TELL_THE_SITE)
     schema = found.get("$schema")
     if schema != SCHEMA:
         version = f"names the schema {_shown(schema)}" if schema is not None else "is of draft 0.1.0, without digests"
-        raise SourceUnreachable(url, f"{version}; what is read is draft 0.2.0", hint="ask the site for its repository")
+        raise SourceUnreachable(url, f"{version}; what is read is draft 0.2.0", hint=_TELL_THE_SITE)
     entries: dict[str, SiteSkill] = {}
     skipped: list[str] = []
     for number, one in enumerate(skills, start=1):
@@ -99,7 +100,8 @@ def parse_index(content: bytes, url: str) -> WellKnownIndex:
         if isinstance(entry, str):
             skipped.append(f"entry {number} {entry}")
         elif entry.name in entries:
-            raise SourceUnreachable(url, f"gives two skills the name {entry.name!r}, so it is not known which is meant")
+            reason = f"gives two skills the name {entry.name!r}, so it is not known which is meant"
+            raise SourceUnreachable(url, reason, hint=_TELL_THE_SITE)
         else:
             entries[entry.name] = entry
     return WellKnownIndex(url, tuple(entries.values()), tuple(skipped))
