@@ -78,23 +78,27 @@ def python_with(requirements: Path, *, at_least: tuple[int, int] = (3, 10)) -> P
     return python
 
 
+def uv() -> tuple[str, dict[str, str]]:
+    """Return uv, and the environment in which it was configured here; or skip the test."""
+    found = _uv()
+    if found is None:
+        _unavailable("uv is not installed here")
+    return found, dict(_ENVIRONMENT)
+
+
 def uv_project(project: Path) -> tuple[str, dict[str, str]]:
     """Install what the uv project in a directory requires, or skip the test.
 
     Return uv, and an environment in which it runs the project without the network.
     """
-    found = _uv()
-    if found is None:
-        _unavailable("uv is not installed here")
+    found, environment = uv()
     _run([found, "sync", "--quiet", "--python", sys.executable], cwd=project)
-    return found, {**_ENVIRONMENT, "UV_OFFLINE": "1", "UV_PYTHON": sys.executable}
+    return found, {**environment, "UV_OFFLINE": "1", "UV_PYTHON": sys.executable}
 
 
 def built_wheel(project: Path, folder: Path) -> Path:
     """Return the wheel of a project as its own build backend makes it, in `folder`; or skip the test."""
-    found = _uv()
-    if found is None:
-        _unavailable("uv is not installed here")
+    found, _ = uv()
     _run([found, "build", "--quiet", "--wheel", "--out-dir", str(folder), str(project)])
     (wheel,) = folder.glob("*.whl")
     return wheel

@@ -1,7 +1,8 @@
 """The container image's file and the service's unit: what they copy is there, and what they start serves as they say.
 
 No image is built here, since a base image would have to be downloaded: the image's command and its health check run as
-they stand, with its environment and its directories below a temporary one.
+they stand, with its environment and its directories below a temporary one. What the image is built by runs in
+tests/conformance/test_deployment.py.
 """
 
 from __future__ import annotations
@@ -9,11 +10,10 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import httpx2
@@ -21,6 +21,7 @@ import pytest
 import tomlkit
 import yaml
 from tests.conftest import SkillWriter
+from tests.examples.dockerfile import CONTAINER, environment_of, of, stages
 from tests.server.bearers import add_token, knock
 from tests.server.processes import serving
 
@@ -30,31 +31,8 @@ from skillhub_mcp.cli.main import make_parser
 from skillhub_mcp.settings import SETTINGS, read_settings
 
 CHECKOUT = Path(__file__).parents[2]
-CONTAINER, SYSTEMD = CHECKOUT / "examples" / "container", CHECKOUT / "examples" / "systemd"
+SYSTEMD = CHECKOUT / "examples" / "systemd"
 UNIT = SYSTEMD / "skillhub.service"
-Instruction = tuple[str, str]
-
-
-def stages() -> Iterator[list[Instruction]]:
-    """Yield the instructions of each stage of the Dockerfile: the word, and what follows it."""
-    lines = [line for line in (CONTAINER / "Dockerfile").read_text("utf-8").splitlines() if not line.startswith("#")]
-    stage: list[Instruction] = []
-    for line in "\n".join(lines).replace("\\\n", " ").splitlines():
-        word, _, rest = line.partition(" ")
-        if word == "FROM" and stage:
-            yield stage
-            stage = []
-        if word:
-            stage.append((word, " ".join(rest.split())))
-    yield stage
-
-
-def of(stage: Sequence[Instruction], word: str) -> list[str]:
-    return [rest for name, rest in stage if name == word]
-
-
-def environment_of(stage: Sequence[Instruction]) -> dict[str, str]:
-    return dict(pair.split("=", 1) for rest in of(stage, "ENV") for pair in shlex.split(rest))
 
 
 def settings_in(environment: Mapping[str, str]) -> set[str]:

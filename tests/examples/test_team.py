@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.examples.test_deployment import environment_of, of, stages
+from tests.examples.dockerfile import environment_of, of, stages
 from tests.server.bearers import add_token
 from tests.surfaces.test_over_http import ROUTES
 
