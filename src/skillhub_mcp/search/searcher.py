@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -123,6 +124,9 @@ class Searcher:
         self._observer = observer
         self._embedder_breaker = embedder_breaker or CircuitBreaker(PROVIDER_REST_SECONDS, clock=clock)
         self._model_breaker = CircuitBreaker(PROVIDER_REST_SECONDS, clock=clock)
+        # Threads that score at once take the processor's caches, and the interpreter, from each other: one after the
+        # other, sixteen are answered sooner (docs/benchmarks.md). No provider is asked while it is held.
+        self._scoring = threading.Lock()
         self._embed = None
         if embedder is not None and mode is not SearchMode.FTS:
             self._embed = lru_cache(maxsize=_CACHED_QUERY_VECTORS)(embedder.embed_query)
@@ -140,7 +144,7 @@ class Searcher:
         # By vectors alone, a skill that has none yet could not be found at all.
         if vector is not None and self._mode is SearchMode.VECTOR and not index.lacks_vectors:
             mode = "vector"
-        with observe(self._observer, SearchStepEvent(name="candidates")):
+        with self._scoring, observe(self._observer, SearchStepEvent(name="candidates")):
             words = text_scores(query, index, fields=self._fields) * index.members(request.among)
             named = index.number(request.named) if request.named in request.among else None
             numbers = self._candidates(index, request, words, vector, mode)
