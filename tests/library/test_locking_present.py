@@ -14,9 +14,9 @@ from skillhub_mcp.library.locking_present import Locking, adopt, lock_present
 from skillhub_mcp.library.sources.opening import OpenOptions
 from skillhub_mcp.library.sources.source import parse_source
 from skillhub_mcp.library.verifying import verify
-from skillhub_mcp.locks.kept_library import read_lock
 from skillhub_mcp.locks.lock_file import LockedSkill, parse_lock
 from skillhub_mcp.locks.npx_hash import computed_hash
+from skillhub_mcp.locks.plain_files import read_lock
 
 
 @pytest.fixture

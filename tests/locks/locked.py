@@ -6,8 +6,8 @@ from pathlib import Path
 
 from skillhub_mcp.locks.content_digest import content_digest
 from skillhub_mcp.locks.file_digests import digests_of
-from skillhub_mcp.locks.kept_library import read_lock
 from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text
+from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.locks.receipts import InstallReceipt, receipt_path, receipt_text
 
 

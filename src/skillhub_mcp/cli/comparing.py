@@ -11,9 +11,10 @@ from skillhub_mcp.cli.output import from_home
 from skillhub_mcp.errors import SkillNotFound
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.library.changes.own_places import is_plain_name
-from skillhub_mcp.library.install import read_lock
 from skillhub_mcp.library.sources.locked_source import place_of
 from skillhub_mcp.library.sources.upstream import Compared, SourceStanding
+from skillhub_mcp.locks.lock_file import Lock
+from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.skills.suggestions import near_names
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _SHOWN_DIGITS = 8
 
 def locked_skills(place: LibraryPlace, names: Sequence[str]) -> tuple[LockedSkill, ...]:
     """Return the skills of the lock, or those of them that are named. Raises SkillNotFound and LockUnreadable."""
-    lock = read_lock(place.lock_path)
+    lock = read_lock(place.lock_path) or Lock(place.lock_path)
     known = {one.name: one for one in lock.skills}
     for name in names:
         if name not in known:

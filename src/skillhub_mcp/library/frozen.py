@@ -9,13 +9,14 @@ from dataclasses import replace
 
 from skillhub_mcp.errors import IntegrityFailed, SkillConflict
 from skillhub_mcp.library.changes.own_places import is_plain_name
-from skillhub_mcp.library.install import check_as_locked, installed_skill, put_back, read_lock
+from skillhub_mcp.library.install import check_as_locked, installed_skill, put_back
 from skillhub_mcp.library.sources.locked_source import place_of, source_of
 from skillhub_mcp.library.sources.opening import OpenOptions, open_source
 from skillhub_mcp.library.sources.source import SkillSource, SourceKind
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
 from skillhub_mcp.locks.lock_file import LockedSkill
+from skillhub_mcp.locks.plain_files import read_lock
 
 
 def missing_of(root: str, lock_path: str, *, replace: bool = False) -> tuple[LockedSkill, ...]:
@@ -25,7 +26,8 @@ def missing_of(root: str, lock_path: str, *, replace: bool = False) -> tuple[Loc
     IntegrityFailed for an entry without a digest.
     """
     missing = []
-    for locked in read_lock(lock_path).skills:
+    lock = read_lock(lock_path)
+    for locked in () if lock is None else lock.skills:
         if not is_plain_name(locked.name):
             raise SkillConflict(locked.name, "cannot be the name of a skill's directory", hint="mend the lock")
         there = installed_skill(root, locked.name, locked)

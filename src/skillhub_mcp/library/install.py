@@ -16,7 +16,6 @@ from skillhub_mcp.library.bounds import BOUNDS
 from skillhub_mcp.library.candidates import Candidate
 from skillhub_mcp.library.changes.fingerprint import see
 from skillhub_mcp.library.changes.own_places import is_plain_name, places_of
-from skillhub_mcp.library.changes.plain_files import read_lock_text
 from skillhub_mcp.library.changes.refusals import unwritable
 from skillhub_mcp.library.changes.transaction import changing
 from skillhub_mcp.library.looking import NO_POWERS, Look, Powers, accept, look_at
@@ -30,8 +29,9 @@ from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
 from skillhub_mcp.locks.content_digest import content_digest
 from skillhub_mcp.locks.file_digests import digests_of
-from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text, parse_lock
+from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text
 from skillhub_mcp.locks.npx_hash import computed_hash
+from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.locks.receipts import InstallReceipt, read_receipt, receipt_text
 from skillhub_mcp.skills.names import is_specified_name, safe_alias
 from skillhub_mcp.version import version
@@ -113,12 +113,6 @@ def refuse_unusable(candidate: Candidate, tree: Tree) -> None:
         raise SkillUnreadable(candidate.name, path=candidate.path, reason=candidate.problem)
 
 
-def read_lock(path: str) -> Lock:
-    """Return the lock at `path`; where there is none, an empty one. Raises LockUnreadable."""
-    text = read_lock_text(path)
-    return Lock(path) if text is None else parse_lock(text, path)
-
-
 def installed_skill(root: str, name: str, locked: LockedSkill | None) -> InstalledSkill:
     """Return what is under a name in a root. Raises SkillConflict for a file, and LibraryUnwritable."""
     place = os.path.join(root, name)
@@ -163,7 +157,7 @@ def prepare(
     Raises SkillConflict, SkillWithheld, IntegrityFailed for a signer, LockUnreadable, ArchiveRefused,
     SourceUnreachable and LibraryUnwritable.
     """
-    lock = read_lock(lock_path)
+    lock = read_lock(lock_path) or Lock(lock_path)
     lock_text(lock)  # one of a newer version is refused before anything is fetched
     signatures: dict[int, Signature] = {}
     found: list[Proposal] = []
@@ -184,8 +178,7 @@ def install(root: str, lock_path: str, proposals: Sequence[Proposal]) -> None:
     if not wanted:
         return
     with changing(root) as change:
-        text = change.read_lock(lock_path)
-        lock = Lock(lock_path) if text is None else parse_lock(text, lock_path)
+        lock = change.read_lock(lock_path)
         for one in wanted:
             _check_unchanged(root, lock, one)
         puts = {}

@@ -23,9 +23,9 @@ from skillhub_mcp.library.unpack import unpack_skill
 from skillhub_mcp.library.verifying import present, verify_skill
 from skillhub_mcp.locks.content_digest import FileDigest, content_digest
 from skillhub_mcp.locks.file_digests import digests_of
-from skillhub_mcp.locks.kept_library import read_lock
-from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text, parse_lock
+from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text
 from skillhub_mcp.locks.npx_hash import computed_hash
+from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.locks.receipts import InstallReceipt, receipt_text
 from skillhub_mcp.skills.suggestions import near_names
 from skillhub_mcp.version import version
@@ -128,8 +128,7 @@ def _written(
     if not os.path.isdir(root):
         raise LibraryUnwritable(root, "it is not there", hint="skillhub roots lists the directories that are searched")
     with changing(root) as change:
-        text = change.read_lock(lock_path)
-        lock = Lock(lock_path) if text is None else parse_lock(text, lock_path)
+        lock = change.read_lock(lock_path)
         found = tuple(each(lock))
         changed = [one for one in found if one.done in (Locking.LOCKED, Locking.LOCKED_ANEW) and one.locked is not None]
         if changed:

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from skillhub_mcp.errors import InvalidArgument, SkillConflict, SkillNotFound
 from skillhub_mcp.library.changes.disk import Disk
 from skillhub_mcp.library.changes.own_places import is_plain_name, places_of
-from skillhub_mcp.library.changes.plain_files import read_lock_text
 from skillhub_mcp.library.changes.refusals import unwritable
 from skillhub_mcp.library.changes.transaction import changing
 from skillhub_mcp.library.changes.trash import TrashEntry, last_removal, lock_before, receipt_before
 from skillhub_mcp.locks.lock_file import Lock, lock_text, parse_lock
+from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.skills.suggestions import near_names
 
 _DISK = Disk()
@@ -41,12 +41,12 @@ def remove(
     Without `force` only what the lock names. With `dry_run` nothing is written, and the same is raised. Raises
     SkillNotFound, SkillConflict, LockUnreadable, LibraryBusy and LibraryUnwritable.
     """
-    found = _to_remove(root, _parsed(read_lock_text(lock_path), lock_path), names, force=force)
+    found = _to_remove(root, read_lock(lock_path) or Lock(lock_path), names, force=force)
     if dry_run:
         return found
     with changing(root, disk=disk) as change:
         # As it is now that nobody else changes it.
-        lock = _parsed(change.read_lock(lock_path), lock_path)
+        lock = change.read_lock(lock_path)
         found = _to_remove(root, lock, names, force=force)
         gone = [one.name for one in found]
         # Where it names none of them it keeps its every byte.
@@ -68,7 +68,7 @@ def bring_back(root: str, lock_path: str, *, dry_run: bool = False, disk: Disk =
         entry, found = _to_bring_back(root, lock_path)
         places = change.places
         names = [one.name for one in found]
-        lock = _parsed(change.read_lock(lock_path), lock_path)
+        lock = change.read_lock(lock_path)
         entries = [one for one in _parsed(lock_before(places, entry), lock_path).skills if one.name in names]
         receipts = {name: receipt_before(places, entry, name) for name in names}
         change.commit(

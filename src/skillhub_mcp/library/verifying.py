@@ -10,9 +10,9 @@ from skillhub_mcp.errors import LockUnreadable, SkillNotFound
 from skillhub_mcp.library.changes.own_places import is_plain_name
 from skillhub_mcp.locks.content_digest import FileDigest
 from skillhub_mcp.locks.file_digests import digests_of
-from skillhub_mcp.locks.kept_library import read_lock
 from skillhub_mcp.locks.lock_file import LockedSkill
 from skillhub_mcp.locks.npx_hash import computed_hash
+from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.locks.receipts import read_receipt
 from skillhub_mcp.locks.states import NO_DIFFERENCES, Differences, differences
 from skillhub_mcp.skills.model import SKILL_FILE

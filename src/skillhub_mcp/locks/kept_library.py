@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from skillhub_mcp.errors import LockUnreadable, SkillChanged, SkillHubError
 from skillhub_mcp.locks.file_digests import FileState, KnownDigests, digests_of, states_of
-from skillhub_mcp.locks.lock_file import Lock, LockedSkill, parse_lock
+from skillhub_mcp.locks.lock_file import Lock, LockedSkill
+from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.locks.receipts import InstallReceipt, read_receipt
 from skillhub_mcp.locks.states import NO_DIFFERENCES, Differences, LockState, differences
 
@@ -96,18 +97,6 @@ def lock_paths(root: str) -> tuple[str, ...]:
     if not root.endswith(os.sep + _AGENTS_SKILLS) or above == os.path.realpath(os.path.expanduser("~")):
         return (own,)
     return (own, os.path.join(above, LOCK_NAME))
-
-
-def read_lock(path: str) -> Lock | None:
-    """Return the lock at `path`, or None where there is none. Raises LockUnreadable."""
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            return parse_lock(file.read(), path)
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise LockUnreadable(path, reason or type(error).__name__, hint="make it readable") from error
 
 
 class KeptLibrary:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from skillhub_mcp.foreign_json import BadJson, read_json
 from skillhub_mcp.locks.content_digest import FileDigest, content_digest
+from skillhub_mcp.locks.plain_files import read_plain
 from skillhub_mcp.skills.own_directory import OWN_DIRECTORY
 
 _VERSION = 1
@@ -69,7 +70,7 @@ def parse_receipt(text: str, name: str) -> InstallReceipt | None:
 def read_receipt(root: str, name: str) -> InstallReceipt | None:
     """Return the receipt of a skill of `root`; None where there is none that can be read."""
     try:
-        with open(receipt_path(root, name), encoding="utf-8") as file:
-            return parse_receipt(file.read(), name)
+        content = read_plain(receipt_path(root, name))
+        return None if content is None else parse_receipt(content.decode("utf-8"), name)
     except (OSError, UnicodeDecodeError):
         return None

@@ -6,7 +6,6 @@ fingerprint  what lies in a directory: its digest, and every difference
 journal      what a change does, written before it is done
 locking      one command at a time changes a root
 own_places   where the hub's own things in a root are
-plain_files  small files of a root read, regular ones alone
 recovery     what a killed command left, completed or taken back
 refusals     what a person is told where a root cannot be written
 steps        each step of a change: doing it, and taking it back

@@ -13,10 +13,10 @@ from skillhub_mcp.library.changes.fingerprint import see
 from skillhub_mcp.library.changes.journal import BadJournal, Journal, Move, parse_journal
 from skillhub_mcp.library.changes.locking import locked
 from skillhub_mcp.library.changes.own_places import OwnPlaces, places_of, refuse_other
-from skillhub_mcp.library.changes.plain_files import read_plain
 from skillhub_mcp.library.changes.refusals import unwritable
 from skillhub_mcp.library.changes.steps import ASIDE, LOCK, RECEIPTS, SKILLS, take_back
 from skillhub_mcp.library.changes.trash import prune
+from skillhub_mcp.locks.plain_files import read_plain
 from skillhub_mcp.skills.own_directory import has_journal
 
 log = logging.getLogger(__name__)

@@ -27,11 +27,12 @@ from skillhub_mcp.library.changes.fingerprint import see
 from skillhub_mcp.library.changes.journal import Journal, Move, Step, journal_text
 from skillhub_mcp.library.changes.locking import locked
 from skillhub_mcp.library.changes.own_places import OwnPlaces, is_plain_name, new_change, places_of
-from skillhub_mcp.library.changes.plain_files import read_lock_text, read_plain
 from skillhub_mcp.library.changes.recovery import complete, is_committed, lock_of, read_journal, recover_locked, undo
 from skillhub_mcp.library.changes.refusals import is_no_room, unwritable
 from skillhub_mcp.library.changes.steps import ASIDE, BEFORE, ENTRY, LOCK, RECEIPTS, SKILLS, do
 from skillhub_mcp.library.changes.trash import entry_values
+from skillhub_mcp.locks.lock_file import Lock, parse_lock
+from skillhub_mcp.locks.plain_files import read_lock_text, read_plain
 
 log = logging.getLogger(__name__)
 
@@ -75,14 +76,14 @@ class Change:
             raise unwritable(self.root, error) from error
         return place
 
-    def read_lock(self, path: str) -> str | None:
-        """Return the text of the lock at `path`, None where there is none. Raises LockUnreadable.
+    def read_lock(self, path: str) -> Lock:
+        """Return the lock at `path`, where there is none an empty one. Raises LockUnreadable.
 
         `commit` then refuses where another program has written it since.
         """
         text = read_lock_text(path)
         self._locks_read[os.path.realpath(path)] = None if text is None else text.encode()
-        return text
+        return Lock(path) if text is None else parse_lock(text, path)
 
     def commit(
         self,

@@ -11,8 +11,8 @@ from typing import Any
 from skillhub_mcp.foreign_json import BadJson, read_json
 from skillhub_mcp.library.changes.disk import Disk
 from skillhub_mcp.library.changes.own_places import OwnPlaces, is_change, is_directory, is_plain_name
-from skillhub_mcp.library.changes.plain_files import read_plain
 from skillhub_mcp.library.changes.steps import BEFORE, ENTRY, LOCK, RECEIPTS, SKILLS
+from skillhub_mcp.locks.plain_files import read_plain
 
 MAX_ENTRIES = 10
 MAX_BYTES = 256 * 1024 * 1024
