@@ -122,6 +122,21 @@ def test_a_tag_stays_until_it_is_unpinned(repository: Repository, skillhub: Skil
     assert "ref" not in json.loads((skills_dir / LOCK).read_text())["skills"]["pdf"]
 
 
+def test_a_skill_that_was_locked_where_it_was_made_is_never_updated_from_itself(
+    skillhub: Skillhub, skills_dir: Path
+) -> None:
+    made = skills_dir / "mine" / "SKILL.md"
+    made.parent.mkdir(parents=True)
+    made.write_text(skill_text("mine"))
+    assert skillhub("lock").code == 0
+    made.write_text(skill_text("mine", body="Edited."))
+    before = ours(skills_dir, "mine")
+    assert standing(skillhub("outdated", "--json")) == {"mine": "current"}
+    assert skillhub("update", "--yes").code == 0
+    assert ours(skills_dir, "mine") == before
+    assert skillhub("verify").code == 1
+
+
 def test_what_moved_is_followed_and_what_is_gone_stays(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
 ) -> None:

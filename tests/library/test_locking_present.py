@@ -9,11 +9,14 @@ import pytest
 from tests.library.changes.roots import write_skill
 from tests.library.sources.repositories import Repository, skill_text
 
-from skillhub_mcp.errors import LockUnreadable, SkillNotFound
+from skillhub_mcp.errors import LockUnreadable, SkillConflict, SkillNotFound
+from skillhub_mcp.library.install import installed_skill
 from skillhub_mcp.library.locking_present import Locking, adopt, lock_present
+from skillhub_mcp.library.plan import merged
 from skillhub_mcp.library.sources.opening import OpenOptions
 from skillhub_mcp.library.sources.source import parse_source
 from skillhub_mcp.library.verifying import verify
+from skillhub_mcp.locks.content_digest import FileDigest
 from skillhub_mcp.locks.lock_file import LockedSkill, parse_lock
 from skillhub_mcp.locks.npx_hash import computed_hash
 from skillhub_mcp.locks.plain_files import read_lock
@@ -140,3 +143,46 @@ def test_a_name_that_is_not_there_is_told_with_one_like_it(root: Path) -> None:
     assert caught.value.near == ("one",)
     with pytest.raises(LockUnreadable, match="there is none"):
         verify(str(root), lock_of(root))
+
+
+def test_edits_that_were_locked_are_edits_still_when_the_source_changes(tmp_path: Path) -> None:
+    repository, root = Repository(tmp_path / "repository"), tmp_path / "root"
+    files = {"SKILL.md": skill_text("one"), "run.sh": "echo 1\n"}
+    commit = repository.commit({f"skills/one/{path}": text for path, text in files.items()})
+    (root / "one").mkdir(parents=True)
+    for path, text in files.items():
+        (root / "one" / path).write_text(text)
+    adopt(str(root), lock_of(root), parse_source(repository.url), OpenOptions(str(tmp_path)))
+    (root / "one" / "run.sh").write_text("echo mine\n")
+    (one,) = lock_present(str(root), lock_of(root), ["one"])
+    assert one.done is Locking.LOCKED_ANEW
+    locked = entry(root, "one")
+    assert locked.ours is not None
+    assert locked.ours.commit == commit
+    assert verify(str(root), lock_of(root)).ok
+    there = installed_skill(str(root), "one", locked)
+    assert there.files is not None
+    source = {**there.files, "SKILL.md": FileDigest("a" * 64, 1, False), "run.sh": FileDigest("b" * 64, 1, False)}
+    with pytest.raises(SkillConflict, match=r"'run\.sh'"):
+        merged("one", there.installed, there.files, source)
+
+
+def test_who_signed_a_skill_stays_with_it_when_its_edits_are_locked(root: Path) -> None:
+    lock_present(str(root), lock_of(root))
+    lock = Path(lock_of(root))
+    lock.write_text(
+        lock.read_text().replace('"installed_by"', '"signer": "SHA256:x", "principal": "a", "installed_by"')
+    )
+    (root / "one" / "scripts" / "run.sh").write_text("echo edited\n")
+    lock_present(str(root), lock_of(root), ["one"])
+    ours = entry(root, "one").ours
+    assert ours is not None
+    assert (ours.signer, ours.principal) == ("SHA256:x", "a")
+
+
+def test_what_was_edited_since_npx_installed_it_is_not_locked_unless_it_is_named(root: Path) -> None:
+    text = '{"version": 1, "skills": {"one": {"source": "o/r", "sourceType": "github", "computedHash": "x"}}}'
+    (root / "skills-lock.json").write_text(text)
+    one, two = lock_present(str(root), lock_of(root))
+    assert (one.done, two.done) == (Locking.EDITED, Locking.LOCKED)
+    assert entry(root, "one").ours is None

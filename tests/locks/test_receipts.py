@@ -18,6 +18,8 @@ def test_a_receipt_says_after_reading_what_was_written(tmp_path: Path) -> None:
     path.parent.mkdir(parents=True)
     path.write_text(receipt_text(RECEIPT))
     assert read_receipt(str(tmp_path), "pdf") == RECEIPT
+    edited = InstallReceipt("pdf", RECEIPT.files, {"SKILL.md": FileDigest("c" * 64, 3, False)})
+    assert parse_receipt(receipt_text(edited), "pdf") == edited
     assert RECEIPT.digest == content_digest({"SKILL.md": "a" * 64, "run.sh": "b" * 64})
 
 

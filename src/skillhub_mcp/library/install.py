@@ -126,7 +126,7 @@ def installed_skill(root: str, name: str, locked: LockedSkill | None) -> Install
     except OSError as error:
         raise unwritable(place, error) from error
     receipt = read_receipt(places_of(root).root, name)
-    installed = None if receipt is None else receipt.files
+    installed = None if receipt is None else receipt.from_source
     if os.name == "nt" and installed is not None:
         # There is no such bit: a file has the one that it was installed with.
         files = {path: replace(one, executable=installed.get(path, one).executable) for path, one in files.items()}
@@ -220,8 +220,8 @@ def check_as_locked(locked: LockedSkill, files: Files) -> None:
     found = _digest(files)
     if found != locked.ours.digest:
         # A commit stays what it is.
-        edited = "the lock was edited: take it from where it is kept"
-        hint = edited if locked.ours.commit else "its source has changed: `skillhub update` shows how"
+        edited = "that commit has other files: edits that were locked are where they were made, or the lock was edited"
+        hint = edited if locked.ours.commit else "its source has other files: `skillhub update` shows which"
         raise IntegrityFailed(locked.name, expected=locked.ours.digest, found=found, hint=hint)
     runs = _executables(files)
     if runs != tuple(sorted(locked.ours.executable)):

@@ -14,9 +14,11 @@ from skillhub_mcp.errors import ArchiveRefused, LibraryUnwritable, SkillNotFound
 from skillhub_mcp.library.candidates import Candidate, candidates
 from skillhub_mcp.library.changes.transaction import changing
 from skillhub_mcp.library.install import install_name
+from skillhub_mcp.library.plan import same
 from skillhub_mcp.library.sources.git_tree import GitTree
 from skillhub_mcp.library.sources.locked_source import locked_from
 from skillhub_mcp.library.sources.opening import OpenOptions, open_source
+from skillhub_mcp.library.sources.signatures import Signature, SignatureState, check_signer, signature_of
 from skillhub_mcp.library.sources.source import SkillSource, SourceKind
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
@@ -26,7 +28,7 @@ from skillhub_mcp.locks.file_digests import digests_of
 from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text
 from skillhub_mcp.locks.npx_hash import computed_hash
 from skillhub_mcp.locks.plain_files import read_lock
-from skillhub_mcp.locks.receipts import InstallReceipt, receipt_text
+from skillhub_mcp.locks.receipts import InstallReceipt, read_receipt, receipt_text
 from skillhub_mcp.skills.suggestions import near_names
 from skillhub_mcp.version import version
 
@@ -58,11 +60,16 @@ class PresentSkill:
 
 @dataclass(frozen=True, slots=True)
 class _Origin:
-    """Where a skill is from: its entry without digests, and the ids of the source's moment."""
+    """Where a skill is from: its entry without digests, the ids of the source's moment, who signed it, and the files
+    that the source gave, None where that is not known.
+    """
 
     entry: LockedSkill
     commit: str = ""
     tree: str = ""
+    signer: str = ""
+    principal: str = ""
+    files: Mapping[str, FileDigest] | None = None
 
 
 def lock_present(
@@ -103,7 +110,8 @@ def adopt(
             name = missing[0] if missing else str(source)
             near = near_names(name, sorted(one.name for one in found))
             raise SkillNotFound(name, near=near, reason=f"{source} has no skill that is there, too")
-        adopted = [_adopted(root, lock_path, tree, _settled(source, tree, options), one, name) for one, name in shared]
+        settled, signature = _settled(source, tree, options), _signature(tree, source)
+        adopted = [_adopted(root, lock_path, tree, settled, signature, one, name) for one, name in shared]
     return _written(root, lock_path, lambda _: adopted, dry_run=dry_run)
 
 
@@ -140,24 +148,43 @@ def _written(
 
 def _present(root: str, lock_path: str, lock: Lock, name: str, *, named: bool) -> PresentSkill:
     before = lock.find(name)
-    done = Locking.LOCKED
-    if before is not None and before.ours is not None:
-        verified = verify_skill(root, before)
-        if verified.ok:
-            return PresentSkill(name, Locking.UNCHANGED, before)
-        if not named:
-            return PresentSkill(name, Locking.EDITED, before, _files(verified.differs.first), problem=verified.problem)
-        done = Locking.LOCKED_ANEW
     directory = os.path.join(root, name)
-    entry = before or LockedSkill(name, _relative(directory, lock_path), "local")
+    done = Locking.LOCKED
+    origin = _Origin(LockedSkill(name, _relative(directory, lock_path), "local"))
+    if before is not None:
+        verified = verify_skill(root, before)
+        if verified.ok and before.ours is not None:
+            return PresentSkill(name, Locking.UNCHANGED, before)
+        if not verified.ok and not named:
+            return PresentSkill(name, Locking.EDITED, before, _files(verified.differs.first), problem=verified.problem)
+        done = Locking.LOCKED if verified.ok else Locking.LOCKED_ANEW
+        receipt = read_receipt(root, name)
+        origin = _Origin(before, files=None if receipt is None else receipt.from_source)
+        if before.ours is not None:
+            # Its source and its signer stay what they were: only the files here are others.
+            ours = before.ours
+            origin = replace(origin, commit=ours.commit, tree=ours.tree, signer=ours.signer, principal=ours.principal)
     try:
-        return _locked(directory, _Origin(entry), done)
+        return _locked(directory, origin, done)
     except OSError as error:
         return PresentSkill(name, Locking.EDITED, before, problem=f"it cannot be read: {error.strerror or error}")
 
 
+def _signature(tree: Tree, source: SkillSource) -> Signature:
+    """Return who signed what skills are adopted from. Raises IntegrityFailed for a signature that does not fit."""
+    found = signature_of(tree) if isinstance(tree, GitTree) else Signature(SignatureState.UNSIGNED)
+    check_signer(str(source), found)
+    return found
+
+
 def _adopted(
-    root: str, lock_path: str, tree: Tree, source: SkillSource, candidate: Candidate, name: str
+    root: str,
+    lock_path: str,
+    tree: Tree,
+    source: SkillSource,
+    signature: Signature,
+    candidate: Candidate,
+    name: str,
 ) -> PresentSkill:
     directory = os.path.join(root, name)
     artifact = tree.tree_id(candidate.path) if source.kind is SourceKind.WEB and candidate.path else ""
@@ -174,7 +201,10 @@ def _adopted(
         return PresentSkill(name, Locking.DIFFERENT, problem=f"it cannot be read: {error.strerror or error}")
     if different := _different(theirs, ours):
         return PresentSkill(name, Locking.DIFFERENT, files=different)
-    return _locked(directory, _Origin(entry, tree.commit, tree.tree_id(candidate.path)), Locking.LOCKED, ours)
+    origin = _Origin(
+        entry, tree.commit, tree.tree_id(candidate.path), signature.fingerprint, signature.principal, theirs
+    )
+    return _locked(directory, origin, Locking.LOCKED, ours)
 
 
 def _settled(source: SkillSource, tree: Tree, options: OpenOptions) -> SkillSource:
@@ -196,11 +226,14 @@ def _locked(
         commit=origin.commit,
         tree=origin.tree,
         executable=tuple(sorted(path for path, one in files.items() if one.executable)),
+        signer=origin.signer,
+        principal=origin.principal,
         fetched=f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}",
         installed_by=f"skillhub {version()}",
     )
     entry = replace(origin.entry, computed_hash=computed_hash(directory) or "", ours=ours)
-    return PresentSkill(entry.name, done, entry, receipt=receipt_text(InstallReceipt(entry.name, files)))
+    given = None if origin.files is None or same(origin.files, files) else origin.files
+    return PresentSkill(entry.name, done, entry, receipt=receipt_text(InstallReceipt(entry.name, files, given)))
 
 
 def _different(theirs: Mapping[str, FileDigest], ours: Mapping[str, FileDigest]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from skillhub_mcp.foreign_json import BadJson, read_json
 from skillhub_mcp.locks.content_digest import FileDigest, content_digest
@@ -23,15 +24,24 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class InstallReceipt:
-    """The files of the skill `name` as they were installed, by path with `/`."""
+    """The files of the skill `name` as they were installed, by path with `/`.
+
+    Where a person locked their edits, `files` have them, and `origin` are those that the source gave; else None.
+    """
 
     name: str
     files: Mapping[str, FileDigest] = field(default_factory=dict)
+    origin: Mapping[str, FileDigest] | None = None
 
     @property
     def digest(self) -> str:
         """The digest of the skill as it was installed."""
         return content_digest({path: file.sha256 for path, file in self.files.items()})
+
+    @property
+    def from_source(self) -> Mapping[str, FileDigest]:
+        """The files as the source gave them."""
+        return self.files if self.origin is None else self.origin
 
 
 def receipt_path(root: str, name: str) -> str:
@@ -41,11 +51,10 @@ def receipt_path(root: str, name: str) -> str:
 
 def receipt_text(receipt: InstallReceipt) -> str:
     """Return the text of a receipt."""
-    files = {
-        path: {"sha256": one.sha256, "size": one.size, "executable": one.executable}
-        for path, one in sorted(receipt.files.items())
-    }
-    return json.dumps({"version": _VERSION, "name": receipt.name, "files": files}, indent=1) + "\n"
+    written: dict[str, object] = {"version": _VERSION, "name": receipt.name, "files": _written(receipt.files)}
+    if receipt.origin is not None:
+        written["origin"] = _written(receipt.origin)
+    return json.dumps(written, indent=1) + "\n"
 
 
 def parse_receipt(text: str, name: str) -> InstallReceipt | None:
@@ -57,14 +66,11 @@ def parse_receipt(text: str, name: str) -> InstallReceipt | None:
         whole = read_json(text)
         if not isinstance(whole, dict) or (whole.get("version"), whole.get("name")) != (_VERSION, name):
             return None
-        files = {
-            path: FileDigest(one["sha256"], one["size"], one["executable"]) for path, one in whole["files"].items()
-        }
-    except (BadJson, KeyError, TypeError, AttributeError):
+        files = _files(whole["files"])
+        origin = _files(whole["origin"]) if "origin" in whole else None
+    except (BadJson, KeyError, TypeError, AttributeError, ValueError):
         return None
-    if not all(isinstance(one.sha256, str) and _SHA256.fullmatch(one.sha256) for one in files.values()):
-        return None
-    return InstallReceipt(name, files)
+    return InstallReceipt(name, files, origin)
 
 
 def read_receipt(root: str, name: str) -> InstallReceipt | None:
@@ -74,3 +80,18 @@ def read_receipt(root: str, name: str) -> InstallReceipt | None:
         return None if content is None else parse_receipt(content.decode("utf-8"), name)
     except (OSError, UnicodeDecodeError):
         return None
+
+
+def _written(files: Mapping[str, FileDigest]) -> Mapping[str, object]:
+    return {
+        path: {"sha256": one.sha256, "size": one.size, "executable": one.executable}
+        for path, one in sorted(files.items())
+    }
+
+
+def _files(written: Any) -> Mapping[str, FileDigest]:
+    """Return the files that a receipt lists. Raises KeyError, TypeError, AttributeError and ValueError."""
+    files = {path: FileDigest(one["sha256"], one["size"], one["executable"]) for path, one in written.items()}
+    if not all(isinstance(one.sha256, str) and _SHA256.fullmatch(one.sha256) for one in files.values()):
+        raise ValueError("a digest is malformed")
+    return files

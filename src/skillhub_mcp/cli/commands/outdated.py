@@ -48,7 +48,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     settings, _ = read_settings(os.environ, options)
     skills = locked_skills(place, [decode_argument(name) for name in args.names])
     opening = open_options(settings, working_directory=os.path.dirname(place.lock_path), insecure=args.insecure)
-    with closing(Upstreams(opening)) as upstreams:
+    with closing(Upstreams(opening, place.root)) as upstreams:
         found = list(upstreams.compare(skills))
     if args.json:
         print_json({"root": place.root, "lock": place.lock_path, "skills": [comparison_json(one) for one in found]})

@@ -56,7 +56,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     terms = terms_of(args, settings)
     skills = locked_skills(place, [decode_argument(name) for name in args.names])
     opening = open_options(settings, working_directory=os.path.dirname(place.lock_path), insecure=args.insecure)
-    with closing(Upstreams(opening, unpin=args.unpin)) as upstreams:
+    with closing(Upstreams(opening, place.root, unpin=args.unpin)) as upstreams:
         found = list(upstreams.compare(skills))
         unknown = any(one.standing is SourceStanding.UNKNOWN for one in found)
         incoming = [one.incoming for one in found if one.incoming is not None]

@@ -110,7 +110,12 @@ def _mend(found: VerifiedLibrary, place: LibraryPlace) -> str:
 
 def _comes_from_elsewhere(locked: LockedSkill, place: LibraryPlace) -> bool:
     """Whether a skill can be fetched as it was locked: its source is not the very directory that it lies in."""
-    if locked.ours is None or locked.source_type != "local":
-        return locked.ours is not None
-    source = os.path.join(os.path.dirname(place.lock_path), os.path.expanduser(locked.source))
-    return os.path.realpath(source) != os.path.realpath(os.path.join(place.root, locked.name))
+    from skillhub_mcp.errors import SourceUnreadable
+    from skillhub_mcp.library.sources.upstream import is_its_own_source
+
+    if locked.ours is None:
+        return False
+    try:
+        return not is_its_own_source(locked, place.root, os.path.dirname(place.lock_path))
+    except SourceUnreadable:
+        return False

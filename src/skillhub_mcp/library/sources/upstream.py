@@ -7,6 +7,7 @@ skills; then the id of each skill's directory tells. Of any other source the dig
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -54,8 +55,9 @@ class Compared:
 class Upstreams:
     """The sources of a lock, each asked and fetched at most once. `close` ends what was fetched."""
 
-    def __init__(self, options: OpenOptions, *, unpin: bool = False) -> None:
+    def __init__(self, options: OpenOptions, root: str, *, unpin: bool = False) -> None:
         self._options = options
+        self._root = root
         self._unpin = unpin
         self._trees: dict[str, Tree] = {}
         self._refs: dict[str, RemoteRef] = {}
@@ -106,6 +108,8 @@ class Upstreams:
 
     def _compared(self, locked: LockedSkill, source: SkillSource) -> Compared:
         shown, ours = str(source), locked.ours
+        if is_its_own_source(locked, self._root, self._options.working_directory):
+            return Compared(locked, shown, SourceStanding.CURRENT)
         if source.kind is SourceKind.GIT:
             ref = self._ref(source)
             if ref.is_pinned and not self._unpin:
@@ -128,6 +132,17 @@ class Upstreams:
             incoming_of(found, tree, source, locked.name), updates=True, moved_from=before if is_moved else None
         )
         return Compared(locked, shown, SourceStanding.OUTDATED, tree.commit, incoming)
+
+
+def is_its_own_source(locked: LockedSkill, root: str, lock_directory: str) -> bool:
+    """Whether a skill was locked where it was made: its source is the very directory of `root` that it lies in.
+
+    Raises SourceUnreadable.
+    """
+    if source_of(locked).kind is not SourceKind.DIRECTORY:
+        return False
+    source = os.path.join(lock_directory, os.path.expanduser(locked.source), place_of(locked))
+    return os.path.realpath(source) == os.path.realpath(os.path.join(root, locked.name))
 
 
 def incoming_of(found: Candidate, tree: Tree, source: SkillSource, name: str) -> Incoming:
