@@ -14,8 +14,9 @@ from tests.index.test_live_index import LONG, eventually
 
 from skillhub_mcp.errors import SkillNotFound
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.index import last_known, live_index
+from skillhub_mcp.index import last_known, live_index, state, sync
 from skillhub_mcp.index.indexer import Indexer
+from skillhub_mcp.index.live_index import LiveIndex
 from skillhub_mcp.server.http.app import readiness
 from skillhub_mcp.skills import discovery, scanner
 from skillhub_mcp.skills.discovery import Walk
@@ -88,10 +89,21 @@ def test_a_skill_that_was_changed_meanwhile_is_loaded_and_shown_as_it_is(
         eventually(lambda: names(hub, "seals"), ["walrus"])
 
 
+@pytest.mark.parametrize("reads_all", [True, False], ids=["all entries are read", "only those of a name are"])
 def test_a_command_that_names_a_skill_looks_at_all_files_only_where_it_does_not_find_it(
-    library: dict[str, str], walks: threading.Event, write_skill: Writer, skills_dir: Path
+    library: dict[str, str],
+    walks: threading.Event,
+    write_skill: Writer,
+    monkeypatch: pytest.MonkeyPatch,
+    reads_all: bool,
 ) -> None:
+    monkeypatch.setattr(sync, "LARGE", 2)
+    monkeypatch.setattr(state, "_MANY_BYTES", 1 << 30 if reads_all else 0)
     with hub_of(library) as hub:
+        assert hub.load("bread").instructions
+        assert not hub._live.looked
+        assert isinstance(hub._live, LiveIndex)
+        assert (hub._live._known is not None) == reads_all
         assert hub.load("walrus").instructions == "As it was.\n"
         write_skill("walrus", "About seals.", body="As it is.\n", directory="sea/walrus")
         write_skill("new", body="New.\n", directory="kitchen/new")

@@ -16,6 +16,7 @@ last_known    the skills as the published state has them, until all files were l
 live_index    the current view, and when to check the files again
 mapped_arrays  arrays in a file that may be larger than memory
 moved_roots   roots that are somewhere else now
+named_entries  the entries of the skills that answer to a name, without reading the others
 nearness_scale  what a cosine means with one model, measured on the library's own descriptions
 progress      the progress of indexing, for callers that wait
 provider      what the hub asks for the skills and their index, whoever provides them

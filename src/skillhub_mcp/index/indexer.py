@@ -43,6 +43,7 @@ from skillhub_mcp.index.state import (
     RootState,
     StateStamp,
     TableVersion,
+    load_named,
     load_state,
     remove_state,
     root_digest,
@@ -183,6 +184,15 @@ class Indexer:
             state = load_state(files.state_path, state)
             self._last = (state, stamp)
         return None if state is None or state.schema > SCHEMA_VERSION else state
+
+    def state_of(self, names: Collection[str], *, many: int) -> tuple[IndexState, frozenset[str]] | None:
+        """Return the published state with the skills alone that answer to `names`; see `load_named`.
+
+        None where it is to be read whole. Loads no database.
+        """
+        files = None if self._in_memory else self.identity.find()
+        found = None if files is None else load_named(files.state_path, self._roots, names, many=many)
+        return None if found is None or found[0].schema > SCHEMA_VERSION else found
 
     def refusal(self) -> IndexUnavailable | None:
         """Return why the index is neither read nor written: a newer version of SkillHub wrote it."""

@@ -7,7 +7,7 @@ about to use a skill looks at that skill (`is_outdated`), and whoever finds none
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from skillhub_mcp.index.state import IndexState
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
@@ -20,15 +20,22 @@ _MOST_FOLDERS = 2_000
 
 
 def last_known(
-    roots: tuple[SkillRoot, ...], state: IndexState, *, look: Callable[[tuple[SkillRoot, ...]], Scan]
+    roots: tuple[SkillRoot, ...],
+    state: IndexState,
+    *,
+    look: Callable[[tuple[SkillRoot, ...]], Scan],
+    known_large: Collection[str] = (),
 ) -> Scan | None:
     """Return the skills below `roots`: of those with many as `state` has them, of the others as `look` finds them.
 
     None where there is no large root, or one that is not there now: then looking at everything takes no time. What a
-    project brings is always looked at: the person has agreed to what is there now.
+    project brings is always looked at: the person has agreed to what is there now. Of the roots at the paths in
+    `known_large` the state has only the skills that are asked for.
     """
     roots = tuple(map(located, roots))
-    large = [root for root in roots if not root.within and _count(state, root) >= LARGE]
+    if any(root.within and root.path in known_large for root in roots):
+        return None
+    large = [root for root in roots if root.path in known_large or (not root.within and _count(state, root) >= LARGE)]
     if not large or not all(map(_holds_something, large)):
         return None
     memory = state.memory_of(root.path for root in large)

@@ -19,6 +19,7 @@ from dataclasses import replace
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.events import NULL_OBSERVER, LibraryEvent, Observer
 from skillhub_mcp.index.damage import Damage
+from skillhub_mcp.index.last_known import is_outdated
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.sync import IndexSync, SyncDepth, View
@@ -90,6 +91,8 @@ class LiveIndex:
         self._view: View | None = None
         # The skills as they were published, and what of it is served, until all files have been looked at.
         self._known: tuple[Scan, Snapshot] | None = None
+        # Those of them that were asked for, where a process without a thread has not read the others.
+        self._known_of: dict[tuple[str, ...], Snapshot] = {}
         # The scan made before the thread started, and its time.
         self._first_scan: tuple[Snapshot, float] | None = None
         self._sync_requested = True
@@ -142,7 +145,7 @@ class LiveIndex:
         """Return the current snapshot, waiting for the first. Raises IndexUnavailable if there is none in time."""
         if not self._background and self._view is None:
             if self._snapshot is None:
-                self._known = None
+                self._forget_known()
                 self._snapshot = self._index_sync.scan()
             return self._snapshot
         return self._wait_for_view(lambda _: True).snapshot
@@ -150,7 +153,7 @@ class LiveIndex:
     @property
     def looked(self) -> bool:
         """Whether the files have been looked at since the start: before, skills are as the index was published with."""
-        return self._known is None
+        return self._known is None and not self._known_of
 
     def snapshot_without_index(self, *, fresh: bool = False, named: Sequence[str] = ()) -> Snapshot:
         """Return the current snapshot, without starting to load the index where that has not started yet.
@@ -164,7 +167,7 @@ class LiveIndex:
             return self.snapshot_without_index(named=named)
         if named and not fresh and not self._background and self._view is None and self._snapshot is None:
             with self._sync_lock:
-                known = self._take_known()
+                known = self._take_known_of(tuple(named)) or self._take_known()
             if known is not None:
                 return known
         if not self._background or self._thread is not None or self._view is not None:
@@ -218,8 +221,8 @@ class LiveIndex:
 
     def wait_until_looked(self) -> None:
         """Wait until the files have been looked at since the start, if skills are as they were published till then."""
-        if self._known is not None and not self._background:
-            self._known = None
+        if not self.looked and not self._background:
+            self._forget_known()
         elif self._known is not None:
             self.start()
             with self._condition:
@@ -233,8 +236,34 @@ class LiveIndex:
                 self._known = known, self._index_sync.admitted_of(known)
         return None if self._known is None else self._known[1]
 
+    def _take_known_of(self, named: tuple[str, ...]) -> Snapshot | None:
+        """Return those of the skills as they were published that are so `named`, if that is what is served.
+
+        None where there are none, or where their files say something else by now. Holds the lock of syncs.
+        """
+        if self._known is not None or named in self._known_of:
+            return self._known_of.get(named)
+        known = self._index_sync.last_known_of(named)
+        if known is None:
+            return None
+        snapshot = self._index_sync.admitted_of(known)
+        found = [skill for name in named for skill in (*snapshot.named(name), *snapshot.exactly(name))]
+        if not found or any(map(is_outdated, found)):
+            return None
+        self._known_of[named] = snapshot
+        return snapshot
+
+    def _forget_known(self) -> None:
+        """Have all files looked at before the next answer, where that is not as the index was published with."""
+        self._known = None
+        self._known_of = {}
+
     def _look_at(self, named: Sequence[str]) -> bool:
         """Look at the files of some skills, and return whether that is enough, as long as not all were looked at."""
+        if self._known_of:
+            with self._sync_lock:
+                self._known_of = {}
+                self._take_known()
         before = self._known
         if before is None:
             return False
@@ -249,7 +278,7 @@ class LiveIndex:
             return True
         # Elsewhere, for all that is known: looking at everything may be almost done.
         if not self._background:
-            self._known = None
+            self._forget_known()
             return False
         self.start()
         with self._condition:
@@ -496,7 +525,7 @@ class LiveIndex:
     def _publish(self, view: View, *, whole: bool) -> None:
         with self._condition:
             self._view = view
-            self._known = None
+            self._forget_known()
             self._failure = None
             self._syncing = False
             self._sync_count += 1
@@ -521,7 +550,7 @@ class LiveIndex:
     def _publish_snapshot(self, snapshot: Snapshot, index: SkillIndex | None) -> None:
         with self._condition:
             self._view = View(snapshot, index) if self._view is None else replace(self._view, snapshot=snapshot)
-            self._known = None
+            self._forget_known()
             self._condition.notify_all()
 
 

@@ -14,13 +14,14 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from skillhub_mcp.atomic_write import atomic_write, replacing
 from skillhub_mcp.file_modes import private_mode
 from skillhub_mcp.index.keys import RootKeys, free_label
+from skillhub_mcp.index.named_entries import read_named
 from skillhub_mcp.index.state_entries import earlier_entries, encode_entries, garbage_collection_off, read_entries
 from skillhub_mcp.skills.scanner import CachedSkillFile, ScanCache, changed_entries
 
@@ -36,6 +37,8 @@ NO_EMBEDDING = "none"
 # Above this, and above this share of what was written at once, entries are not appended but written anew.
 _FEW_BYTES = 1 << 16
 _APPENDED_SHARE = 4
+# Fewer are read as fast as some of them are looked for.
+_MANY_BYTES = 1 << 21
 _TO_APPEND = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _ENTRIES_NAME = re.compile(r"[A-Za-z0-9_.]{1,200}\.entries-[0-9a-f]{8}")
 _NAME_BYTES = 4
@@ -219,6 +222,34 @@ def load_state(path: str, known: IndexState | None = None) -> IndexState | None:
             seen = error.filename
         except (OSError, *_UNUSABLE):
             return _without_entries(written)
+
+
+def load_named(
+    path: str, roots: Collection[str], names: Collection[str], *, many: int
+) -> tuple[IndexState, frozenset[str]] | None:
+    """Return the state at `path` with the entries of the skills below `roots` that answer to `names`, and which roots
+    have others: those with at least `many`. See `read_named`.
+
+    None where there is no such state, or none of its roots is so large that this saves anything. It is not to be saved.
+    """
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            written = json.load(file)
+        if written["format"] < ENTRIES_SINCE:
+            return None
+        entries = _entries_from_json(written["entries"])
+        if entries.size < _MANY_BYTES:
+            return None
+        state = _without_entries(written)
+        keys = {label: RootKeys(label, own["path"]) for label, own in written["roots"].items() if own["path"] in roots}
+        with open(os.path.join(os.path.dirname(os.path.realpath(path)), entries.name), "rb") as lines:
+            named = read_named(lines, entries.compact, entries.size, keys, names, many=many)
+    except (OSError, *_UNUSABLE):
+        return None
+    if state is None or named is None or not named.large:
+        return None
+    found = {root: replace(own, memory=named.entries.get(own.label, _NOTHING)) for root, own in state.roots.items()}
+    return replace(state, roots=found, entries_lost=False), frozenset(keys[label].path for label in named.large)
 
 
 def save_state(path: str, state: IndexState, *, before: IndexState | None = None) -> tuple[IndexState, StateStamp]:

@@ -74,9 +74,8 @@ def read_entries(file: BinaryIO, begin: int, end: int, roots: Mapping[str, RootK
     found: dict[str, dict[str, CachedSkillFile]] = {}
     many = end - begin > _MANY_BYTES
     decoder = _LateDecoder(_Text(file)) if many and hasattr(os, "pread") else _Decoder()
-    file.seek(begin)
     with garbage_collection_off():
-        for at, block in _blocks(file, begin, end):
+        for at, block in whole_lines(file, begin, end):
             for key, row in decoder.rows(block, at):
                 label = label_of(key)
                 if label not in found:
@@ -90,6 +89,21 @@ def read_entries(file: BinaryIO, begin: int, end: int, roots: Mapping[str, RootK
             # They stay for as long as the process runs: looking through them for garbage takes longer than this did.
             gc.freeze()
     return {**known, **found}
+
+
+def entries_of_lines(lines: bytes, roots: Mapping[str, RootKeys]) -> dict[str, dict[str, CachedSkillFile | None]]:
+    """Return the entries that some lines are, by label and directory, None for what is gone; only those of `roots`.
+
+    Raises ValueError, LookupError or TypeError for lines that say something else.
+    """
+    decoder = _Decoder()
+    found: dict[str, dict[str, CachedSkillFile | None]] = {}
+    for key, row in decoder.rows(lines, 0) if lines else ():
+        own = roots.get(label_of(key))
+        if own is not None:
+            place = own.directory(key)
+            found.setdefault(own.label, {})[place] = None if row is None else decoder.entry(place, own.path, row)
+    return found
 
 
 def can_be_read(entry: CachedSkillFile) -> bool:
@@ -116,9 +130,10 @@ def earlier_entries(files: Mapping[str, Any], root: str) -> dict[str, CachedSkil
     return found
 
 
-def _blocks(file: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
+def whole_lines(file: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
     """Yield whole lines of a file, each with the byte where they begin. Raises ValueError where there are no such."""
     rest, at, left = b"", begin, end - begin
+    file.seek(begin)
     while left:
         read = file.read(min(left, _BLOCK_BYTES))
         if not read:

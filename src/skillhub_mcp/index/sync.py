@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from skillhub_mcp.events import NULL_OBSERVER, EmbeddingEvent, Observer, SyncEve
 from skillhub_mcp.index.damage import Damage, IndexPart
 from skillhub_mcp.index.indexer import Embedded, Indexer, SyncReport
 from skillhub_mcp.index.lance import IndexDamaged
-from skillhub_mcp.index.last_known import last_known, places
+from skillhub_mcp.index.last_known import LARGE, last_known, places
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.state import IndexState, StateStamp, TableVersion
@@ -143,14 +144,24 @@ class IndexSync:
             return None
         if self._indexer.reason_to_write(state) is not None:
             return None
-        known = last_known(
-            self._judge(self._roots),
-            state,
-            look=lambda small: scan(small, memory=state.memory_of(root.path for root in small), keep_absent=True),
-        )
+        known = last_known(self._judge(self._roots), state, look=partial(_look_at_small, state))
         self._unseen = known is not None
         self._last_scan = known
         return known
+
+    def last_known_of(self, named: Sequence[str]) -> Scan | None:
+        """Return what `last_known` would of the skills that are so `named`, or at such a path, and perhaps of others.
+
+        Whoever they name is the same skill among them as among all. None where it has to be looked for among all.
+        """
+        if not self._automatic or self._state is not None:
+            return None
+        roots = self._judge(self._roots)
+        at = (root.as_configured(os.path.normpath(name)) for root in roots for name in named if os.path.isabs(name))
+        found = self._indexer.state_of({*named, *at}, many=LARGE)
+        if found is None or self._indexer.reason_to_write(found[0]) is not None:
+            return None
+        return last_known(roots, found[0], look=partial(_look_at_small, found[0]), known_large=found[1])
 
     def open_last_known(self, known: Scan) -> View | None:
         """Return the view of what `last_known` returned, or None if the published index cannot be opened."""
@@ -499,6 +510,10 @@ class IndexSync:
         self._stand_in = self._indexer.stand_in() if state is None else None
         self._state_stamp = stamp
         self._seen = None
+
+
+def _look_at_small(state: IndexState, small: tuple[SkillRoot, ...]) -> Scan:
+    return scan(small, memory=state.memory_of(root.path for root in small), keep_absent=True)
 
 
 def _refuse_unavailable(snapshot: Snapshot) -> None:
