@@ -147,3 +147,20 @@ def test_hits_that_score_the_same_come_in_an_order_that_does_not_depend_on_where
         with hub_of(hub_environment) as hub:
             found.append([hit.handle for hit in hub.search("walrus").hits])
     assert found == [["walrus-0", "walrus-1", "walrus-2"]] * 2
+
+
+def test_a_few_hits_are_the_first_of_many_whatever_ties_and_whatever_is_a_copy(
+    hub_environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    """More copies, and more skills of one score, than are compared at once."""
+    for number in range(25):
+        write_skill(f"copy-{number:02}", f"{REPORTS} Walrus.", directory=f"z/{99 - number}")
+        write_skill(
+            f"tie-{number:02}", f"Feeds the {'walrus ' * (1 + number // 20)}number {number}.", directory=f"{number}"
+        )
+    with hub_of({**hub_environment, "SEARCH_THRESHOLD": "0"}) as hub:
+        for query in ("walrus", "annual reports with a walrus"):
+            many = [hit.handle for hit in hub.search(query, limit=100).hits]
+            assert len(many) >= 26
+            for limit in (1, 5, 21, 22, 30):
+                assert [hit.handle for hit in hub.search(query, limit=limit).hits] == many[:limit]

@@ -270,7 +270,10 @@ class SearchEngine:
             self._answers.put(sources, policy, asked, (answer, found.result.mode))
         return answer, found.result.mode
 
-    def _find(self, asked: _Asked, names: Names, policy: Policy, index: SkillIndex) -> _Found:
+    def _find(
+        self, asked: _Asked, names: Names, policy: Policy, index: SkillIndex, *, beyond_shown: bool = False
+    ) -> _Found:
+        """Search; `distinct` has no hits that could not be shown, unless they are asked for."""
         snapshot = names.snapshot
         # A skill whose name or safe alias is the query, as it is or with its words joined, comes first.
         named = names.find(asked.text) or names.find(safe_alias(asked.text))
@@ -282,7 +285,9 @@ class SearchEngine:
             describe=lambda directory: _described(snapshot, directory),
         )
         result = self._searcher.search(index, request)
-        distinct = _distinct(result.hits, request.named, snapshot)
+        # Copies are among the first alone: whatever they are, so many leave enough to show.
+        most = None if beyond_shown else COMPARED_HITS + asked.limit
+        distinct = _distinct(result.hits, request.named, snapshot, most=most)
         hits = cut_tail([one.hit for one in distinct], threshold=self._options.threshold, limit=asked.limit)
         fits = confident(hits, threshold=self._options.confidence, covered=result.covered)
         shown = hits if fits else near_misses(hits, threshold=self._options.confidence)
@@ -290,7 +295,7 @@ class SearchEngine:
 
     def _stand(self, asked: _Asked, policy: Policy, snapshot: Snapshot, index: SkillIndex, directory: str) -> Standing:
         names = Names(snapshot, policy)
-        found = self._find(asked, names, policy, index)
+        found = self._find(asked, names, policy, index, beyond_shown=True)
         pairs = zip(found.result.hits, found.result.nearness, strict=True)
         near = {hit.directory: nearness for hit, nearness in pairs if not math.isnan(nearness)}
         scores = {one.hit.directory: one.hit.score for one in found.distinct}
@@ -376,13 +381,20 @@ def _described(snapshot: Snapshot, directory: str) -> tuple[str, str]:
     return ("", "") if skill is None else (skill.name, skill.description)
 
 
-def _distinct(hits: Sequence[Hit], named: str, snapshot: Snapshot) -> list[_Distinct]:
-    """Return the hits, best first, without those that say nearly the same as another.
+def _distinct(hits: Sequence[Hit], named: str, snapshot: Snapshot, *, most: int | None) -> list[_Distinct]:
+    """Return the hits, best first, without those that say nearly the same as another: of the first `most`, or of all.
 
     Of such the one of the stronger source stays, in the place and with the score of the best; what is `named` in the
     query is stronger than any. Of equal scores where a skill comes from and what it is decide, not where it lies.
     """
-    found = [(hit, skill) for hit in hits if (skill := snapshot.by_directory(hit.directory)) is not None]
+    found: list[tuple[Hit, Skill]] = []
+    for hit in hits:
+        # What ties with the last may come before it.
+        if most is not None and len(found) >= most and hit.score < found[-1][0].score:
+            break
+        skill = snapshot.by_directory(hit.directory)
+        if skill is not None:
+            found.append((hit, skill))
     ranks = {skill.directory: snapshot.root_rank(skill) for _, skill in found}
     found.sort(key=lambda one: (-one[0].score, ranks[one[1].directory], one[1].name, one[1].stamp.content_hash))
     # A large library's descriptions are read when they are asked for: only those that are compared are.

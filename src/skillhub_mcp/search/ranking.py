@@ -72,14 +72,14 @@ def text_scores(query: Query, index: SkillIndex, *, fields: frozenset[str] = ALL
     scores = np.zeros(len(index.directories), dtype=np.float32)
     for clause in query.clauses:
         several = [_worth_of(choice, index, fields) for choice in clause.alternatives]
-        numbers, worth = several[0]
-        if len(several) > 1:
-            most = np.zeros_like(scores)
-            for own, own_worth in several:
-                most[own] = np.maximum(most[own], own_worth)
-            numbers = most.nonzero()[0]
-            worth = most[numbers]
-        scores[numbers] += clause.weight * worth
+        if len(several) == 1:
+            numbers, worth = several[0]
+            scores[numbers] += clause.weight * worth
+            continue
+        most = np.zeros_like(scores)
+        for own, own_worth in several:
+            most[own] = np.maximum(most[own], own_worth)
+        scores += clause.weight * most
     return scores
 
 
@@ -105,7 +105,8 @@ def best(scores: NDArray[Any], *, limit: int) -> NDArray[Any]:
     """
     import numpy as np
 
-    found = scores.nonzero()[0]
+    # Truths are searched many times as fast as numbers.
+    found = (scores > 0.0).nonzero()[0]
     if limit < len(found):
         # Scores below the last wanted one need no sorting.
         found = found[scores[found] >= np.partition(scores[found], -limit)[-limit]]
