@@ -8,6 +8,7 @@ import logging
 import os
 import socket
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -305,20 +306,32 @@ def make_access(
         asks=asks,
         trust=TrustMode(settings.policy.trust),
         audit=auditor if auditor is not None and auditor.blocks else None,
-        locks=None if settings.policy.frozen == "0" or settings.replica.read_only else (kept or _kept(settings))(),
+        locks=None if settings.policy.frozen == "0" or settings.replica.read_only else (kept or _Kept(settings))(),
     )
 
 
-def _kept(settings: Settings) -> Callable[[], KeptLibrary]:
-    """Return what makes, once, what holds skills against their locks. Reads no files yet."""
+class _Kept:
+    """What holds skills against their locks, made when it is first asked for: most have no lock. Reads no files yet."""
 
-    @cache
-    def make() -> KeptLibrary:
-        from skillhub_mcp.locks.kept_library import KeptLibrary  # not before it is asked for: most have no lock
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._made: KeptLibrary | None = None
 
-        return KeptLibrary(only=settings.policy.frozen == "only")
+    def __call__(self) -> KeptLibrary:
+        with self._lock:
+            if self._made is None:
+                from skillhub_mcp.locks.kept_digests import KEPT_FILE, KeptDigests
+                from skillhub_mcp.locks.kept_library import KeptLibrary
 
-    return make
+                kept = KeptDigests(_beside_index(self._settings, KEPT_FILE))
+                self._made = KeptLibrary(only=self._settings.policy.frozen == "only", kept=kept)
+            return self._made
+
+    def close(self) -> None:
+        """Keep what was found, if anything was asked."""
+        if self._made is not None:
+            self._made.close()
 
 
 def reviews_path() -> str:
@@ -843,7 +856,7 @@ def _hub_over(
     files_of: FilesOf = own_directory,
     publication: Callable[[], PublicationHealth] | None = None,
 ) -> SkillHub:
-    kept = _kept(settings)
+    kept = _Kept(settings)
     access = make_access(settings, asks=asks, auditor=auditor, kept=kept)
     usage = UsageLog(settings.observability.usage_log) if settings.observability.usage_log else None
     search_tool = "search_skills" if "core" in settings.disclosure.tools else ""
@@ -885,6 +898,7 @@ def _hub_over(
         files_of=files_of,
         publication=publication,
         kept=None if settings.replica.read_only else kept,
+        on_close=kept.close,
     )
 
 

@@ -3,6 +3,7 @@
 content_digest  the digest of a skill's files, the same as other tools'
 file_digests    the digests of files, kept as long as the files are unchanged
 foreign         where skills came from by the records of other programs
+kept_digests    those of locked skills, in a file beside the index
 kept_library    the locks of what is served, and whether each skill is as its lock says
 lock_file       `skills-lock.json`, shared with npx skills
 lock_schema     what each field of the lock means, and its JSON Schema

@@ -30,29 +30,58 @@ class FileState(NamedTuple):
     inode: int
     mode: int
 
+    @property
+    def is_executable(self) -> bool:
+        """Whether its owner may run it."""
+        return bool(self.mode & stat.S_IXUSR)
+
+
+class KnownFile(NamedTuple):
+    """A file as it was read: its state then, and what is kept of it."""
+
+    state: FileState
+    digest: FileDigest
+
 
 class KnownDigests:
-    """The digests of files that were read before, by path. Safe to use from several threads.
+    """The files that were read before, by the directory of their skill. Safe to use from several threads.
 
     `hashed` counts the files that were read.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: dict[str, tuple[FileState, FileDigest]] = {}
+        self._known: dict[str, Mapping[str, KnownFile]] = {}
         self.hashed = 0
 
-    def find(self, path: str, state: FileState) -> FileDigest | None:
-        """Return the digest of the file at `path`, if it is still in that state."""
-        known = self._known.get(path)
-        return known[1] if known is not None and known[0] == state else None
+    def of(self, directory: str) -> Mapping[str, KnownFile]:
+        """Return the files of the skill in `directory` as they were read, by path with `/`."""
+        return self._known.get(directory, {})
 
-    def keep(self, path: str, state: FileState, digest: FileDigest) -> None:
-        """Keep the digest of a file that was read in that state, unless it was written a moment ago."""
+    def keep(self, directory: str, files: Mapping[str, KnownFile], *, hashed: int = 0) -> Mapping[str, KnownFile]:
+        """Keep `files` instead of what was known of the skill; so many were `hashed` for it.
+
+        Return what is known now: what was known, where that is equal.
+        """
         with self._lock:
-            self.hashed += 1
-            if time.time_ns() - max(state.mtime_ns, state.ctime_ns) > _TICK_NS:
-                self._known[path] = (state, digest)
+            self.hashed += hashed
+            before = self._known.get(directory)
+            if before is not None and before == files:
+                return before
+            self._known[directory] = files
+            return files
+
+    def forget(self, directory: str) -> None:
+        """Let every file of the skill in `directory` be read again."""
+        with self._lock:
+            self._known.pop(directory, None)
+
+
+class ReadFiles(NamedTuple):
+    """The digest of each file of a skill, and what of it is known from now on: without what was just written."""
+
+    digests: Mapping[str, FileDigest]
+    known: Mapping[str, KnownFile]
 
 
 def digests_of(directory: str, known: KnownDigests | None = None) -> Mapping[str, FileDigest]:
@@ -61,8 +90,27 @@ def digests_of(directory: str, known: KnownDigests | None = None) -> Mapping[str
     What is no regular file does not count, and no link is followed, but one that `directory` itself is. Raises OSError,
     also for a file that is written while it is read.
     """
-    kept = KnownDigests() if known is None else known
-    return {path: _digest(there, status, kept) for path, there, status in _files(directory, "")}
+    return read_files(directory, KnownDigests() if known is None else known).digests
+
+
+def read_files(directory: str, known: KnownDigests) -> ReadFiles:
+    """Return the digests of the files below a directory, as `digests_of`, and what is known of them from now on."""
+    before, began = known.of(directory), time.time_ns()
+    files: dict[str, KnownFile] = {}
+    hashed = 0
+    try:
+        for path, there, status in _files(directory, ""):
+            state = _state(status)
+            found = before.get(path)
+            if found is None or found.state != state:
+                found = KnownFile(state, _hashed(there, state))
+                hashed += 1
+            files[path] = found
+    finally:
+        # Written a moment ago, it may be written once more in the same tick of the clock.
+        settled = {path: one for path, one in files.items() if began - max(one.state[1:3]) > _TICK_NS}
+        now_known = known.keep(directory, settled, hashed=hashed)
+    return ReadFiles({path: one.digest for path, one in files.items()}, now_known)
 
 
 def states_of(directory: str) -> Mapping[str, FileState]:
@@ -84,11 +132,7 @@ def _files(directory: str, below: str) -> Iterator[tuple[str, str, os.stat_resul
                 yield path, entry.path, status
 
 
-def _digest(path: str, status: os.stat_result, known: KnownDigests) -> FileDigest:
-    state = _state(status)
-    found = known.find(path, state)
-    if found is not None:
-        return found
+def _hashed(path: str, state: FileState) -> FileDigest:
     whole = hashlib.sha256()
     with open(os.open(path, _TO_READ), "rb") as file:
         before = _state(os.fstat(file.fileno()))
@@ -97,9 +141,7 @@ def _digest(path: str, status: os.stat_result, known: KnownDigests) -> FileDiges
         after = _state(os.fstat(file.fileno()))
     if not before == after == state:
         raise OSError(0, "it is being written", path)
-    digest = FileDigest(whole.hexdigest(), state.size, bool(state.mode & stat.S_IXUSR))
-    known.keep(path, state, digest)
-    return digest
+    return FileDigest(whole.hexdigest(), state.size, state.is_executable)
 
 
 def _state(status: os.stat_result) -> FileState:

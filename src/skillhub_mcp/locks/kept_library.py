@@ -1,20 +1,22 @@
 """The locks of the libraries that are served, and whether each skill is still as its lock says. Thread-safe.
 
 A lock lies in its root; that of a project's `.agents/skills` in the project, where npx skills has it too. Locks are
-read again when they change, and files when the system says that one was written.
+read again when they change, and files when the system says that one was written, also since an earlier process.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.errors import LockUnreadable, SkillChanged, SkillHubError
-from skillhub_mcp.locks.file_digests import FileState, KnownDigests, digests_of, states_of
+from skillhub_mcp.locks.file_digests import FileState, KnownDigests, KnownFile, ReadFiles, read_files, states_of
+from skillhub_mcp.locks.kept_digests import KeptDigests, KeptSkill, stamp_text
 from skillhub_mcp.locks.lock_file import Lock, LockedSkill
 from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.locks.receipts import InstallReceipt, read_receipt
@@ -30,6 +32,8 @@ _AGENTS_SKILLS = os.path.join(".agents", "skills")
 # them. What is returned of a skill is looked at whatever its turn is.
 _MOST_LOOKED_AT = 100
 _REST_FACTOR = 20
+# The first look at a large library takes long: a server that is killed loses no more than these.
+_MOST_UNSAVED = 1_000
 _HAS_MODES = os.name != "nt"
 
 
@@ -82,8 +86,9 @@ class LockStanding:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """Why a skill is withheld, if it is, by its entry and its SKILL.md at that time."""
+    """Why a skill is withheld, if it is, by its entry and its SKILL.md at that time; the locks were those of `age`."""
 
+    age: int
     skill: Skill
     locked: LockedSkill
     stamp: FileStamp
@@ -100,10 +105,22 @@ def lock_paths(root: str) -> tuple[str, ...]:
 
 
 class KeptLibrary:
-    """Holds skills against their locks. With `only`, what no lock of ours names is withheld, too."""
+    """Holds skills against their locks. With `only`, what no lock of ours names is withheld, too.
 
-    def __init__(self, *, only: bool = False) -> None:
+    `kept` has the digests that earlier processes found.
+    """
+
+    def __init__(self, *, only: bool = False, kept: KeptDigests | None = None) -> None:
         self._only = only
+        self._kept = kept
+        # What the file says of skills that nobody asked about yet, by root and name.
+        self._seen: dict[str, dict[str, tuple[str, str]]] = {}
+        # What skills were found to be, or are by the file: the entry, and the files where they were asked for.
+        self._rows: dict[str, tuple[str, Mapping[str, KnownFile] | None]] = {}
+        self._asked_for: set[str] = set()
+        # Whose digests are from the file: they are not believed where something differs.
+        self._unproven: set[str] = set()
+        self._unsaved: dict[str, KeptSkill | None] = {}
         self._mutex = threading.RLock()
         self._locks: dict[str, tuple[FileState | None, Lock | LockUnreadable | None]] = {}
         self._names: dict[str, dict[str, LockedSkill]] = {}
@@ -111,6 +128,8 @@ class KeptLibrary:
         self._judged: dict[str, _Judged] = {}
         self._clean: dict[str, InstallReceipt] = {}
         self._changes = 0
+        # How often the locks were found to be others.
+        self._age = 0
         self._look_again = 0.0
         self._turn: list[str] = []
         self.digests = KnownDigests()
@@ -125,7 +144,10 @@ class KeptLibrary:
 
         With `now` by all of its files as they are, else by its SKILL.md and by what was last seen of the others.
         """
-        found = self._entry(skill.directory)
+        known = self._judged.get(skill.directory)
+        if not now and known is not None and known.skill is skill and known.age == self._age:
+            return known.error
+        age, found = self._age, self._entry(skill.directory)
         if isinstance(found, LockUnreadable):
             return found
         if found is None or found[1].ours is None:
@@ -134,12 +156,14 @@ class KeptLibrary:
                 return None
             named = "" if found is None else "its lock has no digest of SkillHub's"
             return SkillChanged(skill.name, reason=named, hint="its user can lock it with `skillhub lock`")
-        known = self._judged.get(skill.directory)
         if not now and known is not None and (known.locked, known.stamp) == (found[1], skill.stamp):
             return known.error
-        error = _error(skill.name, self._standing(skill.directory))
+        if not now and known is None and self._was_as_locked(skill, found[1]):
+            error = None
+        else:
+            error = _error(skill.name, self._standing(skill.directory))
         with self._mutex:
-            self._judged[skill.directory] = _Judged(skill, found[1], skill.stamp, error)
+            self._judged[skill.directory] = _Judged(age, skill, found[1], skill.stamp, error)
             # One that is judged for the first time was not served before.
             if known is not None and (known.error is None) != (error is None):
                 self._changes += 1
@@ -169,6 +193,67 @@ class KeptLibrary:
             self._look_again = ended + _REST_FACTOR * (ended - began) if len(turn) >= _MOST_LOOKED_AT else 0.0
         return self._changes, tuple(sorted((path, state) for path, (state, _) in self._locks.items()))
 
+    def close(self) -> None:
+        """Keep what was found for later processes."""
+        if self._kept is not None:
+            self._save()
+            self._kept.close()
+
+    def _was_as_locked(self, skill: Skill, locked: LockedSkill) -> bool:
+        """Whether an earlier process saw `skill` as it is locked now, and its SKILL.md is still the same.
+
+        The first are looked at themselves, and so is whatever is returned, as in `differs`.
+        """
+        if self._kept is None or len(self._judged) < _MOST_LOOKED_AT:
+            return False
+        root, name = os.path.split(skill.directory)
+        if root not in self._seen:
+            self._seen[root] = self._kept.unchanged(root)
+        stamp = stamp_text(skill.stamp.mtime_ns, skill.stamp.ctime_ns, skill.stamp.size)
+        seen, entry = self._seen[root].pop(name, None), _entry_text(locked)
+        if seen != (entry, stamp):
+            return False
+        self._rows[skill.directory] = (entry, None)
+        return True
+
+    def _read_files(self, directory: str) -> ReadFiles:
+        """Return the digests of a skill's files; of those that were not written since they were kept, these."""
+        if self._kept is not None and directory not in self._asked_for:
+            self._asked_for.add(directory)
+            kept = self._kept.find(directory)
+            if kept is not None and not self.digests.of(directory):
+                self.digests.keep(directory, kept.files)
+                self._rows[directory] = (kept.entry, kept.files)
+                self._unproven.add(directory)
+        return read_files(directory, self.digests)
+
+    def _is_as_before(self, directory: str, locked: LockedSkill, files: ReadFiles) -> bool:
+        """Whether the skill is the same as when it was held against its lock last, and was as it is locked now."""
+        row = self._rows.get(directory)
+        is_known = len(files.known) == len(files.digests)
+        return is_known and row is not None and row[1] is files.known and row[0] == _entry_text(locked)
+
+    def _note(self, directory: str, locked: LockedSkill, files: ReadFiles, *, differs: bool) -> None:
+        """Have a skill kept that is as it was locked, unless a file of it was written a moment ago."""
+        with self._mutex:
+            if differs:
+                if self._rows.pop(directory, None) is not None:
+                    self._unsaved[directory] = None
+            elif len(files.known) == len(files.digests):
+                entry = _entry_text(locked)
+                self._rows[directory] = (entry, files.known)
+                self._unsaved[directory] = KeptSkill(entry, files.known)
+            is_much = len(self._unsaved) >= _MOST_UNSAVED
+        if is_much:
+            self._save()
+
+    def _save(self) -> None:
+        with self._mutex:
+            unsaved, self._unsaved = self._unsaved, {}
+            locked = {root: {name for at in paths for name in self._names[at]} for root, paths in self._roots.values()}
+        if unsaved and self._kept is not None:
+            self._kept.write(unsaved, locked)
+
     def _next_in_turn(self) -> Sequence[str]:
         """Return the directories of what is withheld, and of some others that were judged before."""
         with self._mutex:
@@ -179,28 +264,43 @@ class KeptLibrary:
         return list(dict.fromkeys((*withheld[:_MOST_LOOKED_AT], *some)))
 
     def _standing(self, directory: str) -> LockStanding:
-        found = self._entry(directory)
-        if isinstance(found, LockUnreadable):
-            return LockStanding(LockState.UNLOCKED, lock_path=found.path, problem=found)
-        if found is None:
+        entry = self._entry(directory)
+        if isinstance(entry, LockUnreadable):
+            return LockStanding(LockState.UNLOCKED, lock_path=entry.path, problem=entry)
+        if entry is None:
             return LockStanding(LockState.UNLOCKED)
-        root, locked, path = found
+        root, locked, path = entry
         if locked.ours is None:
             return LockStanding(LockState.UNLOCKED, locked, path)
         try:
-            files = digests_of(directory, self.digests)
+            files = self._read_files(directory)
+            is_as_before = self._is_as_before(directory, locked, files)
+            found = NO_DIFFERENCES if is_as_before else self._differences(root, directory, locked, files)
+            if found and directory in self._unproven:
+                self.digests.forget(directory)
+                files = self._read_files(directory)
+                found = self._differences(root, directory, locked, files)
         except OSError as error:
             reason = error.strerror or type(error).__name__
             return LockStanding(LockState.EDITED, locked, path, Differences(unknown=True), unread=reason)
-        receipt = read_receipt(root, locked.name)
-        if receipt is None or receipt.digest != locked.ours.digest:
-            receipt = self._clean.get(directory)
-        found_differences = differences(locked, files, receipt, modes=_HAS_MODES)
-        if not found_differences:
+        if found:
+            self._unproven.discard(directory)
+        elif directory not in self._clean or not is_as_before:
             # What is right now tells later which file is not.
-            self._clean[directory] = InstallReceipt(locked.name, files)
-        state = LockState.EDITED if found_differences else LockState.UNCHANGED
-        return LockStanding(state, locked, path, found_differences)
+            self._clean[directory] = InstallReceipt(locked.name, files.digests)
+        if not is_as_before:
+            self._note(directory, locked, files, differs=bool(found))
+        return LockStanding(LockState.EDITED if found else LockState.UNCHANGED, locked, path, found)
+
+    def _differences(self, root: str, directory: str, locked: LockedSkill, files: ReadFiles) -> Differences:
+        found = differences(locked, files.digests, None, modes=_HAS_MODES)
+        if not found:
+            return found
+        # Only now it matters what each file was.
+        receipt = read_receipt(root, locked.name)
+        if receipt is None or locked.ours is None or receipt.digest != locked.ours.digest:
+            receipt = self._clean.get(directory)
+        return differences(locked, files.digests, receipt, modes=_HAS_MODES)
 
     def _entry(self, directory: str) -> tuple[str, LockedSkill, str] | LockUnreadable | None:
         """Return the root of the skill in `directory`, its entry and where the lock lies; or why that is not known.
@@ -235,6 +335,7 @@ class KeptLibrary:
             for parent, (root, _) in list(self._roots.items()):
                 if os.path.realpath(parent) != root:
                     del self._roots[parent]
+                    self._age += 1
             self._read(tuple(self._locks))
 
     def _read(self, paths: Sequence[str]) -> None:
@@ -251,6 +352,17 @@ class KeptLibrary:
                     lock = error
                 self._names[path] = {one.name: one for one in lock.skills} if isinstance(lock, Lock) else {}
                 self._locks[path] = (state, lock)
+                self._age += 1
+
+
+def _entry_text(locked: LockedSkill) -> str:
+    """Return what decides whether files are those of an entry."""
+    if locked.ours is None:
+        return ""
+    if not locked.ours.executable:
+        return locked.ours.digest
+    executable = "\0".join(sorted(locked.ours.executable)).encode("utf-8", "surrogatepass")
+    return f"{locked.ours.digest} {hashlib.sha256(executable).hexdigest()}"
 
 
 def _error(name: str, standing: LockStanding) -> SkillHubError | None:

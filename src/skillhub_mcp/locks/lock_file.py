@@ -117,7 +117,9 @@ def parse_lock(text: str, path: str) -> Lock:
     Raises LockUnreadable, with the line where it is known: for JSON that is torn, markers of a merge, a skill that is
     named twice, and a field that is not of its kind. Of a newer version, what can be understood is returned.
     """
-    for number, line in enumerate(text.splitlines(), 1):
+    # Of a large lock not each line is looked at for what it does not have.
+    lines = text.splitlines() if any(one in text for one in _MARKERS) else ()
+    for number, line in enumerate(lines, 1):
         if line.startswith(_MARKERS):
             reason = "it has the markers of a merge"
             raise LockUnreadable(path, reason, line=number, hint="settle the merge, then retry")
