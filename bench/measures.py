@@ -7,6 +7,7 @@ import contextlib
 import io
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from bench.serving import load, native_listing, reply_times, resident_megabytes
 from bench.wire import StdioServer
 
 from skillhub_mcp.evaluation.retrieval_metrics import mean_quality
+from skillhub_mcp.locks.kept_library import KeptLibrary
 
 _HERE = Path(__file__).parent
 _OURS = (sys.executable, "-m", "skillhub_mcp")
@@ -218,6 +220,55 @@ def nothing_changed(scratch: Path) -> list[Outcome]:
             ratio,
             3.0,
         )
+    ]
+
+
+def served_as_locked(scratch: Path) -> list[Outcome]:
+    """What SKILLHUB_FROZEN costs where nothing was changed since the skills were locked."""
+    from skillhub_mcp.bootstrap import make_hub
+    from skillhub_mcp.settings import read_settings
+
+    environment = _indexed(scratch, 10_000)
+    subprocess.run([*_OURS, "lock", "--json"], env=environment, check=True, stdout=subprocess.DEVNULL)
+    # What was just written is hashed again by the next look: two seconds pass.
+    time.sleep(_SETTLED_SECONDS)
+    ways = {frozen: {**environment, "SKILLHUB_FROZEN": frozen} for frozen in ("1", "0")}
+
+    def command(frozen: str) -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([*_OURS, "search", "extract invoices"], env=ways[frozen], check=True, stdout=subprocess.DEVNULL)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    first, shell = command("1"), _pairs(lambda: command("1"), lambda: command("0"), 7)
+    asked = iter(tasks(120))
+    hubs = {frozen: make_hub(read_settings(way)[0], background=False) for frozen, way in ways.items()}
+
+    def look(frozen: str) -> float:
+        began = time.process_time()
+        hubs[frozen].refresh()
+        assert hubs[frozen].search(next(asked)).hits
+        return time.process_time() - began
+
+    looks = _pairs(lambda: look("1"), lambda: look("0"), 41)
+    locks = hubs["1"].access.now().locks
+    hashed = locks.digests.hashed if isinstance(locks, KeptLibrary) else -1
+    for hub in hubs.values():
+        hub.close()
+    assert hashed == 0, f"{hashed} files were hashed"
+    return [
+        Outcome(
+            "CPU of a look at 10,000 locked skills and a search, with SKILLHUB_FROZEN=1 against without",
+            f"{1000 * looks[0]:.0f} ms / {1000 * looks[1]:.0f} ms, and no file is hashed",
+            looks[2],
+            1.1,
+        ),
+        Outcome(
+            "CPU of skillhub search with 10,000 locked skills, with SKILLHUB_FROZEN=1 against without",
+            f"{shell[0]:.2f} s / {shell[1]:.2f} s; the first time, when all are hashed, {first:.2f} s",
+            shell[2],
+            1.75,
+        ),
     ]
 
 
@@ -494,6 +545,7 @@ MEASURES: dict[str, Callable[[Path], list[Outcome]]] = {
     "first_search": first_search,
     "small_library": small_library,
     "nothing_changed": nothing_changed,
+    "served_as_locked": served_as_locked,
     "registry_scan": registry_scan,
     "live_change": live_change,
     "validation": validation,
