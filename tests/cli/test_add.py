@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 import tempfile
 import zipfile
@@ -190,6 +191,14 @@ def test_a_critical_finding_refuses_until_its_rule_is_accepted_for_these_very_fi
     ours = entries(skills_dir)["pdf"]["skillhub"]
     assert isinstance(ours, dict)
     assert ours["findings"] == dict.fromkeys(found, ours["digest"])
+    # What a lock brings elsewhere is looked at, too.
+    shutil.rmtree(skills_dir / "pdf")
+    lock = (skills_dir / LOCK).read_text()
+    (skills_dir / LOCK).write_text(lock.replace(f'"{found[0]}"', '"another-rule"'))
+    assert skillhub("add", "--frozen", "--json").error["code"] == "SKILL_WITHHELD"
+    assert not (skills_dir / "pdf").exists()
+    (skills_dir / LOCK).write_text(lock)
+    assert skillhub("add", "--frozen").code == 0
     # Other files: what was accepted is asked about again.
     (Path("source") / "SKILL.md").write_text(CRITICAL + "More.\n")
     assert skillhub("update", "--yes", "--json").error["code"] == "SKILL_WITHHELD"
@@ -198,14 +207,9 @@ def test_a_critical_finding_refuses_until_its_rule_is_accepted_for_these_very_fi
 
 
 def audited(skillhub: Skillhub, path: str) -> list[str]:
-    """The rules whose critical findings the skill has: each refusal names one more."""
-    rules: list[str] = []
-    while True:
-        accepts = [word for rule in rules for word in ("--accept", rule)]
-        done = skillhub("add", path, "--yes", "--dry-run", "--json", *accepts)
-        if done.code == 0:
-            return sorted(rules)
-        rules.append(done.error["rule"])
+    """The rules whose critical findings the skill has: the refusal says how each is accepted."""
+    hint = skillhub("add", path, "--yes", "--dry-run", "--json").error["hint"]
+    return sorted(re.findall(r"--accept ([a-z-]+)", hint))
 
 
 def test_what_must_be_signed_and_is_not_does_not_come_in(source: Path, skillhub: Skillhub, skills_dir: Path) -> None:
@@ -371,6 +375,9 @@ def test_frozen_brings_back_exactly_what_the_lock_says(skillhub: Skillhub, skill
     lock = (skills_dir / LOCK).read_bytes()
     repository.commit({"pdf/SKILL.md": skill_text("pdf", body="Newer.")})
     shutil.rmtree(skills_dir / "pdf")
+    unsigned = skillhub("add", "--frozen", "--json", SKILLHUB_REQUIRE_SIGNED="1")
+    assert unsigned.error["code"] == "INTEGRITY_FAILED"
+    assert not (skills_dir / "pdf").exists()
     done = skillhub("add", "--frozen")
     assert (done.code, done.out) == (0, f"pdf is in {skills_dir}, exactly as locked\n")
     assert (skills_dir / "pdf" / "SKILL.md").read_text() == skill_text("pdf")

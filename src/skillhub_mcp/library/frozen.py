@@ -9,9 +9,11 @@ from dataclasses import replace
 
 from skillhub_mcp.errors import IntegrityFailed, SkillConflict
 from skillhub_mcp.library.changes.own_places import is_plain_name
-from skillhub_mcp.library.install import check_as_locked, installed_skill, put_back
+from skillhub_mcp.library.install import Terms, check_as_locked, installed_skill, put_back, signature_in
+from skillhub_mcp.library.looking import accept, look_at
 from skillhub_mcp.library.sources.locked_source import place_of, source_of
 from skillhub_mcp.library.sources.opening import OpenOptions, open_source
+from skillhub_mcp.library.sources.signatures import Signature, check_signer
 from skillhub_mcp.library.sources.source import SkillSource, SourceKind
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
@@ -43,24 +45,37 @@ def missing_of(root: str, lock_path: str, *, replace: bool = False) -> tuple[Loc
     return tuple(missing)
 
 
-def restore(root: str, skills: Sequence[LockedSkill], opening: OpenOptions, scratch: str) -> None:
+def restore(root: str, skills: Sequence[LockedSkill], opening: OpenOptions, terms: Terms, scratch: str) -> None:
     """Fetch skills at the commits of their lock, and bring them in, all or none.
 
-    Raises IntegrityFailed for any other byte, SourceUnreachable, ArchiveRefused, and what a change of the root raises.
+    Raises IntegrityFailed for any other byte, and for a signature that is required and missing; SkillWithheld for a
+    critical finding that neither the lock nor the terms accept; SourceUnreachable, ArchiveRefused, and what a change of
+    the root raises.
     """
     staged = {}
     with ExitStack() as until_done:
         trees: dict[str, Tree] = {}
+        signatures: dict[str, Signature] = {}
         for number, locked in enumerate(skills):
             source = _as_locked(locked, insecure=opening.insecure)
             key = str(source)
             if key not in trees:
                 trees[key] = open_source(source, opening)
                 until_done.callback(trees[key].close)
+                signatures[key] = signature_in(trees[key])
+            check_signer(locked.name, signatures[key], required=terms.require_signed)
             place = os.path.join(scratch, str(number))
             os.mkdir(place)
             unpacked = unpack_skill(trees[key], place_of(locked), place, name=key).files
             check_as_locked(locked, unpacked)
+            if locked.ours is not None:
+                accept(
+                    locked.name,
+                    look_at(place, locked.name),
+                    locked.ours.digest,
+                    terms.accepted,
+                    dict(locked.ours.findings),
+                )
             staged[locked.name] = (place, unpacked)
         put_back(root, staged)
 

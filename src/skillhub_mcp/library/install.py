@@ -164,7 +164,7 @@ def prepare(
     for one in incoming:
         if not is_plain_name(one.name):
             raise SkillConflict(one.name, "cannot be the name of a skill's directory", hint="choose one with --name")
-        signature = signatures.setdefault(id(one.tree), _signature(one.tree))
+        signature = signatures.setdefault(id(one.tree), signature_in(one.tree))
         found.append(_prepared(root, lock, one, terms, os.path.join(scratch, str(len(found))), signature))
     return tuple(found)
 
@@ -193,6 +193,11 @@ def install(root: str, lock_path: str, proposals: Sequence[Proposal]) -> None:
             lock_text=lock_text(lock.having(*entries)),
             receipts={one.name: receipt_text(InstallReceipt(one.name, one.files)) for one in wanted},
         )
+
+
+def signature_in(tree: Tree) -> Signature:
+    """Return what signs the commit of a tree; of what is no commit, that nothing does. Raises SourceUnreachable."""
+    return signature_of(tree) if isinstance(tree, GitTree) else _ONLY_GIT
 
 
 def put_back(root: str, staged: Mapping[str, tuple[str, Files]]) -> None:
@@ -303,10 +308,6 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
 
 def _is_as_named(locked: LockedSkill, entry: LockedSkill) -> bool:
     return is_same_place(locked, entry) and locked.ref == entry.ref
-
-
-def _signature(tree: Tree) -> Signature:
-    return signature_of(tree) if isinstance(tree, GitTree) else _ONLY_GIT
 
 
 def _apply_merge(merge: Merge, here: str, place: str) -> None:

@@ -13,12 +13,12 @@ from enum import Enum
 from skillhub_mcp.errors import ArchiveRefused, LibraryUnwritable, SkillNotFound
 from skillhub_mcp.library.candidates import Candidate, candidates
 from skillhub_mcp.library.changes.transaction import changing
-from skillhub_mcp.library.install import install_name
+from skillhub_mcp.library.install import install_name, signature_in
 from skillhub_mcp.library.plan import same
 from skillhub_mcp.library.sources.git_tree import GitTree
 from skillhub_mcp.library.sources.locked_source import locked_from
 from skillhub_mcp.library.sources.opening import OpenOptions, open_source
-from skillhub_mcp.library.sources.signatures import Signature, SignatureState, check_signer, signature_of
+from skillhub_mcp.library.sources.signatures import Signature, check_signer
 from skillhub_mcp.library.sources.source import SkillSource, SourceKind
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
@@ -99,7 +99,8 @@ def adopt(
     """Lock the skills of a root as those of a source, each whose every byte is what the source has; of `names`, or all
     that both have.
 
-    Raises what `lock_present` and `open_source` raise, and ArchiveRefused.
+    Raises what `lock_present` and `open_source` raise, ArchiveRefused, and IntegrityFailed for a signature that does
+    not fit.
     """
     there = _wanted(root, names)
     with closing(open_source(source, options)) as tree:
@@ -110,7 +111,8 @@ def adopt(
             name = missing[0] if missing else str(source)
             near = near_names(name, sorted(one.name for one in found))
             raise SkillNotFound(name, near=near, reason=f"{source} has no skill that is there, too")
-        settled, signature = _settled(source, tree, options), _signature(tree, source)
+        settled, signature = _settled(source, tree, options), signature_in(tree)
+        check_signer(str(source), signature)
         adopted = [_adopted(root, lock_path, tree, settled, signature, one, name) for one, name in shared]
     return _written(root, lock_path, lambda _: adopted, dry_run=dry_run)
 
@@ -168,13 +170,6 @@ def _present(root: str, lock_path: str, lock: Lock, name: str, *, named: bool) -
         return _locked(directory, origin, done)
     except OSError as error:
         return PresentSkill(name, Locking.EDITED, before, problem=f"it cannot be read: {error.strerror or error}")
-
-
-def _signature(tree: Tree, source: SkillSource) -> Signature:
-    """Return who signed what skills are adopted from. Raises IntegrityFailed for a signature that does not fit."""
-    found = signature_of(tree) if isinstance(tree, GitTree) else Signature(SignatureState.UNSIGNED)
-    check_signer(str(source), found)
-    return found
 
 
 def _adopted(

@@ -114,8 +114,11 @@ def accept(
     files only. Raises SkillWithheld for a critical finding of any other.
     """
     kept = {rule for rule, of in before.items() if of == digest} | set(accepted)
-    for finding in look.critical:
-        if finding.rule not in kept:
-            hint = f"read {finding.message!r} there; --accept {finding.rule} accepts it, for these very files only"
-            raise SkillWithheld(name, rule=finding.rule, place=finding.place, hint=hint)
+    refused = [finding for finding in look.critical if finding.rule not in kept]
+    if refused:
+        first, rules = refused[0], sorted({finding.rule for finding in refused})
+        options = " ".join(f"--accept {rule}" for rule in rules)
+        them = "accepts it" if len(rules) == 1 else "accept all that was found"
+        hint = f"read it there ({first.message}); {options} {them}, for these very files only"
+        raise SkillWithheld(name, rule=first.rule, place=first.place, hint=hint)
     return dict.fromkeys(sorted({one.rule for one in look.critical}), digest)

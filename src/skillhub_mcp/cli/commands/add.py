@@ -18,6 +18,7 @@ from skillhub_mcp.harmless import in_line
 
 if TYPE_CHECKING:
     from skillhub_mcp.library.candidates import Candidate, Candidates
+    from skillhub_mcp.library.install import Terms
     from skillhub_mcp.library.sources.opening import OpenOptions
     from skillhub_mcp.library.sources.source import SkillSource
     from skillhub_mcp.library.tree import Tree
@@ -65,6 +66,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Show what a source has, and install it. Raises InvalidArgument, InvalidSetting and what `library` raises."""
+    from skillhub_mcp.cli.installing import terms_of
     from skillhub_mcp.cli.source_options import open_options
     from skillhub_mcp.library.sources.opening import open_source
     from skillhub_mcp.library.sources.source import parse_source, refuse_directory
@@ -76,7 +78,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         if args.source is not None or args.skill or args.name or args.list:
             raise InvalidArgument("--frozen", "takes no source", hint="it installs what the lock names")
         opening = open_options(settings, working_directory=os.path.dirname(place.lock_path), insecure=args.insecure)
-        return _restore(args, options, place, opening)
+        return _restore(args, options, place, opening, terms_of(args, settings))
     if args.source is None:
         raise InvalidArgument("SOURCE", "is required", hint="skillhub add --help")
     here = os.getcwd()
@@ -232,7 +234,13 @@ def _list(found: Candidates, source: SkillSource, tree: Tree, *, as_json: bool) 
         print_note(f"left out: {in_line(left.what)} {in_line(left.reason)}")
 
 
-def _restore(args: argparse.Namespace, options: Mapping[str, str], place: LibraryPlace, opening: OpenOptions) -> int:
+def _restore(
+    args: argparse.Namespace,
+    options: Mapping[str, str],
+    place: LibraryPlace,
+    opening: OpenOptions,
+    terms: Terms,
+) -> int:
     from skillhub_mcp.cli.refreshed_index import refresh_index
     from skillhub_mcp.library.frozen import missing_of, restore
 
@@ -242,7 +250,7 @@ def _restore(args: argparse.Namespace, options: Mapping[str, str], place: Librar
     names = [one.name for one in missing]
     if missing and not args.dry_run:
         with tempfile.TemporaryDirectory(prefix="skillhub-look-") as scratch:
-            restore(place.root, missing, opening, scratch)
+            restore(place.root, missing, opening, terms, scratch)
     problem = refresh_index(options, names).problem if missing and not args.dry_run else ""
     if args.json:
         print_json(
