@@ -14,6 +14,7 @@ completion_words   the names of skills and of recorded roots, for those scripts
 connecting         the work of `connect`
 disconnecting      the work of `disconnect`
 editor             the editor of the person
+ending             a command that is told to end does so in order
 explanations       what `why` explains, as text and as JSON values
 findings           the findings of `validate` and `audit` as text
 foreign_words      what to type instead of a word that people know from other tools

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.ending import ending_in_order
 from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, place_of
 from skillhub_mcp.cli.output import EXIT_OK, from_home, one_line, plural, print_json, print_note, print_text
 from skillhub_mcp.errors import InvalidArgument, LockUnreadable, SkillConflict, SkillNotFound
@@ -64,6 +65,7 @@ def add_parser(subparsers: Any) -> None:
     parser.set_defaults(run=run)
 
 
+@ending_in_order()
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Show what a source has, and install it. Raises InvalidArgument, InvalidSetting and what `library` raises."""
     from skillhub_mcp.cli.installing import terms_of

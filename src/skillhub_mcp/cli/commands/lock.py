@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.ending import ending_in_order
 from skillhub_mcp.cli.library_place import add_place_options, place_of
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, from_home, print_json, print_note, print_text
 from skillhub_mcp.harmless import in_line
@@ -35,6 +36,7 @@ def add_parser(subparsers: Any) -> None:
     parser.set_defaults(run=run)
 
 
+@ending_in_order()
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Lock the skills. Raises what `library.locking_present` raises, and SourceUnreadable."""
     from skillhub_mcp.library.locking_present import Locking, adopt, lock_present

@@ -9,6 +9,7 @@ from contextlib import closing
 from typing import Any
 
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.ending import ending_in_order
 from skillhub_mcp.cli.library_place import add_place_options, place_of
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_note, print_text
 
@@ -31,6 +32,7 @@ def add_parser(subparsers: Any) -> None:
     parser.set_defaults(run=run)
 
 
+@ending_in_order()
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """List how the skills of a lock stand. Raises SkillNotFound, LockUnreadable and InvalidSetting."""
     from skillhub_mcp.cli.comparing import (

@@ -1,0 +1,49 @@
+"""A command that is told to end leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import SKILLHUB
+
+from skillhub_mcp.cli.ending import ending_in_order
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows ends a process without a word to it")
+
+
+def test_a_fetch_that_is_told_to_end_removes_what_it_has_and_ends_git(tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    os.mkfifo(tmp_path / "began")
+    ssh = tmp_path / "ssh"
+    # The pipe has its end when nothing that git started holds it any longer.
+    ssh.write_text(f"#!/bin/sh\nexec 3> {tmp_path / 'began'}\necho began >&3\nexec sleep 600\n")
+    ssh.chmod(0o755)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "TMPDIR": str(tmp_path / "tmp"),
+        "GIT_SSH_COMMAND": str(ssh),
+    }
+    command = subprocess.Popen([*SKILLHUB, "add", "git@host.invalid:owner/repository.git"], env=environment)
+    with open(tmp_path / "began", "rb", buffering=0) as began:
+        assert began.read(16) == b"began\n"
+        command.send_signal(signal.SIGHUP)
+        assert command.wait(30) == 130
+        assert list((tmp_path / "tmp").iterdir()) == []
+        assert select.select([began], [], [], 30)[0] == [began]
+        assert began.read(16) == b""
+
+
+def test_a_signal_that_is_ignored_stays_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with ending_in_order():
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
