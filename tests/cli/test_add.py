@@ -128,9 +128,33 @@ def test_one_skill_comes_in_under_another_name(source: Path, skillhub: Skillhub,
     done = skillhub("add", "./source", "--skill", "pdf", "--name", "forms", "--yes")
     assert "its SKILL.md calls it 'pdf': agents know it by that name" in done.out
     assert [one.name for one in skills_dir.iterdir() if one.is_dir() and one.name[0] != "."] == ["forms"]
-    for name in ("../out", "Über ", "-x"):
+    for name in ("../out", "Über ", "-x", "aux"):
         refused = skillhub("add", "./source", "--skill", "pdf", f"--name={name}", "--yes", "--json")
         assert (refused.code, refused.error["code"]) == (2, "INVALID_ARGUMENT")
+
+
+def test_no_skill_is_installed_as_what_is_a_device_on_windows(skillhub: Skillhub, skills_dir: Path) -> None:
+    write(Path("source"), skill_text("CON"))
+    assert skillhub("add", "./source", "--yes").code == 0
+    assert entries(skills_dir).keys() == {"con-skill"}
+
+
+def test_a_link_in_the_place_of_a_skill_is_never_written_through(
+    source: Path, skillhub: Skillhub, skills_dir: Path, tmp_path: Path
+) -> None:
+    skillhub("add", "./source", "--skill", "pdf", "--yes")
+    elsewhere = shutil.move(skills_dir / "pdf", tmp_path / "elsewhere")
+    (skills_dir / "pdf").symlink_to(elsewhere)
+    assert "exactly as locked" in skillhub("add", "--frozen").out
+    write(source / "skills" / "pdf", skill_text("pdf", "Newer."))
+    refused = skillhub("update", "--yes", "--json")
+    assert refused.error["code"] == "CONFLICT"
+    assert "is a link" in refused.error["message"]
+    write(tmp_path / "other", skill_text("pdf", "Another."))
+    assert skillhub("add", str(tmp_path / "other"), "--replace", "--yes").code == 0
+    assert "Another." in (skills_dir / "pdf" / "SKILL.md").read_text()
+    assert not (skills_dir / "pdf").is_symlink()
+    assert "fills PDF forms" in (tmp_path / "elsewhere" / "SKILL.md").read_text()
 
 
 def test_another_skill_of_the_same_source_takes_no_name_and_one_that_moved_there_keeps_its_own(
@@ -389,6 +413,14 @@ def test_frozen_brings_back_exactly_what_the_lock_says(skillhub: Skillhub, skill
     (skills_dir / "pdf" / "SKILL.md").write_text("Mine.")
     assert skillhub("add", "--frozen", "--json").error["code"] == "CONFLICT"
     assert skillhub("add", "--frozen", "--replace").code == 0
+    # Not at the place that the lock names.
+    shutil.rmtree(skills_dir / "pdf")
+    (skills_dir / LOCK).write_bytes(lock.replace(b"pdf/SKILL.md", b"no/SKILL.md"))
+    missing = skillhub("add", "--frozen", "--json")
+    assert (missing.code, missing.error["code"]) == (1, "SKILL_NOT_FOUND")
+    assert "has nothing at 'no'" in missing.error["message"]
+    (skills_dir / LOCK).write_bytes(lock)
+    assert skillhub("add", "--frozen").code == 0
     # A lock whose digest was edited.
     digest = entries(skills_dir)["pdf"]["skillhub"]
     assert isinstance(digest, dict)

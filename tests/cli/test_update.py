@@ -251,3 +251,8 @@ def test_what_npx_skills_installed_is_updated_as_long_as_nobody_edited_it(
     repository.commit({"skills/pdf/SKILL.md": skill_text("pdf", body="Newer.")})
     refused = skillhub("update", "--yes", "--json")
     assert (refused.error["code"], refused.error["files"]) == ("CONFLICT", ["SKILL.md", "notes.md"])
+    # It does not always say where in its source a skill lies: that is no move.
+    lock = json.loads((skills_dir / LOCK).read_text())
+    del lock["skills"]["pdf"]["skillPath"]
+    (skills_dir / LOCK).write_text(json.dumps(lock))
+    assert "moved" not in skillhub("outdated").err

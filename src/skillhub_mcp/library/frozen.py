@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-from skillhub_mcp.errors import IntegrityFailed, SkillConflict
-from skillhub_mcp.library.changes.own_places import is_plain_name
-from skillhub_mcp.library.install import Terms, check_as_locked, installed_skill, put_back, signature_in
+from skillhub_mcp.errors import IntegrityFailed, SkillConflict, SkillNotFound
+from skillhub_mcp.library.install import Terms, check_as_locked, installed_skill, put_back, refuse_name, signature_in
 from skillhub_mcp.library.looking import accept, look_at
 from skillhub_mcp.library.sources.locked_source import place_of, source_of
 from skillhub_mcp.library.sources.opening import OpenOptions, open_source
@@ -30,8 +29,7 @@ def missing_of(root: str, lock_path: str, *, replace: bool = False) -> tuple[Loc
     missing = []
     lock = read_lock(lock_path)
     for locked in () if lock is None else lock.skills:
-        if not is_plain_name(locked.name):
-            raise SkillConflict(locked.name, "cannot be the name of a skill's directory", hint="mend the lock")
+        refuse_name(locked.name)
         there = installed_skill(root, locked.name, locked)
         try:
             check_as_locked(locked, there.files or {})
@@ -64,9 +62,13 @@ def restore(root: str, skills: Sequence[LockedSkill], opening: OpenOptions, term
                 until_done.callback(trees[key].close)
                 signatures[key] = signature_in(trees[key])
             check_signer(locked.name, signatures[key], required=terms.require_signed)
+            below = place_of(locked)
+            if not any(entry.path.startswith(f"{below}/" if below else "") for entry in trees[key].entries):
+                reason = f"{key} has nothing at {below or '.'!r}"
+                raise SkillNotFound(locked.name, reason=reason, hint=f"`skillhub update {locked.name}` looks for it")
             place = os.path.join(scratch, str(number))
             os.mkdir(place)
-            unpacked = unpack_skill(trees[key], place_of(locked), place, name=key).files
+            unpacked = unpack_skill(trees[key], below, place, name=key).files
             check_as_locked(locked, unpacked)
             if locked.ours is not None:
                 accept(

@@ -14,10 +14,10 @@ from datetime import datetime, timezone
 from skillhub_mcp.errors import IntegrityFailed, SkillConflict, SkillUnreadable
 from skillhub_mcp.library.bounds import BOUNDS
 from skillhub_mcp.library.candidates import Candidate
-from skillhub_mcp.library.changes.fingerprint import see
 from skillhub_mcp.library.changes.own_places import is_plain_name, places_of
 from skillhub_mcp.library.changes.refusals import unwritable
 from skillhub_mcp.library.changes.transaction import changing
+from skillhub_mcp.library.entry_rules import entry_problem
 from skillhub_mcp.library.looking import NO_POWERS, Look, Powers, accept, look_at
 from skillhub_mcp.library.plan import FileChanges, Files, InstalledSkill, Merge, Settlement, Verb, changes, plan_step
 from skillhub_mcp.library.skill_files import skill_files
@@ -103,7 +103,15 @@ def install_name(candidate: Candidate) -> str:
     """Return the name of the directory that a skill is installed as: its own, in the specification's letters."""
     name = candidate.name
     plain = is_specified_name(name) and name.isascii() and is_plain_name(name)
-    return name if plain else safe_alias(name) or safe_alias(candidate.path.rpartition("/")[2]) or "skill"
+    safe = name if plain else safe_alias(name) or safe_alias(candidate.path.rpartition("/")[2]) or "skill"
+    # What is a device on Windows could not be cloned there.
+    return safe if entry_problem(safe) is None else f"{safe}-skill"
+
+
+def refuse_name(name: str) -> None:
+    """Raise SkillConflict for what cannot be the name of a directory that a skill is installed as, on some system."""
+    if not is_plain_name(name) or entry_problem(name) is not None:
+        raise SkillConflict(name, "cannot be the name of a skill's directory", hint="choose one with --name")
 
 
 def refuse_unusable(candidate: Candidate, tree: Tree) -> None:
@@ -162,8 +170,7 @@ def prepare(
     signatures: dict[int, Signature] = {}
     found: list[Proposal] = []
     for one in incoming:
-        if not is_plain_name(one.name):
-            raise SkillConflict(one.name, "cannot be the name of a skill's directory", hint="choose one with --name")
+        refuse_name(one.name)
         signature = signatures.setdefault(id(one.tree), signature_in(one.tree))
         found.append(_prepared(root, lock, one, terms, os.path.join(scratch, str(len(found))), signature))
     return tuple(found)
@@ -257,6 +264,13 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
         replace=terms.replace and not is_same,
         settled=terms.settled,
     )
+    here = os.path.join(root, one.name)
+    if step.verb is Verb.UPDATE and os.path.islink(here):
+        raise SkillConflict(
+            one.name,
+            f"is a link in {root}, to {os.readlink(here)!r}, and what is elsewhere is not updated from here",
+            hint="update it there, or take the link away with `skillhub remove` and add the skill anew",
+        )
     if step.verb is Verb.NOTHING and locked is not None and (locked.ours is None or not _is_as_named(locked, entry)):
         # The same bytes, from another place or ref of the source, or by a lock of others: the lock is to say so.
         step = replace(step, verb=Verb.LOCK)
@@ -271,7 +285,6 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
     look = look_at(place, one.name)
     accepted = accept(one.name, look, digest, terms.accepted, dict(before_ours.findings) if before_ours else {})
     hashed = computed_hash(place) or ""
-    here = os.path.join(root, one.name)
     is_there = there.files is not None
     look_before = look_at(here, one.name) if is_there else None
     _apply_merge(step.merge, here, place)
@@ -329,7 +342,7 @@ def _apply_merge(merge: Merge, here: str, place: str) -> None:
 
 def _check_unchanged(root: str, lock: Lock, one: Proposal) -> None:
     there = os.path.join(root, one.name)
-    now = see(there).digest if os.path.lexists(there) else None
+    now = _digest(digests_of(there)) if os.path.isdir(there) else None
     if now != one.before or lock.find(one.name) != one.locked:
         raise SkillConflict(one.name, "was changed while it was looked at", hint="run the command again")
 

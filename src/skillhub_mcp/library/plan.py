@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -16,6 +17,8 @@ _SHOWN_FILES = 5
 # Below this, names are near to each other by chance.
 _SHORTEST = 6
 _NO_FILES: Files = {}
+_BEGINS_AN_ENDING = "-_.0123456789"
+_VERSION = re.compile(r"[-_.]?v?[0-9]+(?:[-_.][0-9]+)*")
 
 
 class Verb(str, Enum):
@@ -192,9 +195,11 @@ def is_alike(first: str, second: str) -> bool:
     if skeleton(first) == skeleton(second):
         return True
     short, long = sorted((first, second), key=len)
+    if long.startswith(short) and _VERSION.fullmatch(long, len(short)):
+        return True
     if len(short) < _SHORTEST:
         return False
-    return _is_one_letter_away(short, long) or (long.startswith(short) and long[len(short)] in "-_.0123456789")
+    return _is_one_letter_away(short, long) or (long.startswith(short) and long[len(short)] in _BEGINS_AN_ENDING)
 
 
 def _is_one_letter_away(short: str, long: str) -> bool:

@@ -52,7 +52,7 @@ def remove(
         # Where it names none of them it keeps its every byte.
         named = any(one.locked for one in found)
         text = lock_text(lock.without(gone)) if named else None
-        change.commit({}, gone, lock_path=lock_path, lock_text=text)
+        change.commit({}, [name for name in gone if is_plain_name(name)], lock_path=lock_path, lock_text=text)
     return found
 
 
@@ -96,6 +96,9 @@ def _to_remove(root: str, lock: Lock, names: Sequence[str], *, force: bool) -> t
 
 def _found(root: str, name: str, locked: frozenset[str]) -> MovedSkill:
     place = os.path.join(root, name)
+    if not is_plain_name(name) and name in locked:
+        # It is in the lock, and cannot be in the root.
+        return MovedSkill(name, "", locked=True, is_there=False)
     if is_plain_name(name) and (name in locked or os.path.lexists(place)):
         there = os.path.lexists(place)
         link = os.readlink(place) if there and os.path.islink(place) else ""
@@ -111,7 +114,8 @@ def _to_bring_back(root: str, lock_path: str) -> tuple[TrashEntry, tuple[MovedSk
     try:
         entry = last_removal(places)
         if entry is None:
-            raise InvalidArgument("--undo", f"finds nothing: no removed skill lies in the trash of {root}")
+            hint = "`skillhub remove NAME` puts skills there"
+            raise InvalidArgument("--undo", f"finds nothing: no removed skill lies in the trash of {root}", hint=hint)
         locked = _names_in(_parsed(lock_before(places, entry), lock_path))
     except OSError as error:
         raise unwritable(places.trash, error) from error

@@ -144,14 +144,17 @@ def _add(
 
 def _new_name(args: argparse.Namespace) -> str | None:
     """Return the name that --name gives. Raises InvalidArgument for one that no skill may have."""
+    from skillhub_mcp.library.entry_rules import entry_problem
     from skillhub_mcp.skills.names import is_specified_name, safe_alias
 
     if args.name is None:
         return None
     name = decode_argument(args.name)
-    if not is_specified_name(name):
+    if not is_specified_name(name) or entry_problem(name) is not None:
         form = "lowercase letters, digits and single hyphens"
         alias = safe_alias(name)
+        if alias and entry_problem(alias) is not None:
+            form, alias = "it is a device on Windows", f"{alias}-skill"
         raise InvalidArgument("--name", f"{name!r} is no name of a skill: {form}", hint=f"--name {alias or 'my-skill'}")
     return name
 

@@ -124,7 +124,8 @@ class Upstreams:
         if found is None:
             return Compared(locked, shown, SourceStanding.GONE, tree.commit)
         before = place_of(locked)
-        is_moved = found.path != before
+        # npx skills does not always say where in its source a skill lies.
+        is_moved = found.path != before and (ours is not None or locked.skill_path != "")
         unpinned = source.ref != locked.ref
         if ours is not None and not is_moved and not unpinned and _is_as_locked(tree, found, locked):
             return Compared(locked, shown, SourceStanding.CURRENT, tree.commit)
