@@ -7,7 +7,8 @@ A test proves a row by carrying its id: `@pytest.mark.acceptance("S2-37")`. Rows
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import functools
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 # The parts of the requirements, by the prefix of their ids.
@@ -330,7 +331,8 @@ GAPS: dict[str, str] = {}
 TESTS = Path(__file__).parent
 
 
-def claims() -> dict[str, list[str]]:
+@functools.cache
+def claims() -> Mapping[str, list[str]]:
     """Return the tests that carry each id, as `file::name`: read from their source, so that a skip hides nothing."""
     found: dict[str, list[str]] = {}
     for path in sorted(TESTS.rglob("test_*.py")):

@@ -56,6 +56,8 @@ def installs_by_name(text: str, *, requirements: bool = False) -> list[str]:
 
     With `requirements` the text is a file of requirements, where a bare name is one.
     """
+    if "skillhub" not in text.lower():
+        return []
     whole = re.sub(r"\\\n\s*", " ", text)
     found = [line.strip() for line in whole.splitlines() if _line_installs(line, requirements=requirements)]
     for configured in _CONFIGURED.finditer(whole):
@@ -97,7 +99,8 @@ def _texts(path: Path) -> Iterator[str]:
     """Yield the text of a file and, for a Python file, each of its strings, with implicit concatenation resolved."""
     text = path.read_text(encoding="utf-8")
     yield text
-    if path.suffix == ".py":
+    # Most files of Python name us in imports alone.
+    if path.suffix == ".py" and re.search(r"skillhub(?!_mcp(?:\.[a-z]| import))", text, re.IGNORECASE):
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield node.value
