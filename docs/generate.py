@@ -43,6 +43,7 @@ from skillhub_mcp.locks.lock_schema import (  # noqa: E402 - as above
     HUB_FIELDS_TOLD,
     NPX_FIELDS_TOLD,
     SCHEMA_NAME,
+    TOLD,
     json_schema,
 )
 from skillhub_mcp.settings import GROUPS, TOOL_SETS, read_settings  # noqa: E402 - as above
@@ -128,6 +129,7 @@ def lock() -> str:
     """Return the page of the lock of installed skills."""
     npx = table(("field", "meaning"), [(f"`{one.name}`", one.meaning) for one in NPX_FIELDS_TOLD])
     ours = table(("field", "meaning"), [(f"`{one.name}`", one.meaning) for one in HUB_FIELDS_TOLD])
+    told = table(("field", "meaning"), [(f"`{name}`", meaning) for name, meaning in TOLD.items()])
     return page(
         "The lock of installed skills",
         "locks/lock_schema.py",
@@ -143,6 +145,15 @@ def lock() -> str:
         "path with `/`, NUL, the SHA-256 of the file in hexadecimal, and a line feed. Hidden files "
         "count, and links do not. It is written as `sha256:` and 64 hexadecimal digits, and "
         "is the `contentDigest` of ToolHive.\n\n"
+        "## What is told of a skill\n\nThe member `lock` of each skill in `skillhub list --json` and `show --json`, "
+        "each of `locks.skills` in `doctor --json`, and `io.skillhub/lock` in `_meta` of `load_skill` have these "
+        "fields. One that does not apply is null or left out. Without `--json` the same is said in words.\n\n"
+        + told
+        + "\n\n`told_by` is read from `~/.agents/.skill-lock.json` for the skills in `~/.agents/skills`, from "
+        "`metadata.github-*` of a SKILL.md, and from entries of the lock that have no `skillhub`. A digest of ours "
+        "comes before all of them.\n\nA list and a server ask no source. `skillhub outdated` and `update` do, when you type "
+        "them, and leave what they saw in `ROOT/.skillhub/sources.json`. It counts while the lock has the digest and the "
+        "commit that they compared: an update takes it back.\n\n"
         "## What is not understood\n\nA lock of a newer version is read for what it says, and never written. One with "
         "markers of a merge, torn JSON, a skill that is named twice or a field of another kind is refused with its "
         "line (`LOCK_UNREADABLE`), never reset and never written over.",

@@ -35,7 +35,7 @@ from skillhub_mcp.search.standing import Standing
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.digest import skill_digest
 from skillhub_mcp.skills.files import FileContent, FileEntry
-from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.model import Skill, read_in_passing
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.registry_index import RegistryIndex, build_registry_index
@@ -197,9 +197,14 @@ class SkillHub:
         """Return what the audit is known to have found in `skill`, the worst first; nothing before it was audited."""
         return () if self._auditor is None else self._auditor.known(skill) or ()
 
-    def lock_standing(self, skill: Skill) -> LockStanding | None:
-        """Return how the files of `skill` stand against its lock now; None for a replica, which has no locks."""
-        return None if self._kept is None else self._kept().standing(skill.directory)
+    def lock_standing(self, skill: Skill, *, provenance: bool = True) -> LockStanding | None:
+        """Return how the files of `skill` stand against its lock now; None for a replica, which has no locks.
+
+        With `provenance` also where other programs say that it is from, for which all of its fields are read.
+        """
+        if self._kept is None:
+            return None
+        return self._kept().standing(skill.directory, read_in_passing(skill).metadata if provenance else None)
 
     # What is there
 

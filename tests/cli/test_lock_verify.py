@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
 from tests.cli.conftest import Skillhub
 from tests.library.changes.roots import write_skill
 from tests.library.sources.lying_server import lying_site
@@ -83,6 +84,42 @@ def test_list_show_and_doctor_tell_how_a_skill_stands_against_its_lock(skillhub:
     assert "lock:          edited (scripts/run.sh), from ./one\n" in skillhub("show", "one", *chosen).out
     assert skillhub("show", "two", "--json", *chosen).json["lock"] == {"state": "unlocked"}
     doctor = skillhub("doctor", "--json", *chosen).json
-    assert doctor["locks"] == {"unchanged": 0, "edited": 1, "unreadable": []}
+    (told,) = doctor["locks"].pop("skills")
+    assert doctor["locks"] == {"unchanged": 0, "edited": 1, "outdated": 0, "unreadable": []}
+    assert (told["name"], told["path"]) == ("one", str(root / "one"))
+    assert told | one["lock"] == told
     (root / "skills-lock.json").write_text("{")
     assert skillhub("doctor", "--json", *chosen).json["locks"]["unreadable"] == [str(root / "skills-lock.json")]
+
+
+def test_list_and_show_tell_where_another_program_says_that_a_skill_is_from(
+    skillhub: Skillhub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    root = tmp_path / "home" / ".agents" / "skills"
+    for name in ("npx", "own"):
+        write_skill(root / name, name)
+    head, body = "https://ann:secret@github.com/o/r.git", "---\nname: gh\ndescription: From gh.\nmetadata:\n"
+    entry = {"source": "o/r", "sourceUrl": head, "skillFolderHash": "d" * 40}
+    hostile = {"source": "o/\x1b[2J\u202er\nforged: line", "ref": ["v1"]}
+    (root.parent / ".skill-lock.json").write_text(json.dumps({"version": 3, "skills": {"npx": entry, "own": hostile}}))
+    (root / "gh").mkdir()
+    (root / "gh" / "SKILL.md").write_text(
+        f"{body}  github-repo: https://github.com/o/r\n  github-ref: {'c' * 40}\n---\nDo it.\n"
+    )
+    chosen = ["--skills-dir", str(root)]
+    listed = {one["name"]: one["lock"] for one in skillhub("list", "--source", "hub", "--json", *chosen).json["skills"]}
+    told = {"state": "unlocked", "commit": None, "ref": None, "told_by": "npx skills", "verified": False}
+    assert listed["npx"] == {**told, "source": "https://github.com/o/r.git"}
+    assert listed["own"]["source"] == hostile["source"]
+    commit = {"ref": "c" * 40, "commit": "c" * 40}
+    assert listed["gh"] == {**told, **commit, "source": "https://github.com/o/r", "told_by": "gh skill"}
+    shown = f"unlocked, from https://github.com/o/r at {'c' * 12}, as gh skill says: not verified\n"
+    assert f"lock:          {shown}" in skillhub("show", "gh", *chosen).out
+    hidden = skillhub("show", "own", *chosen).out
+    assert "\nforged:" not in hidden
+    assert not {"\x1b", "\u202e"} & set(hidden)
+    # What is locked here is told by its lock alone.
+    skillhub("lock", "gh", *chosen)
+    assert "told_by" not in skillhub("show", "gh", "--json", *chosen).json["lock"]

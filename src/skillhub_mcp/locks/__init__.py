@@ -10,5 +10,6 @@ lock_schema     what each field of the lock means, and its JSON Schema
 npx_hash        the hash that npx skills puts into the lock
 plain_files     small files of a root read, regular ones alone, and locks
 receipts        what each file was when it was installed
+seen_sources    which sources had something newer when a command asked them
 states          a skill held against the lock: unchanged, edited, outdated or unlocked
 """

@@ -11,15 +11,25 @@ import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.errors import LockUnreadable, SkillChanged, SkillHubError
 from skillhub_mcp.locks.file_digests import FileState, KnownDigests, KnownFile, ReadFiles, read_files, states_of
+from skillhub_mcp.locks.foreign import (
+    NPX,
+    Provenance,
+    global_lock_path,
+    provenance_of,
+    provenance_of_metadata,
+    read_global_lock,
+    without_password,
+)
 from skillhub_mcp.locks.kept_digests import KeptDigests, KeptSkill, stamp_text
-from skillhub_mcp.locks.lock_file import Lock, LockedSkill
+from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill
 from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.locks.receipts import InstallReceipt, read_receipt
+from skillhub_mcp.locks.seen_sources import SeenNewer, read_seen, seen_path
 from skillhub_mcp.locks.states import NO_DIFFERENCES, Differences, LockState, differences
 
 if TYPE_CHECKING:
@@ -35,13 +45,16 @@ _REST_FACTOR = 20
 # The first look at a large library takes long: a server that is killed loses no more than these.
 _MOST_UNSAVED = 1_000
 _HAS_MODES = os.name != "nt"
+_SHOWN_DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class LockStanding:
     """A skill held against its lock: the entry and the lock that has it, if one does, and what differs.
 
-    `problem` is why a lock that may name it cannot be read; `unread` why one of its files cannot be.
+    `newer` is what a command saw in its source since. `provenance` is where another program says that a skill without
+    a digest of ours is from, which nobody verified. `problem` is why a lock that may name it cannot be read; `unread`
+    why one of its files cannot be.
     """
 
     state: LockState
@@ -50,37 +63,57 @@ class LockStanding:
     differs: Differences = NO_DIFFERENCES
     problem: LockUnreadable | None = None
     unread: str = ""
+    newer: SeenNewer | None = None
+    provenance: Provenance | None = None
 
-    def told(self) -> dict[str, object]:
-        """Return what is told of it, as plain JSON values: the state, where the skill is from, and what differs."""
-        ours = None if self.locked is None else self.locked.ours
+    def told(self, *, with_paths: bool = True) -> dict[str, object]:
+        """Return what is told of it, as plain JSON values: the state, where the skill is from, and what differs.
+
+        Without `with_paths` no path of this machine is in it.
+        """
         value: dict[str, object] = {"state": self.state.value}
-        if self.locked is not None:
-            value |= {"source": self.locked.source_url or self.locked.source, "ref": self.locked.ref or None}
-        if ours is not None:
+        if self.locked is not None and self.locked.ours is not None:
+            ours, is_here = self.locked.ours, self.locked.source_type == "local"
             value |= {
+                "source": _source(self.locked) if with_paths or not is_here else None,
+                "ref": self.locked.ref or None,
                 "commit": ours.commit or None,
                 "digest": ours.digest,
                 "signer": ours.principal or ours.signer or None,
                 "file": self.differs.first or None,
             }
+        elif self.provenance is not None:
+            is_here = self.locked is not None and self.locked.source_type == "local"
+            value |= {
+                "source": self.provenance.source if with_paths or not is_here else None,
+                "ref": self.provenance.ref or None,
+                "commit": self.provenance.commit or None,
+                "told_by": self.provenance.by,
+                "verified": False,
+            }
+        if self.newer is not None:
+            value |= {"newer_commit": self.newer.newer or None, "newer_seen": self.newer.seen}
         if self.problem is not None:
-            value["problem"] = self.problem.message
+            value["problem"] = self.problem.message if with_paths else "its lock cannot be read"
         return value
 
     def sentence(self) -> str:
-        """Return the same for a person, in one line; empty where no lock is about it."""
+        """Return the same for a person, in one line; empty where nothing tells of it."""
         if self.problem is not None:
             return self.problem.message
-        if self.locked is None:
-            return ""
         told = self.told()
-        at = str(told.get("commit") or "")[:12]
+        if "source" not in told:
+            return ""
+        ref, commit = str(told["ref"] or ""), str(told["commit"] or "")[:_SHOWN_DIGITS]
+        at = f" at {commit}" if commit else f" at {ref}" if ref else ""
         parts = [
             self.state.value + (f" ({told['file']})" if told.get("file") else ""),
-            f"from {told['source']}" + (f" at {at}" if at else ""),
+            f"from {told['source']}{at}" + (f", as {told['told_by']} says: not verified" if "told_by" in told else ""),
             f"signed by {told['signer']}" if told.get("signer") else "",
         ]
+        if self.newer is not None:
+            at = f" at {self.newer.newer[:_SHOWN_DIGITS]}" if self.newer.newer else ""
+            parts.append(f"its source has a newer version{at} (seen {self.newer.seen})")
         return ", ".join(filter(None, parts))
 
 
@@ -127,6 +160,8 @@ class KeptLibrary:
         self._roots: dict[str, tuple[str, tuple[str, ...]]] = {}
         self._judged: dict[str, _Judged] = {}
         self._clean: dict[str, InstallReceipt] = {}
+        self._seen: dict[str, tuple[FileState | None, Mapping[str, SeenNewer]]] = {}
+        self._global: tuple[str, FileState | None, Mapping[str, Provenance]] | None = None
         self._changes = 0
         # How often the locks were found to be others.
         self._age = 0
@@ -134,10 +169,16 @@ class KeptLibrary:
         self._turn: list[str] = []
         self.digests = KnownDigests()
 
-    def standing(self, directory: str) -> LockStanding:
-        """Return how the skill in `directory` stands against its lock, by its files as they are now."""
+    def standing(self, directory: str, metadata: Mapping[str, object] | None = None) -> LockStanding:
+        """Return how the skill in `directory` stands against its lock, by its files as they are now.
+
+        With the `metadata` of its SKILL.md also where other programs say that it is from, if no lock of ours does.
+        """
         self._refresh()
-        return self._standing(directory)
+        found = self._standing(directory)
+        if found.locked is not None and found.locked.ours is not None:
+            return self._beside_source(directory, found, found.locked.ours)
+        return found if metadata is None else replace(found, provenance=self._provenance(directory, found, metadata))
 
     def differs(self, skill: Skill, *, now: bool = False) -> SkillHubError | None:
         """Return the error with which `skill` is withheld, if it is: SkillChanged, or LockUnreadable.
@@ -302,6 +343,33 @@ class KeptLibrary:
             receipt = self._clean.get(directory)
         return differences(locked, files.digests, receipt, modes=_HAS_MODES)
 
+    def _beside_source(self, directory: str, found: LockStanding, ours: LockedByHub) -> LockStanding:
+        """Return the standing with what a command saw in the source, if the lock still names what it compared."""
+        entry = self._entry(directory)
+        if entry is None or isinstance(entry, LockUnreadable):
+            return found
+        root, locked, _ = entry
+        state, known = _state_of(seen_path(root)), self._seen.get(root)
+        if known is None or known[0] != state:
+            known = self._seen[root] = (state, {} if state is None else read_seen(root))
+        newer = known[1].get(locked.name)
+        if newer is None or not newer.is_about(ours):
+            return found
+        outdated = LockState.OUTDATED if found.state is LockState.UNCHANGED else found.state
+        return replace(found, state=outdated, newer=newer)
+
+    def _provenance(self, directory: str, found: LockStanding, metadata: Mapping[str, object]) -> Provenance | None:
+        if found.locked is not None:
+            return Provenance(_source(found.locked), found.locked.ref, found.locked.skill_path, by=NPX)
+        parent, name = os.path.split(os.path.realpath(directory))
+        if parent != os.path.realpath(os.path.join(os.path.expanduser("~"), _AGENTS_SKILLS)):
+            return provenance_of_metadata(metadata)
+        path = global_lock_path(os.environ)
+        state = _state_of(path)
+        if self._global is None or self._global[:2] != (path, state):
+            self._global = (path, state, {} if state is None else read_global_lock(path))
+        return provenance_of(self._global[2].get(name), metadata)
+
     def _entry(self, directory: str) -> tuple[str, LockedSkill, str] | LockUnreadable | None:
         """Return the root of the skill in `directory`, its entry and where the lock lies; or why that is not known.
 
@@ -373,6 +441,10 @@ def _error(name: str, standing: LockStanding) -> SkillHubError | None:
     first = standing.differs.first
     reason = "" if first else "its files are not those that were locked, and no receipt here says which one"
     return SkillChanged(name, first, reason=reason)
+
+
+def _source(locked: LockedSkill) -> str:
+    return without_password(locked.source_url or locked.source)
 
 
 def _state_of(path: str) -> FileState | None:

@@ -18,12 +18,13 @@ _TO_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
-def read_plain(path: str, *, follow: bool = False) -> bytes | None:
+def read_plain(path: str, *, follow: bool = False, max_bytes: int | None = None) -> bytes | None:
     """Return the bytes of a regular file; None where nothing is. Raises OSError, also for anything else at `path`, and
-    for a file of more than `MAX_BYTES`.
+    for a file of more than `max_bytes`, or `MAX_BYTES`.
 
     A link counts as something else, unless it is to `follow`.
     """
+    most = MAX_BYTES if max_bytes is None else max_bytes
     try:
         descriptor = os.open(path, _TO_READ if follow else _TO_READ | _NO_LINK)
     except FileNotFoundError:
@@ -31,9 +32,9 @@ def read_plain(path: str, *, follow: bool = False) -> bytes | None:
     with open(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file", path)
-        content = file.read(MAX_BYTES + 1)
-        if len(content) > MAX_BYTES:
-            raise OSError(errno.EFBIG, f"it has more than {MAX_BYTES:,} bytes", path)
+        content = file.read(most + 1)
+        if len(content) > most:
+            raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", path)
         return content
 
 

@@ -12,8 +12,8 @@ from skillhub_mcp.locks.receipts import InstallReceipt
 
 
 class LockState(str, Enum):
-    """Unchanged and edited are about the files here; outdated, that the source has others by now, which only a command
-    that asks the source can know; unlocked, that no lock has a digest of the skill.
+    """Unchanged and edited are about the files here; outdated, that they are unchanged and that the source had others
+    when a command asked it; unlocked, that no lock has a digest of the skill.
     """
 
     UNCHANGED = "unchanged"

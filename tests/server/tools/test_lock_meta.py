@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from skillhub_mcp.errors import LockUnreadable
+from skillhub_mcp.locks.foreign import Provenance
 from skillhub_mcp.locks.kept_library import LockStanding
 from skillhub_mcp.locks.lock_file import LockedByHub, LockedSkill
+from skillhub_mcp.locks.seen_sources import SeenNewer
 from skillhub_mcp.locks.states import LockState
 from skillhub_mcp.server.tools.results import LOCK_META_KEY, lock_meta
 
@@ -13,7 +16,7 @@ DIGEST = "sha256:" + "a" * 64
 def test_source_commit_digest_signer_and_state_are_told() -> None:
     ours = LockedByHub(DIGEST, commit="c" * 40, signer="SHA256:k", principal="ann@example.org")
     locked = LockedSkill("pdf", "o/r", "github", ref="v1", ours=ours)
-    meta = lock_meta(LockStanding(LockState.UNCHANGED, locked))
+    meta = lock_meta(LockStanding(LockState.UNCHANGED, locked), with_paths=False)
     assert meta == {
         LOCK_META_KEY: {
             "state": "unchanged",
@@ -28,13 +31,52 @@ def test_source_commit_digest_signer_and_state_are_told() -> None:
 
 
 def test_nothing_is_told_of_what_no_lock_names() -> None:
-    assert lock_meta(LockStanding(LockState.UNLOCKED)) is None
-    assert lock_meta(None) is None
+    assert lock_meta(LockStanding(LockState.UNLOCKED), with_paths=True) is None
+    assert lock_meta(None, with_paths=True) is None
 
 
 def test_no_text_of_a_lock_passes_for_anything_else() -> None:
-    meta = lock_meta(LockStanding(LockState.UNLOCKED, LockedSkill("pdf", "o/r\u202e\x1b[2J", "github")))
+    told_by_it = Provenance("o/r\u202e\x1b[2J", by="npx skills")
+    meta = lock_meta(LockStanding(LockState.UNLOCKED, provenance=told_by_it), with_paths=False)
     assert meta is not None
     told = meta[LOCK_META_KEY]
     assert isinstance(told, dict)
     assert not {"\u202e", "\x1b"} & set(str(told["source"]))
+
+
+def told(standing: LockStanding, *, with_paths: bool) -> dict[str, object]:
+    meta = lock_meta(standing, with_paths=with_paths)
+    assert meta is not None
+    found = meta[LOCK_META_KEY]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_what_a_command_saw_in_the_source_is_told_with_its_time() -> None:
+    locked = LockedSkill("pdf", "o/r", "github", ours=LockedByHub(DIGEST, commit="c" * 40))
+    newer = SeenNewer(DIGEST, "c" * 40, "d" * 40, "2026-11-22T22:40:00Z")
+    found = told(LockStanding(LockState.OUTDATED, locked, newer=newer), with_paths=False)
+    assert (found["state"], found["newer_commit"], found["newer_seen"]) == ("outdated", "d" * 40, newer.seen)
+
+
+def test_what_another_program_says_is_told_as_not_verified() -> None:
+    provenance = Provenance("https://github.com/o/r", "c" * 40, by="gh skill")
+    found = told(LockStanding(LockState.UNLOCKED, provenance=provenance), with_paths=False)
+    assert found == {
+        "state": "unlocked",
+        "source": "https://github.com/o/r",
+        "ref": "c" * 40,
+        "commit": "c" * 40,
+        "told_by": "gh skill",
+        "verified": False,
+    }
+
+
+def test_a_client_without_the_disk_is_told_no_path_of_it() -> None:
+    locked = LockedSkill("pdf", "/home/ann/pdf", "local", ours=LockedByHub(DIGEST))
+    standing = LockStanding(LockState.UNCHANGED, locked)
+    assert told(standing, with_paths=True)["source"] == "/home/ann/pdf"
+    assert told(standing, with_paths=False)["source"] is None
+    unreadable = LockStanding(LockState.UNLOCKED, problem=LockUnreadable("/home/ann/lock", "it is torn"))
+    assert "/home/ann" in str(told(unreadable, with_paths=True)["problem"])
+    assert "/home/ann" not in str(told(unreadable, with_paths=False))

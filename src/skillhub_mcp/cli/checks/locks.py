@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
+from skillhub_mcp.locks.kept_library import LockStanding
 from skillhub_mcp.locks.states import LockState
 from skillhub_mcp.skills.problems import Problem
 
 
 def check_locks(installation: Installation) -> CheckResult:
-    """Return the locks that cannot be read, the skills that were edited, and how many are locked."""
+    """Return the locks that cannot be read, the skills that were edited or are outdated, and how all of them stand."""
     standings = [
         (skill, standing)
         for skill in installation.library.view.snapshot.everything
-        if (standing := installation.hub.lock_standing(skill)) is not None
+        if (standing := installation.hub.lock_standing(skill, provenance=False)) is not None
     ]
     unreadable = {one.problem.path: one.problem for _, one in standings if one.problem is not None}
     edited = [(skill, one) for skill, one in standings if one.state is LockState.EDITED]
+    outdated = [(skill, one) for skill, one in standings if one.state is LockState.OUTDATED]
     withheld = ", and is withheld" if installation.settings.policy.frozen != "0" else ""
     unchanged = sum(one.state is LockState.UNCHANGED for _, one in standings)
     return CheckResult(
@@ -31,9 +33,38 @@ def check_locks(installation: Installation) -> CheckResult:
             )
             for skill, one in edited
         ),
-        details=(f"locks     {unchanged:,} unchanged, {len(edited):,} edited",) if unchanged or edited else (),
-        facts={"locks": {"unchanged": unchanged, "edited": len(edited), "unreadable": sorted(unreadable)}},
+        notes=tuple(
+            Problem(
+                skill.directory,
+                f"is outdated: {_newer(one)}",
+                "`skillhub update` shows the changes, and asks",
+            )
+            for skill, one in outdated
+        ),
+        details=(f"locks     {unchanged:,} unchanged, {len(edited):,} edited, {len(outdated):,} outdated",)
+        if unchanged or edited or outdated
+        else (),
+        facts={
+            "locks": {
+                "unchanged": unchanged,
+                "edited": len(edited),
+                "outdated": len(outdated),
+                "unreadable": sorted(unreadable),
+                "skills": [
+                    {"name": skill.name, "path": skill.directory} | one.told()
+                    for skill, one in standings
+                    if one.state is not LockState.UNLOCKED
+                ],
+            }
+        },
     )
+
+
+def _newer(standing: LockStanding) -> str:
+    """Return what was seen of the source of a skill that is outdated, and when."""
+    newer = standing.newer
+    at = f" at {newer.newer[:12]}" if newer is not None and newer.newer else ""
+    return f"{standing.told()['source']} has it{at}" + (f", seen {newer.seen}" if newer is not None else "")
 
 
 CHECK = Check("locks", check_locks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.bootstrap import unsearched_places
@@ -52,6 +52,7 @@ _STANDINGS = {
     Availability.UNTRUSTED: "left out",
     Availability.UNDECIDED: "its project's rules cannot be read",
 }
+_LOCK_NOTES = {"edited": "edited since it was locked", "outdated": "outdated"}
 
 
 def add_parser(subparsers: Any) -> None:
@@ -91,8 +92,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         )
         return code
     with paging(wanted=not args.no_pager):
-        edited = {directory for directory, lock in locks.items() if lock is not None and lock.state.value == "edited"}
-        _print_skills(chosen, counts, risks, edited, filtered=bool(args.core or args.category or args.source))
+        states = {directory: lock.state.value for directory, lock in locks.items() if lock is not None}
+        _print_skills(chosen, counts, risks, states, filtered=bool(args.core or args.category or args.source))
     if absence is not None:
         print_absence(absence)
     else:
@@ -121,7 +122,7 @@ def _print_skills(
     chosen: Sequence[ListedSkill],
     counts: SkillCounts,
     risks: Mapping[str, str],
-    edited: Collection[str],
+    states: Mapping[str, str],
     *,
     filtered: bool,
 ) -> None:
@@ -129,7 +130,7 @@ def _print_skills(
     screen, paint = stdout_screen(), painter(sys.stdout, os.environ)
     if screen is None:
         for one in chosen:
-            told = _notes(one, risks[one.skill.directory], edited)
+            told = _notes(one, risks[one.skill.directory], states)
             notes = paint(f"  ({told})", Colour.YELLOW) if told else ""
             description = paint(one_line(one.skill.description, width=None))
             print_painted(f"{paint(one.handle, Colour.BOLD)}  {description}{notes}")
@@ -140,7 +141,7 @@ def _print_skills(
         TableRow(
             (in_line(one.handle), one.source.value),
             one_line(one.skill.description, width=None),
-            in_line(_notes(one, risks[one.skill.directory], edited)),
+            in_line(_notes(one, risks[one.skill.directory], states)),
         )
         for one in chosen
     ]
@@ -185,11 +186,11 @@ def _matches(one: ListedSkill, args: argparse.Namespace) -> bool:
     )
 
 
-def _notes(one: ListedSkill, risk: str, edited: Collection[str]) -> str:
+def _notes(one: ListedSkill, risk: str, states: Mapping[str, str]) -> str:
     notes = [
         _STANDINGS.get(one.standing, ""),
         f"audit: {risk}" if risk == "critical" else "",
-        "edited since it was locked" if one.skill.directory in edited else "",
+        _LOCK_NOTES.get(states.get(one.skill.directory, ""), ""),
         "awaits trust" if one.skill.awaits_trust else "",
         f"shadowed by {one.shadowed_by.directory}" if one.shadowed_by is not None else "",
         "its skills directory is away" if one.is_away else "",

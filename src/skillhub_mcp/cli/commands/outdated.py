@@ -20,7 +20,7 @@ def add_parser(subparsers: Any) -> None:
         "outdated",
         group=Group.CONTROL,
         help="list installed skills that their sources have newer",
-        description="Ask the source of each installed skill whether it has another version, and change nothing. "
+        description="Ask the source of each installed skill whether it has another version, and change no skill. "
         "The exit code is 1 where a source could not be asked.",
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these skills")
@@ -39,6 +39,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         comparison_json,
         comparison_line,
         comparison_note,
+        keep_compared,
         locked_skills,
         missing_note,
     )
@@ -52,6 +53,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     opening = open_options(settings, working_directory=os.path.dirname(place.lock_path), insecure=args.insecure)
     with closing(Upstreams(opening, place.root)) as upstreams:
         found = list(upstreams.compare(skills))
+    if problem := keep_compared(place, found, whole=not args.names):
+        print_note(problem)
     if args.json:
         print_json({"root": place.root, "lock": place.lock_path, "skills": [comparison_json(one) for one in found]})
     else:

@@ -44,6 +44,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         comparison_json,
         comparison_line,
         comparison_note,
+        keep_compared,
         locked_skills,
         missing_note,
     )
@@ -60,6 +61,9 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     opening = open_options(settings, working_directory=os.path.dirname(place.lock_path), insecure=args.insecure)
     with closing(Upstreams(opening, place.root, unpin=args.unpin)) as upstreams:
         found = list(upstreams.compare(skills))
+        # What leaves a tag for once is not outdated by it.
+        if not args.unpin and (problem := keep_compared(place, found, whole=not args.names)):
+            print_note(problem)
         unknown = any(one.standing is SourceStanding.UNKNOWN for one in found)
         incoming = [one.incoming for one in found if one.incoming is not None]
         if not args.json:

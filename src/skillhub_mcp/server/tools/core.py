@@ -80,7 +80,9 @@ class CoreTools:
         loaded = self.hub.load(skill_name, part=part, granted=session.granted)
         text = loaded_json(loaded, uri=self.base_uri(loaded.skill), with_path=self.with_paths)
         session.ledger.record_skill(loaded.skill, text, part=part, parts=loaded.parts)
-        return ToolResult(content=text, meta=lock_meta(self.hub.lock_standing(loaded.skill)))
+        return ToolResult(
+            content=text, meta=lock_meta(self.hub.lock_standing(loaded.skill), with_paths=self.with_paths)
+        )
 
     def read_skill_file(
         self,

@@ -190,11 +190,14 @@ def loaded_json(loaded: LoadedSkill, *, uri: str | None, with_path: bool) -> str
     return compact_json(result)
 
 
-def lock_meta(standing: LockStanding | None) -> dict[str, object] | None:
-    """Return what a host is told of a skill's lock, beside the result that a model reads; None where none names it."""
-    if standing is None or (standing.locked is None and standing.problem is None):
+def lock_meta(standing: LockStanding | None, *, with_paths: bool) -> dict[str, object] | None:
+    """Return what a host is told of where a skill is from, beside the result that a model reads; None for nothing.
+
+    Paths of this machine are told only if the client shares the disk.
+    """
+    told = {} if standing is None else standing.told(with_paths=with_paths)
+    if "source" not in told and "problem" not in told:
         return None
-    told = standing.told()
     return {LOCK_META_KEY: {key: for_model(one) if isinstance(one, str) else one for key, one in told.items()}}
 
 
