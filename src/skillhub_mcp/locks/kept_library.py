@@ -160,7 +160,7 @@ class KeptLibrary:
         self._roots: dict[str, tuple[str, tuple[str, ...]]] = {}
         self._judged: dict[str, _Judged] = {}
         self._clean: dict[str, InstallReceipt] = {}
-        self._seen: dict[str, tuple[FileState | None, Mapping[str, SeenNewer]]] = {}
+        self._upstream: dict[str, tuple[FileState | None, Mapping[str, SeenNewer]]] = {}
         self._global: tuple[str, FileState | None, Mapping[str, Provenance]] | None = None
         self._changes = 0
         # How often the locks were found to be others.
@@ -349,9 +349,9 @@ class KeptLibrary:
         if entry is None or isinstance(entry, LockUnreadable):
             return found
         root, locked, _ = entry
-        state, known = _state_of(seen_path(root)), self._seen.get(root)
+        state, known = _state_of(seen_path(root)), self._upstream.get(root)
         if known is None or known[0] != state:
-            known = self._seen[root] = (state, {} if state is None else read_seen(root))
+            known = self._upstream[root] = (state, {} if state is None else read_seen(root))
         newer = known[1].get(locked.name)
         if newer is None or not newer.is_about(ours):
             return found
