@@ -337,7 +337,7 @@ def test_an_empty_skills_directory_is_named_and_no_failure_and_one_with_refusals
 ) -> None:
     skills_dir.mkdir(exist_ok=True)
     empty = skillhub("index")
-    mend = "put a folder with a SKILL.md there, as `skillhub new NAME` does"
+    mend = "put a folder with a SKILL.md there, as `skillhub add SOURCE` and `skillhub new NAME` do"
     said = f"No SKILL.md was found: {skills_dir} has no skill; {mend}\n"
     assert (empty.code, empty.out.endswith(said)) == (0, True)
     silent = write_skill("silent", frontmatter="name: silent")

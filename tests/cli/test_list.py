@@ -89,7 +89,7 @@ def test_an_empty_library_says_what_to_do_and_is_no_failure(skillhub: Skillhub, 
     for command in (["list"], ["search", "x"], ["pick", "--list"]):
         done = skillhub(*command)
         assert (done.code, done.err) == (0, "")
-        mend = "put a folder with a SKILL.md there, as `skillhub new NAME` does"
+        mend = "put a folder with a SKILL.md there, as `skillhub add SOURCE` and `skillhub new NAME` do"
         assert done.out == f"No skills:\n  {skills_dir}\n      has no skill\n      → {mend}\n"
 
 

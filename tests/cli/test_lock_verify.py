@@ -123,3 +123,26 @@ def test_list_and_show_tell_where_another_program_says_that_a_skill_is_from(
     # What is locked here is told by its lock alone.
     skillhub("lock", "gh", *chosen)
     assert "told_by" not in skillhub("show", "gh", "--json", *chosen).json["lock"]
+
+
+def test_a_shell_tells_of_a_withheld_skill_that_it_is_and_why_and_shows_none_of_it(
+    skillhub: Skillhub, tmp_path: Path
+) -> None:
+    root = tmp_path / "skills"
+    write_skill(root / "one", "one")
+    write_skill(root / "two", "two")
+    chosen = ["--skills-dir", str(root)]
+    skillhub("lock", *chosen)
+    (root / "one" / "scripts" / "run.sh").write_text("echo edited\n")
+    frozen = {"SKILLHUB_FROZEN": "1"}
+    assert [one["name"] for one in skillhub("list", "--json", *chosen, **frozen).json["skills"]] == ["two"]
+    every = {one["name"]: one for one in skillhub("list", "--all", "--json", *chosen, **frozen).json["skills"]}
+    assert (every["one"]["lock"]["state"], every["one"]["lock"]["file"]) == ("edited", "scripts/run.sh")
+    assert every["one"]["state"] != every["two"]["state"]
+    assert "(not as it was locked, edited since it was locked)" in skillhub("list", "--all", *chosen, **frozen).out
+    refused = skillhub("show", "one", "--json", *chosen, **frozen)
+    assert (refused.code, refused.out) == (1, "")
+    assert (refused.error["code"], refused.error["file"]) == ("SKILL_CHANGED", "scripts/run.sh")
+    assert skillhub("show", "two", *chosen, **frozen).code == 0
+    doctor = skillhub("doctor", *chosen, **frozen).out
+    assert "is not as it was locked (scripts/run.sh), and is withheld" in doctor

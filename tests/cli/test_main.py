@@ -182,7 +182,7 @@ def test_an_expected_failure_ends_with_code_1_and_leaves_stdout_empty(skillhub: 
         "skill_name": "nobody",
         "near": [],
         "hint": f"available skills: (none). {skills_dir} has no skill; "
-        "put a folder with a SKILL.md there, as `skillhub new NAME` does",
+        "put a folder with a SKILL.md there, as `skillhub add SOURCE` and `skillhub new NAME` do",
     }
 
 

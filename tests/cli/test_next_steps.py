@@ -1,4 +1,4 @@
-"""The two commands at the end of the demo: what serves a person's own skills here, and what connects a client."""
+"""The commands at the end of the demo: what serves a person's own skills here, and what connects a client."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EXAMPLES = elsewhere("", 14, command="skillhub roots add builtin", source=Source
 @pytest.mark.parametrize(
     ("own", "places", "clients", "commands"),
     [
-        (0, [EXAMPLES], [], ["skillhub new my-first-skill", "skillhub connect --list"]),
+        (0, [EXAMPLES], [], ["skillhub add SOURCE", "skillhub new my-first-skill", "skillhub connect --list"]),
         (3, [], [("cursor", "Cursor")], ["skillhub pick", "skillhub connect cursor"]),
         (
             3,
@@ -47,7 +47,7 @@ def test_what_they_do_is_said_of_this_machine() -> None:
     skills, connect = next_steps(0, [elsewhere("Claude Code", 34)], clients)
     assert skills.what == "serves the 34 skills of Claude Code"
     assert connect.what == "lets your 3 clients use them"
-    assert next_steps(0, [], clients[:2])[1].what == "lets A and B use them"
+    assert next_steps(0, [], clients[:2])[-1].what == "lets A and B use them"
 
 
 def test_a_command_is_shown_by_its_path_where_the_shell_would_find_none_or_another(

@@ -11,6 +11,8 @@ from tests.locks.locked import lock
 from tests.server.connections import WAYS, Caller, reached
 from tests.server.skills_client import ask, code_of, listed, read
 
+from skillhub_mcp.server.tools.results import LOCK_META_KEY
+
 
 @pytest.fixture
 def project(tmp_path: Path, write_skill: SkillWriter) -> Path:
@@ -79,7 +81,13 @@ def test_a_changed_skill_is_had_in_no_way_until_it_is_mended(
     async def journey() -> None:
         async with reached(way, environment) as hub:
             # A client keeps the resources that it has read: they are not read before.
-            assert (await hub.call("load_skill", skill_name="beta")).code is None
+            loaded = await hub.call("load_skill", skill_name="beta")
+            assert loaded.code is None
+            # Beside what the model reads, a host is told what it is, as the lock has it.
+            lock_told = loaded.meta[LOCK_META_KEY]
+            assert (lock_told["state"], lock_told["source"]) == ("unchanged", "o/r")
+            assert lock_told["digest"].startswith("sha256:")
+            assert "sha256:" not in loaded.text
             file.write_text("B", encoding="utf-8")
             assert set((await had(hub, "beta")).values()) == {"SKILL_CHANGED"}
             assert "'a.txt'" in (await hub.call("load_skill", skill_name="beta")).text
@@ -93,3 +101,17 @@ def test_a_changed_skill_is_had_in_no_way_until_it_is_mended(
             assert "Does beta" in await told(hub)
 
     asyncio.run(journey())
+
+
+def test_the_instructions_of_a_server_name_no_changed_skill(environment: dict[str, str], project: Path) -> None:
+    async def instructions() -> str:
+        async with reached(WAYS[0], environment) as hub:
+            return hub.client.instructions or ""
+
+    before = asyncio.run(instructions())
+    assert "alpha" in before
+    assert "beta" in before
+    (project / ".agents" / "skills" / "beta" / "a.txt").write_text("B", encoding="utf-8")
+    after = asyncio.run(instructions())
+    assert "alpha" in after
+    assert "beta" not in after

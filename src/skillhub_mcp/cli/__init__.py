@@ -24,7 +24,7 @@ installing         skills shown before they come in, the question, and what is s
 library_place      which root a command keeps, and its lock
 log_format         the log on stderr, as text or JSON lines
 main               the entry point: runs the command and turns failures into messages and exit codes
-next_steps         the two commands to type next on this machine
+next_steps         the commands to type next on this machine
 new_skill_report   what `new` tells of the skill that it wrote
 open_hub           the hub for a command, from its options and the environment
 output             results on stdout, everything else on stderr; skill text made safe for a terminal

@@ -1,4 +1,4 @@
-"""What to type next on this machine: what serves a person's own skills, and what connects a client."""
+"""What to type next on this machine: what serves or brings skills of a person's own, and what connects a client."""
 
 from __future__ import annotations
 
@@ -26,15 +26,22 @@ class NextStep:
     what: str
 
 
+_INSTALLING = NextStep(f"{_PROGRAM} add SOURCE", "installs skills of a directory, a repository or a site")
+_FIRST_SKILL = NextStep(f"{_PROGRAM} new my-first-skill", "writes a skill of yours")
+
+
 def next_steps(
     own_skills: int, elsewhere: Sequence[UnsearchedPlace], clients: Sequence[tuple[str, str]]
-) -> tuple[NextStep, NextStep]:
-    """Return the two commands.
+) -> tuple[NextStep, ...]:
+    """Return the commands: for skills, and for a client.
 
     `own_skills` are served already, `elsewhere` are places that are not searched, and `clients` are those that are
     installed and not connected, each by its name and its title. Pure.
     """
-    return skills_step(own_skills, elsewhere), _client_step(clients)
+    skills = skills_step(own_skills, elsewhere)
+    # Who has none may rather take those of somebody else.
+    installing = (_INSTALLING,) if skills == _FIRST_SKILL else ()
+    return (*installing, skills, _client_step(clients))
 
 
 def skills_step(own_skills: int, elsewhere: Sequence[UnsearchedPlace]) -> NextStep:
@@ -45,7 +52,7 @@ def skills_step(own_skills: int, elsewhere: Sequence[UnsearchedPlace]) -> NextSt
         return NextStep(best.reason.command, f"serves the {best.count} of {best.place.owner or best.shown}")
     if own_skills:
         return NextStep(f"{_PROGRAM} pick", f"searches your {plural(own_skills, 'skill')} as you type")
-    return NextStep(f"{_PROGRAM} new my-first-skill", "writes a skill of yours")
+    return _FIRST_SKILL
 
 
 def _client_step(clients: Sequence[tuple[str, str]]) -> NextStep:

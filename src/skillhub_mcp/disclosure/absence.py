@@ -20,7 +20,7 @@ from skillhub_mcp.skills.snapshot import ScanReport, Snapshot
 from skillhub_mcp.skills.suggestions import near_names
 
 _LISTED = 12
-_FIRST_SKILL = "put a folder with a SKILL.md there, as `skillhub new NAME` does"
+_FIRST_SKILL = "put a folder with a SKILL.md there, as `skillhub add SOURCE` and `skillhub new NAME` do"
 
 
 @dataclass(frozen=True, slots=True)
