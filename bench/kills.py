@@ -31,10 +31,10 @@ from pathlib import Path
 _ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(_ROOT))
 
+from bench.library import write_library  # noqa: E402
 from tests.fakes.embedding_api import EmbeddingApi  # noqa: E402 - the project's root comes first
 from tests.index.earlier_states import write_as_format, write_as_schema_3  # noqa: E402
 
-from bench.library import write_library  # noqa: E402
 from skillhub_mcp.index.keys import LibraryKeys, PathKeys  # noqa: E402
 from skillhub_mcp.index.lance_store import KEYS_SINCE, LanceStore  # noqa: E402
 from skillhub_mcp.index.state import load_state, state_path  # noqa: E402
@@ -119,7 +119,7 @@ class Place:
 
 @dataclass
 class Outcome:
-    """What the kills of one kind found: how many there were, of which how many left which version, and what is wrong."""
+    """What the kills of one kind found: how many, which version so many of them left, and what is wrong."""
 
     kills: int = 0
     left: Counter[str] = field(default_factory=Counter)
@@ -170,17 +170,21 @@ def _check(place: Place, outcome: Outcome, before: Rows, after: Rows, *, roots: 
     """Compare what a kill left with what was and what was to be, and then complete it."""
     try:
         schema, rows = place.rows()
-        if rows not in (before, after):
-            raise RuntimeError(f"the published rows are neither those before nor those after ({len(rows)})")
+        _must(rows in (before, after), f"the published rows are neither those before nor those after ({len(rows)})")
         which = f"schema {schema}" if before == after else "the rows before" if rows == before else "the new rows"
         outcome.left[which] += 1
         place.run("index", "--json", roots=roots)
         place.run("index", "--repair", "--dry-run", "--json", roots=roots)
         schema, rows = place.rows()
-        if (schema, rows) != (KEYS_SINCE, after):
-            raise RuntimeError(f"after the next command: schema {schema}, {len(rows)} rows of {len(after)}")
+        whole = (schema, rows) == (KEYS_SINCE, after)
+        _must(whole, f"after the next command: schema {schema}, {len(rows)} rows of {len(after)}")
     except Exception as error:  # noqa: BLE001 - the outermost handler: each kill is told, whatever it broke
         outcome.wrong.append(f"{said}: {type(error).__name__}: {error}")
+
+
+def _must(holds: bool, wrong: str) -> None:
+    if not holds:
+        raise RuntimeError(wrong)
 
 
 def migrations(place: Place, kills: int, chance: random.Random) -> Outcome:
@@ -266,7 +270,9 @@ def _change(place: Place, chance: random.Random, number: int, many: int) -> int:
     shutil.rmtree(chance.choice(there))
     new = root / f"new-{number:04d}-{many}"
     new.mkdir()
-    (new / "SKILL.md").write_text(f"---\nname: {new.name}\ndescription: Added in round {number}.\n---\nText.\n", "utf-8")
+    (new / "SKILL.md").write_text(
+        f"---\nname: {new.name}\ndescription: Added in round {number}.\n---\nText.\n", "utf-8"
+    )
     return many + 1
 
 
@@ -302,7 +308,10 @@ def _places(arguments: argparse.Namespace, api: EmbeddingApi) -> Iterator[tuple[
         with tempfile.TemporaryDirectory(dir=arguments.scratch) as name:
             folder = Path(name).resolve()
             made = arguments.place is None
-            yield kind, _made(folder, arguments.count, api) if made else _copied(folder, arguments.place, arguments.count)
+            yield (
+                kind,
+                _made(folder, arguments.count, api) if made else _copied(folder, arguments.place, arguments.count),
+            )
 
 
 def main() -> int:
@@ -319,8 +328,9 @@ def main() -> int:
     with EmbeddingApi() as api:
         for kind, place in _places(arguments, api):
             outcome = _KINDS[kind](place, arguments.kills, random.Random(arguments.seed))
-            left = ", ".join(f"{count} with {what}" for what, count in sorted(outcome.left.items()))
-            print(f"{kind}, {arguments.count:,} skills: {outcome.kills - len(outcome.wrong)} of {outcome.kills} right; left {left}")
+            left = ", ".join(f"{count} left {what}" for what, count in sorted(outcome.left.items()))
+            right = f"{outcome.kills - len(outcome.wrong)} of {outcome.kills} right"
+            print(f"{kind}, {arguments.count:,} skills: {right}; {left}")
             print("\n".join(outcome.wrong), flush=True)
             failed = failed or bool(outcome.wrong)
     return 1 if failed else 0

@@ -344,6 +344,7 @@ def make_auditor(settings: Settings, *, files_of: FilesOf = own_directory) -> Au
     if settings.policy.audit == "off":
         return None
     from skillhub_mcp.auditing.auditor import Auditor
+    from skillhub_mcp.auditing.kept import KEPT_FILE as KEPT_AUDITS
 
     reviews = reviews_file(reviews_path())
 
@@ -357,7 +358,7 @@ def make_auditor(settings: Settings, *, files_of: FilesOf = own_directory) -> Au
         return found if found is not None and found.by_digest else None
 
     return Auditor(
-        _beside_index(settings, "audit.json"),
+        _beside_index(settings, KEPT_AUDITS),
         acceptance=acceptance,
         blocks=settings.policy.audit == "block",
         files_of=files_of,
@@ -921,6 +922,24 @@ def _command_options(settings: Settings) -> CommandOptions:
         environments=ScriptEnvironments(environments),
         hidden=tuple(map(os.path.expanduser, kept)),
     )
+
+
+def forget_kept(settings: Settings, is_forgotten: Callable[[str], bool]) -> None:
+    """Drop what is kept beside the index of the directories that are forgotten: audits, digests, published entries.
+
+    Each is a cache, so that nothing is lost where this is stopped in between. Raises OSError.
+    """
+    from skillhub_mcp.auditing.kept import KEPT_FILE as KEPT_AUDITS
+    from skillhub_mcp.auditing.kept import KeptFile
+    from skillhub_mcp.locks.kept_digests import KEPT_FILE, KeptDigests
+
+    KeptFile(_beside_index(settings, KEPT_AUDITS)).forget(is_forgotten)
+    for kept in (
+        KeptDigests(_beside_index(settings, KEPT_FILE)),
+        EntryCache(_beside_index(settings, PUBLICATION_FILE)),
+    ):
+        kept.forget(is_forgotten)
+        kept.close()
 
 
 def _beside_index(settings: Settings, name: str) -> str:

@@ -23,6 +23,7 @@ from skillhub_mcp.disclosure.reader import LoadedSkill, SkillFile, SkillReader
 from skillhub_mcp.errors import ExecutionTimeout, SandboxRequired
 from skillhub_mcp.events import NULL_OBSERVER, Observer, UseEvent, observe
 from skillhub_mcp.index.damage import Damage
+from skillhub_mcp.index.indexed_roots import IndexedRoot
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.provider import ViewProvider
 from skillhub_mcp.index.sync import SyncDepth, View
@@ -129,6 +130,14 @@ class SkillHub:
         Raises IndexUnavailable where a newer version of SkillHub wrote it.
         """
         return self._live.damages()
+
+    def indexed_roots(self) -> tuple[IndexedRoot, ...]:
+        """Return the roots that the index has rows of, used by this hub or not; none of a publication."""
+        return self._live.indexed_roots()
+
+    def forget(self, roots: Collection[str]) -> None:
+        """Drop the rows of roots from the index, whatever embedder they are for. Raises IndexUnavailable."""
+        self._live.forget(roots)
 
     def peek(self) -> View | None:
         """Return the present view, if there is one yet, without waiting."""

@@ -66,7 +66,7 @@ ARGUMENTS: Mapping[str, Sequence[Sequence[str]]] = {
     "roots remove": [["FOLDER"]],
     "trust": [["PROJECT", "--show"], ["PROJECT", "--show", "--json"]],
     "doctor": [["--verbose"], ["--verbose", "--json"]],
-    "index": [[], ["--json"], ["--repair"], ["--repair", "--json"]],
+    "index": [[], ["--json"], ["--repair"], ["--repair", "--json"], ["--forget"]],
     "publish": [["SKILLS-published"], ["SKILLS-published", "--json"], ["SKILLS-published", "--dry-run"]],
     "eval from-log": [["LOG"]],
     "stats": [["LOG"], ["LOG", "--json"]],

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from skillhub_mcp.atomic_write import atomic_write
@@ -63,6 +63,16 @@ class KeptFile:
             content = b"".join(_line(directory, one) for directory, one in kept)
             atomic_write(self._path, content, mode=0o600)
             self._useful = len(content)
+
+    def forget(self, is_forgotten: Callable[[str], bool]) -> None:
+        """Write the file anew without what was found in directories that are forgotten, if there is any of it.
+
+        What another process appends meanwhile is audited again. Raises OSError.
+        """
+        kept = self.read()
+        staying = {directory: one for directory, one in kept.items() if not is_forgotten(directory)}
+        if len(staying) < len(kept):
+            atomic_write(self._path, b"".join(_line(*one) for one in staying.items()), mode=0o600)
 
     def _lines(self) -> Iterator[tuple[str, KeptAudit, int]]:
         try:

@@ -18,6 +18,7 @@ ending             a command that is told to end does so in order
 explanations       what `why` explains, as text and as JSON values
 findings           the findings of `validate` and `audit` as text
 foreign_words      what to type instead of a word that people know from other tools
+forgetting         `skillhub index --forget`: rows of roots that nobody here uses
 help_page          the commands by group, on one screen or all of them
 installed_command  the distribution that the `skillhub-mcp` command on PATH belongs to
 installing         skills shown before they come in, the question, and what is said afterwards

@@ -8,6 +8,7 @@ filter        narrowing a search by category and tags, and conditions for LanceD
 freed_memory  memory that was freed, given back to the system
 identity      whose an index is: the state file and the table of a database and an embedder
 impacts       what an occurrence of a term is worth to a skill
+indexed_roots  the roots that an index has rows of, and forgetting some
 indexer       the one writer: lock, changed rows, embeddings, commit
 keys          the keys of skills on disk: a root's label and the path below it
 lance         LanceDB, reading: one finished version of the table

@@ -24,6 +24,7 @@ from skillhub_mcp.file_modes import make_private, make_private_directory, privat
 from skillhub_mcp.index.damage import Damage, IndexPart
 from skillhub_mcp.index.freed_memory import give_back
 from skillhub_mcp.index.identity import IndexIdentity
+from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots, keys_without
 from skillhub_mcp.index.keys import LibraryKeys, PathKeys, RowKeys, free_label
 from skillhub_mcp.index.lance import IndexDamaged, LanceIndex, NoRoom, damaged
 from skillhub_mcp.index.lance_store import IN_MEMORY, KEYS_SINCE, SCHEMA_VERSION, LanceStore
@@ -293,6 +294,60 @@ class Indexer:
         if not any(damage.part is IndexPart.TABLE for damage in of_table):
             yield from self._damaged_rows(state)
         yield from of_table
+
+    def indexed_roots(self) -> tuple[IndexedRoot, ...]:
+        """Return the roots that the database's indexes have rows of, for whatever embedder. Loads no database."""
+        return indexed_roots([state for _, state in self._all_states()], self._roots)
+
+    def forget(self, roots: Collection[str]) -> None:
+        """Drop the rows, vectors and entries of roots from all indexes of the database; those of others stay.
+
+        Killed in between, it leaves each index as it was or without them, and is to be done again. Readers go on with
+        what they have open, and follow. Raises IndexUnavailable, also where the entries of an index are lost: which
+        rows another root has, too, is not known then.
+        """
+        with self._locked():
+            refusal = self.refusal()
+            if refusal is not None:
+                raise refusal
+            for path, state in self._all_states():
+                if not state.roots.keys().isdisjoint(roots):
+                    self._forget(path, state, roots)
+
+    def _forget(self, path: str, state: IndexState, roots: Collection[str]) -> None:
+        if state.entries_lost or state.schema != SCHEMA_VERSION:
+            lost = "what was read from the skills is lost" if state.entries_lost else "an earlier SkillHub wrote it"
+            raise IndexUnavailable(
+                f"Nothing is forgotten in the index for {state.embedder} at {self.db_path}: {lost}",
+                hint="run skillhub index --repair with that EMBEDDING_PROVIDER, and then this again",
+            )
+        staying = {root: own for root, own in state.roots.items() if root not in roots}
+        store = LanceStore(self.db_path, state.table.name)
+        try:
+            version = store.with_keys(
+                state.table_version,
+                created_as=state.table.id,
+                embedding=state.embedding,
+                key_of=keys_without(state, roots),
+            )
+            keys = LibraryKeys({root: own.label for root, own in staying.items()})
+            # Before the state is saved, which is the commit: a version that cannot be read is not published.
+            index = store.open(version, keys=keys)
+        except IndexDamaged as error:
+            self._check_cancelled()
+            raise self._unwritable(str(error)) from error
+        table = replace(state.table, id=index.table_id)
+        save_state(path, replace(state, table=table, table_version=version, roots=staying), before=state)
+
+    def _all_states(self) -> list[tuple[str, IndexState]]:
+        """Return the states of all of the database's indexes that this version reads, with their files' paths."""
+        if self._in_memory:
+            return []
+        own = self.identity.find()
+        paths = [] if own is None else [own.state_path]
+        paths += [path for path, head in self.identity.others() if head.schema <= SCHEMA_VERSION]
+        states = [(path, load_state(path)) for path in paths]
+        return [(path, state) for path, state in states if state is not None and state.schema <= SCHEMA_VERSION]
 
     def _damaged_rows(self, state: IndexState) -> Iterator[Damage]:
         """Yield where the rows are not what the state says. They can be read."""

@@ -19,6 +19,7 @@ from dataclasses import replace
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.events import NULL_OBSERVER, LibraryEvent, Observer
 from skillhub_mcp.index.damage import Damage
+from skillhub_mcp.index.indexed_roots import IndexedRoot
 from skillhub_mcp.index.last_known import is_outdated
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.skill_index import SkillIndex
@@ -289,6 +290,16 @@ class LiveIndex:
         """Return what is damaged in the published index, reading all of it. Raises IndexUnavailable for a newer one."""
         with self._sync_lock:
             return self._index_sync.damages()
+
+    def indexed_roots(self) -> tuple[IndexedRoot, ...]:
+        """Return the roots that the database's indexes have rows of, used here or not."""
+        with self._sync_lock:
+            return self._index_sync.indexed_roots()
+
+    def forget(self, roots: Collection[str]) -> None:
+        """Drop the rows of roots from all indexes of the database. Raises IndexUnavailable."""
+        with self._sync_lock:
+            self._index_sync.forget(roots)
 
     def snapshot_for(self, admission: Admission) -> Snapshot:
         """Return the current skills under other admission rules. Raises IndexUnavailable if there is no snapshot."""

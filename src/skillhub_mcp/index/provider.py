@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from skillhub_mcp.index.damage import Damage
+from skillhub_mcp.index.indexed_roots import IndexedRoot
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.sync import SyncDepth, View
@@ -74,6 +75,12 @@ class ViewProvider(Protocol):
 
     def damages(self) -> tuple[Damage, ...]:
         """Return what is damaged in the index, reading all of it. Raises IndexUnavailable for a newer one."""
+
+    def indexed_roots(self) -> tuple[IndexedRoot, ...]:
+        """Return the roots that the index has rows of, used here or not."""
+
+    def forget(self, roots: Collection[str]) -> None:
+        """Drop the rows of roots from the index. Raises IndexUnavailable."""
 
     def snapshot_for(self, admission: Admission) -> Snapshot:
         """Return the current skills under other admission rules. Raises IndexUnavailable."""

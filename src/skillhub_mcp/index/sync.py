@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
@@ -13,6 +13,7 @@ from functools import partial
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.events import NULL_OBSERVER, EmbeddingEvent, Observer, SyncEvent, observe
 from skillhub_mcp.index.damage import Damage, IndexPart
+from skillhub_mcp.index.indexed_roots import IndexedRoot
 from skillhub_mcp.index.indexer import Embedded, Indexer, SyncReport
 from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.last_known import LARGE, last_known, places
@@ -295,6 +296,14 @@ class IndexSync:
             raise refusal
         self._load_state()
         return tuple(self._indexer.damages(self._state))
+
+    def indexed_roots(self) -> tuple[IndexedRoot, ...]:
+        """Return the roots that the database's indexes have rows of."""
+        return self._indexer.indexed_roots()
+
+    def forget(self, roots: Collection[str]) -> None:
+        """Drop the rows of roots from all indexes of the database. Raises IndexUnavailable."""
+        self._indexer.forget(roots)
 
     def _mend(self, state: IndexState) -> bool:
         """Mend what is damaged beside the table, or mark a table that is; return whether anything was."""

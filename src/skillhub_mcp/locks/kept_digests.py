@@ -13,7 +13,7 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,6 +93,14 @@ class KeptDigests:
                     self._write(found, locked)
             except (OSError, sqlite3.Error) as error:
                 log.debug("Digests are not kept in %s: %s", self._path, error)
+
+    def forget(self, is_forgotten: Callable[[str], bool]) -> None:
+        """Drop what is kept of the directories that are forgotten."""
+        rows = self._read("SELECT root, name FROM skills")
+        kept = [os.path.join(os.fsdecode(root), os.fsdecode(name)) for root, name in rows]
+        gone = {directory: None for directory in kept if is_forgotten(directory)}
+        if gone:
+            self.write(gone, {})
 
     def close(self) -> None:
         """Close the file."""

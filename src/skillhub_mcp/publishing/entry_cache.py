@@ -11,7 +11,7 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from skillhub_mcp.file_modes import make_private, make_private_directory, private_mode
@@ -70,6 +70,10 @@ class EntryCache:
             self._write("DELETE FROM entries WHERE directory = ?", rows)
             if rows:
                 self._write("DELETE FROM prepared", [()])
+
+    def forget(self, is_forgotten: Callable[[str], bool]) -> None:
+        """Delete the entries of the directories that are forgotten."""
+        self.delete([directory for directory in self.directories() if is_forgotten(directory)])
 
     def prepared(self, roots: Sequence[str]) -> str | None:
         """Return what `set_prepared` was told last for these roots; None where entries were deleted since."""

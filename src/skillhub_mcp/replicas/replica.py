@@ -14,7 +14,7 @@ import os
 import random
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -28,6 +28,7 @@ from skillhub_mcp.errors import (
 )
 from skillhub_mcp.events import NULL_OBSERVER, LibraryEvent, Observer, PublicationEvent, observe
 from skillhub_mcp.index.damage import Damage, IndexPart
+from skillhub_mcp.index.indexed_roots import IndexedRoot
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.sync import SyncDepth, View
@@ -250,6 +251,17 @@ class Replica:
             Damage(IndexPart.MIRROR, f"{part.path} in the mirror is not what was published")
             for part in parts
             if not self._mirror.is_whole(part)
+        )
+
+    def indexed_roots(self) -> tuple[IndexedRoot, ...]:
+        """Return none: a publication's rows are those of its publisher's roots."""
+        return ()
+
+    def forget(self, roots: Collection[str]) -> None:
+        """Refuse it: a replica writes no index. Raises IndexUnavailable."""
+        raise IndexUnavailable(
+            f"A read-only replica has no rows of {', '.join(roots)} to forget",
+            hint="forget them where the skills are, and run skillhub publish there",
         )
 
     def snapshot_for(self, admission: Admission) -> Snapshot:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
+
 from skillhub_mcp.bootstrap import choose_embedder
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
+from skillhub_mcp.cli.forgetting import root_facts, root_json
+from skillhub_mcp.index.indexed_roots import IndexedRoot
 from skillhub_mcp.skills.problems import Problem
 
 _REPAIR = "skillhub index --repair"
@@ -16,6 +21,7 @@ def check_index(installation: Installation) -> CheckResult:
     library = installation.library
     view, damaged = library.view, library.damages
     problems: list[Problem] = []
+    unused = tuple(one for one in installation.hub.indexed_roots() if one.skills and not one.used)
     if damaged:
         what = f"the index is damaged: {'; '.join(damage.what for damage in damaged)}"
         mend = f"run {_REPAIR}; it is derived from the skills, and what can be kept is"
@@ -26,14 +32,41 @@ def check_index(installation: Installation) -> CheckResult:
     if library.embedding_failure is not None and installation.settings.embedding.provider != "onnx":
         what = f"skills without vectors are found by text alone: {library.embedding_failure}"
         problems.append(Problem("embeddings", what, "check the provider, its key and EMBEDDING_BASE_URL"))
+    warnings, notes = _unused_roots(unused)
     embedder = choose_embedder(installation.settings)
     embeddings = "none" if embedder is None else embedder.identity
     ready = "damaged" if damaged else "ready"
     return CheckResult(
         problems=tuple(problems),
+        warnings=warnings,
+        notes=notes,
         details=(f"index     {ready if view.problem is None else 'not written'}, embeddings: {embeddings}",),
-        facts={"index": ready if view.problem is None else "failed", "embeddings": embeddings},
+        facts={
+            "index": ready if view.problem is None else "failed",
+            "embeddings": embeddings,
+            "unused_roots": [root_json(one) for one in unused],
+        },
     )
+
+
+def _unused_roots(roots: Sequence[IndexedRoot]) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
+    """Return the warnings and notes about roots that the index has, and this configuration does not use.
+
+    One that is there is perhaps another project's, or another server's, and no waste. One that is gone may be a disk
+    that is not mounted.
+    """
+    warnings, notes = [], []
+    for one in roots:
+        if one.there:
+            what = f"is not used by this configuration; the index has {root_facts(one)}"
+            mend = "leave it for the project or the server that uses it; `skillhub index --forget` drops such rows"
+            notes.append(Problem(one.path, what, mend))
+        else:
+            what = f"is gone or not mounted, and no root here; the index has {root_facts(one)}"
+            warnings.append(
+                Problem(one.path, what, f"if it is gone for good, skillhub index --forget {shlex.quote(one.path)}")
+            )
+    return tuple(warnings), tuple(notes)
 
 
 CHECK = Check("index", check_index)

@@ -12,6 +12,7 @@ from typing import Any
 
 from skillhub_mcp.bootstrap import make_publisher
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
+from skillhub_mcp.cli.forgetting import forget
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_text, strict_refusals
 from skillhub_mcp.cli.pager import add_pager_option, paged
@@ -42,7 +43,16 @@ def add_parser(subparsers: Any) -> None:
         action="store_true",
         help="read all of the index, say what is damaged, and mend each with the least work; skills are only read",
     )
-    parser.add_argument("--dry-run", action="store_true", help="with --repair: say what is damaged, and mend nothing")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="with --repair and --forget: say what would be done, and change nothing"
+    )
+    parser.add_argument(
+        "--forget",
+        nargs="*",
+        metavar="ROOT",
+        help="drop what the index has of roots that this configuration does not use, or of all below a directory; "
+        "without ROOT, list them",
+    )
     parser.add_argument(
         "--forget-missing",
         action="store_true",
@@ -56,8 +66,15 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Update the index and print the report. Raises InvalidArgument for options that exclude each other."""
+    if args.forget is not None:
+        if args.verify or args.repair or args.forget_missing:
+            other = "--verify" if args.verify else "--repair" if args.repair else "--forget-missing"
+            raise InvalidArgument("--forget", f"cannot be combined with {other}", hint="run one after the other")
+        settings = read_settings(os.environ, options)[0]
+        return forget(args.forget, options, settings, dry_run=args.dry_run, as_json=args.json)
     if args.dry_run and not args.repair:
-        raise InvalidArgument("--dry-run", "is for --repair", hint="skillhub index --repair --dry-run")
+        hint = "skillhub index --repair --dry-run"
+        raise InvalidArgument("--dry-run", "is for --repair and --forget", hint=hint)
     if args.repair:
         if args.verify or args.forget_missing:
             other = "--verify" if args.verify else "--forget-missing"

@@ -1,0 +1,113 @@
+"""The roots that an index has rows of, and which of them nobody here uses any more. Pure, but for a look at a path."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.index.keys import LibraryKeys
+from skillhub_mcp.index.state import NO_EMBEDDING, IndexState
+from skillhub_mcp.skills.suggestions import near_names
+
+_OPTION = "--forget"
+_NANOSECONDS = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedRoot:
+    """A root that the indexes of a database have rows of: how many skills, and the bytes of their SKILL.md files.
+
+    `vectors` are those that embedders made for it, counted over all of the database's indexes. `read_at` is when a
+    SKILL.md of it was last read, in seconds since the epoch, 0 where there is none: whoever looks and finds nothing
+    changed reads none. It is `used` where the present configuration searches it, and `there` where its directory is.
+    """
+
+    path: str
+    skills: int
+    size: int
+    vectors: int
+    read_at: float
+    used: bool
+    there: bool
+
+
+def indexed_roots(states: Iterable[IndexState], used: Collection[str]) -> tuple[IndexedRoot, ...]:
+    """Return the roots that the indexes of one database have, by path."""
+    found: dict[str, IndexedRoot] = {}
+    for state in states:
+        for path, own in state.roots.items():
+            stamps = [entry.stamp for entry in own.memory.values() if entry.skill is not None]
+            vectors = 0 if state.embedding == NO_EMBEDDING else max(0, len(stamps) - own.missing_vectors)
+            one = IndexedRoot(
+                path,
+                len(stamps),
+                sum(stamp.size for stamp in stamps),
+                vectors,
+                max((stamp.read_at_ns for stamp in stamps), default=0) / _NANOSECONDS,
+                used=path in used,
+                there=os.path.isdir(path),
+            )
+            other = found.get(path)
+            if other is not None:
+                # The same skills, in the index of another embedder: the newer look counts.
+                one = replace(max(one, other, key=lambda each: each.read_at), vectors=one.vectors + other.vectors)
+            found[path] = one
+    return tuple(found[path] for path in sorted(found))
+
+
+def roots_to_forget(typed: Sequence[str], roots: Sequence[IndexedRoot]) -> tuple[IndexedRoot, ...]:
+    """Return the roots that are `typed`: by their path, or by that of a directory above them, as a project's.
+
+    Of those below a directory the ones in use stay. Raises InvalidArgument for one in use, and for what is none.
+    """
+    chosen: dict[str, IndexedRoot] = {}
+    for given in typed:
+        path = os.path.abspath(os.path.expanduser(given))
+        below = [one for one in roots if one.path == path or one.path.startswith(os.path.join(path, ""))]
+        unused = [one for one in below if not one.used]
+        if any(one.used and one.path == path for one in below) or (below and not unused):
+            named = next(one.path for one in below if one.used)
+            raise InvalidArgument(
+                _OPTION,
+                f"is not for {named}: it is a root of this configuration, and would be indexed again at once",
+                hint="take it out of SKILLS_DIR, or `skillhub roots remove` it, first",
+            )
+        if not below:
+            near = near_names(path, [one.path for one in roots if not one.used])
+            hint = f"did you mean {' or '.join(near)}?" if near else "`skillhub index --forget` lists those there are"
+            raise InvalidArgument(_OPTION, f"{path}: the index has no root of that name", hint=hint)
+        chosen.update((one.path, one) for one in unused)
+    return tuple(chosen.values())
+
+
+def is_forgotten(directory: str, forgotten: Iterable[str], staying: Iterable[str]) -> bool:
+    """Whether a directory lies in one of the roots that are forgotten and in none of those that stay."""
+    return _lies_in(directory, forgotten) and not _lies_in(directory, staying)
+
+
+def keys_without(state: IndexState, forgotten: Collection[str]) -> Callable[[str, str], str | None]:
+    """Return what gives a row its key, by its key and its root as they are, once some roots are forgotten.
+
+    A row goes with its root, but where another root has its directory, too: it gets the key that it has there.
+    """
+    labels = {path: own.label for path, own in state.roots.items()}
+    keys = LibraryKeys(labels)
+    staying = [path for path in state.roots if path not in forgotten]
+
+    def key_of(key: str, _: str) -> str | None:
+        root = keys.root(key)
+        if root is None:
+            return None
+        if root not in forgotten:
+            return key
+        directory = keys.directory(key)
+        heir = next((path for path in staying if directory in state.roots[path].memory), None)
+        return None if heir is None else keys.key(heir, directory)
+
+    return key_of
+
+
+def _lies_in(directory: str, roots: Iterable[str]) -> bool:
+    return any(directory == root or directory.startswith(os.path.join(root, "")) for root in roots)

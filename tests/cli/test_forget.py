@@ -1,0 +1,64 @@
+"""`skillhub index --forget` and what doctor says of roots that are not used here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Skillhub
+from tests.conftest import SkillWriter
+
+
+@pytest.fixture
+def gone(skillhub: Skillhub, write_skill: SkillWriter, hub_environment: dict[str, str], tmp_path: Path) -> Path:
+    """A root that another server has indexed in the database of this one."""
+    root = tmp_path / "project" / "skills"
+    write_skill("theirs", "About walruses.", root=root)
+    write_skill("ours", "About bread.")
+    assert skillhub("index", "--skills-dir", str(root)).code == 0
+    assert skillhub("audit", "--skills-dir", str(root)).code == 0
+    assert skillhub("index").code == 0
+    return root
+
+
+def kept(database: str) -> bytes:
+    """What lies beside a database, all of it."""
+    beside = (file for file in Path(database).parent.iterdir() if file.is_file() and file.suffix != ".sqlite")
+    return b"".join(file.read_bytes() for file in beside)
+
+
+def test_another_projects_root_is_no_warning_and_one_that_is_gone_is(skillhub: Skillhub, gone: Path) -> None:
+    there = skillhub("doctor", "--json").json
+    (told,) = there["unused_roots"]
+    assert (told["path"], told["there"], told["skills"]) == (str(gone), True, 1)
+    assert str(gone) not in json.dumps(there["warnings"])
+    assert str(gone) in json.dumps(there["notes"])
+    gone.rename(gone.with_name("elsewhere"))
+    assert f"skillhub index --forget {gone}" in json.dumps(skillhub("doctor", "--json").json["warnings"])
+
+
+def test_it_is_listed_then_tried_and_then_forgotten_with_all_that_is_kept_of_it(
+    skillhub: Skillhub, gone: Path, hub_environment: dict[str, str]
+) -> None:
+    database = hub_environment["DB_PATH"]
+    listed = skillhub("index", "--forget")
+    assert (listed.code, listed.out.startswith(f"{gone}  1 skill of 1 KiB, last read 2")) == (0, True)
+    assert "another project or server may use these" in listed.err
+    tried = skillhub("index", "--forget", str(gone), "--dry-run", "--json").json
+    assert (tried["forgotten"], [one["path"] for one in tried["roots"]]) == (False, [str(gone)])
+    assert str(gone).encode() in kept(database)
+    done = skillhub("index", "--forget", str(gone.parent))
+    assert (done.code, done.out.startswith(f"forgotten  {gone}  1 skill")) == (0, True)
+    assert str(gone).encode() not in kept(database)
+    assert skillhub("index", "--forget", "--json").json == {"forgotten": False, "roots": []}
+    assert skillhub("index", "--repair", "--dry-run").out.startswith("nothing is damaged")
+    assert [one["name"] for one in skillhub("list", "--json").json["skills"]] == ["ours"]
+
+
+def test_a_root_in_use_and_one_of_no_such_name_are_refused(skillhub: Skillhub, gone: Path, skills_dir: Path) -> None:
+    used = skillhub("index", "--forget", str(skills_dir))
+    assert (used.code, str(skills_dir) in used.err) == (2, True)
+    mistyped = skillhub("index", "--forget", f"{gone}s")
+    assert (mistyped.code, f"did you mean {gone}?" in mistyped.err) == (2, True)
+    assert skillhub("index", "--forget", "--repair").code == 2
