@@ -28,7 +28,7 @@ PARSER = make_parser()
 SETTINGS = {name for group in GROUPS for setting in group.settings for name in (setting.name, *setting.aliases)}
 # Of the tests, and of shells.
 # What tests, and commands of skills, find in their environment.
-_NOT_SETTINGS = {"SKILLHUB_OUTPUT_DIR", "SKILLHUB_REQUIRE_CONFORMANCE", "SKILLHUB_UPDATE_GOLDEN"}
+_NOT_SETTINGS = {"SKILLHUB_KILLS", "SKILLHUB_OUTPUT_DIR", "SKILLHUB_REQUIRE_CONFORMANCE", "SKILLHUB_UPDATE_GOLDEN"}
 
 _FENCE = re.compile(r"^ *```(?P<language>\w*)\n(?P<text>.*?)^ *```", re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r"`(skillhub(?:-mcp)? [^`\n]+)`")
