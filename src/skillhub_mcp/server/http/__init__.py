@@ -1,7 +1,7 @@
 """The Streamable HTTP transport.
 
 acceptor       accepting connections, also where no descriptor is left
-app            the ASGI app: `/mcp`, `/`, `/healthz`, `/readyz`, `/metrics`
+app            the ASGI app: `/mcp`, `/`, `/healthz`, `/readyz`, `/metrics`, `/skills`
 auth           checking bearer tokens and JSON Web Tokens
 connections    how many connections there may be, and how long one may take
 front_page     what a person is told at `/`, and where a request is refused
@@ -12,6 +12,7 @@ rate_limit     limits on requests and wrong tokens
 request_body   reading the bodies of requests, within limits
 session_limit  limits on the sessions of the 2025-11-25 protocol
 shutdown       ending open streams when the server stops
+skills_page    how the caller's skills stand against their locks, at `/skills`
 well_known     the skills for installing elsewhere, below `/.well-known/agent-skills`
 workers        several processes at one address
 """

@@ -34,6 +34,7 @@ from skillhub_mcp.server.http.rate_limit import RateLimit, TokenBuckets
 from skillhub_mcp.server.http.request_body import RequestBody
 from skillhub_mcp.server.http.session_limit import SessionLimit
 from skillhub_mcp.server.http.shutdown import DisconnectOnShutdown, GracefulServer, exit_cleanly_on_sigterm
+from skillhub_mcp.server.http.skills_page import skills_route
 from skillhub_mcp.server.resources.list_changed import ListChangedNotifier
 
 if TYPE_CHECKING:
@@ -136,8 +137,9 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
     probes = [page.route(), _healthz(), _readyz(server, hub, page, middleware=guard)]
     if options.metrics is not None:
         probes.append(metrics_route(server, options.metrics, page, middleware=guard))
+    # Requests for skills count as those of /mcp do.
+    probes.append(skills_route(server, hub, page, middleware=[*guard, *rate_limit]))
     if options.well_known is not None:
-        # Requests for skills count as those of /mcp do.
         probes += _well_known(server, hub, page, options.well_known, middleware=[*guard, *rate_limit])
     mounted: ASGIApp = LegibleRefusals(guarded, page)
     if options.allowed_origins:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.server.http.auth import AuthOptions
 
 MCP_PATH = "/mcp"
+SKILLS_PATH = "/skills"
 
 # Not kept by a cache, since it repeats the Host header; and read as what it is, since that comes from outside.
 _HEADERS = {"cache-control": "no-store", "vary": "Accept, Host", "x-content-type-options": "nosniff"}
@@ -42,7 +43,7 @@ class FrontPage:
         """Return the route `/`."""
 
         async def front(request: Request) -> Response:
-            if _wants_json(request.headers, otherwise=False):
+            if wants_json(request.headers, otherwise=False):
                 return JSONResponse(self._facts(request.scope), headers=_HEADERS)
             return PlainTextResponse(self._text(request.scope), headers=_HEADERS)
 
@@ -111,6 +112,7 @@ class FrontPage:
             "authentication": None if self.auth is None else "bearer",
             "health": "/healthz",
             "ready": "/readyz",
+            "skills": SKILLS_PATH,
             "documentation": homepage(),
             **({"version": version()} if self.auth is None else {}),
         }
@@ -128,6 +130,7 @@ class FrontPage:
             f"connect   skillhub connect CLIENT --http {endpoint}{variable}",
             f"token     {token}",
             "health    /healthz (lives), /readyz (can search)",
+            f"skills    {SKILLS_PATH} (where they are from, and whether they are as they were locked)",
         ]
         docs = homepage()
         return "\n".join([*lines, *([f"docs      {docs}"] if docs else []), ""])
@@ -179,7 +182,7 @@ class LegibleRefusals:
 def _is_a_person(scope: Scope) -> bool:
     """Whether a request looks like a browser's or curl's: it asks for neither a stream nor JSON."""
     headers = Headers(scope=scope)
-    return "text/event-stream" not in headers.get("accept", "") and not _wants_json(headers, otherwise=False)
+    return "text/event-stream" not in headers.get("accept", "") and not wants_json(headers, otherwise=False)
 
 
 def _refusal(
@@ -187,12 +190,12 @@ def _refusal(
 ) -> Response:
     """Return a refusal as text or, in the form of OAuth errors, as JSON: clients show `error_description`."""
     given = {**_HEADERS, **(headers or {})}
-    if _wants_json(Headers(scope=scope), otherwise=True):
+    if wants_json(Headers(scope=scope), otherwise=True):
         return JSONResponse({"error": error, "error_description": sentence}, status_code=status, headers=given)
     return PlainTextResponse(f"{sentence}\n", status_code=status, headers=given)
 
 
-def _wants_json(headers: Headers, *, otherwise: bool) -> bool:
+def wants_json(headers: Headers, *, otherwise: bool) -> bool:
     """Whether a client accepts JSON rather than text; one that accepts either gets the one that `otherwise` says."""
     accept = headers.get("accept", "").lower()
     json, text = "application/json" in accept, "text/html" in accept or "text/plain" in accept
