@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +14,14 @@ from typing import Any
 import pytest
 from tests.conftest import SkillWriter
 from tests.fakes.object_storage import ObjectStorage
+from tests.locks.locked import lock
 from tests.storage.conftest import Target
 from tests.storage.publishing import OPTIONS, Source, found_at, index_of, rows_at, rows_of
 
 from skillhub_mcp.errors import LeaseLost, LibraryChanging, PublicationBusy, SkillHubError, StorageUnavailable
+from skillhub_mcp.locks.file_digests import states_of
 from skillhub_mcp.storage.commit import change_pointer, rolled_back
-from skillhub_mcp.storage.contents import ContentLimits
+from skillhub_mcp.storage.contents import ContentLimits, FileToStore, NotPublished, contents_of
 from skillhub_mcp.storage.lease import LeaseTimes, held_lease
 from skillhub_mcp.storage.manifest import LEASE, POINTER
 from skillhub_mcp.storage.publish import publish
@@ -370,6 +375,120 @@ def test_files_that_change_while_they_are_read_are_never_published_in_halves(
     assert PublicationReader(target.open()).pointer()[0].current == ""
     source.publish(target)
     assert b"Other." in found_at(target).files["hub/pdf/SKILL.md"]
+
+
+def edited(pdf: Path) -> None:
+    (pdf / "references/a.md").write_text("shared TEXT")
+
+
+def added(pdf: Path) -> None:
+    (pdf / "references/new.md").write_text("secret")
+
+
+def added_where_nothing_is_published(pdf: Path) -> None:
+    (pdf / ".new").write_text("secret")
+
+
+def removed(pdf: Path) -> None:
+    (pdf / "references/a.md").unlink()
+
+
+def led_elsewhere(pdf: Path) -> None:
+    (pdf / "references/a.md").unlink()
+    (pdf / "references/a.md").symlink_to(pdf.parent / "sql/SKILL.md")
+
+
+def turned(pdf: Path) -> None:
+    (pdf / "scripts/fill.sh").chmod(0o755)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there, and modes say nothing")
+@pytest.mark.parametrize(
+    ("change", "moment"),
+    [
+        (edited, "before the copy"),
+        (edited, "while it is copied"),
+        (edited, "between two of its files"),
+        (added, "while it is copied"),
+        (added_where_nothing_is_published, "between two of its files"),
+        (removed, "while it is copied"),
+        (led_elsewhere, "while it is copied"),
+        (turned, "while it is copied"),
+    ],
+)
+def test_a_locked_skill_that_changes_between_the_check_and_the_copy_is_left_out_and_told(
+    source: Source,
+    three: None,
+    skills_dir: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Path], None],
+    moment: str,
+) -> None:
+    target, pdf = Target(str(tmp_path / "publication"), {}), skills_dir / "pdf"
+    lock(pdf)
+    lock(skills_dir / "sql")
+
+    def contents(directory: str, **named: Any) -> Iterator[FileToStore | NotPublished]:
+        if directory != str(pdf):
+            yield from contents_of(directory, **named)
+            return
+        if moment == "while it is copied":
+            change(pdf)
+        for number, one in enumerate(contents_of(directory, **named)):
+            if number == 1 and moment == "between two of its files":
+                change(pdf)
+            yield one
+
+    monkeypatch.setattr("skillhub_mcp.storage.publish.contents_of", contents)
+    frozen = Source({**source.environment, "SKILLHUB_FROZEN": "1"})
+    with frozen.library() as library:
+        assert [skill.key for skill in library.skills] == ["hub/pdf", "hub/sql", "hub/team/git"]
+        if moment == "before the copy":
+            change(pdf)
+        report = publish(library, target.open(), rows_at(target), OPTIONS)
+    assert [(one.skill, one.path, one.reason) for one in report.left_out if not one.path] == [
+        ("pdf", "", "is not as it was locked")
+    ]
+    assert found_at(target).keys == ["hub/sql", "hub/team/git"]
+    packs = b"".join(file.read_bytes() for file in (tmp_path / "publication/packs").rglob("*") if file.is_file())
+    assert b"secret" not in packs
+    assert b"shared TEXT" not in packs
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_a_locked_skill_is_published_whole_with_its_links_and_without_what_is_never_published(
+    source: Source, three: None, skills_dir: Path, tmp_path: Path
+) -> None:
+    target, pdf = Target(str(tmp_path / "publication"), {}), skills_dir / "pdf"
+    (pdf / "again.md").symlink_to("references/a.md")
+    (pdf / ".hidden").write_text("1")
+    lock(pdf)
+    Source({**source.environment, "SKILLHUB_FROZEN": "1"}).publish(target)
+    assert {"hub/pdf/again.md", "hub/pdf/references/a.md", "hub/pdf/scripts/fill.sh"} < found_at(target).files.keys()
+
+
+def test_what_is_published_is_held_against_the_lock_and_not_against_digests_that_were_kept(
+    source: Source, three: None, skills_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time_ns
+    monkeypatch.setattr("skillhub_mcp.locks.file_digests.time.time_ns", lambda: now() + 60_000_000_000)
+    target = Target(str(tmp_path / "publication"), {})
+    lock(skills_dir / "pdf")
+    frozen = Source({**source.environment, "SKILLHUB_FROZEN": "1"})
+    frozen.publish(target)
+    kept = Path(source.environment["DB_PATH"]).parent / "digests.sqlite"
+    edited(skills_dir / "pdf")
+    states = [[path, *state] for path, state in states_of(str(skills_dir / "pdf")).items()]
+    with sqlite3.connect(kept) as database:
+        ((row,),) = database.execute("SELECT files FROM skills").fetchall()
+        digests = {path: sha256 for path, sha256, *_ in json.loads(row)}
+        lie = json.dumps([[path, digests[path], *state] for path, *state in states])
+        database.execute("UPDATE skills SET files = ?", (lie,))
+    database.close()
+    report = frozen.publish(target)
+    assert [(one.skill, one.reason) for one in report.left_out] == [("pdf", "is not as it was locked")]
+    assert found_at(target).keys == ["hub/sql", "hub/team/git"]
 
 
 def test_a_dry_run_writes_nothing_at_all(source: Source, three: None, target: Target) -> None:

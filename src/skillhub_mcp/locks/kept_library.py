@@ -15,7 +15,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.errors import LockUnreadable, SkillChanged, SkillHubError
-from skillhub_mcp.locks.file_digests import FileState, KnownDigests, KnownFile, ReadFiles, read_files, states_of
+from skillhub_mcp.locks.content_digest import FileDigest, content_digest
+from skillhub_mcp.locks.file_digests import (
+    FileState,
+    KnownDigests,
+    KnownFile,
+    ReadFiles,
+    digests_of,
+    read_files,
+    states_of,
+)
 from skillhub_mcp.locks.foreign import (
     NPX,
     Provenance,
@@ -219,6 +228,28 @@ class KeptLibrary:
             return states_of(skill.directory)
         except OSError as error:
             return error
+
+    def files(self, skill: Skill) -> Mapping[str, FileDigest] | None:
+        """Return what the lock says each file of `skill` is, by path with `/`; None where no lock has a digest of ours.
+
+        Together they have the digest of the lock, whatever was kept of them. Raises SkillChanged and LockUnreadable.
+        """
+        withheld = self.differs(skill, now=True)
+        if withheld is not None:
+            raise withheld
+        found = self._entry(skill.directory)
+        if found is None or isinstance(found, LockUnreadable) or found[1].ours is None:
+            return None
+        try:
+            files = self._read_files(skill.directory).digests
+            if content_digest({path: one.sha256 for path, one in files.items()}) != found[1].ours.digest:
+                files = digests_of(skill.directory)
+        except OSError as error:
+            reason = f"its files cannot be read: {error.strerror or type(error).__name__}"
+            raise SkillChanged(skill.name, reason=reason) from error
+        if content_digest({path: one.sha256 for path, one in files.items()}) != found[1].ours.digest:
+            raise SkillChanged(skill.name, reason="its files are being written")
+        return files
 
     def changes(self) -> object:
         """Return a value that is another one where other skills may be withheld. Looks at some of them again."""

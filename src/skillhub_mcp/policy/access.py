@@ -20,13 +20,13 @@ What a project brings decides about the skills that it brings, and about no othe
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from skillhub_mcp.errors import (
     ConfirmationRequired,
@@ -48,6 +48,9 @@ from skillhub_mcp.policy.tool_actions import Action, ToolActions
 from skillhub_mcp.policy.trust import TrustMode
 from skillhub_mcp.skills.model import Skill, Trust
 from skillhub_mcp.skills.visibility import Visibility
+
+if TYPE_CHECKING:
+    from skillhub_mcp.locks.content_digest import FileDigest
 
 _MAX_PROJECTS = 32
 _MAX_CALLERS = 256
@@ -111,6 +114,9 @@ class ServedAsLocked(Protocol):
 
     def differs(self, skill: Skill, /, *, now: bool = False) -> SkillHubError | None:
         """Return the error with which `skill` is withheld, if it is; with `now`, by its files as they are."""
+
+    def files(self, skill: Skill, /) -> Mapping[str, FileDigest] | None:
+        """Return what the lock says each file is, by path; None where none does. Raises what `differs` returns."""
 
     def state(self, skill: Skill, /) -> object:
         """Return a value that is another one where a file of a locked skill was written since."""
@@ -257,6 +263,13 @@ class Policy:
     def is_as_locked(self, skill: Skill) -> bool:
         """Whether `check_locked` would return."""
         return self.locks is None or self.locks.differs(skill, now=True) is None
+
+    def locked_files(self, skill: Skill) -> Mapping[str, FileDigest] | None:
+        """Return what each file of `skill` has to be, by path; None where no lock decides about it.
+
+        Raises SkillChanged and LockUnreadable.
+        """
+        return None if self.locks is None else self.locks.files(skill)
 
     @contextmanager
     def as_locked(self, skill: Skill) -> Iterator[None]:

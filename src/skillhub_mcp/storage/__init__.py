@@ -10,6 +10,7 @@ index_files      the files of the index: segments and statistics by key
 lance_rows       the LanceDB table of a publication
 lease            one publisher at a time
 library          what is published: which skills, by which keys
+locked_copy      whether what is copied of a locked skill is what its lock says
 manifest         what a publication says of itself: the pointer, a snapshot, its shards of skills
 object_store     what is asked of a store
 packing          putting files into packs

@@ -9,12 +9,15 @@ from dataclasses import dataclass, field
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.index.keys import free_label
 from skillhub_mcp.index.skill_index import SkillIndex
+from skillhub_mcp.locks.content_digest import FileDigest
 from skillhub_mcp.policy.access import Availability, Policy
 from skillhub_mcp.skills.model import NO_SHAPE, HeaderShape, Skill
 from skillhub_mcp.skills.roots import SkillRoot, is_at_or_below
 from skillhub_mcp.skills.snapshot import Snapshot
 from skillhub_mcp.storage.contents import NotPublished
 from skillhub_mcp.storage.manifest import StoredRoot
+
+NOT_AS_LOCKED = "is not as it was locked"
 
 _REASONS = {
     Availability.OFF: "is switched off",
@@ -23,7 +26,7 @@ _REASONS = {
     Availability.UNTRUSTED: "awaits trust",
     Availability.UNDECIDED: "belongs to a project whose rules cannot be read",
     Availability.WITHHELD: "is withheld by the audit",
-    Availability.CHANGED: "is not as it was locked",
+    Availability.CHANGED: NOT_AS_LOCKED,
 }
 
 
@@ -49,12 +52,16 @@ class IndexToStore:
 
 @dataclass(frozen=True)
 class LibraryToStore:
-    """Skills by key, their roots in order, and what is left out of them, with its reasons."""
+    """Skills by key, their roots in order, and what is left out of them, with its reasons.
+
+    `locked` returns what each file of a skill has to be, as `Policy.locked_files`.
+    """
 
     skills: Sequence[SkillToStore]
     roots: Sequence[StoredRoot]
     index: IndexToStore
     left_out: Sequence[NotPublished] = field(default=())
+    locked: Callable[[Skill], Mapping[str, FileDigest] | None] = lambda _: None
 
 
 def library_to_store(
@@ -88,7 +95,7 @@ def library_to_store(
     used = {one.label for one in skills}
     roots = [StoredRoot(labels[root.path], root.source.value) for root in snapshot.report.roots]
     skills.sort(key=lambda one: one.key)
-    return LibraryToStore(skills, [root for root in roots if root.label in used], index, left_out)
+    return LibraryToStore(skills, [root for root in roots if root.label in used], index, left_out, policy.locked_files)
 
 
 def labels_of(roots: Sequence[SkillRoot], known: Mapping[str, str]) -> dict[str, str]:

@@ -66,9 +66,8 @@ class PackWriter:
         self.sizes: dict[str, int] = {}
         self.transfer = Transfer()
 
-    def add(self, content: bytes) -> str:
-        """Take a file, and return its SHA-256. Raises what an earlier upload raised."""
-        digest = hashlib.sha256(content).hexdigest()
+    def add(self, content: bytes, digest: str) -> None:
+        """Take a file with its SHA-256. Raises what an earlier upload raised."""
         if digest in self._places or digest in self._open_digests:
             self.transfer.known_files += 1
             self.transfer.known_bytes += len(content)
@@ -80,7 +79,6 @@ class PackWriter:
             self._open_bytes += len(content)
             if self._open_bytes >= self._pack_bytes:
                 self._flush()
-        return digest
 
     def close(self) -> None:
         """Write what is left and wait until all is there. Raises StorageUnavailable, and what `check` raises."""

@@ -33,7 +33,8 @@ from skillhub_mcp.storage.index_files import (
 )
 from skillhub_mcp.storage.lance_rows import LanceRows
 from skillhub_mcp.storage.lease import LeaseTimes, WriterLease, held_lease
-from skillhub_mcp.storage.library import LibraryToStore, SkillToStore
+from skillhub_mcp.storage.library import NOT_AS_LOCKED, LibraryToStore, SkillToStore
+from skillhub_mcp.storage.locked_copy import CopiedSkill
 from skillhub_mcp.storage.manifest import (
     CommitPointer,
     ListedSnapshot,
@@ -251,15 +252,22 @@ class _Publication:
             for done, skill in enumerate(self._library.skills, 1):
                 files: list[tuple[FileToStore, str]] = []
                 own, unreadable = None, False
+                copied = CopiedSkill(skill.skill, self._library.locked)
                 for found in contents_of(skill.skill.directory, name=skill.key, limits=self._options.limits):
                     if isinstance(found, NotPublished):
                         self._left_out.append(found)
                         unreadable = unreadable or found.path == SKILL_FILE
                         continue
-                    digest = packs.add(found.content)
+                    digest = hashlib.sha256(found.content).hexdigest()
+                    if not copied.takes(found, digest):
+                        break
+                    packs.add(found.content, digest)
                     own = digest if found.path == SKILL_FILE else own
                     # The bytes are in the pack: of a large library nobody keeps them all.
                     files.append((replace(found, content=b""), f"{digest}:{len(found.content)}"))
+                if not copied.is_as_locked():
+                    self._left_out.append(NotPublished(skill.skill.name, "", NOT_AS_LOCKED))
+                    continue
                 if unreadable:
                     continue
                 if own is None or (skill.skill.stamp.is_of_whole_file and own != skill.skill.stamp.content_hash):

@@ -38,8 +38,9 @@ def add_parser(subparsers: Any) -> None:
         help="write the library to a directory or bucket, for read-only servers",
         description="Write the skills that this hub serves, with their files and the index, to a directory or a bucket "
         "(s3://, gs://, az://), for servers started with --read-only. Only what changed is uploaded, and servers see "
-        "the last publication until the new one is whole. What awaits trust, is filtered, switched off, denied or "
-        "withheld by the audit is not published, nor are dotfiles unless they are served.",
+        "the last publication until the new one is whole. What awaits trust, is filtered, switched off, denied, "
+        "withheld by the audit or, with SKILLHUB_FROZEN, not as it was locked is not published, nor are dotfiles "
+        "unless they are served.",
     )
     parser.add_argument("target", metavar="TARGET", help="a directory, or s3://BUCKET/PREFIX, gs://…, az://…")
     parser.add_argument(
