@@ -317,7 +317,7 @@ def test_the_last_ten_copies_are_kept_for_the_owner_only(machine: Machine, conne
     copies = sorted(own.glob("backups/*/mcp.json"))
     assert len(copies) == 10
     assert entries_in(CURSOR, copies[-1].read_text())["skillhub"] != entries_in(CURSOR, path.read_text())["skillhub"]
-    for kept in [*own.glob("backups/**/*"), *own.glob("receipts/*")]:
+    for kept in [*own.glob("backups/**/*"), *own.glob("originals/*")]:
         assert stat.S_IMODE(kept.stat().st_mode) & 0o077 == 0, kept
 
 
@@ -351,7 +351,7 @@ def test_without_a_place_for_copies_nothing_is_changed(machine: Machine, connect
         assert (path.read_text() if path.exists() else None) == before
 
 
-def test_a_write_that_fails_leaves_file_and_receipt(
+def test_a_write_that_fails_leaves_file_and_original(
     machine: Machine, connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = path_of(CURSOR, machine)
@@ -373,12 +373,29 @@ def test_a_write_that_fails_leaves_file_and_receipt(
     assert path.read_bytes() == before
 
 
-def test_a_receipt_that_is_damaged_is_no_receipt(machine: Machine, connections: Connections) -> None:
+def test_an_original_that_an_earlier_version_kept_is_given_back(machine: Machine, connections: Connections) -> None:
+    path = path_of(CURSOR, machine)
+    before = put(path, "{ }")
+    own = Path(machine.home, ".skillhub")
+    connect(connections)
+    (own / "originals").rename(own / "receipts")
+    plan = connections.plan(CURSOR, USER, StdioServer("/new/skillhub-mcp"), registrar=None)
+    assert isinstance(plan, FileChange)
+    connections.carry_out(plan)
+    assert list((own / "receipts").iterdir()) == []
+    (own / "receipts").rmdir()
+    (own / "originals").rename(own / "receipts")
+    disconnect(connections)
+    assert path.read_bytes() == before
+    assert list((own / "receipts").iterdir()) == []
+
+
+def test_an_original_that_is_damaged_is_none(machine: Machine, connections: Connections) -> None:
     path = path_of(CURSOR, machine)
     put(path, "{ }")
     connect(connections)
-    (receipt,) = Path(machine.home, ".skillhub", "receipts").iterdir()
-    receipt.write_text("{")
+    (original,) = Path(machine.home, ".skillhub", "originals").iterdir()
+    original.write_text("{")
     disconnect(connections)
     assert json.loads(path.read_text()) == {"mcpServers": {}}
 
@@ -520,5 +537,5 @@ def test_what_is_kept_of_clients_files_is_the_persons_alone_whatever_the_umask(
     finally:
         os.umask(before)
     kept = [Path(machine.home, ".skillhub"), *Path(machine.home, ".skillhub").rglob("*")]
-    assert {path.name for path in kept} >= {"backups", "receipts", "mcp.json"}
+    assert {path.name for path in kept} >= {"backups", "originals", "mcp.json"}
     assert [path for path in kept if path.stat().st_mode & 0o077] == []

@@ -12,9 +12,9 @@ json_text            JSON with comments as text: the place of each member, and c
 links                links that a client opens to add a server
 machine              the system, environment, home and project that places of files depend on
 model                what is known about one client
+originals            what was there before a change, to give it back
 ownership            whether an entry starts SkillHub, and what a person added to it
 probe                starting a connection as its client would
-receipts             what was there before a change, to give it back
 registered           what clients' files say about SkillHub, also where no client looks
 secrets              values that look like secrets
 snippets             an entry as a whole file, to show and to paste

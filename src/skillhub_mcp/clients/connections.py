@@ -29,8 +29,8 @@ from skillhub_mcp.clients.files import (
 from skillhub_mcp.clients.json_text import InvalidText
 from skillhub_mcp.clients.machine import Machine
 from skillhub_mcp.clients.model import Client, ClientEntry, ClientScope, EntryValue, Server
+from skillhub_mcp.clients.originals import Original, Originals, digest_of
 from skillhub_mcp.clients.ownership import merged, starts_skillhub
-from skillhub_mcp.clients.receipts import Receipt, Receipts, digest_of
 from skillhub_mcp.clients.snippets import file_with
 from skillhub_mcp.errors import ClientFileRefused, InvalidArgument
 
@@ -120,13 +120,13 @@ class Connection:
 
 
 class Connections:
-    """Connects and disconnects the clients of one machine, whose `home` keeps copies and receipts."""
+    """Connects and disconnects the clients of one machine, whose `home` keeps copies and originals."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._own = os.path.join(machine.home, _OWN_DIRECTORY)
         self._backups = Backups(os.path.join(self._own, "backups"))
-        self._receipts = Receipts(os.path.join(self._own, "receipts"))
+        self._originals = Originals(os.path.join(self._own, "originals"), earlier=os.path.join(self._own, "receipts"))
 
     def path_of(self, client: Client, scope: ClientScope) -> str | None:
         """Return the path of the client's file of a scope, also one that is only read; None where it has none."""
@@ -199,10 +199,10 @@ class Connections:
                 return ToPaste(client, scope, name, _typed([command]), f"a shell that finds `{client.registrar}`")
             return Registration(client, scope, name, ChangeKind.DISCONNECT, path, ((registrar, *command[1:]),))
         refuse_unwritable(file)
-        receipt = self._receipts.read(file.place, name)
-        if receipt is not None and receipt.is_of(file.content) and not self._had_it(client, file, name, receipt):
+        original = self._originals.read(file.place, name)
+        if original is not None and original.is_of(file.content) and not self._had_it(client, file, name, original):
             return FileChange(
-                client, scope, name, ChangeKind.DISCONNECT, file, receipt.before, directories=receipt.directories
+                client, scope, name, ChangeKind.DISCONNECT, file, original.before, directories=original.directories
             )
         after = _encoded(file, self._changed(file, lambda: without_entry(client, file.text, name)))
         return FileChange(client, scope, name, ChangeKind.DISCONNECT, file, after)
@@ -233,10 +233,10 @@ class Connections:
         try:
             if file.content is not None:
                 self._backups.keep(file.place, file.content)
-            earlier = self._receipts.read(file.place, change.name)
+            earlier = self._originals.read(file.place, change.name)
             if change.entry is not None and change.after is not None:
-                # Before the file is written: where no receipt can be kept, nothing is changed.
-                self._receipts.write(file.place, change.name, _receipt(change, change.entry, change.after, earlier))
+                # Before the file is written: where no original can be kept, nothing is changed.
+                self._originals.write(file.place, change.name, _original(change, change.entry, change.after, earlier))
         except OSError as error:
             raise ClientFileRefused(file.path, f"no copy of it can be kept in {self._own}: {error.strerror}") from error
         if change.after is None:
@@ -246,17 +246,17 @@ class Connections:
         if change.entry is None and change.name:
             # One that stays is of no file any more.
             with contextlib.suppress(OSError):
-                self._receipts.remove(file.place, change.name)
+                self._originals.remove(file.place, change.name)
 
-    def _write(self, change: FileChange, after: bytes, earlier: Receipt | None) -> None:
+    def _write(self, change: FileChange, after: bytes, earlier: Original | None) -> None:
         try:
             write_client_file(change.file, after)
         except ClientFileRefused:
             if change.entry is not None:
                 with contextlib.suppress(OSError):
-                    self._receipts.remove(change.file.place, change.name)
+                    self._originals.remove(change.file.place, change.name)
                     if earlier is not None:
-                        self._receipts.write(change.file.place, change.name, earlier)
+                        self._originals.write(change.file.place, change.name, earlier)
             raise
 
     def note_registration(self, registration: Registration) -> None:
@@ -264,13 +264,13 @@ class Connections:
         place = os.path.realpath(registration.path)
         try:
             if registration.entry is None:
-                self._receipts.remove(place, registration.name)
+                self._originals.remove(place, registration.name)
             else:
                 # Of the program's file there is nothing to give back.
-                self._receipts.write(place, registration.name, Receipt(None, "", registration.entry))
+                self._originals.write(place, registration.name, Original(None, "", registration.entry))
         except OSError as error:
             raise ClientFileRefused(
-                registration.path, f"no receipt can be kept in {self._own}: {error.strerror}"
+                registration.path, f"no original can be kept in {self._own}: {error.strerror}"
             ) from error
 
     def _read(self, path: str, scope: ClientScope) -> FileAsRead:
@@ -324,17 +324,17 @@ class Connections:
 
     def _was_ours(self, client: Client, path: str, name: str, entry: EntryValue) -> bool:
         """Whether an entry leads to what we wrote there: one for an address says nothing about what answers there."""
-        receipt = self._receipts.read(os.path.realpath(path), name)
-        if receipt is None or not isinstance(entry, dict):
+        original = self._originals.read(os.path.realpath(path), name)
+        if original is None or not isinstance(entry, dict):
             return False
-        written = server_of(client, receipt.entry)
+        written = server_of(client, original.entry)
         return written is not None and written == server_of(client, entry)
 
-    def _had_it(self, client: Client, file: FileAsRead, name: str, receipt: Receipt) -> bool:
-        """Whether the bytes of a receipt have an entry of that name already, so that they would not disconnect."""
-        if receipt.before is None:
+    def _had_it(self, client: Client, file: FileAsRead, name: str, original: Original) -> bool:
+        """Whether the bytes of an original have an entry of that name already, so that they would not disconnect."""
+        if original.before is None:
             return False
-        return name in self._entries(client, replace(file, content=receipt.before))
+        return name in self._entries(client, replace(file, content=original.before))
 
     @staticmethod
     def _changed(file: FileAsRead, work: Callable[[], _T]) -> _T:
@@ -359,13 +359,13 @@ def no_file_of(client: Client, scope: ClientScope) -> InvalidArgument:
     )
 
 
-def _receipt(change: FileChange, entry: ClientEntry, after: bytes, earlier: Receipt | None) -> Receipt:
-    """Return the receipt of a change: of two in a row, the first knows what was there before."""
+def _original(change: FileChange, entry: ClientEntry, after: bytes, earlier: Original | None) -> Original:
+    """Return the original of a change: of two in a row, the first knows what was there before."""
     directories = missing_directories(os.path.dirname(change.file.place))
-    receipt = Receipt(change.file.content, digest_of(after), entry, directories)
+    original = Original(change.file.content, digest_of(after), entry, directories)
     if earlier is not None and earlier.is_of(change.file.content):
-        return replace(receipt, before=earlier.before, directories=earlier.directories)
-    return receipt
+        return replace(original, before=earlier.before, directories=earlier.directories)
+    return original
 
 
 def _encoded(file: FileAsRead, text: str) -> bytes:

@@ -14,7 +14,7 @@ _MOST = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class Original:
     """One change: the bytes before it (None: there was no file), a digest of those after it, and our entry.
 
     `directories` are those that we made for the file, the outer first.
@@ -31,47 +31,53 @@ class Receipt:
 
 
 def digest_of(content: bytes) -> str:
-    """Return the digest that a receipt has of a file's bytes."""
+    """Return the digest that an original has of a file's bytes."""
     return hashlib.sha256(content).hexdigest()
 
 
-class Receipts:
-    """Receipts by the place of the file and the name of the entry, readable by the owner only."""
+class Originals:
+    """Originals by the place of the file and the name of the entry, readable by the owner only.
 
-    def __init__(self, directory: str) -> None:
+    Earlier versions kept them in a directory `earlier`, where they are read and no longer written.
+    """
+
+    def __init__(self, directory: str, *, earlier: str) -> None:
         self._files = PrivateFiles(directory, most=_MOST)
+        self._earlier = PrivateFiles(earlier, most=_MOST)
 
-    def read(self, place: str, name: str) -> Receipt | None:
-        """Return the receipt for an entry, or None where there is none that can be used."""
-        content = self._files.read((place, name))
+    def read(self, place: str, name: str) -> Original | None:
+        """Return the original for an entry, or None where there is none that can be used."""
+        content = self._files.read((place, name)) or self._earlier.read((place, name))
         if content is None:
             return None
         try:
             said = json.loads(content)
             before = said["before"]
-            return Receipt(
+            return Original(
                 None if before is None else base64.b64decode(before, validate=True),
                 str(said["after"]),
                 dict(said["entry"]),
                 tuple(str(directory) for directory in said["directories"]),
             )
         except (ValueError, KeyError, TypeError, RecursionError):
-            # A receipt that is cut or foreign: the entry is then taken out of the text instead.
+            # An original that is cut or foreign: the entry is then taken out of the text instead.
             return None
 
-    def write(self, place: str, name: str, receipt: Receipt) -> None:
-        """Keep the receipt for an entry in place of an earlier one. Raises OSError."""
-        before = None if receipt.before is None else base64.b64encode(receipt.before).decode("ascii")
+    def write(self, place: str, name: str, original: Original) -> None:
+        """Keep the original for an entry in place of an earlier one. Raises OSError."""
+        before = None if original.before is None else base64.b64encode(original.before).decode("ascii")
         said = {
             "path": place,
             "name": name,
             "before": before,
-            "after": receipt.after,
-            "entry": receipt.entry,
-            "directories": receipt.directories,
+            "after": original.after,
+            "entry": original.entry,
+            "directories": original.directories,
         }
         self._files.write((place, name), json.dumps(said, ensure_ascii=True).encode("ascii"))
+        self._earlier.remove((place, name))
 
     def remove(self, place: str, name: str) -> None:
-        """Remove the receipt for an entry, if there is one. Raises OSError."""
+        """Remove the original for an entry, if there is one. Raises OSError."""
         self._files.remove((place, name))
+        self._earlier.remove((place, name))
