@@ -160,6 +160,18 @@ def test_edits_stay_and_what_both_sides_changed_is_settled_by_the_person(
     assert "mine\n" in trashed
 
 
+def test_a_file_of_the_persons_own_is_never_put_into_a_directory_of_the_source(
+    repository: Repository, skillhub: Skillhub, skills_dir: Path
+) -> None:
+    skillhub("add", repository.url, "--yes")
+    (skills_dir / "pdf" / "more").write_text("mine\n")
+    repository.commit({"skills/pdf/more/a.md": "theirs\n"})
+    refused = skillhub("update", "--yes", "--json")
+    assert (refused.error["code"], refused.error["files"]) == ("CONFLICT", ["more"])
+    assert skillhub("update", "--yes", "--ours").code == 0
+    assert (skills_dir / "pdf" / "more").read_text() == "mine\n"
+
+
 def test_a_tag_stays_until_it_is_unpinned(repository: Repository, skillhub: Skillhub, skills_dir: Path) -> None:
     skillhub("add", f"{repository.url}#v1", "--yes")
     repository.commit({"skills/pdf/notes.md": "two\n"})

@@ -97,6 +97,20 @@ def test_differences_are_told_by_file() -> None:
     assert edits(files(a="1", b="1"), files(a="2", c="1")) == ("a", "b", "c")
 
 
+def test_an_edited_file_that_is_a_directory_in_the_source_is_changed_on_both_sides() -> None:
+    was = files(n=None)
+    here, there = {**files(n="1"), **files(x="1")}, {"n/u": FileDigest("2" * 64, 1, False)}
+    with pytest.raises(SkillConflict) as refused:
+        merged("pdf", was, here, there)
+    assert refused.value.files == ("n",)
+    assert merged("pdf", was, here, there, settled=Settlement.THEIRS) == Merge(kept=("x",), lost=("n",))
+    assert merged("pdf", was, here, there, settled=Settlement.OURS) == Merge(kept=("n", "x"), dropped=("n/u",))
+    # And the other way round.
+    with pytest.raises(SkillConflict):
+        merged("pdf", was, there, here)
+    assert merged("pdf", was, there, here, settled=Settlement.OURS) == Merge(kept=("n/u",), dropped=("n",))
+
+
 @pytest.mark.parametrize(
     ("name", "other"),
     [

@@ -329,6 +329,7 @@ def _apply_merge(merge: Merge, here: str, place: str) -> None:
         there = os.path.join(place, *path.split("/"))
         if os.path.lexists(there):
             os.unlink(there)
+            _remove_empty(os.path.dirname(there), place)
     for path in merge.kept:
         there = os.path.join(place, *path.split("/"))
         try:
@@ -338,6 +339,13 @@ def _apply_merge(merge: Merge, here: str, place: str) -> None:
             raise SkillConflict(
                 path, f"was edited here and cannot stay: {error.strerror}", hint="move it elsewhere, then try again"
             ) from error
+
+
+def _remove_empty(directory: str, top: str) -> None:
+    """Remove a directory below `top`, and those that it was the last entry of, if nothing is in it."""
+    while directory != top and not os.listdir(directory):
+        os.rmdir(directory)
+        directory = os.path.dirname(directory)
 
 
 def _check_unchanged(root: str, lock: Lock, one: Proposal) -> None:

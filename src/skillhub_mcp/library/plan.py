@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -138,6 +138,18 @@ def merged(
             (dropped if own is None else kept).append(path)
         else:
             both.append(path)
+    if settled is Settlement.OURS:
+        kept += [path for path in both if path in here]
+        dropped += [path for path in both if path not in here]
+        both = []
+    coming = there.keys() - set(dropped)
+    if clashes := _in_the_way(kept, coming):
+        # What is a file on one side is a directory on the other.
+        if settled is Settlement.OURS:
+            dropped += _in_the_way(coming, set(kept))
+        else:
+            kept = [path for path in kept if path not in clashes]
+            both = sorted({*both, *clashes})
     if both and settled is Settlement.ASK:
         count = "a file" if len(both) == 1 else f"{len(both):,} files"
         shown = ", ".join(map(repr, both[:_SHOWN_FILES])) + (" …" if len(both) > _SHOWN_FILES else "")
@@ -147,11 +159,19 @@ def merged(
             files=both,
             hint="--theirs takes the source's, and --ours keeps yours; what is dropped lies in the trash",
         )
-    if settled is Settlement.OURS:
-        kept += [path for path in both if path in here]
-        dropped += [path for path in both if path not in here]
-        both = []
     return Merge(tuple(sorted(kept)), tuple(sorted(dropped)), tuple(both))
+
+
+def _in_the_way(paths: Iterable[str], others: Collection[str]) -> tuple[str, ...]:
+    """Return those of `paths` that are a directory of one of `others`, or lie in one that is a file there."""
+    directories = {above for path in others for above in _above(path)}
+    return tuple(path for path in paths if path in directories or any(above in others for above in _above(path)))
+
+
+def _above(path: str) -> Iterator[str]:
+    """Yield the directories that a path lies in, from its skill on."""
+    names = path.split("/")
+    return ("/".join(names[:depth]) for depth in range(1, len(names)))
 
 
 def same(first: Files, second: Files) -> bool:

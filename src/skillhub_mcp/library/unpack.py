@@ -47,7 +47,8 @@ def unpack_skill(tree: Tree, path: str, destination: str, bounds: Bounds = BOUND
             _empty(destination)
             raise
     except OSError as error:
-        raise LibraryUnwritable(destination, error.strerror or type(error).__name__) from error
+        mend = "free space there, or name another directory for temporary files in TMPDIR, then try again"
+        raise LibraryUnwritable(destination, error.strerror or type(error).__name__, hint=mend) from error
 
 
 def _written(tree: Tree, files: tuple[ChosenFile, ...], destination: str, bounds: Bounds, name: str) -> UnpackedSkill:

@@ -78,6 +78,7 @@ _MENDS = (
     ("failed to connect", _NETWORK),
     ("connection", _NETWORK),
     ("unreachable", _NETWORK),
+    ("no space left", "free space in the directory for temporary files, or name another in TMPDIR"),
     ("could not read", _LOG_IN),
     ("authentication failed", _LOG_IN),
     ("permission denied", _LOG_IN),
