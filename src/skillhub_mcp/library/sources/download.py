@@ -255,7 +255,7 @@ def refusal(url: str, *, named: str, came_from: str, insecure: bool) -> str:
     if parts.scheme == "http" and not insecure and not is_this_machine(host):
         what = f"leads to http:, at {shown(url)!r}," if came_from else "is asked by http:,"
         return f"{what} {_ANYBODY}"
-    if host != typed and _is_inside(host) and not _is_inside(typed):
+    if host != typed and (inside := _inside(host)) and inside != _inside(typed):
         return f"leads to {shown(url)!r}, an address of this machine or its network, which was not typed"
     return ""
 
@@ -276,15 +276,21 @@ def is_this_machine(host: str) -> bool:
         return False
 
 
-def _is_inside(host: str) -> bool:
-    """Whether a host is an address of this machine or its network, also one that only some programs read as that."""
+def _inside(host: str) -> str:
+    """Return what a host is an address of, `machine`, `link` or `network`, also one that only some programs read as
+    that; empty for any other. What was typed to be of one leads to no other: a cloud tells its secrets on the link.
+    """
     plain = _plain(host)
     if is_this_machine(plain) or _ODD_ADDRESS.fullmatch(plain):
-        return True
+        return "machine"
     try:
-        return not ipaddress.ip_address(plain).is_global
+        address = ipaddress.ip_address(plain)
     except ValueError:
-        return False
+        return ""
+    mapped = getattr(address, "ipv4_mapped", None) or address
+    if mapped.is_loopback or mapped.is_unspecified:
+        return "machine"
+    return "link" if mapped.is_link_local else "" if mapped.is_global else "network"
 
 
 def _plain(host: str) -> str:

@@ -213,7 +213,9 @@ class GitRepository:
         folded = messages.lower()
         hint = next((mend.format(location=self.location) for words, mend in _MENDS if words in folded), None)
         if self.location.startswith("file:") and _NO_REPOSITORY in folded:
+            before, sign, skill = self.location.rpartition("@")
             hint = "for a directory that is no repository write its path, without file://"
+            hint = f"for a skill of {before} write {before}#@{skill}; {hint}" if sign else hint
         return SourceUnreachable(self.shown, f"cannot be fetched: {said}", hint=hint)
 
     def close(self) -> None:
