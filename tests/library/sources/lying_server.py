@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 Respond = Callable[[socket.socket], None]
 
@@ -94,10 +96,17 @@ def rubbish(client: socket.socket) -> None:
 
 
 @contextmanager
-def lying_site() -> Iterator[LyingSite]:
-    """Serve at a free port; a path without an answer is 404."""
+def lying_site(certificate: tuple[Path, Path] | None = None) -> Iterator[LyingSite]:
+    """Serve at a free port; a path without an answer is 404. With a `certificate` and its key, over https."""
     listener = socket.create_server(("127.0.0.1", 0))
-    site = LyingSite(f"http://127.0.0.1:{listener.getsockname()[1]}")
+    scheme = "http"
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*certificate)
+        # What speaks TLS is not waited for where it is accepted.
+        listener = context.wrap_socket(listener, server_side=True, do_handshake_on_connect=False)
+        scheme = "https"
+    site = LyingSite(f"{scheme}://127.0.0.1:{listener.getsockname()[1]}")
     threading.Thread(target=_accept, args=(listener, site), daemon=True).start()
     try:
         yield site

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import datetime as dt
-import ipaddress
 import shutil
 import socket
 import ssl
@@ -19,10 +17,8 @@ from urllib.parse import urlsplit
 import httpx2
 import mcp
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from mcp.client.streamable_http import streamable_http_client
+from tests.certificates import certify
 from tests.conftest import SkillWriter
 from tests.server.bearers import ACCEPT, INITIALIZE, add_token, bearing
 from tests.server.connections import Caller, listening
@@ -67,34 +63,11 @@ class Proxied:
             yield Caller(client)
 
 
-def certify(key_file: Path, certificate_file: Path) -> None:
-    """Write a key and a certificate that it signs itself."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, NAME)])
-    now = dt.datetime.now(dt.timezone.utc)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - dt.timedelta(hours=1))
-        .not_valid_after(now + dt.timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    key_file.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    certificate_file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-
-
 @contextlib.contextmanager
 def nginx(directory: Path, hub: str) -> Iterator[tuple[str, Path]]:
     """The address of an nginx before `hub`, and its certificate."""
     key, certificate = directory / "key.pem", directory / "certificate.pem"
-    certify(key, certificate)
+    certify(NAME, key, certificate)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     text = EXAMPLE.read_text(encoding="utf-8")
