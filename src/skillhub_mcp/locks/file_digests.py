@@ -78,10 +78,18 @@ class KnownDigests:
 
 
 class ReadFiles(NamedTuple):
-    """The digest of each file of a skill, and what of it is known from now on: without what was just written."""
+    """The files of a skill as they are, and what of them is known from now on: without what was just written.
 
-    digests: Mapping[str, FileDigest]
+    `known` is the same object as long as nothing changes.
+    """
+
+    files: Mapping[str, KnownFile]
     known: Mapping[str, KnownFile]
+
+    @property
+    def digests(self) -> Mapping[str, FileDigest]:
+        """The digest of each file."""
+        return {path: one.digest for path, one in self.files.items()}
 
 
 def digests_of(directory: str, known: KnownDigests | None = None) -> Mapping[str, FileDigest]:
@@ -107,10 +115,14 @@ def read_files(directory: str, known: KnownDigests) -> ReadFiles:
                 hashed += 1
             files[path] = found
     finally:
-        # Written a moment ago, it may be written once more in the same tick of the clock.
-        settled = {path: one for path, one in files.items() if began - max(one.state[1:3]) > _TICK_NS}
-        now_known = known.keep(directory, settled, hashed=hashed)
-    return ReadFiles({path: one.digest for path, one in files.items()}, now_known)
+        is_same = not hashed and len(files) == len(before)
+        now_known = before if is_same else known.keep(directory, _settled(files, began), hashed=hashed)
+    return ReadFiles(files, now_known)
+
+
+def _settled(files: Mapping[str, KnownFile], began: int) -> Mapping[str, KnownFile]:
+    """Return those that were not written a moment ago: these may be written once more in the same tick of the clock."""
+    return {path: one for path, one in files.items() if began - max(one.state[1:3]) > _TICK_NS}
 
 
 def states_of(directory: str) -> Mapping[str, FileState]:

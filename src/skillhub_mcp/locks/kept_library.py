@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.errors import LockUnreadable, SkillChanged, SkillHubError
@@ -168,6 +169,8 @@ class KeptLibrary:
         self._names: dict[str, dict[str, LockedSkill]] = {}
         self._roots: dict[str, tuple[str, tuple[str, ...]]] = {}
         self._judged: dict[str, _Judged] = {}
+        # Those of them that are; in their order, which a set would not have.
+        self._withheld: dict[str, None] = {}
         self._clean: dict[str, InstallReceipt] = {}
         self._upstream: dict[str, tuple[FileState | None, Mapping[str, SeenNewer]]] = {}
         self._global: tuple[str, FileState | None, Mapping[str, Provenance]] | None = None
@@ -201,12 +204,15 @@ class KeptLibrary:
         if isinstance(found, LockUnreadable):
             return found
         if found is None or found[1].ours is None:
-            self._judged.pop(skill.directory, None)
+            with self._mutex:
+                self._judged.pop(skill.directory, None)
+                self._withheld.pop(skill.directory, None)
             if not self._only:
                 return None
             named = "" if found is None else "its lock has no digest of SkillHub's"
             return SkillChanged(skill.name, reason=named, hint="its user can lock it with `skillhub lock`")
         if not now and known is not None and (known.locked, known.stamp) == (found[1], skill.stamp):
+            self._judged[skill.directory] = replace(known, age=age, skill=skill)
             return known.error
         if not now and known is None and self._was_as_locked(skill, found[1]):
             error = None
@@ -214,6 +220,10 @@ class KeptLibrary:
             error = _error(skill.name, self._standing(skill.directory))
         with self._mutex:
             self._judged[skill.directory] = _Judged(age, skill, found[1], skill.stamp, error)
+            if error is None:
+                self._withheld.pop(skill.directory, None)
+            else:
+                self._withheld[skill.directory] = None
             # One that is judged for the first time was not served before.
             if known is not None and (known.error is None) != (error is None):
                 self._changes += 1
@@ -302,7 +312,7 @@ class KeptLibrary:
     def _is_as_before(self, directory: str, locked: LockedSkill, files: ReadFiles) -> bool:
         """Whether the skill is the same as when it was held against its lock last, and was as it is locked now."""
         row = self._rows.get(directory)
-        is_known = len(files.known) == len(files.digests)
+        is_known = len(files.known) == len(files.files)
         return is_known and row is not None and row[1] is files.known and row[0] == _entry_text(locked)
 
     def _note(self, directory: str, locked: LockedSkill, files: ReadFiles, *, differs: bool) -> None:
@@ -311,7 +321,7 @@ class KeptLibrary:
             if differs:
                 if self._rows.pop(directory, None) is not None:
                     self._unsaved[directory] = None
-            elif len(files.known) == len(files.digests):
+            elif len(files.known) == len(files.files):
                 entry = _entry_text(locked)
                 self._rows[directory] = (entry, files.known)
                 self._unsaved[directory] = KeptSkill(entry, files.known)
@@ -332,8 +342,8 @@ class KeptLibrary:
             if not self._turn:
                 self._turn = list(self._judged)
             some, self._turn = self._turn[:_MOST_LOOKED_AT], self._turn[_MOST_LOOKED_AT:]
-            withheld = [directory for directory, one in self._judged.items() if one.error is not None]
-        return list(dict.fromkeys((*withheld[:_MOST_LOOKED_AT], *some)))
+            withheld = tuple(islice(self._withheld, _MOST_LOOKED_AT))
+        return list(dict.fromkeys((*withheld, *some)))
 
     def _standing(self, directory: str) -> LockStanding:
         entry = self._entry(directory)
