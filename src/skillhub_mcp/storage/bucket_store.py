@@ -42,6 +42,7 @@ _PARTS_AT_ONCE = 3
 _STATUS = re.compile(r"status code: (\d{3}[ \w-]*)")
 _TRIES = re.compile(r"after (\d+) retries")
 _REFUSALS = ("401", "403")
+_AND_GENERATION = " of generation "
 _SHOWN = 160
 
 
@@ -54,6 +55,8 @@ class BucketStore:
 
     def __init__(self, url: str, options: Mapping[str, str], patience: Patience = PATIENT) -> None:
         self._name = url.rstrip("/")
+        # Google compares generations where S3 and Azure compare ETags: there a tag is both, the ETag for reading.
+        self._has_generations = self._name.lower().startswith("gs://")
         self._options = options
         try:
             import obstore
@@ -94,7 +97,9 @@ class BucketStore:
         from obstore.exceptions import NotModifiedError
 
         try:
-            return self._get(path, {"if_none_match": etag}, most=most) or StoredObject(b"", "")
+            return self._get(path, {"if_none_match": etag.partition(_AND_GENERATION)[0]}, most=most) or StoredObject(
+                b"", ""
+            )
         except NotModifiedError:
             return None
 
@@ -106,9 +111,7 @@ class BucketStore:
                 return None
             if found.meta["size"] > most:
                 raise StorageUnavailable(self.name, f"{path} has more than {most:,} bytes")
-            return StoredObject(
-                bytes(found.bytes()), found.meta["e_tag"] or "", found.meta["last_modified"].timestamp()
-            )
+            return StoredObject(bytes(found.bytes()), self._tag(found.meta), found.meta["last_modified"].timestamp())
 
     def get_range(self, path: str, offset: int, length: int) -> bytes | None:
         if not length:
@@ -144,7 +147,8 @@ class BucketStore:
 
         with self._errors():
             try:
-                done = self._obstore.put(self._store, path, content, mode="create" if etag is None else {"e_tag": etag})
+                mode: Any = "create" if etag is None else self._expected(etag)
+                done = self._obstore.put(self._store, path, content, mode=mode)
             except (AlreadyExistsError, PreconditionError) as error:
                 raise PutConflict(path) from error
             except FileNotFoundError as error:
@@ -152,7 +156,15 @@ class BucketStore:
                     # S3 answers so where the object with the tag is gone.
                     raise PutConflict(path) from error
                 raise
-            return done["e_tag"] or ""
+            return self._tag(done)
+
+    def _tag(self, told: Mapping[str, Any]) -> str:
+        etag = told["e_tag"] or ""
+        return f"{etag}{_AND_GENERATION}{told['version']}" if self._has_generations else etag
+
+    def _expected(self, tag: str) -> Any:
+        etag, _, generation = tag.partition(_AND_GENERATION)
+        return {"e_tag": etag, "version": generation} if self._has_generations else {"e_tag": etag}
 
     def list(self, prefix: str) -> Iterator[StoredEntry]:
         with self._errors():

@@ -1,0 +1,130 @@
+"""Publications in Azure's Blob Storage, as Microsoft's own emulator speaks it: what S3 has to do holds there, too."""
+
+from __future__ import annotations
+
+import base64
+import email.utils
+import hashlib
+import hmac
+import itertools
+import re
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import pytest
+from tests import installs
+from tests.conftest import SkillWriter
+from tests.replicas.test_over_http import until_ready
+from tests.server.processes import serving
+from tests.server.sessions import command
+from tests.storage import test_several_publishers, test_stores
+from tests.storage.conftest import Target
+
+pytestmark = pytest.mark.conformance
+
+# The emulator's, which everybody knows.
+_ACCOUNT = "devstoreaccount1"
+_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+_VERSION = "2021-08-06"
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the emulator, which keeps nothing and tells nobody that it runs."""
+    modules = installs.npm_packages(Path(__file__).parent / "azurite" / "package.json")
+    script = modules / "azurite" / "dist" / "src" / "blob" / "main.js"
+    arguments = ["--blobPort", "0", "--inMemoryPersistence", "--disableTelemetry", "--skipApiVersionCheck"]
+    with subprocess.Popen(
+        [str(installs.node()), str(script), *arguments],
+        cwd=tmp_path_factory.mktemp("azurite"),
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    ) as process:
+        assert process.stdout is not None
+        told = ""
+        while (found := re.search(r"successfully listens on (\S+)", told)) is None:
+            line = process.stdout.readline()
+            assert line, told
+            told += line
+        yield f"{found[1]}/{_ACCOUNT}"
+        process.kill()
+
+
+@pytest.fixture
+def container(endpoint: str) -> Target:
+    """An empty container, with a prefix in it."""
+    name = f"container-{next(_numbers)}"
+    said = {
+        "Content-Type": "application/octet-stream",
+        "x-ms-date": email.utils.formatdate(usegmt=True),
+        "x-ms-version": _VERSION,
+    }
+    of_azure = "".join(f"{key}:{value}\n" for key, value in said.items() if key.startswith("x-ms-"))
+    signed = (
+        f"PUT\n\n\n\n\n{said['Content-Type']}\n\n\n\n\n\n\n{of_azure}/{_ACCOUNT}/{_ACCOUNT}/{name}\nrestype:container"
+    )
+    signature = base64.b64encode(hmac.new(base64.b64decode(_KEY), signed.encode(), hashlib.sha256).digest()).decode()
+    said["Authorization"] = f"SharedKey {_ACCOUNT}:{signature}"
+    request = Request(f"{endpoint}/{name}?restype=container", data=b"", headers=said, method="PUT")
+    urlopen(request, timeout=10).close()
+    options = {
+        "azure_storage_account_name": _ACCOUNT,
+        "azure_storage_account_key": _KEY,
+        "endpoint": endpoint,
+        "allow_http": "true",
+    }
+    return Target(f"az://{name}/team/skills", options)
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        test_stores.test_what_is_put_is_read_whole_and_in_ranges,
+        test_stores.test_an_object_larger_than_asked_for_is_no_answer,
+        test_stores.test_a_list_has_what_lies_below_alone_and_what_is_deleted_is_gone,
+        test_stores.test_a_conditional_write_succeeds_for_who_knows_the_present_object,
+        test_stores.test_a_conditional_write_of_an_object_that_is_gone_is_a_conflict,
+        test_stores.test_of_many_conditional_writes_at_once_one_succeeds,
+    ],
+    ids=lambda outcome: outcome.__name__,
+)
+def test_a_container_gives_what_every_store_does(outcome: Callable[[Target], None], container: Target) -> None:
+    outcome(container)
+
+
+def test_large_files_go_up_and_come_down(container: Target, tmp_path: Path) -> None:
+    test_stores.test_large_files_go_up_and_come_down_through_the_disk(container, tmp_path)
+
+
+def test_three_publishers_at_once_lose_nothing_and_double_nothing(
+    hub_environment: Mapping[str, str], write_skill: SkillWriter, container: Target, tmp_path: Path
+) -> None:
+    test_several_publishers.test_three_publishers_at_once_lose_nothing_and_double_nothing(
+        hub_environment, write_skill, container, tmp_path
+    )
+
+
+def test_a_replica_serves_what_was_published(
+    hub_environment: dict[str, str], write_skill: SkillWriter, container: Target, tmp_path: Path
+) -> None:
+    options = ",".join(f"{key}={value}" for key, value in container.options.items())
+    publisher = {**hub_environment, "SKILLHUB_STORAGE_OPTIONS": options}
+    write_skill("walrus", "Feeds the walrus.")
+    told = command(publisher, "publish", container.url)
+    assert _KEY not in told
+    replica = {
+        **publisher,
+        "DB_PATH": container.url,
+        "SKILLHUB_MIRROR_DIR": str(tmp_path / "mirror"),
+        "SKILLHUB_REFRESH_SECONDS": "0.2",
+        "SKILLHUB_TOKEN": "a-token-of-the-test",
+    }
+    found = command({**replica, "SKILLHUB_READ_ONLY": "1"}, "search", "walrus", "--json")
+    assert '"walrus"' in found
+    with serving(replica, "--read-only") as server:
+        until_ready([server.url], "a-token-of-the-test", index="ready", storage="ok", skills=1)
+        server.process.terminate()

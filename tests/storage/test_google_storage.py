@@ -1,0 +1,51 @@
+"""A bucket of Google's, whose conditional writes go by an object's generation and not by its ETag."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import pytest
+from tests.fakes.google_storage import google_storage
+from tests.storage import test_stores
+from tests.storage.conftest import Target
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def options(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    with google_storage(tmp_path_factory.mktemp("google")) as options:
+        yield options
+
+
+@pytest.fixture
+def google(options: dict[str, str]) -> Target:
+    """An empty prefix of a bucket."""
+    return Target(f"gs://skills/team-{next(_numbers)}", options)
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        test_stores.test_what_is_put_is_read_whole_and_in_ranges,
+        test_stores.test_a_list_has_what_lies_below_alone_and_what_is_deleted_is_gone,
+        test_stores.test_a_conditional_write_succeeds_for_who_knows_the_present_object,
+        test_stores.test_a_conditional_write_of_an_object_that_is_gone_is_a_conflict,
+        test_stores.test_of_many_conditional_writes_at_once_one_succeeds,
+    ],
+    ids=lambda outcome: outcome.__name__,
+)
+def test_it_gives_what_every_store_does(outcome: Callable[[Target], None], google: Target) -> None:
+    outcome(google)
+
+
+def test_a_look_at_an_object_that_is_unchanged_brings_nothing(google: Target) -> None:
+    store = google.open()
+    etag = store.replace("publication.json", b"one", None)
+    assert store.get_if_changed("publication.json", etag, most=10) is None
+    later = store.replace("publication.json", b"two", etag)
+    found = store.get_if_changed("publication.json", etag, most=10)
+    assert found is not None
+    assert (found.content, found.etag) == (b"two", later)
+    assert store.get_if_changed("publication.json", later, most=10) is None
