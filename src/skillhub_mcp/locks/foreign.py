@@ -22,6 +22,7 @@ _MAX_BYTES = 16 * 1024 * 1024
 # What is longer is no source, ref or path of anything: it would fill the line of whoever reads it.
 _MAX_CHARACTERS = 1_000
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_PATH = re.compile(r"(?i)file:|[./~\\]|[a-z]:[\\/]")
 _HTTP_USER = re.compile(r"(?i)(https?://)[^/?#\s]*@")
 _PASSWORD = re.compile(r"(://[^/?#\s:@]*):[^/?#\s]*@")
 
@@ -54,6 +55,11 @@ def commit_of(ref: str) -> str:
 def without_password(source: str) -> str:
     """Return a source without the user of an http address and the password of any other."""
     return _PASSWORD.sub(r"\1@", _HTTP_USER.sub(r"\1", source))
+
+
+def is_path(source: str) -> bool:
+    """Whether a source is a path of the machine on which it was written."""
+    return _PATH.match(source) is not None
 
 
 def global_lock_path(environment: Mapping[str, str]) -> str:

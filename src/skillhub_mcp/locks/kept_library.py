@@ -30,6 +30,7 @@ from skillhub_mcp.locks.foreign import (
     NPX,
     Provenance,
     global_lock_path,
+    is_path,
     provenance_of,
     provenance_of_metadata,
     read_global_lock,
@@ -83,9 +84,9 @@ class LockStanding:
         """
         value: dict[str, object] = {"state": self.state.value}
         if self.locked is not None and self.locked.ours is not None:
-            ours, is_here = self.locked.ours, self.locked.source_type == "local"
+            ours, source = self.locked.ours, _source(self.locked)
             value |= {
-                "source": _source(self.locked) if with_paths or not is_here else None,
+                "source": source if with_paths or not is_path(source) else None,
                 "ref": self.locked.ref or None,
                 "commit": ours.commit or None,
                 "digest": ours.digest,
@@ -93,9 +94,9 @@ class LockStanding:
                 "file": self.differs.first or None,
             }
         elif self.provenance is not None:
-            is_here = self.locked is not None and self.locked.source_type == "local"
+            source = self.provenance.source
             value |= {
-                "source": self.provenance.source if with_paths or not is_here else None,
+                "source": source if with_paths or not is_path(source) else None,
                 "ref": self.provenance.ref or None,
                 "commit": self.provenance.commit or None,
                 "told_by": self.provenance.by,

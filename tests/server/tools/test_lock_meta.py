@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from skillhub_mcp.errors import LockUnreadable
 from skillhub_mcp.locks.foreign import Provenance
 from skillhub_mcp.locks.kept_library import LockStanding
@@ -72,11 +74,16 @@ def test_what_another_program_says_is_told_as_not_verified() -> None:
     }
 
 
-def test_a_client_without_the_disk_is_told_no_path_of_it() -> None:
-    locked = LockedSkill("pdf", "/home/ann/pdf", "local", ours=LockedByHub(DIGEST))
-    standing = LockStanding(LockState.UNCHANGED, locked)
-    assert told(standing, with_paths=True)["source"] == "/home/ann/pdf"
-    assert told(standing, with_paths=False)["source"] is None
+@pytest.mark.parametrize("source", ["/home/ann/pdf", "./pdf", "~/pdf", "file:///home/ann/pdf", "C:\\ann", "C:/ann"])
+def test_a_client_without_the_disk_is_told_no_path_of_it(source: str) -> None:
+    locked = LockStanding(LockState.UNCHANGED, LockedSkill("pdf", source, "local", ours=LockedByHub(DIGEST)))
+    foreign = LockStanding(LockState.UNLOCKED, provenance=Provenance(source, by="npx skills"))
+    for standing in (locked, foreign):
+        assert told(standing, with_paths=True)["source"] == source
+        assert told(standing, with_paths=False)["source"] is None
+
+
+def test_a_client_without_the_disk_is_not_told_where_a_lock_lies() -> None:
     unreadable = LockStanding(LockState.UNLOCKED, problem=LockUnreadable("/home/ann/lock", "it is torn"))
     assert "/home/ann" in str(told(unreadable, with_paths=True)["problem"])
     assert "/home/ann" not in str(told(unreadable, with_paths=False))

@@ -82,7 +82,8 @@ def _text(told: _Told) -> str:
     for one in told.skills:
         facts = [f"  {key:<12}  {value}" for key, value in one.items() if key != "name" and value is not None]
         blocks.append("\n".join([str(one["name"]), *facts]))
-    blocks.append(f"{told.unlocked:,} more of which no lock tells")
+    if told.unlocked or not told.skills:
+        blocks.append(f"{told.unlocked:,} of which no lock tells")
     if told.more:
         blocks.append(f"{told.more:,} that were not looked at: `skillhub list` tells of all")
     return "\n\n".join(blocks) + "\n"
