@@ -112,7 +112,11 @@ def test_the_distribution_names_no_address_of_its_own_until_there_is_one() -> No
 def test_the_python_api_leaves_the_environment_of_the_program_alone() -> None:
     """A program that embeds the API and runs a FastMCP server of its own keeps its own settings for that."""
     code = "import os; before = dict(os.environ); import skillhub_mcp.api; assert dict(os.environ) == before | ALLOWED"
-    allowed = {"LANCEDB_LOG": "error"}
+    allowed = {
+        "LANCEDB_LOG": "error",
+        "LANCE_DEFAULT_IO_BUFFER_SIZE": str(16 << 20),
+        "LANCE_DEFAULT_BATCH_SIZE": "512",
+    }
     subprocess.run([sys.executable, "-c", code.replace("ALLOWED", repr(allowed))], check=True, timeout=60)
 
 

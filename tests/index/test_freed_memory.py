@@ -5,6 +5,7 @@ from __future__ import annotations
 from ctypes import CDLL
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 
 from skillhub_mcp.index import freed_memory
@@ -16,8 +17,13 @@ def test_the_c_library_of_this_machine_is_asked(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(freed_memory, "_c_library", lambda: library)
     freed_memory.use_few_pools()
     freed_memory.give_back()
-    # M_ARENA_MAX of glibc's malloc.h, and no memory kept back.
-    assert asked == [(-8, 2), (0,)]
+    # M_ARENA_MAX, M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of glibc's malloc.h, and no memory kept back.
+    assert asked == [(-8, 2), (-3, 1 << 20), (-1, 4 << 20), (0,)]
+
+
+def test_arrow_takes_its_memory_from_the_pools_that_are_given_back() -> None:
+    freed_memory.use_few_pools()
+    assert pa.default_memory_pool().backend_name == "system"
 
 
 def test_a_c_library_without_pools_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -342,7 +342,7 @@ def test_an_empty_library_has_an_index_that_finds_nothing_and_can_grow(tmp_path:
 def test_the_first_index_of_skills_too_large_for_one_block_makes_its_own_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(segment, "_BLOCK_POSTINGS", 1)
+    monkeypatch.setattr(segment, "_RUN_POSTINGS", 1)
     assert index_of(tmp_path / "home" / "db", LIBRARY).directories == [skill.directory for skill in LIBRARY]
 
 

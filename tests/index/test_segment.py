@@ -66,7 +66,8 @@ def content(one: Segment) -> dict[str, list[object]]:
 def test_a_segment_built_in_blocks_is_the_same_as_one_built_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = library(100)
     whole = content(written([of(rows)]))
-    monkeypatch.setattr(segment, "_BLOCK_POSTINGS", 64)
+    monkeypatch.setattr(segment, "_RUN_POSTINGS", 64)
+    monkeypatch.setattr(segment, "_BLOCK_POSTINGS", 16)
     monkeypatch.setattr(segment, "_BLOCK_ROWS", 7)
     builder = SegmentBuilder(tempfile.TemporaryFile)
     for row in rows:

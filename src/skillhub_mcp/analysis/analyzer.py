@@ -32,7 +32,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s\b)[a-z])")
 _IS_TRIPLED = re.compile(f"[{TRIPLED}]")
 # Names, descriptions and queries are; few bodies.
 _SHORT = 4_096
-_CACHED_TOKENS = 200_000
+_CACHED_TOKENS = 8_000
 _CACHED_CHARACTERS = 32
 _SHORTEST_STEMMED = 3
 _VOWEL = re.compile("[aeiouy]")

@@ -11,14 +11,27 @@ from functools import cache
 from typing import Any
 
 # From malloc.h.
-_ARENA_MAX = -8
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 _POOLS = 2
+# From this size on an array is a mapping of its own, which goes when it is freed. By itself glibc raises that to 32 MB
+# as soon as such arrays were freed, and their room is then kept for smaller ones to lie in.
+_MAPPED_BYTES = 1 << 20
+_KEPT_BYTES = 4 << 20
 
 
 def use_few_pools() -> None:
-    """Have threads that start from now on share two pools. Without glibc, does nothing."""
+    """Have threads that start from now on share two pools, and give back what is large at once.
+
+    Without glibc, does nothing. Arrow, of which the first index takes a pool of its own, uses the same ones.
+    """
+    import pyarrow as pa
+
+    pa.set_memory_pool(pa.system_memory_pool())
     with suppress(AttributeError, OSError, TypeError):
-        _c_library().mallopt(_ARENA_MAX, _POOLS)
+        mallopt = _c_library().mallopt
+        mallopt(_ARENA_MAX, _POOLS)
+        mallopt(_MMAP_THRESHOLD, _MAPPED_BYTES)
+        mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)
 
 
 def give_back() -> None:

@@ -30,7 +30,7 @@ from skillhub_mcp.index.checksums import changed_files, note_checksums
 from skillhub_mcp.index.damage import Damage, IndexPart
 from skillhub_mcp.index.features import CountedSkills, TermCounter, decode_features, short_words
 from skillhub_mcp.index.filter import path_in
-from skillhub_mcp.index.freed_memory import use_few_pools
+from skillhub_mcp.index.freed_memory import give_back, use_few_pools
 from skillhub_mcp.index.keys import PathKeys, RowKeys, label_of
 from skillhub_mcp.index.lance import (
     COUNTED_COLUMNS,
@@ -62,14 +62,16 @@ IN_MEMORY = "memory://"
 # Any of the full-text indexes says which rows are not in it yet.
 _WATCHED_INDEX = "description_idx"
 # Rows in memory at once while a table is written, and about how many characters of bodies.
-_BATCH_ROWS = 300
+_BATCH_ROWS = 150
 _BATCH_CHARACTERS = 4 << 20
+# What was freed of so many is given back while the others are written.
+_GIVEN_BACK_ROWS = 2_000
 # Of a table that is copied.
 _PIECE_ROWS = 10_000
 _NAMED_FILES = 3
 # LanceDB would keep up to seven gigabytes of what it read. Searches do not ask it, and no change reads what the one
 # before read.
-_CACHE_BYTES = 16 << 20
+_CACHE_BYTES = 4 << 20
 _ID_BYTES = 8
 _NOTED_SECONDS = 24 * 3600
 # Rows that are not in the full-text index yet are found by a scan, and those of each update have a file. That is cheap
@@ -260,13 +262,17 @@ class LanceStore:
         if not self.is_as_written:
             self.discard()
         try:
-            builder, skills = StatisticsBuilder(), self._builder()
-            table = self._overwrite(schema, _batches(rows, schema, builder, skills))
+            table, statistics = self._overwrite(schema, rows)
+            written = int(table.version)
+            # Loads what cuts texts of every script: first what it took to write the rows is given back.
+            give_back()
+            _create_indexes(table)
             self._clean(table, published)
             if self._segment_files is not None:
                 with _not_kept_is_no_failure():
-                    self._segment_files.write(int(table.version), table_id(table), skills)
-            return self._store_statistics(table, builder.build(), published)
+                    self._segment_files.rename(written, int(table.version))
+            give_back()
+            return self._store_statistics(table, statistics, published)
         except LANCE_FAILURES as error:
             self._drop_leftovers()
             raise damaged(error) from error
@@ -525,15 +531,21 @@ class LanceStore:
     def _statistics_path(self, version: int) -> str:
         return os.path.join(self.db_path, f"statistics-{self.table}-{version}.npz")
 
-    def _overwrite(self, schema: Any, batches: Iterator[Any]) -> Any:
+    def _overwrite(self, schema: Any, rows: Iterable[IndexRow]) -> tuple[Any, Statistics]:
+        """Write a new table, not indexed yet, and the segment of that version; return it with its statistics."""
         # Before the first row is read: large skills are kept in a file in the database's directory, which this makes.
         connection = self._connect()
+        statistics, skills = StatisticsBuilder(), self._builder()
+        batches = _batches(rows, schema, statistics, skills)
         # LanceDB reads the first batch in the thread that also runs searches: it is computed before.
         data = itertools.chain([next(batches)], batches)
         # A row may have no vector yet, which LanceDB would refuse as a bad one.
         table = connection.create_table(self.table, data=data, schema=schema, mode="overwrite", on_bad_vectors="null")
-        _create_indexes(table)
-        return table
+        give_back()
+        if self._segment_files is not None:
+            with _not_kept_is_no_failure():
+                self._segment_files.write(int(table.version), table_id(table), skills)
+        return table, statistics.build()
 
     def _unmerged_rows(self, table: Any) -> int:
         indexed = table.index_stats(_WATCHED_INDEX)
@@ -702,12 +714,16 @@ def _batches(
 
     What is searched of them is added to `statistics` and `skills`.
     """
-    counter = TermCounter()
+    counter, written = TermCounter(), 0
     for several in _several(rows):
         counted = counter.count([(row.skill, row.instructions) for row in several])
         statistics.add_counted(counted)
         skills.add_counted([row.key for row in several], counted, [row.vector for row in several])
         yield _record_batch(several, counted, schema)
+        written += len(several)
+        if written >= _GIVEN_BACK_ROWS:
+            give_back()
+            written = 0
 
 
 def _several(rows: Iterable[IndexRow]) -> Iterator[Sequence[IndexRow]]:

@@ -39,8 +39,10 @@ _KINDS = {
     "counts": "<u4",
     "vectors": "<f4",
 }
-# Postings in memory at once while a segment is written: some 40 bytes each.
-_BLOCK_POSTINGS = 1 << 19
+# Postings in memory at once while skills are inverted, and while a segment is written: some 40 bytes each. Of each run
+# of the former a few pages are mapped with each block of the latter.
+_RUN_POSTINGS = 1 << 19
+_BLOCK_POSTINGS = 1 << 17
 _BLOCK_ROWS = 4_096
 # An addition is written anew with each change: when it is more than this share of its base, it is merged into it.
 ADDED_SHARE = 0.05
@@ -168,7 +170,7 @@ class SegmentBuilder:
         return self._runs
 
     def _write_run(self) -> None:
-        if self._open_run is not None and self._pending.postings >= _BLOCK_POSTINGS:
+        if self._open_run is not None and self._pending.postings >= _RUN_POSTINGS:
             with self._open_run() as run:
                 write_segment(run, [Part(self._pending.inverted())], table_id="")
                 run.flush()

@@ -82,6 +82,10 @@ class SegmentFiles:
         with self._replacing(version) as file:
             write_segment(file, skills.parts(), table_id=table_id)
 
+    def rename(self, before: int, version: int) -> None:
+        """Have what was written as the segment of the version `before` be that of a version with the same rows."""
+        os.replace(self._path(before), self._path(version))
+
     def write_update(
         self, version: int, table_id: str, changed: SegmentBuilder, *, removed: Collection[str], before: int
     ) -> None:

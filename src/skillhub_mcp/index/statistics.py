@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _FLUSH_ROWS = 2_000
+# Terms of skills that were counted wait until there are so many: each time all that are known are sorted with them.
+_FLUSH_TERMS = 1 << 18
 _CACHED_TERMS = 50_000
 _DIMENSIONS = {"table": 0, "skills": 0, "lengths": 1, "hashes": 1, "counts": 1, "words": 1, "word_counts": 1}
 
@@ -76,6 +78,7 @@ class StatisticsBuilder:
     skills: int = 0
     _words: Counter[str] = field(default_factory=Counter)
     _pending: list[tuple[bytes, int]] = field(default_factory=list)
+    _waiting: list[NDArray[Any]] = field(default_factory=list)
     _hashes: Any = None
     _counts: Any = None
     _lengths: Any = None
@@ -102,11 +105,13 @@ class StatisticsBuilder:
         """Add several skills."""
         import numpy as np
 
-        self._flush()
+        self._begin()
         self.skills += len(skills.lengths)
         self._words.update(skills.words)
         self._lengths = self._lengths + skills.lengths.sum(axis=0, dtype=np.float64)
-        self._count(skills.hashes, 1)
+        self._waiting.append(skills.hashes)
+        if sum(map(len, self._waiting)) >= _FLUSH_TERMS:
+            self._flush()
 
     def build(self) -> Statistics:
         """Return the statistics of the skills added so far."""
@@ -120,13 +125,21 @@ class StatisticsBuilder:
             {word: times for word, times in self._words.items() if times > 0},
         )
 
-    def _flush(self) -> None:
+    def _begin(self) -> None:
         import numpy as np
 
         if self._hashes is None:
             self._hashes = np.zeros(0, dtype="<u4")
             self._counts = np.zeros(0, dtype=np.int64)
             self._lengths = np.zeros(len(FIELDS))
+
+    def _flush(self) -> None:
+        import numpy as np
+
+        self._begin()
+        if self._waiting:
+            self._count(np.concatenate(self._waiting), 1)
+            self._waiting = []
         for sign in (1, -1):
             several = [decode_features(encoded) for encoded, times in self._pending if times == sign]
             every = np.concatenate([np.zeros(0, dtype="<u4"), *(one.hashes for one in several)])

@@ -10,6 +10,7 @@ Its rules:
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -304,7 +305,8 @@ class _EventReader:
                 self._report("yaml-duplicate-key", f"{key!r} occurs more than once", event)
             if depth == 0:
                 self.lines[key] = self._line(event)
-            values[key] = self._value(self._next(), depth + 1)
+            # Skills have the same few keys.
+            values[sys.intern(key)] = self._value(self._next(), depth + 1)
         return values
 
     def _sequence(self, depth: int) -> list[Value]:

@@ -328,7 +328,11 @@ def _read(found: FoundSkillFile, depth: ReadDepth) -> CachedSkillFile:
     stamp = FileStamp(found.mtime_ns, found.size, digest if whole else f"header:{digest}", read_at, found.ctime_ns)
     header = content[: header_end(content, whole=True)] if whole else content
     parsed = parse_skill(header, directory=found.directory, root=found.root, directory_name=found.name, stamp=stamp)
-    return CachedSkillFile(found.root, stamp, parsed.skill, parsed.diagnostics, parsed.shape, found.name)
+    skill, name = parsed.skill, found.name
+    if skill is not None and skill.name == name:
+        # Mostly so: one text in memory, not two.
+        name = skill.name
+    return CachedSkillFile(found.root, stamp, skill, parsed.diagnostics, parsed.shape, name)
 
 
 def _unread(found: FoundSkillFile, read_at: int, reason: Diagnostic) -> CachedSkillFile:
