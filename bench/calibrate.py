@@ -1,13 +1,15 @@
 """Fits the coefficients of `search/likelihood.py` to judged questions, and prints how well they hold on tasks left out.
 
-Every phrasing of a task is left out together with it (ten folds), and people's phrasing weighs as much as that of
-agents. Libraries of 20 and 200 skills weigh a third of the whole corpus.
+`python -m bench.calibrate [MODEL]` fits those for text alone and for word vectors and, with the model in the directory
+MODEL, those for sentence encoders. Every phrasing of a task is left out together with it (ten folds), and people's
+phrasing weighs as much as that of agents. Libraries of 20 and 200 skills weigh a third of the whole corpus.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,9 +45,16 @@ class Seen:
     right: bool
 
 
-def main() -> None:
+def main(model: str = "") -> None:
     """Fit, print and write."""
-    seen = [*_seen("local"), *_seen("none")]
+    _write("BY_TEXT = ", _coefficients(_seen("none")))
+    _write("Meaning.WORDS: ", _coefficients(_seen("local")))
+    if model:
+        _write("Meaning.SENTENCES: ", _coefficients(_seen("onnx", model)))
+
+
+def _coefficients(seen: Sequence[Seen]) -> Coefficients:
+    """Fit, and print how well that holds on tasks left out."""
     wanted = np.array([one.right for one in seen], dtype=float)
     numbers = np.array([weighed(one.evidence) for one in seen])
     weights = _weights(seen)
@@ -56,33 +65,41 @@ def main() -> None:
         out = np.isin([one.question.task for one in seen], tasks[fold::_FOLDS])
         expected[out] = _probability(numbers[out], _fit(numbers[~out], wanted[~out], weights[~out]))
     _print(seen, expected)
-    found = Coefficients(*(round(one, 2) for one in _fit(numbers, wanted, weights).tolist()))
+    return Coefficients(*(round(one, 2) for one in _fit(numbers, wanted, weights).tolist()))
+
+
+def _write(name: str, found: Coefficients) -> None:
     values = ", ".join(f"{name}={value}" for name, value in found._asdict().items())
     text = _LIKELIHOOD.read_text(encoding="utf-8")
-    written = re.sub(r"COEFFICIENTS = Coefficients\(.*\)", f"COEFFICIENTS = Coefficients({values})", text)
+    written = re.sub(rf"({re.escape(name)})Coefficients\(.*\)", rf"\1Coefficients({values})", text)
     _LIKELIHOOD.write_text(written, encoding="utf-8")
-    print(found)
+    print(name, found)
 
 
-def _seen(provider: str) -> list[Seen]:
+def _seen(provider: str, model: str = "") -> list[Seen]:
     questions = for_fitting()
     paths = skill_paths()
-    found = _ask(provider, SHARED / "corpus" / "skills", directory_ids(paths), questions, skills=len(paths))
+    found = _ask(provider, model, SHARED / "corpus" / "skills", directory_ids(paths), questions, skills=len(paths))
     short = [one for one in questions if one.phrasing != "long"]
     for size, times in _SMALL:
         for seed in range(times):
             with tempfile.TemporaryDirectory(prefix="skillhub-calibrate-") as scratch:
                 placed = small_library(Path(scratch), short, size, seed=seed)
                 asked = of_library(short, frozenset(placed), most=_MOST_ASKED, seed=seed)
-                found += _ask(provider, Path(scratch), directory_ids(placed), asked, skills=size)
+                found += _ask(provider, model, Path(scratch), directory_ids(placed), asked, skills=size)
     return found
 
 
-def _ask(provider: str, root: Path, ids: dict[str, str], questions: Sequence[Question], *, skills: int) -> list[Seen]:
+def _ask(
+    provider: str, model: str, root: Path, ids: dict[str, str], questions: Sequence[Question], *, skills: int
+) -> list[Seen]:
     with tempfile.TemporaryDirectory(prefix="skillhub-calibrate-") as scratch:
         environment = {"SKILLS_DIR": str(root), "DB_PATH": f"{scratch}/db", "EMBEDDING_PROVIDER": provider}
+        if model:
+            environment["EMBEDDING_MODEL_DIR"] = model
         settings, _ = read_settings(environment)
-        hub = make_hub(settings)
+        # Embeds before it answers, however slow the model is.
+        hub = make_hub(settings, background=False)
         try:
             searcher = Searcher(embedder=choose_embedder(settings))
             index = searchable(hub, with_vectors=provider != "none")
@@ -148,4 +165,4 @@ def _print(seen: Sequence[Seen], expected: NDArray[np.float64]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

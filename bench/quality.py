@@ -1,12 +1,15 @@
 """How well search finds the right skill: `python -m bench.quality` renews the tables of docs/benchmarks.md.
 
-The skills and the development queries are beside the project; the other questions are in `bench/tasks`.
+`python -m bench.quality MODEL` renews that of a sentence encoder, with the one in the directory MODEL. The skills and
+the development queries are beside the project; the other questions are in `bench/tasks`.
 """
 
 from __future__ import annotations
 
 import os
+import random
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,6 +44,7 @@ _REPORT = ROOT / "docs" / "benchmarks.md"
 _PARTS = ("without translations", "without spelling", "without meaning", "without body")
 _PATIENCE_SECONDS = 60.0
 _DEPTH = 10
+_DRAWS = 200
 
 
 @dataclass(frozen=True)
@@ -87,8 +91,11 @@ class Measured:
         return f"{statistics.fmean(rightly):.2f} / {statistics.fmean(wrongly):.2f}" if rightly else ""
 
     def error(self) -> str:
-        """Return the expected calibration error."""
-        return f"{calibration_error(self.scored) or 0.0:.2f}"
+        """Return the expected calibration error, and what it would be by chance if every score were right."""
+        draw = random.Random(1)
+        scores = [score for score, _ in self.scored]
+        drawn = [calibration_error([(p, draw.random() < p) for p in scores]) or 0.0 for _ in range(_DRAWS)]
+        return f"{calibration_error(self.scored) or 0.0:.2f} | {statistics.fmean(drawn):.2f}"
 
     def cells(self) -> str:
         """Return the cells of a row."""
@@ -133,9 +140,14 @@ def replace_table(name: str, lines: Sequence[str]) -> None:
     print(written)
 
 
-def main() -> None:
+def main(model: str = "") -> None:
     """Measure and write."""
     asked = ways_of_asking()
+    if model:
+        with _corpus_hub("onnx", model) as (hub, _, _):
+            engine = _of_hub(hub)
+            replace_table("encoder", _encoder({way: _ask(engine, questions) for way, questions in asked.items()}))
+        return
     with _corpus_hub("local") as (hub, index, embedder):
         # A search returns no skill that models may not choose: who may look among more finds more.
         findable = [skill for skill in hub.skills() if not skill.disable_model_invocation]
@@ -162,8 +174,8 @@ def _quality(asked: Mapping[str, Sequence[Question]], found: Mapping[str, Mappin
     columns = ("lancedb", "sixty lines", "sixty lines and vectors", "ours", "words")
     titles = ("LanceDB's full text", "BM25F, 60 lines", "BM25F + half static vectors", "ours", "ours without vectors")
     lines = [
-        f"| asked as | questions | {' | '.join(titles)} | refused | error | p50 |",
-        f"|---|---|{'---|' * len(titles)}---|---|---|",
+        f"| asked as | questions | {' | '.join(titles)} | refused | error | by chance | p50 |",
+        f"|---|---|{'---|' * len(titles)}---|---|---|---|",
     ]
     for way, questions in asked.items():
         ours = found["ours"][way]
@@ -172,6 +184,13 @@ def _quality(asked: Mapping[str, Sequence[Question]], found: Mapping[str, Mappin
         time_taken = f"{1_000 * statistics.median(ours.seconds):.1f} ms"
         numbers = f"{there} + {len(questions) - there}"
         lines.append(f"| {way} | {numbers} | {cells} | {ours.refused()} | {ours.error()} | {time_taken} |")
+    return lines
+
+
+def _encoder(found: Mapping[str, Measured]) -> list[str]:
+    lines = ["| asked as | a sentence encoder | refused | error | by chance | told |", "|---|---|---|---|---|---|"]
+    for way, own in found.items():
+        lines.append(f"| {way} | {own.three()} | {own.refused()} | {own.error()} | {own.told()} |")
     return lines
 
 
@@ -200,12 +219,15 @@ def _reliability(found: Mapping[str, Measured]) -> list[str]:
 
 
 @contextmanager
-def _corpus_hub(provider: str) -> Iterator[tuple[SkillHub, SkillIndex, Embedder | None]]:
+def _corpus_hub(provider: str, model: str = "") -> Iterator[tuple[SkillHub, SkillIndex, Embedder | None]]:
     with tempfile.TemporaryDirectory(prefix="skillhub-quality-") as scratch:
         corpus = SHARED / "corpus" / "skills"
         environment = {"SKILLS_DIR": str(corpus), "DB_PATH": f"{scratch}/db", "EMBEDDING_PROVIDER": provider}
+        if model:
+            environment["EMBEDDING_MODEL_DIR"] = model
         settings, _ = read_settings(environment)
-        hub = make_hub(settings)
+        # Embeds before it answers, however slow the model is.
+        hub = make_hub(settings, background=False)
         try:
             yield hub, searchable(hub, with_vectors=provider != "none"), choose_embedder(settings)
         finally:
@@ -250,4 +272,4 @@ def _ask(engine: Callable[[str], EngineAnswer], questions: Sequence[Question]) -
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -772,8 +772,8 @@ _SEARCH = (
         "SEARCH_CONFIDENCE",
         "confidence",
         "0.2",
-        "Score from which the first hit counts as a fit; below it all are near misses, unless the first has "
-        "every word of the question, and far below it only five are returned",
+        "Score from which the first hit counts as a fit; below it all are near misses, and far below it only five "
+        "are returned",
         _number(0, 1),
     ),
     _setting(

@@ -179,8 +179,6 @@ def test_a_skill_that_is_left_out_says_whether_by_the_tail_the_limit_or_as_a_cop
     write_skill("pdf-two-again", "Sends an invoice by pigeon across every border.")
     tail = skillhub("why", "invoice reader", "pdf-one", "--json").json["search"]
     assert "too far below" in tail["left_out"]
-    # Each of many like skills is seldom the right one, and fits all the same.
-    assert tail["first"]["score"] < 0.5
     assert "near miss" not in skillhub("why", "invoice reader", tail["first"]["name"]).out
     limit = skillhub("why", "invoice reader", "pdf-two", "--json", SEARCH_LIMIT="2", SEARCH_THRESHOLD="0").json[
         "search"

@@ -35,16 +35,16 @@ class Floor(NamedTuple):
 
 
 FLOORS = {
-    "development: people": Floor(0.64, 0.72, 0.62, 0.71, 0.56, 0.12),
+    "development: people": Floor(0.64, 0.72, 0.62, 0.71, 0.69, 0.12),
     "development: an agent, few words": Floor(0.94, 0.94, 0.89, 0.92, 0.92, 0.10),
     "development: an agent, a sentence": Floor(0.95, 0.93, 0.92, 0.91, 0.92, 0.06),
-    "held out: people": Floor(0.63, 0.69, 0.62, 0.67, 0.50, 0.09),
+    "held out: people": Floor(0.63, 0.69, 0.62, 0.67, 0.59, 0.09),
     "held out: an agent, few words": Floor(0.92, 0.93, 0.89, 0.92, 0.95, 0.07),
     "held out: an agent, a sentence": Floor(0.96, 0.96, 0.95, 0.95, 0.97, 0.06),
     "held out: an agent, the field's terms": Floor(0.96, 0.96, 0.94, 0.94, 0.95, 0.05),
-    "held out: long texts": Floor(0.59, 0.68, 0.55, 0.64, 0.16, 0.20),
-    "eight languages": Floor(0.50, 0.58, 0.48, 0.57, 0.06, 0.10),
-    "typing mistakes": Floor(0.66, 0.80, 0.66, 0.80, 0.33, 0.12),
+    "held out: long texts": Floor(0.59, 0.68, 0.55, 0.64, 0.33, 0.20),
+    "eight languages": Floor(0.50, 0.58, 0.48, 0.57, 0.12, 0.12),
+    "typing mistakes": Floor(0.66, 0.80, 0.66, 0.80, 0.66, 0.15),
     "others' questions": Floor(0.65, 0.70, 0.62, 0.69, 0.46, 0.15),
 }
 
@@ -127,11 +127,11 @@ def test_a_score_is_the_share_of_first_hits_that_are_right(way: str, reports: di
 def test_a_question_with_an_answer_is_rarely_told_that_nothing_fits(reports: dict[str, Report]) -> None:
     told = {way: report.false_rejection_rate or 0.0 for way, report in reports.items()}
     most = {
-        "development: people": 0.14,
-        "held out: people": 0.23,
+        "development: people": 0.08,
+        "held out: people": 0.17,
         "held out: long texts": 0.2,
         "eight languages": 0.33,
-        "typing mistakes": 0.17,
+        "typing mistakes": 0.09,
         "others' questions": 0.2,
     }
     assert {way: share for way, share in told.items() if share > most.get(way, 0.03)} == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -9,42 +10,65 @@ import pytest
 from tests.search.builders import make_skill
 from tests.search.test_ranking import index_of
 
-from skillhub_mcp.search.likelihood import Evidence, evidence_of, likelihood
+from skillhub_mcp.search.likelihood import Evidence, Meaning, evidence_of, likelihood
 from skillhub_mcp.search.query import parse_query
 from skillhub_mcp.search.ranking import best, rank, text_scores
 
+NO_VECTOR = math.nan
+
 
 @pytest.mark.acceptance("S2-19")
-@pytest.mark.parametrize("ahead", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize("words", [1, 5, 40, 5_000])
+@pytest.mark.parametrize("meaning", Meaning)
+@pytest.mark.parametrize("skills", [1, 20, 2_000, 1_000_000])
+@pytest.mark.parametrize("near", [NO_VECTOR, 0.0, 1.0])
+@pytest.mark.parametrize("words", [1, 40, 5_000])
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
-def test_it_is_a_probability(share: float, words: int, ahead: float) -> None:
-    assert 0.0 < likelihood(Evidence(share, words, ahead, ahead)) < 1.0
+def test_it_is_a_probability(share: float, words: int, near: float, skills: int, meaning: Meaning) -> None:
+    assert 0.0 < likelihood(Evidence(share, words, near, skills), meaning) < 1.0
 
 
-def test_more_of_the_question_is_likelier() -> None:
-    shares = [likelihood(Evidence(share, 6, 0.1, 0.3)) for share in (0.05, 0.2, 0.4, 0.8)]
+@pytest.mark.parametrize("near", [NO_VECTOR, 0.3])
+@pytest.mark.parametrize("meaning", Meaning)
+def test_more_of_the_question_is_likelier(near: float, meaning: Meaning) -> None:
+    shares = [likelihood(Evidence(share, 6, near, 2_000), meaning) for share in (0.05, 0.2, 0.4, 0.8)]
     assert shares == sorted(shares)
     assert shares[0] < 0.2
     assert shares[-1] > 0.8
 
 
 def test_as_much_of_a_longer_question_says_more() -> None:
-    assert likelihood(Evidence(0.3, 3, 0.1, 0.3)) < likelihood(Evidence(0.3, 12, 0.1, 0.3))
+    assert likelihood(Evidence(0.3, 3, 0.3, 2_000)) < likelihood(Evidence(0.3, 12, 0.3, 2_000))
 
 
-def test_farther_ahead_of_the_others_is_likelier() -> None:
-    assert likelihood(Evidence(0.3, 6, 0.0, 0.3)) < likelihood(Evidence(0.3, 6, 0.2, 0.3))
-    assert likelihood(Evidence(0.3, 6, 0.1, 0.2)) < likelihood(Evidence(0.3, 6, 0.1, 0.5))
+@pytest.mark.parametrize("meaning", Meaning)
+def test_the_nearer_in_meaning_the_likelier(meaning: Meaning) -> None:
+    nearer = [likelihood(Evidence(0.3, 6, near, 2_000), meaning) for near in (0.0, 0.3, 0.9)]
+    assert nearer == sorted(nearer)
+    assert nearer[0] < nearer[-1] - 0.1
 
 
-def evidence(tmp_path: Path, text: str) -> Evidence:
+def test_a_sentence_encoder_says_more_than_word_vectors() -> None:
+    def said(meaning: Meaning) -> float:
+        far, near = (likelihood(Evidence(0.25, 6, near, 2_000), meaning) for near in (0.0, 0.8))
+        return near - far
+
+    assert said(Meaning.SENTENCES) > said(Meaning.WORDS)
+
+
+@pytest.mark.parametrize("near", [NO_VECTOR, 0.3])
+@pytest.mark.parametrize("meaning", Meaning)
+def test_the_same_hit_is_less_likely_among_more_skills(near: float, meaning: Meaning) -> None:
+    twenty, thousands, many = (likelihood(Evidence(0.3, 6, near, skills), meaning) for skills in (20, 2_000, 100_000))
+    assert twenty > thousands == many
+
+
+def evidence(tmp_path: Path, text: str, near: float = NO_VECTOR) -> Evidence:
     index = index_of(tmp_path, [make_skill("bread", "Bake bread."), make_skill("invoice", "Write an invoice.")])
     query = parse_query(text, index.statistics, index.speller)
     words = text_scores(query, index)
     numbers = best(words, limit=9)
-    ranking = rank(words, numbers, np.full(len(numbers), np.nan), meaning=1.0)
-    return evidence_of(query, index.statistics, ranking)
+    ranking = rank(words, numbers, np.full(len(numbers), near), meaning=1.0)
+    return evidence_of(query, index.statistics, ranking, skills=2)
 
 
 def test_a_word_that_no_skill_has_makes_the_share_smaller(tmp_path: Path) -> None:
@@ -54,9 +78,6 @@ def test_a_word_that_no_skill_has_makes_the_share_smaller(tmp_path: Path) -> Non
     assert half.share < whole.share / 2 < 0.5
 
 
-def test_it_says_how_far_the_second_and_the_fifth_are_behind(tmp_path: Path) -> None:
-    alone = evidence(tmp_path / "1", "bread")
-    assert (alone.over_second, alone.over_fifth) == (1.0, 1.0)
-    tied = evidence(tmp_path / "2", "bread invoice")
-    assert 0.0 <= tied.over_second < 0.5
-    assert tied.over_fifth == 1.0
+def test_the_nearness_is_that_of_the_first_hit(tmp_path: Path) -> None:
+    assert math.isnan(evidence(tmp_path / "1", "bread").nearness)
+    assert evidence(tmp_path / "2", "bread", near=0.4).nearness == pytest.approx(0.4)

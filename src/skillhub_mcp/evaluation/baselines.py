@@ -77,7 +77,7 @@ def _search_engine(searcher: Searcher, index: SkillIndex, among: frozenset[str])
     def search(text: str) -> EngineAnswer:
         result = searcher.search(index, SearchRequest(normalise_query(text), limit=4 * _DEPTH, among=among))
         hits = result.hits
-        fits = confident(hits, threshold=DEFAULT_CONFIDENCE, covered=result.covered)
+        fits = confident(hits, threshold=DEFAULT_CONFIDENCE)
         # As in the hub: where no skill matches, only near misses are returned.
         shown = hits if fits else near_misses(hits, threshold=DEFAULT_CONFIDENCE)
         found = [hit.directory for hit in shown[:_DEPTH]]

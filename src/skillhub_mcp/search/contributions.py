@@ -56,10 +56,3 @@ def contributions(query: Query, index: SkillIndex, number: int, *, fields: froze
             names = frozenset[str]().union(*(having[term][1] for term in choice.terms))
             parts.append(Contribution(clause, choice, most, tuple(name for name in FIELDS if name in names)))
     return sorted(parts, key=lambda one: -one.worth)
-
-
-def covers(query: Query, index: SkillIndex, number: int, *, fields: frozenset[str]) -> bool:
-    """Whether a skill has every word of a query in its name, description, tags or category."""
-    if query.unknown or query.left_out or not query.clauses:
-        return False
-    return len(contributions(query, index, number, fields=fields - {"body"})) == len(query.clauses)

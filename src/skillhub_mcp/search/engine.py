@@ -289,7 +289,7 @@ class SearchEngine:
         most = None if beyond_shown else COMPARED_HITS + asked.limit
         distinct = _distinct(result.hits, request.named, snapshot, most=most)
         hits = cut_tail([one.hit for one in distinct], threshold=self._options.threshold, limit=asked.limit)
-        fits = confident(hits, threshold=self._options.confidence, covered=result.covered)
+        fits = confident(hits, threshold=self._options.confidence)
         shown = hits if fits else near_misses(hits, threshold=self._options.confidence)
         return _Found(request, result, distinct, len(shown), fits)
 

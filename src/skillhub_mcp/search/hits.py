@@ -35,13 +35,9 @@ class Hit(NamedTuple):
     reason: Reason
 
 
-def confident(hits: Sequence[Hit], *, threshold: float, covered: bool = False) -> bool:
-    """Whether the best of `hits` reaches `threshold`, or has all that was asked for, `covered`.
-
-    Of ten skills that a question describes, each is right once in ten times: that the first is unlikely to be the one
-    does not mean that nothing fits.
-    """
-    return bool(hits) and (covered or hits[0].score >= threshold)
+def confident(hits: Sequence[Hit], *, threshold: float) -> bool:
+    """Whether the best of `hits` reaches `threshold`."""
+    return bool(hits) and hits[0].score >= threshold
 
 
 def near_misses(hits: Sequence[Hit], *, threshold: float) -> Sequence[Hit]:

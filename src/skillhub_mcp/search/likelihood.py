@@ -1,13 +1,14 @@
-"""How likely the first hit is the right one: a logistic over four numbers of a question and its ranking. Pure.
+"""How likely the first hit is the right one: a logistic over four numbers of a question and its first hit. Pure.
 
 `bench/calibrate.py` fits the coefficients to judged questions: as people put them, as agents ask, and long texts, in
-libraries of several sizes, with vectors and without. docs/benchmarks.md says how well they hold on questions that were
+libraries of several sizes, for each kind of vectors. docs/benchmarks.md says how well they hold on questions that were
 left out.
 """
 
 from __future__ import annotations
 
 import math
+from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhub_mcp.index.impacts import WEIGHTS
@@ -21,57 +22,72 @@ if TYPE_CHECKING:
 
 # Added to a share before its logarithm, so that none is infinite.
 _LEAST_SHARE = 0.02
-_SECOND, _FIFTH = 1, 4
+# The largest library that was judged. Of larger ones, made up, as many first hits are right as of this.
+_MOST_SKILLS = 2_000
+
+
+class Meaning(str, Enum):
+    """What nearness in meaning says: that words are alike, or that sentences are. A sentence encoder says more."""
+
+    WORDS = "words"
+    SENTENCES = "sentences"
 
 
 class Evidence(NamedTuple):
     """What speaks for the first hit of a question.
 
     `share` is its text score as a share, in 0..1, of what a skill could score that has every word often; a word that no
-    skill has counts as the rarest. `words` is how many words the question has. `over_second` and `over_fifth` are by
-    which share of its total, in 0..1, the first hit is ahead of those.
+    skill has counts as the rarest. `words` is how many words the question has. `nearness` is that in meaning, in 0..1,
+    or NaN where there is no vector. `skills` is among how many it was found: of twenty, a hit that has little of the
+    question may still be the one that was meant.
     """
 
     share: float
     words: int
-    over_second: float
-    over_fifth: float
+    nearness: float
+    skills: int
 
 
 class Coefficients(NamedTuple):
-    """The weights of the logarithms of share and words, of the two distances, and the constant."""
+    """The weights of the logarithms of share and words, of nearness, of the logarithm of skills, and the constant."""
 
     share: float
     words: float
-    over_second: float
-    over_fifth: float
+    nearness: float
+    skills: float
     constant: float
 
 
-COEFFICIENTS = Coefficients(share=3.37, words=1.84, over_second=2.48, over_fifth=2.91, constant=-1.58)
+BY_TEXT = Coefficients(share=3.97, words=2.01, nearness=0.0, skills=-0.3, constant=2.39)
+BY_MEANING = {
+    Meaning.WORDS: Coefficients(share=3.23, words=1.69, nearness=1.69, skills=-0.27, constant=1.68),
+    Meaning.SENTENCES: Coefficients(share=2.63, words=1.41, nearness=3.35, skills=-0.26, constant=0.82),
+}
 
 
-def evidence_of(query: Query, statistics: Statistics, ranking: Ranking) -> Evidence:
-    """Return the evidence for the first of a ranking, which is not empty."""
+def evidence_of(query: Query, statistics: Statistics, ranking: Ranking, *, skills: int) -> Evidence:
+    """Return the evidence for the first of a ranking, which is not empty, among so many skills."""
     possible = sum(_rarities(query, statistics)) + statistics.rarity("") * len(query.unknown)
     return Evidence(
         share=float(ranking.words[0]) / max(WEIGHTS.largest * possible, 1e-9),
         words=len(query.clauses) + len(query.unknown),
-        over_second=_ahead(ranking, _SECOND),
-        over_fifth=_ahead(ranking, _FIFTH),
+        nearness=float(ranking.nearness[0]),
+        skills=skills,
     )
 
 
-def likelihood(evidence: Evidence) -> float:
-    """Return the probability, in 0..1, that the first hit is right."""
-    odds = sum(weight * number for weight, number in zip(COEFFICIENTS, weighed(evidence), strict=True))
+def likelihood(evidence: Evidence, meaning: Meaning = Meaning.WORDS) -> float:
+    """Return the probability, in 0..1, that the first hit is right, where vectors tell that `meaning`."""
+    coefficients = BY_TEXT if math.isnan(evidence.nearness) else BY_MEANING[meaning]
+    odds = sum(weight * number for weight, number in zip(coefficients, weighed(evidence), strict=True))
     return 1.0 / (1.0 + math.exp(-odds))
 
 
 def weighed(evidence: Evidence) -> tuple[float, float, float, float, float]:
-    """Return the numbers that the coefficients weigh, in their order."""
-    share, words, over_second, over_fifth = evidence
-    return math.log(share + _LEAST_SHARE), math.log1p(words), over_second, over_fifth, 1.0
+    """Return the numbers that the coefficients weigh, in their order; without a vector the nearness is 0."""
+    share, words, nearness, skills = evidence
+    near = 0.0 if math.isnan(nearness) else nearness
+    return math.log(share + _LEAST_SHARE), math.log1p(words), near, math.log1p(min(skills, _MOST_SKILLS)), 1.0
 
 
 def _rarities(query: Query, statistics: Statistics) -> Iterator[float]:
@@ -80,10 +96,3 @@ def _rarities(query: Query, statistics: Statistics) -> Iterator[float]:
         yield clause.weight * max(
             choice.weight * max(map(statistics.rarity, choice.terms)) for choice in clause.alternatives
         )
-
-
-def _ahead(ranking: Ranking, place: int) -> float:
-    first = float(ranking.totals[0])
-    if place >= len(ranking.totals) or first <= 0.0:
-        return 1.0
-    return min(1.0, max(0.0, 1.0 - float(ranking.totals[place]) / first))

@@ -21,9 +21,9 @@ from skillhub_mcp.errors import EmbeddingError, RerankingError
 from skillhub_mcp.events import NULL_OBSERVER, Observer, SearchStepEvent, observe
 from skillhub_mcp.index.impacts import ALL_FIELDS
 from skillhub_mcp.index.nearness_scale import NearnessScale
-from skillhub_mcp.search.contributions import Contribution, contributions, covers
+from skillhub_mcp.search.contributions import Contribution, contributions
 from skillhub_mcp.search.hits import Hit, Reason
-from skillhub_mcp.search.likelihood import Evidence, evidence_of, likelihood
+from skillhub_mcp.search.likelihood import Evidence, Meaning, evidence_of, likelihood
 from skillhub_mcp.search.query import ALL_ORIGINS, Query, TermOrigin, parse_query
 from skillhub_mcp.search.ranking import Ranking, best, rank, text_scores
 from skillhub_mcp.search.rerankers import Reranker
@@ -83,8 +83,7 @@ class SearchResult:
     """The hits of one search, best first, and what they were chosen by.
 
     `nearness` is that in meaning of each hit, NaN without a vector. The `evidence` is for the first hit, where there is
-    one, and it is `covered` where its short fields have every word. A result is not `cacheable` where a provider
-    failed: the next search may do better.
+    one. A result is not `cacheable` where a provider failed: the next search may do better.
     """
 
     hits: Sequence[Hit]
@@ -92,7 +91,6 @@ class SearchResult:
     nearness: Sequence[float]
     mode: RetrievalMode
     evidence: Evidence | None = None
-    covered: bool = False
     cacheable: bool = True
 
 
@@ -118,6 +116,7 @@ class Searcher:
         self._mode = mode
         self._fields = fields
         self._is_local = embedder is None or embedder.is_instant
+        self._kind = Meaning.WORDS if self._is_local else Meaning.SENTENCES
         self._meaning = meaning
         self._model = model
         self._origins = origins
@@ -159,11 +158,10 @@ class Searcher:
             cacheable = not (lacks_vector or lacks_model)
             if not len(ranking.numbers):
                 return SearchResult([], query, [], mode, cacheable=cacheable)
-            evidence = evidence_of(query, index.statistics, ranking)
-            covered = covers(query, index, int(ranking.numbers[0]), fields=self._fields)
-            likely = 1.0 if ranking.numbers[0] == named else likelihood(evidence)
+            evidence = evidence_of(query, index.statistics, ranking, skills=len(request.among))
+            likely = 1.0 if ranking.numbers[0] == named else likelihood(evidence, self._kind)
             hits = _hits(index, ranking, likely, by_words=mode != "vector")
-        return SearchResult(hits, query, ranking.nearness.tolist(), mode, evidence, covered, cacheable)
+        return SearchResult(hits, query, ranking.nearness.tolist(), mode, evidence, cacheable)
 
     def explain(self, index: SkillIndex, query: Query, directory: str) -> tuple[Contribution, ...]:
         """Return what each clause of a query contributes to the text score of a skill, a hit or not, the most first.
