@@ -728,7 +728,7 @@ def test_the_stamps_of_files_read_again_are_saved_so_that_they_are_not_read_once
     root = state.roots[str(skills_dir)]
     path, entry = next(iter(root.memory.items()))
     # As if it had been read in the very tick in which it was written.
-    early = replace(entry, stamp=replace(entry.stamp, read_at_ns=written + 1))
+    early = entry._replace(stamp=entry.stamp._replace(read_at_ns=written + 1))
     roots = {str(skills_dir): replace(root, memory={path: early})}
     save_state(state_path(str(db)), replace(state, roots=roots))
     seen = desk.scan()

@@ -119,7 +119,7 @@ def test_a_state_comes_back_as_it_was_saved(tmp_path: Path, directory: str) -> N
         disable_model_invocation=True,
         user_invocable=False,
     )
-    entry = replace(entry, shape=HeaderShape(12, 80, 3, "description"))
+    entry = entry._replace(shape=HeaderShape(12, 80, 3, "description"))
     state = state_of(entry, missing=3)
     save_state(str(tmp_path / "state.json"), state)
     assert load_state(str(tmp_path / "state.json")) == state

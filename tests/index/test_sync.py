@@ -414,7 +414,7 @@ def test_files_that_were_read_again_and_found_the_same_are_trusted_even_where_th
     root = state.roots[str(skills_dir)]
     path, entry = next(iter(root.memory.items()))
     # As if it had been read in the very tick in which it was written.
-    early = replace(entry, stamp=replace(entry.stamp, read_at_ns=written + 1))
+    early = entry._replace(stamp=entry.stamp._replace(read_at_ns=written + 1))
     roots = {str(skills_dir): replace(root, memory={path: early})}
     save_state(state_path(str(db)), replace(state, roots=roots))
     opened: list[int] = []

@@ -7,7 +7,6 @@ import os
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -86,7 +85,7 @@ def test_unchanged_means_mtime_ctime_and_size_whatever_is_inside(
     rewrite(skill, b"\0")
     # As on a file system that keeps no ctime.
     ctime_ns = (skill / "SKILL.md").stat().st_ctime_ns
-    memory = {directory: replace(entry, stamp=replace(entry.stamp, ctime_ns=ctime_ns))}
+    memory = {directory: entry._replace(stamp=entry.stamp._replace(ctime_ns=ctime_ns))}
     trusting = look(memory=memory)
     assert (trusting.opened, trusting.changed, names(trusting)) == (0, False, ["a"])
     verifying = look(memory=memory, reread=True)

@@ -90,5 +90,8 @@ def keyword_matches(skill: Skill, keywords: frozenset[str]) -> int:
     """Return how many of a project's `keywords` are a tag, the category or a word of the name of a skill."""
     if not keywords:
         return 0
-    in_name = keywords.intersection(skill.alias.split("-")) - _ONLY_AS_TAGS
+    words = skill.alias.split("-")
+    if not skill.tags and not skill.category and keywords.isdisjoint(words):
+        return 0
+    in_name = keywords.intersection(words) - _ONLY_AS_TAGS
     return len(in_name | keywords.intersection(skill.tags) | keywords.intersection((skill.category or "",)))

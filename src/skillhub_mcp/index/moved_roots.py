@@ -42,7 +42,7 @@ def relocated(memory: ScanCache, before: str, now: str) -> dict[str, CachedSkill
         elif directory.startswith(above):
             place = os.path.join(now, directory.removeprefix(above))
         skill = None if entry.skill is None else replace(entry.skill, directory=place, root=now)
-        moved[place] = replace(entry, root=now, skill=skill)
+        moved[place] = entry._replace(root=now, skill=skill)
     return moved
 
 

@@ -14,7 +14,7 @@ import gc
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
 
 from skillhub_mcp.errors import IndexUnavailable
@@ -45,11 +45,16 @@ _USUAL = re.compile(
     + rb',"'
 )
 _END_OF_USUAL = b"}]"
+# Between a description and what only some skills have.
+_OPTIONAL = b'",{"'
 # What everybody asks of all skills is not left for later.
 _ASKED_OF_ALL = re.compile(rb'"(?:always_apply|disable_model_invocation|not_user_invocable|category|tags)"')
 
+_NOTHING_GIVEN: Mapping[str, Any] = {}
+
 # By label and directory.
 Entries = Mapping[str, Mapping[str, CachedSkillFile]]
+_Own = dict[str, CachedSkillFile]
 
 
 def encode_entries(keys: RootKeys, entries: Iterable[tuple[str, CachedSkillFile | None]]) -> Iterator[bytes]:
@@ -71,20 +76,12 @@ def read_entries(file: BinaryIO, begin: int, end: int, roots: Mapping[str, RootK
 
     Raises OSError, and ValueError, LookupError or TypeError for a file that says something else.
     """
-    found: dict[str, dict[str, CachedSkillFile]] = {}
+    found: dict[str, _Own] = {}
     many = end - begin > _MANY_BYTES
     decoder = _LateDecoder(_Text(file)) if many and hasattr(os, "pread") else _Decoder()
     with garbage_collection_off():
         for at, block in whole_lines(file, begin, end):
-            for key, row in decoder.rows(block, at):
-                label = label_of(key)
-                if label not in found:
-                    found[label] = dict(known.get(label, {}))
-                directory = roots[label].directory(key)
-                if row is None:
-                    found[label].pop(directory, None)
-                else:
-                    found[label][directory] = decoder.entry(directory, roots[label].path, row)
+            decoder.add(block, at, found, known, roots)
         if many:
             # They stay for as long as the process runs: looking through them for garbage takes longer than this did.
             gc.freeze()
@@ -98,7 +95,7 @@ def entries_of_lines(lines: bytes, roots: Mapping[str, RootKeys]) -> dict[str, d
     """
     decoder = _Decoder()
     found: dict[str, dict[str, CachedSkillFile | None]] = {}
-    for key, row in decoder.rows(lines, 0) if lines else ():
+    for key, row in decoder.rows(lines) if lines else ():
         own = roots.get(label_of(key))
         if own is not None:
             place = own.directory(key)
@@ -234,7 +231,18 @@ class _Decoder:
         self._diagnostics: dict[tuple[object, ...], Diagnostic] = {}
         self._shared: dict[Any, Any] = {}
 
-    def rows(self, lines: bytes, _: int) -> Iterator[tuple[str, Any]]:
+    def add(self, lines: bytes, _: int, found: dict[str, _Own], known: Entries, roots: Mapping[str, RootKeys]) -> None:
+        """Add to `found` what whole lines say over what was `known`, by label and directory."""
+        for key, row in self.rows(lines):
+            label = label_of(key)
+            own = _own_of(label, found, known)
+            directory = roots[label].directory(key)
+            if row is None:
+                own.pop(directory, None)
+            else:
+                own[directory] = self.entry(directory, roots[label].path, row)
+
+    def rows(self, lines: bytes) -> Iterator[tuple[str, Any]]:
         """Yield the key and the row of each line, None for the row of what is gone."""
         for row in json.loads("[" + lines.decode("utf-8", "surrogateescape").replace("\n", ",") + "]"):
             yield row[0], row if len(row) > 1 else None
@@ -306,33 +314,52 @@ class _LateDecoder(_Decoder):
         self._found: dict[bytes, tuple[Diagnostic, ...]] = {}
         self._shapes: dict[bytes, HeaderShape] = {}
 
-    def rows(self, lines: bytes, at: int) -> Iterator[tuple[str, Any]]:
-        usual, asked = _USUAL.match, _ASKED_OF_ALL.search
+    def add(self, lines: bytes, at: int, found: dict[str, _Own], known: Entries, roots: Mapping[str, RootKeys]) -> None:
+        text, usual, asked, make = self._text, _USUAL.match, _ASKED_OF_ALL.search, tuple.__new__
+        label, root = None, ""
+        own: _Own = {}
+        place: Callable[[str], str] = str
         for line in lines.split(b"\n"):
+            begin, at = at, at + len(line) + 1
             match = usual(line)
-            if match is None or not line.endswith(_END_OF_USUAL) or asked(line, match.end()):
-                yield from super().rows(line, at)
-            else:
-                yield match[1].decode("utf-8", "surrogateescape"), (at, match)
-            at += len(line) + 1
+            if match is None or not line.endswith(_END_OF_USUAL):
+                super().add(line, begin, found, known, roots)
+                continue
+            given: Mapping[str, Any] = _NOTHING_GIVEN
+            if asked(line, match.end()):
+                try:
+                    given = self.fields("", json.loads(line[line.rindex(_OPTIONAL, match.end() - 2) + 2 : -1]))
+                except ValueError:
+                    # It has such a place inside.
+                    super().add(line, begin, found, known, roots)
+                    continue
+            written_key, mtime, ctime, size, read_at, digest, said, written_header, written_name = match.groups()
+            key = written_key.decode("utf-8", "surrogateescape")
+            if (now := label_of(key)) != label:
+                label, own, place, root = now, _own_of(now, found, known), roots[now].directory, roots[now].path
+            directory = place(key)
+            mtime_ns = int(mtime)
+            # As named tuples are made, without a call of Python for each.
+            stamp = make(
+                FileStamp,
+                (mtime_ns, int(size), digest.decode("ascii"), int(read_at), mtime_ns if ctime == mtime else int(ctime)),
+            )
+            diagnostics = self._found.get(said)
+            if diagnostics is None:
+                diagnostics = self._found[said] = self.diagnostics(json.loads(said.decode("utf-8", "surrogateescape")))
+            shape = self._shapes.get(written_header)
+            if shape is None:
+                shape = self._shapes[written_header] = _shape(json.loads(written_header))
+            name = written_name.decode("utf-8", "surrogateescape")
+            skill = unread_skill(name, directory, root, diagnostics, stamp, text, begin, given)
+            own[directory] = make(CachedSkillFile, (root, stamp, skill, diagnostics, shape, ""))
 
-    def entry(self, directory: str, root: str, row: Any) -> CachedSkillFile:
-        if row.__class__ is list:
-            return super().entry(directory, root, row)
-        at, match = row
-        _, mtime, ctime, size, read_at, content_hash, said, header, name = match.groups()
-        mtime_ns = int(mtime)
-        ctime_ns = mtime_ns if ctime == mtime else int(ctime)
-        stamp = FileStamp(mtime_ns, int(size), content_hash.decode("ascii"), int(read_at), ctime_ns)
-        diagnostics = self._found.get(said)
-        if diagnostics is None:
-            diagnostics = self._found[said] = self.diagnostics(json.loads(said.decode("utf-8", "surrogateescape")))
-        shape = self._shapes.get(header)
-        if shape is None:
-            shape = self._shapes[header] = _shape(json.loads(header))
-        name = name.decode("utf-8", "surrogateescape")
-        skill = unread_skill(name, directory, root, diagnostics, stamp, text=self._text, at=at)
-        return CachedSkillFile(root, stamp, skill, diagnostics, shape)
+
+def _own_of(label: str, found: dict[str, _Own], known: Entries) -> _Own:
+    own = found.get(label)
+    if own is None:
+        own = found[label] = dict(known.get(label, {}))
+    return own
 
 
 def _shape(header: list[Any]) -> HeaderShape:

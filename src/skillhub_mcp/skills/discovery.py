@@ -13,9 +13,9 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
 from skillhub_mcp.skills.own_directory import OWN_DIRECTORY
@@ -28,8 +28,7 @@ MAX_TOO_DEEP = 200
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
 
 
-@dataclass(frozen=True, slots=True)
-class FoundSkillFile:
+class FoundSkillFile(NamedTuple):
     """A SKILL.md and its stat values. `directory` is below the root as configured, or else canonical.
 
     `name` is the directory's name, or the link's.
@@ -256,7 +255,7 @@ class _Walker:
         found = self._found.get(directory)
         if found is not None and name == os.path.basename(directory):
             # A link under another name came first: it must not take the skill's own name from it.
-            self._found[directory] = replace(found, name=name)
+            self._found[directory] = found._replace(name=name)
             return
         # A second path to a directory is walked only if it is shorter: then the walk may reach deeper than before.
         if self._seen.get(directory, MAX_DEPTH + 1) <= depth:
@@ -278,15 +277,22 @@ class _Walker:
             if found is not None:
                 self._found.setdefault(directory, found)
             return
+        self._walk_below(subdirectories, depth + 1)
+
+    def _walk_below(self, directories: list[tuple[bool, str, str]], depth: int) -> None:
         # Sorted, with links last: the name of a skill must not depend on the order of the directory entries.
-        for _, subdirectory_name, path in sorted(subdirectories):
+        for is_link, listed_name, path in sorted(directories):
+            known = not is_link and self._left is None and path not in self._seen
+            if known and self._is_as_known(path, listed_name):
+                # Nearly all of a library: the rest of `_walk` has nothing to do for it.
+                self._seen[path] = depth
+                continue
             # The name of a link may not be UTF-8.
-            name = subdirectory_name if _is_text(subdirectory_name) else os.path.basename(path)
-            self._walk(path, name, depth + 1)
+            self._walk(path, listed_name if _is_text(listed_name) else os.path.basename(path), depth)
 
     def _is_as_known(self, directory: str, name: str) -> bool:
         """Whether the directory has a SKILL.md with the stamp that is known; it is found then."""
-        shown = self._root.as_configured(directory)
+        shown = self._root.as_configured(directory) if self._root.target else directory
         known = self._known.get(shown)
         if known is None:
             return False
@@ -294,11 +300,16 @@ class _Walker:
             status = os.stat(f"{directory}{os.sep}{SKILL_FILE}")
         except OSError:
             return False
+        stamp, mtime_ns, size, ctime_ns = known.stamp, status.st_mtime_ns, status.st_size, status.st_ctime_ns
         # Another stamp may be that of a file whose name only differs in case, where the file system takes that for one.
-        stamp, now = known.stamp, (status.st_mtime_ns, status.st_size, status.st_ctime_ns)
-        if not stat.S_ISREG(status.st_mode) or now != (stamp.mtime_ns, stamp.size, stamp.ctime_ns):
+        if mtime_ns != stamp.mtime_ns or size != stamp.size or ctime_ns != stamp.ctime_ns:
             return False
-        self._found.setdefault(directory, FoundSkillFile(shown, self._root.path, name, *now))
+        if not stat.S_ISREG(status.st_mode):
+            return False
+        if directory not in self._found:
+            # As a named tuple is made, without a call of Python for each.
+            found = (shown, self._root.path, name, mtime_ns, size, ctime_ns)
+            self._found[directory] = tuple.__new__(FoundSkillFile, found)
         return True
 
     def _list(self, directory: str, depth: int) -> tuple[os.DirEntry[str] | None, list[tuple[bool, str, str]]]:
@@ -313,7 +324,13 @@ class _Walker:
                 if entry.name == SKILL_FILE:
                     return entry, []
             for entry in entries:
-                self._classify(entry, depth, subdirectories, skipped)
+                name = entry.name
+                # Nearly all of a library: of these `_classify` says the same.
+                walked = name[0] != "." and name not in _SKIPPED and depth < MAX_DEPTH
+                if walked and entry.is_dir(follow_symlinks=False):
+                    subdirectories.append((False, name, entry.path))
+                else:
+                    self._classify(entry, depth, subdirectories, skipped)
         except OSError as error:
             self._report(directory, error)
             if error.errno in (errno.EMFILE, errno.ENFILE):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from skillhub_mcp.skills.names import safe_alias
 from skillhub_mcp.skills.rules import Diagnostic
@@ -31,8 +31,7 @@ class Trust(str, Enum):
         return self in (Trust.AWAITED, Trust.CHANGED)
 
 
-@dataclass(frozen=True, slots=True)
-class FileStamp:
+class FileStamp(NamedTuple):
     """The state of a SKILL.md when it was read: its mtime, size in bytes and ctime, and the SHA-256 of the bytes read.
 
     `content_hash` starts with `header:` if only the frontmatter was read, and is empty if nothing could be read. The
@@ -162,9 +161,25 @@ _READ_AT_ONCE = frozenset(
 )
 _SET = {field: getattr(Skill, field).__set__ for field in (*_READ_AT_ONCE, *_Unread.__slots__)}
 _AT, _TEXT, _DESCRIPTION = (getattr(Skill, field).__get__ for field in (*_Unread.__slots__, "description"))
-_NAME, _DIRECTORY, _ROOT, _DIAGNOSTICS, _STAMP = (
-    _SET[field] for field in ("name", "directory", "root", "diagnostics", "stamp")
+# Of a large library each is called a hundred thousand times at each start.
+_NAME, _DIRECTORY, _ROOT, _DIAGNOSTICS, _STAMP, _CATEGORY, _TAGS, _ALWAYS, _NOT_FOR_MODELS, _INVOCABLE, _TRUST = (
+    _SET[field]
+    for field in (
+        "name",
+        "directory",
+        "root",
+        "diagnostics",
+        "stamp",
+        "category",
+        "tags",
+        "always_apply",
+        "disable_model_invocation",
+        "user_invocable",
+        "trust",
+    )
 )
+_SET_AT, _SET_TEXT = (_SET[field] for field in _Unread.__slots__)
+_NOTHING_GIVEN: Mapping[str, Any] = {}
 
 
 def unread_skill(
@@ -173,26 +188,36 @@ def unread_skill(
     root: str,
     diagnostics: tuple[Diagnostic, ...],
     stamp: FileStamp,
-    *,
     text: SkillText,
     at: int,
+    given: Mapping[str, Any] = _NOTHING_GIVEN,
 ) -> Skill:
-    """Return a skill without category and tags that anybody may invoke and that does not always apply; `text` has the
-    rest of it from `at` on.
+    """Return a skill that has no category and no tags, that anybody may invoke and that does not always apply, but for
+    what is `given` of these fields; `text` has the rest of it from `at` on.
 
     It reads that where somebody asks for it: of a large library hardly anybody asks for more than some skills.
     """
-    skill = object.__new__(Skill)
+    skill = _new(Skill)
     _NAME(skill, name)
     _DIRECTORY(skill, directory)
     _ROOT(skill, root)
     _DIAGNOSTICS(skill, diagnostics)
     _STAMP(skill, stamp)
-    for field, value in _COMMON:
-        field(skill, value)
-    _SET["_text"](skill, text)
-    _SET["_at"](skill, at)
+    _CATEGORY(skill, None)
+    _TAGS(skill, ())
+    _ALWAYS(skill, False)
+    _NOT_FOR_MODELS(skill, False)
+    _INVOCABLE(skill, True)
+    _TRUST(skill, Trust.OWN)
+    _SET_TEXT(skill, text)
+    _SET_AT(skill, at)
+    for field in given:
+        if field in _READ_AT_ONCE:
+            _SET[field](skill, given[field])
     return skill
+
+
+_new = object.__new__
 
 
 def read_in_passing(skill: Skill) -> Skill:
@@ -200,8 +225,8 @@ def read_in_passing(skill: Skill) -> Skill:
     place = None if _is_read(skill) else text_of_unread(skill)
     if place is None:
         return skill
-    text, at = place
-    return unread_skill(skill.name, skill.directory, skill.root, skill.diagnostics, skill.stamp, text=text, at=at)
+    given = {field: getattr(skill, field) for field in _READ_AT_ONCE}
+    return unread_skill(skill.name, skill.directory, skill.root, skill.diagnostics, skill.stamp, *place, given)
 
 
 def _is_read(skill: Skill) -> bool:
@@ -218,16 +243,6 @@ def text_of_unread(skill: Skill) -> tuple[SkillText, int] | None:
         return _TEXT(skill), _AT(skill)
     except AttributeError:
         return None
-
-
-_COMMON = (
-    (_SET["category"], None),
-    (_SET["tags"], ()),
-    (_SET["always_apply"], False),
-    (_SET["disable_model_invocation"], False),
-    (_SET["user_invocable"], True),
-    (_SET["trust"], Trust.OWN),
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,11 @@ def safe_alias(name: str) -> str:
     return _NOT_IN_AN_ALIAS.sub("-", folded).strip("-")[:64].rstrip("-")
 
 
+def is_plain_name(name: str) -> bool:
+    """Whether `name` is ASCII in the specification's form, as nearly every name: it is its own alias, and harmless."""
+    return _IS_AN_ALIAS.fullmatch(name) is not None
+
+
 def is_specified_name(name: str) -> bool:
     """Whether `name` has the specification's form: NFKC, lowercase letters of any script, digits, single hyphens."""
     return bool(name) and name == safe_alias(name)

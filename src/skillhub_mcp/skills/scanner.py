@@ -11,9 +11,10 @@ import hashlib
 import os
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.skills.admission import LENIENT, Admission
@@ -43,8 +44,7 @@ _HALF_WRITTEN_NS = 1_000_000_000
 _LAST_SKILL = 1
 
 
-@dataclass(frozen=True, slots=True)
-class CachedSkillFile:
+class CachedSkillFile(NamedTuple):
     """The result of reading one SKILL.md: its stamp, and a skill or the diagnostics that say why there is none.
 
     `name` is the name that its directory or the link to it had; empty if that is not known.
@@ -114,8 +114,7 @@ def scan(
     files are done.
     """
     began = time.perf_counter()
-    own = {root.path for root in roots}
-    known_here = {path: entry for path, entry in memory.items() if entry.root in own}
+    known_here = _below_roots(memory, {root.path for root in roots})
     trusted = _NOTHING if reread else known_here
     walk = walk_roots(roots, trusted) if only is None else walk_changes(roots, only, known_here)
     remembered: dict[str, CachedSkillFile] = {}
@@ -135,7 +134,7 @@ def scan(
     for number, found in enumerate(walk.found):
         if on_progress is not None and number % _FILES_PER_REPORT == 0:
             on_progress(number, len(walk.found))
-        known, fresh = memory.get(found.directory), recent.get(found.directory)
+        known, fresh = memory.get(found.directory), recent.get(found.directory) if recent else None
         if fresh is not None and _is_unchanged(found, fresh):
             now = fresh
         elif known is not None and not reread and _is_unchanged(found, known):
@@ -288,13 +287,19 @@ def _differ(before: CachedSkillFile, after: CachedSkillFile) -> bool:
 
 
 def _is_unchanged(found: FoundSkillFile, known: CachedSkillFile) -> bool:
+    _, root, name, mtime_ns, size, ctime_ns = found
     stamp = known.stamp
-    if known.name not in ("", found.name):
+    if stamp.mtime_ns != mtime_ns or stamp.ctime_ns != ctime_ns or stamp.size != size:
         return False
-    if (stamp.mtime_ns, stamp.ctime_ns, stamp.size) != (found.mtime_ns, found.ctime_ns, found.size):
-        return False
-    tick = _FINE_TICK_NS if found.mtime_ns % 1_000_000_000 else _COARSE_TICK_NS
-    return known.root == found.root and stamp.read_at_ns - stamp.mtime_ns > tick
+    tick = _FINE_TICK_NS if mtime_ns % 1_000_000_000 else _COARSE_TICK_NS
+    return known.root == root and known.name in ("", name) and stamp.read_at_ns - mtime_ns > tick
+
+
+def _below_roots(memory: ScanCache, roots: Collection[str]) -> ScanCache:
+    """Return the entries of those roots, as nearly always all there are."""
+    if all(entry.root in roots for entry in memory.values()):
+        return memory
+    return {path: entry for path, entry in memory.items() if entry.root in roots}
 
 
 def _below(known: ScanCache, directories: Sequence[str]) -> set[str]:
