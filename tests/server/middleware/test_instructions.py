@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import threading
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -23,11 +24,13 @@ from skillhub_mcp.bootstrap import server_options
 from skillhub_mcp.disclosure.card import DOMAINS, MATCHING, OTHERS
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.state import STATE_FILE
+from skillhub_mcp.server.middleware import instructions
 from skillhub_mcp.server.middleware.instructions import CONTEXT, CORE, SKILL, InstructionOptions, ServerInstructions
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.version import homepage
 
 Environment = dict[str, str]
+LONG = 20.0
 
 # The card describes a project's skills where their person has agreed to them.
 TRUSTED = {"SKILLHUB_TRUST": "all"}
@@ -256,6 +259,45 @@ def test_a_card_that_is_late_is_left_out_and_the_next_client_has_it(
     os.close(waited_for)
     assert client.close() == 0
     assert "- alpha: Does alpha." in told(hub_environment, ("stdio", "legacy"))
+
+
+def test_a_card_that_nobody_waits_for_any_more_is_not_written(
+    hub_environment: Environment, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill("alpha", "Does alpha.")
+    read, done = threading.Event(), threading.Event()
+    card, text = ServerInstructions._card, ServerInstructions._text
+    written: list[str] = []
+
+    def read_late(self: ServerInstructions) -> Any:
+        assert read.wait(LONG)
+        return card(self)
+
+    def write(self: ServerInstructions, given_up: threading.Event) -> str:
+        try:
+            return text(self, given_up)
+        finally:
+            done.set()
+
+    def render(*_: Any, **__: Any) -> str:
+        written.append("card")
+        return "card"
+
+    monkeypatch.setattr(ServerInstructions, "_card", read_late)
+    monkeypatch.setattr(ServerInstructions, "_text", write)
+    monkeypatch.setattr(instructions, "_TIMEOUT_SECONDS", {"stdio": 0.05})
+    monkeypatch.setattr(instructions, "render_card", render)
+    with hub_of(hub_environment) as hub:
+        server = FastMCP("test")
+        options = server_options(read_settings(hub_environment)[0], hub)
+        told_of = InstructionOptions("stdio", ("core",), 400, None, with_paths=False, card=options.card)
+        ServerInstructions(server, hub, told_of)
+        assert asyncio.run(instructions_of(server)) == CORE
+        read.set()
+        assert done.wait(LONG)
+        assert written == []
+        monkeypatch.setattr(instructions, "_TIMEOUT_SECONDS", {"stdio": LONG})
+        assert asyncio.run(instructions_of(server)).endswith("card")
 
 
 def test_examples_turn_with_the_day_and_prefer_what_was_never_loaded(

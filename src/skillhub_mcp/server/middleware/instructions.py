@@ -12,7 +12,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timezone
 from typing import TYPE_CHECKING, Any, Literal
@@ -88,6 +90,14 @@ class InstructionOptions:
     card: CardOptions
 
 
+@contextmanager
+def _set_at_the_end(event: threading.Event) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        event.set()
+
+
 class ServerInstructions(Middleware):
     """Writes the instructions of one server, for each client. The skills are read when the first client connects."""
 
@@ -133,10 +143,13 @@ class ServerInstructions(Middleware):
         if self._threads is None:
             self._threads = anyio.CapacityLimiter(_MAX_THREADS)
         timeout = None if self._promises_a_list else _TIMEOUT_SECONDS[self._options.transport]
-        with anyio.move_on_after(timeout):
+        given_up = threading.Event()
+        with anyio.move_on_after(timeout), _set_at_the_end(given_up):
             try:
                 # The thread has this request's context, so the hub knows the caller there.
-                return await anyio.to_thread.run_sync(self._text, abandon_on_cancel=True, limiter=self._threads)
+                return await anyio.to_thread.run_sync(
+                    self._text, given_up, abandon_on_cancel=True, limiter=self._threads
+                )
             except SkillHubError as error:
                 # The tools report the same error when called; a client can connect nevertheless.
                 log.warning("The instructions name no skills: %s", error.message)
@@ -144,9 +157,9 @@ class ServerInstructions(Middleware):
         log.debug("The instructions name no skills: they are still being read")
         return self._rules
 
-    def _text(self) -> str:
+    def _text(self, given_up: threading.Event) -> str:
         room = self._options.max_bytes - len(self._rules.encode()) - len(SEPARATOR)
-        text = self._lists(room) if room > 0 else ""
+        text = self._lists(room, given_up) if room > 0 else ""
         return f"{self._rules}{SEPARATOR}{text}" if text else self._rules
 
     @property
@@ -154,8 +167,8 @@ class ServerInstructions(Middleware):
         # A promised list is delivered however long it takes to read the skills.
         return "skill" in self._options.tools or self._options.catalogues is not None
 
-    def _lists(self, max_bytes: int) -> str:
-        """Return the lists of skills, or the list and the card, of the tool sets."""
+    def _lists(self, max_bytes: int, given_up: threading.Event) -> str:
+        """Return the lists of skills, or the list and the card, of the tool sets; nothing once that is `given_up`."""
         if "skill" in self._options.tools:
             # It has every skill, so there is no card.
             names = [self._shown(entry) for entry in self._hub.catalogue(agreed_only=True)]
@@ -170,6 +183,9 @@ class ServerInstructions(Middleware):
         if "core" not in self._options.tools:
             return _context_list(list(self._context_entries().values()), Budget(max_bytes=max_bytes)).text
         skills, context = self._card()
+        if given_up.is_set():
+            # Reading a large library took too long: to write its card takes as long again, for nobody.
+            return ""
         if self._options.catalogues is None:
             return render_card(skills, context, max_bytes=max_bytes)
         return list_and_card(self._context_entries(), skills, context, _context_list, max_bytes=max_bytes)
