@@ -9,6 +9,13 @@ import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 
+from skillhub_mcp.auditing.kept import KeptAudit, KeptFile
+from skillhub_mcp.locks.content_digest import FileDigest
+from skillhub_mcp.locks.file_digests import FileState, KnownFile
+from skillhub_mcp.locks.kept_digests import KeptDigests, KeptSkill
+from skillhub_mcp.publishing.entries import PublishedEntry
+from skillhub_mcp.publishing.entry_cache import EntryCache
+
 
 @pytest.fixture
 def gone(skillhub: Skillhub, write_skill: SkillWriter, hub_environment: dict[str, str], tmp_path: Path) -> Path:
@@ -17,15 +24,35 @@ def gone(skillhub: Skillhub, write_skill: SkillWriter, hub_environment: dict[str
     write_skill("theirs", "About walruses.", root=root)
     write_skill("ours", "About bread.")
     assert skillhub("index", "--skills-dir", str(root)).code == 0
-    assert skillhub("audit", "--skills-dir", str(root)).code == 0
     assert skillhub("index").code == 0
     return root
 
 
-def kept(database: str) -> bytes:
-    """What lies beside a database, all of it."""
-    beside = (file for file in Path(database).parent.iterdir() if file.is_file() and file.suffix != ".sqlite")
-    return b"".join(file.read_bytes() for file in beside)
+def states(database: str) -> bytes:
+    """The state of a database, all of it."""
+    return b"".join(file.read_bytes() for file in Path(database).parent.glob("index_state*"))
+
+
+def test_audits_digests_and_entries_that_are_kept_beside_the_index_go_too_and_no_other_roots(
+    skillhub: Skillhub, gone: Path, hub_environment: dict[str, str], skills_dir: Path
+) -> None:
+    beside = Path(hub_environment["DB_PATH"]).parent
+    audits = KeptFile(str(beside / "audit.json"))
+    entries = EntryCache(str(beside / "publication.sqlite"))
+    ours, theirs = str(skills_dir / "ours"), str(gone / "theirs")
+    file = KnownFile(FileState(1, 1, 1, 1, 0o644), FileDigest("0" * 64, 1, executable=False))
+    digests = KeptDigests(str(beside / "digests.sqlite"))
+    for directory in (ours, theirs):
+        audits.append({directory: KeptAudit("1", "s", ())}, most=10)
+        entries.put({directory: PublishedEntry("name", {}, withheld="it is too large")})
+        digests.write({directory: KeptSkill("entry", {"SKILL.md": file})}, {})
+    assert skillhub("index", "--forget", str(gone)).code == 0
+    assert list(audits.read()) == [ours]
+    assert entries.directories() == {ours}
+    kept = KeptDigests(str(beside / "digests.sqlite"))
+    assert (kept.find(theirs), kept.find(ours) is None) == (None, False)
+    for cache in (entries, digests, kept):
+        cache.close()
 
 
 def test_another_projects_root_is_no_warning_and_one_that_is_gone_is(skillhub: Skillhub, gone: Path) -> None:
@@ -47,10 +74,10 @@ def test_it_is_listed_then_tried_and_then_forgotten_with_all_that_is_kept_of_it(
     assert "another project or server may use these" in listed.err
     tried = skillhub("index", "--forget", str(gone), "--dry-run", "--json").json
     assert (tried["forgotten"], [one["path"] for one in tried["roots"]]) == (False, [str(gone)])
-    assert str(gone).encode() in kept(database)
+    assert str(gone).encode() in states(database)
     done = skillhub("index", "--forget", str(gone.parent))
     assert (done.code, done.out.startswith(f"forgotten  {gone}  1 skill")) == (0, True)
-    assert str(gone).encode() not in kept(database)
+    assert str(gone).encode() not in states(database)
     assert skillhub("index", "--forget", "--json").json == {"forgotten": False, "roots": []}
     assert skillhub("index", "--repair", "--dry-run").out.startswith("nothing is damaged")
     assert [one["name"] for one in skillhub("list", "--json").json["skills"]] == ["ours"]
