@@ -13,6 +13,7 @@ from typing import Any
 
 from skillhub_mcp.errors import StorageUnavailable
 from skillhub_mcp.index.filter import path_in
+from skillhub_mcp.index.freed_memory import give_back
 from skillhub_mcp.index.lance import (
     LANCE_FAILURES,
     PATHS_PER_STATEMENT,
@@ -27,7 +28,7 @@ from skillhub_mcp.storage.manifest import StoredRows
 from skillhub_mcp.storage.object_store import without_options
 
 TABLE = "skills"
-_ROWS_AT_ONCE = 10_000
+_ROWS_AT_ONCE = 5_000
 _WATCHED_INDEX = "description_idx"
 # Rows outside the indexes are found by a scan; writing the indexes anew is worth it for a share of the library.
 _FEWEST_MERGED = 200
@@ -127,6 +128,7 @@ class LanceRows:
                 )
             else:
                 table.add(piece, on_bad_vectors="null")
+            give_back()
         for field in TEXT_FIELDS:
             table.create_index(field, config=FTS(base_tokenizer="icu/split"))
         table.create_index("category", config=Bitmap(), name="category_bitmap")

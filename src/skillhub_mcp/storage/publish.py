@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from skillhub_mcp.errors import LeaseLost, LibraryChanging, PublicationDamaged, StorageUnavailable
+from skillhub_mcp.index.freed_memory import give_back
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.state import NO_EMBEDDING
 from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
@@ -306,6 +307,8 @@ class _Publication:
         self, before: _Before, skills: Mapping[str, StoredSkill], table: LanceRows
     ) -> tuple[StoredIndex, bool]:
         """Write what differs of the index, and return it, and whether anything did."""
+        # The files and the list of skills are there: what they took would be held while the table is written.
+        give_back()
         own = self._library.index
         row_keys = own.index.row_keys()
         rows = {
