@@ -63,7 +63,8 @@ class Place:
     def environment(self, *roots: Path) -> dict[str, str]:
         home = self.folder / "home"
         home.mkdir(parents=True, exist_ok=True)
-        embedding = {"EMBEDDING_PROVIDER": "none"}
+        # What bench/scale.py keeps has the vectors of the default.
+        embedding: dict[str, str] = {}
         if self.api is not None:
             embedding = {
                 "EMBEDDING_PROVIDER": "openai",
