@@ -19,7 +19,7 @@ _SHORTEST_PREFIX = 3
 
 @dataclass(frozen=True, slots=True)
 class Translations:
-    """English words by their translations: `runs` of unspaced scripts, `beginnings` of words, `phrases`.
+    """English words by their translations: `runs` of unspaced scripts, and `beginnings` of words.
 
     `longest` is the length of the longest run. `beginnings` are grouped by their first three letters.
     """
@@ -27,7 +27,6 @@ class Translations:
     runs: Mapping[str, Sequence[str]]
     longest: int
     beginnings: Mapping[str, Sequence[tuple[str, Sequence[str]]]]
-    phrases: Sequence[tuple[str, Sequence[str]]]
 
     def of_word(self, word: str) -> list[Sequence[str]]:
         """Return the meanings of a folded word: those of the longest listed beginning."""
@@ -84,7 +83,6 @@ def translations() -> Translations:
     """Return the translations of English words from other languages."""
     runs: dict[str, list[str]] = {}
     beginnings: dict[str, list[tuple[str, Sequence[str]]]] = {}
-    phrases: list[tuple[str, Sequence[str]]] = []
     for line in _lines("translations.txt"):
         english, others = line.split(" = ")
         meanings = _parts(english)
@@ -92,12 +90,10 @@ def translations() -> Translations:
             if UNSPACED.search(other):
                 known = runs.setdefault(other.lower(), [])
                 known += [word for word in meanings if word not in known]
-            elif " " in other:
-                phrases.append((fold_marks(other), meanings))
             else:
                 word = fold_marks(other)
                 beginnings.setdefault(word[:_SHORTEST_PREFIX], []).append((word, meanings))
-    return Translations(runs, max(map(len, runs)), beginnings, phrases)
+    return Translations(runs, max(map(len, runs)), beginnings)
 
 
 @cache

@@ -29,7 +29,6 @@ _GUESSED = 0.8
 
 _SHORTEST_COMPOUND = 9
 _SHORTEST_INSIDE = 5
-_SHORTEST_FOREIGN = 3
 # A word that so few bodies have, and no description, may be a misspelling in those skills too.
 _RARE = 5
 # Longer texts are pasted, not typed: what no skill has in them is a name or a number.
@@ -108,13 +107,13 @@ def parse_query(
         english=not said.keys().isdisjoint(stop_words("en")),
         typed=len(words) <= _MOST_TYPED_WORDS,
     )
-    drafts = [*_translated(query, language, speller)]
-    done = {word for draft in drafts for word in draft.asked.split()} | stop_words(language) if language else set()
+    drafts = [*_translated_runs(query, speller)]
+    done = stop_words(language) if language else frozenset()
     for folded, word in distinct.items():
         if UNSPACED.search(word):
             known = filter(statistics.frequency, token_terms(word))
             drafts += (_Draft(term, 1, [Alternative((term,), 1.0, TermOrigin.ASKED, term)]) for term in known)
-        elif (word.isupper() or folded not in done) and token_terms(word):
+        elif folded not in done and token_terms(word):
             drafts.append(_Draft(word, said[folded], reader.offers(word, folded)))
     found = _query(drafts, statistics, origins)
     # That a word has no translation here says nothing about what the skills have.
@@ -135,16 +134,12 @@ def _language(words: Mapping[str, str], speller: Speller) -> str | None:
     return best if hits[best] > 1 or any(foreign) else None
 
 
-def _translated(query: str, language: str | None, speller: Speller) -> Iterator[_Draft]:
-    """Yield drafts for the translations of unspaced text and of phrases."""
+def _translated_runs(query: str, speller: Speller) -> Iterator[_Draft]:
+    """Yield drafts for the translations of unspaced text."""
     for run in UNSPACED.findall(query):
         for found, meanings in translations().in_run(run):
             # Skills described in the language of the query come before its English translation.
             yield _Draft(found, 1, _meanings(meanings, _GUESSED if speller.describes(found) else 1.0))
-    folded = fold_marks(query)
-    for phrase, meanings in translations().phrases if language else ():
-        if phrase in folded:
-            yield _Draft(phrase, 1, _meanings(meanings))
 
 
 def _meanings(meanings: Sequence[str], first: float = 1.0) -> Iterator[Alternative]:
@@ -170,7 +165,7 @@ class _Reader:
         for term in known:
             yield Alternative((term,), 1.0, TermOrigin.ASKED, word)
         foreign = self.language is not None or not (self.english or known or described)
-        if foreign and len(folded) >= _SHORTEST_FOREIGN:
+        if foreign:
             for meanings in translations().of_word(folded):
                 yield from _meanings(meanings)
             if self.language == "de" and len(folded) >= _SHORTEST_COMPOUND:

@@ -115,8 +115,7 @@ class Searcher:
     ) -> None:
         self._mode = mode
         self._fields = fields
-        self._is_local = embedder is None or embedder.is_instant
-        self._kind = Meaning.WORDS if self._is_local else Meaning.SENTENCES
+        self._kind = Meaning.WORDS if embedder is None or embedder.is_instant else Meaning.SENTENCES
         self._meaning = meaning
         self._model = model
         self._origins = origins
@@ -198,7 +197,7 @@ class Searcher:
 
         wanted = max(request.limit, _CANDIDATES)
         numbers = np.zeros(0, dtype=np.intp) if mode == "vector" else best(words, limit=wanted)
-        words_decide = self._mode is SearchMode.AUTO and self._is_local and len(numbers) >= request.limit
+        words_decide = self._mode is SearchMode.AUTO and self._kind is Meaning.WORDS and len(numbers) >= request.limit
         if vector is not None and not words_decide:
             numbers = np.union1d(numbers, index.nearest(vector, limit=wanted, among=request.among))
         return numbers
