@@ -32,6 +32,7 @@ from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
 from skillhub_mcp.policy.gate import SkillUse, pass_gate
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.search.engine import MAX_LIMIT, FoundSkill, SearchAnswer, SearchEngine
+from skillhub_mcp.search.recent import Recent
 from skillhub_mcp.search.standing import Standing
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.digest import skill_digest
@@ -52,6 +53,9 @@ if TYPE_CHECKING:
     from skillhub_mcp.execution.skill_command import CommandOptions
     from skillhub_mcp.locks.kept_library import KeptLibrary, LockStanding
     from skillhub_mcp.replicas.health import PublicationHealth
+
+# Probes ask with few tokens.
+_RECENT_CALLERS = 32
 
 __all__ = ["MAX_LIMIT", "FoundSkill", "ListedSkill", "LoadedSkill", "SearchAnswer", "SkillHub"]
 
@@ -96,6 +100,7 @@ class SkillHub:
         self._commands = commands
         self._elsewhere = elsewhere
         self._observer = observer
+        self._served = Recent[int](_RECENT_CALLERS)
 
     # The index behind it
 
@@ -229,6 +234,19 @@ class SkillHub:
     def skills(self) -> tuple[Skill, ...]:
         """Return the skills that are served, by name."""
         return Names(self._live.snapshot_without_index(), self._access.now()).offered()
+
+    def served(self) -> int:
+        """Return how many skills are served, counted once for each caller and state of the skills.
+
+        What the audit or a lock withholds may be another one each time: then they are counted each time.
+        """
+        snapshot, policy = self._live.snapshot_without_index(), self._access.now()
+        withholds = policy.audit is not None or policy.locks is not None
+        known = None if withholds else self._served.get((snapshot,), policy, None)
+        if known is None:
+            known = len(Names(snapshot, policy).offered())
+            self._served.put((snapshot,), policy, None, known)
+        return known
 
     def listed(self) -> tuple[ListedSkill, ...]:
         """Return the skills that are served and those that could be, by name. See `list_skills`."""

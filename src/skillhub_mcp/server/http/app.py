@@ -14,6 +14,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 import uvicorn
+from anyio import CapacityLimiter, to_thread
 from fastmcp import FastMCP
 from fastmcp.server.http import HostOriginGuardMiddleware
 from starlette.applications import Starlette
@@ -212,10 +213,13 @@ def _healthz() -> Route:
 
 def _readyz(server: FastMCP, hub: SkillHub, page: FrontPage, *, middleware: Sequence[Middleware]) -> Route:
     """Return the route behind the guard, which knows the addresses that the server listens at."""
+    # After a change all skills are counted, which takes long for a large library: not in the thread of all requests,
+    # and not for several probes at once.
+    one_at_a_time = CapacityLimiter(1)
 
     async def readyz(request: Request) -> Response:
         if server.auth is None or request.user.is_authenticated:
-            return readiness(hub)
+            return await to_thread.run_sync(readiness, hub, limiter=one_at_a_time)
         if "authorization" in request.headers:
             # Otherwise tokens could be guessed here instead of at /mcp.
             return page.unauthorized(request.scope)
@@ -245,7 +249,7 @@ def readiness(hub: SkillHub, *, anonymous: bool = False) -> JSONResponse:
     }
     if anonymous:
         return JSONResponse(report)
-    return JSONResponse({**report, "skills": len(hub.skills()), "digest": view.snapshot.digest})
+    return JSONResponse({**report, "skills": hub.served(), "digest": view.snapshot.digest})
 
 
 def _storage(publication: PublicationHealth | None, *, anonymous: bool) -> dict[str, object]:
