@@ -28,7 +28,7 @@ from skillhub_mcp.index.indexer import LOCK_FILE
 from skillhub_mcp.index.lance_store import IN_MEMORY, LanceStore
 from skillhub_mcp.index.state import load_state, state_path
 from skillhub_mcp.index.sync import SyncDepth
-from skillhub_mcp.server.http.app import readiness
+from skillhub_mcp.server.http.readiness import readiness
 
 Writer = Callable[..., Path]
 # Only bounds how long a test can hang.

@@ -17,7 +17,7 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index import last_known, live_index, state, sync
 from skillhub_mcp.index.indexer import Indexer
 from skillhub_mcp.index.live_index import LiveIndex
-from skillhub_mcp.server.http.app import readiness
+from skillhub_mcp.server.http.readiness import readiness
 from skillhub_mcp.skills import discovery, scanner
 from skillhub_mcp.skills.discovery import Walk
 from skillhub_mcp.skills.roots import SkillRoot

@@ -25,7 +25,7 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.sync import SyncDepth
 from skillhub_mcp.replicas import health as health_module
 from skillhub_mcp.replicas.health import StorageState
-from skillhub_mcp.server.http.app import readiness
+from skillhub_mcp.server.http.readiness import readiness
 from skillhub_mcp.skills.admission import REGISTRY_LENIENT
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.roots import Source

@@ -9,6 +9,7 @@ joined_writes  the head of an answer written together with its body
 jwt_form       the form of a JSON Web Token, before its signature is looked at
 metrics_route  the `/metrics` endpoint
 rate_limit     limits on requests and wrong tokens
+readiness      whether searches can be answered, at `/readyz`
 request_body   reading the bodies of requests, within limits
 session_limit  limits on the sessions of the 2025-11-25 protocol
 shutdown       ending open streams when the server stops

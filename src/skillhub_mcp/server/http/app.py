@@ -10,28 +10,27 @@ import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 import uvicorn
-from anyio import CapacityLimiter, to_thread
 from fastmcp import FastMCP
 from fastmcp.server.http import HostOriginGuardMiddleware
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
-from skillhub_mcp.errors import InvalidSetting, PolicyUnreadable
+from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.callers import caller_may_run, caller_visibility
 from skillhub_mcp.server.http.connections import HEALTH_PATH, ConnectionLimits, OncePerMinute
 from skillhub_mcp.server.http.front_page import MCP_PATH, FrontPage, LegibleRefusals
 from skillhub_mcp.server.http.metrics_route import Exposition, metrics_route
 from skillhub_mcp.server.http.rate_limit import RateLimit, TokenBuckets
+from skillhub_mcp.server.http.readiness import readiness_route
 from skillhub_mcp.server.http.request_body import RequestBody
 from skillhub_mcp.server.http.session_limit import SessionLimit
 from skillhub_mcp.server.http.shutdown import DisconnectOnShutdown, GracefulServer, exit_cleanly_on_sigterm
@@ -39,7 +38,6 @@ from skillhub_mcp.server.http.skills_page import skills_route
 from skillhub_mcp.server.resources.list_changed import ListChangedNotifier
 
 if TYPE_CHECKING:
-    from skillhub_mcp.replicas.health import PublicationHealth
     from skillhub_mcp.server.http.auth import AuthOptions
 
 log = logging.getLogger(__name__)
@@ -135,7 +133,7 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
         ),
         *([] if server.auth is None else server.auth.get_middleware()),
     ]
-    probes = [page.route(), _healthz(), _readyz(server, hub, page, middleware=guard)]
+    probes = [page.route(), _healthz(), readiness_route(server, hub, page, middleware=guard)]
     if options.metrics is not None:
         probes.append(metrics_route(server, options.metrics, page, middleware=guard))
     # Requests for skills count as those of /mcp do.
@@ -209,63 +207,6 @@ def _healthz() -> Route:
         return JSONResponse({"status": "ok"})
 
     return Route(HEALTH_PATH, healthz)
-
-
-def _readyz(server: FastMCP, hub: SkillHub, page: FrontPage, *, middleware: Sequence[Middleware]) -> Route:
-    """Return the route behind the guard, which knows the addresses that the server listens at."""
-    # After a change all skills are counted, which takes long for a large library: not in the thread of all requests,
-    # and not for several probes at once.
-    one_at_a_time = CapacityLimiter(1)
-
-    async def readyz(request: Request) -> Response:
-        if server.auth is None or request.user.is_authenticated:
-            return await to_thread.run_sync(readiness, hub, limiter=one_at_a_time)
-        if "authorization" in request.headers:
-            # Otherwise tokens could be guessed here instead of at /mcp.
-            return page.unauthorized(request.scope)
-        return readiness(hub, anonymous=True)
-
-    return Route("/readyz", readyz, middleware=middleware)
-
-
-def readiness(hub: SkillHub, *, anonymous: bool = False) -> JSONResponse:
-    """Return 200 with the state of the index, the number of skills and the digest; 503 while none can be served.
-
-    A replica adds how the storage of its publication does, which changes nothing about the 200: what is in its mirror
-    is served. An `anonymous` client, of a server with authentication, gets the states alone.
-    """
-    view, publication = hub.peek(), hub.publication()
-    if view is None or view.index is None:
-        state = "failed" if view is not None and view.problem is not None else "starting"
-        return JSONResponse({"index": state, **_storage(publication, anonymous=anonymous)}, status_code=503)
-    try:
-        hub.access.now()
-    except PolicyUnreadable as error:
-        problem = {} if anonymous else {"problem": error.message}
-        return JSONResponse({"index": "refused", **problem}, status_code=503)
-    report = {
-        "index": "degraded" if view.problem is not None else "ready",
-        **_storage(publication, anonymous=anonymous),
-    }
-    if anonymous:
-        return JSONResponse(report)
-    return JSONResponse({**report, "skills": hub.served(), "digest": view.snapshot.digest})
-
-
-def _storage(publication: PublicationHealth | None, *, anonymous: bool) -> dict[str, object]:
-    if publication is None:
-        return {}
-    if anonymous:
-        return {"storage": publication.storage.value}
-    told: dict[str, object] = {"snapshot": publication.snapshot, "storage": publication.storage.value}
-    told["since"] = _in_utc(publication.since)
-    if publication.checked_at:
-        told["checked_at"] = _in_utc(publication.checked_at)
-    return {**told, "storage_problem": publication.problem} if publication.problem else told
-
-
-def _in_utc(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def serve_http(
