@@ -45,7 +45,7 @@ def test_the_hub_example_finds_loads_and_reads_a_skill(
     monkeypatch.setattr(sys, "argv", ["hub.py"])
     runpy.run_path(str(PROJECT / "examples" / "python" / "hub.py"), run_name="__main__")
     told = capsys.readouterr().out.splitlines()
-    assert told[0].startswith("1.00 pdf-invoice-extractor: Extract the invoice number")
+    assert told[0].startswith("0.99 pdf-invoice-extractor: Extract the invoice number")
     assert told[-3] == "# Extract an invoice's number and key fields from a PDF"
     assert "references/field-labels.md" in told[-2].split(", ")
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.execution.processes import assert_ended
@@ -84,3 +88,27 @@ def test_a_program_that_is_gone_when_it_is_asked_says_why(tmp_path: Path) -> Non
 def test_a_program_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(CommandUnavailable):
         Program((str(tmp_path / "none"),), cwd=str(tmp_path), environment=dict(os.environ), limit_seconds=1.0)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only /proc tells which processes were started")
+def test_what_was_just_started_ends_with_whoever_is_told_to_end_in_that_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    class Recorded(subprocess.Popen[bytes]):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            started.append(self)
+
+    def interrupted(_: threading.Thread) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess, "Popen", Recorded)
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(threading.Thread, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            shell("sleep 600 & exec sleep 600", tmp_path)
+    (process,) = started
+    with process:
+        assert process.wait(30) == -signal.SIGKILL

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillhub_mcp.errors import CommandUnavailable
-from skillhub_mcp.execution.runner import RUN_ID_VARIABLE, has_exited, kill_all
+from skillhub_mcp.execution.runner import RUN_ID_VARIABLE, has_exited, kill_all, kill_marked
 
 _LOOK_SECONDS = 0.05
 # What a program says last tells why it failed.
@@ -64,6 +64,8 @@ class Program:
         self._excess = excess
         self._ended: ProgramEnded | None = None
         self._quiet = threading.Event()
+        self._deadline = None if asks else time.monotonic() + limit_seconds
+        self._messages = b""
         try:
             self._process = subprocess.Popen(
                 tuple(argv),
@@ -74,16 +76,18 @@ class Program:
                 stderr=subprocess.PIPE,
                 start_new_session=True,
             )
+            self._threads = [
+                threading.Thread(target=work, name=f"skillhub-{Path(argv[0]).name}", daemon=True)
+                for work in (self._watch, self._keep_messages)
+            ]
+            for thread in self._threads:
+                thread.start()
         except (FileNotFoundError, PermissionError, NotADirectoryError) as error:
             raise CommandUnavailable(Path(argv[0]).name) from error
-        self._deadline = None if asks else time.monotonic() + limit_seconds
-        self._messages = b""
-        self._threads = [
-            threading.Thread(target=work, name=f"skillhub-{Path(argv[0]).name}", daemon=True)
-            for work in (self._watch, self._keep_messages)
-        ]
-        for thread in self._threads:
-            thread.start()
+        except BaseException:
+            # Whoever is told to end in this moment knows of no program that could be ended.
+            kill_marked(self._run_id)
+            raise
 
     def ask(self, question: bytes) -> None:
         """Write a question. Its answer must be read within the limit. Raises ProgramEnded."""

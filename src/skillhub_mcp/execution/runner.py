@@ -82,6 +82,7 @@ _CHUNK_BYTES = 64 * 1024
 _MAX_PAUSE_SECONDS = 0.05
 # Killing usually takes milliseconds; this bounds a fork bomb and a process stuck in the kernel.
 _KILL_SECONDS = 5.0
+_NO_PROCESS = -1
 
 _PROC = Path("/proc")
 
@@ -377,6 +378,12 @@ def kill_all(process: subprocess.Popen[bytes], run_id: str) -> None:
         os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_KILL_SECONDS)
+
+
+def kill_marked(run_id: str) -> None:
+    """Kill all processes that have `run_id` in the variable RUN_ID_VARIABLE, where the system tells which do."""
+    if _PROC.joinpath("self", "stat").exists():
+        _kill_members(_NO_PROCESS, f"{RUN_ID_VARIABLE}={run_id}".encode())
 
 
 def _kill_members(root: int, marker: bytes) -> None:
