@@ -305,7 +305,10 @@ def test_what_npx_skills_installed_is_updated_as_long_as_nobody_edited_it(
 
     skillhub("add", repository.url, "--yes")
     as_npx_left_it()
+    assert standing(skillhub("outdated", "--json")) == {"pdf": "current"}
+    assert "would be locked" in skillhub("update", "--dry-run").out
     repository.commit({"skills/pdf/notes.md": "two\n"})
+    assert standing(skillhub("outdated", "--json")) == {"pdf": "outdated"}
     assert skillhub("update", "--yes").code == 0
     assert (skills_dir / "pdf" / "notes.md").read_text() == "two\n"
     as_npx_left_it()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 _LEFT_OUT = frozenset({".git", "node_modules"})
 _PIECE = 1 << 20
@@ -32,15 +32,25 @@ def computed_hash(directory: str) -> str | None:
 
     Files behind links do not count, nor do those in `.git` and `node_modules`. Raises OSError.
     """
-    order = npx_order(_files(directory, ""))
+
+    def read(path: str) -> Iterator[bytes]:
+        with open(os.path.join(directory, *path.split("/")), "rb") as file:
+            while piece := file.read(_PIECE):
+                yield piece
+
+    return hash_of(_files(directory, ""), read)
+
+
+def hash_of(paths: Iterable[str], read: Callable[[str], Iterable[bytes]]) -> str | None:
+    """Return the same for files that `read` yields the bytes of. Raises what it raises."""
+    order = npx_order(paths)
     if order is None:
         return None
     whole = hashlib.sha256()
     for path in order:
         whole.update(path.encode())
-        with open(os.path.join(directory, *path.split("/")), "rb") as file:
-            while piece := file.read(_PIECE):
-                whole.update(piece)
+        for piece in read(path):
+            whole.update(piece)
     return whole.hexdigest()
 
 

@@ -23,6 +23,7 @@ from skillhub_mcp.library.sources.source import SkillSource, SourceKind
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.locks.content_digest import content_digest
 from skillhub_mcp.locks.lock_file import LockedSkill
+from skillhub_mcp.locks.npx_hash import hash_of
 from skillhub_mcp.skills.names import fold_name
 
 
@@ -41,7 +42,8 @@ class SourceStanding(str, Enum):
 class Compared:
     """How one skill stands. `commit` is what its source has now, empty where there are none.
 
-    `incoming` is what an update would bring, of one that is outdated. `error` says why it is unknown.
+    `incoming` is what an update would bring, of one that is outdated, and of one that is current and that only npx
+    skills has locked: its digest. `error` says why it is unknown.
     """
 
     locked: LockedSkill
@@ -127,12 +129,14 @@ class Upstreams:
         # npx skills does not always say where in its source a skill lies.
         is_moved = found.path != before and (ours is not None or locked.skill_path != "")
         unpinned = source.ref != locked.ref
-        if ours is not None and not is_moved and not unpinned and _is_as_locked(tree, found, locked):
+        is_current = not is_moved and not unpinned and _is_as_locked(tree, found, locked)
+        if is_current and ours is not None:
             return Compared(locked, shown, SourceStanding.CURRENT, tree.commit)
         incoming = replace(
             incoming_of(found, tree, source, locked.name), updates=True, moved_from=before if is_moved else None
         )
-        return Compared(locked, shown, SourceStanding.OUTDATED, tree.commit, incoming)
+        standing = SourceStanding.CURRENT if is_current else SourceStanding.OUTDATED
+        return Compared(locked, shown, standing, tree.commit, incoming)
 
 
 def is_its_own_source(locked: LockedSkill, root: str, lock_directory: str) -> bool:
@@ -172,8 +176,13 @@ def find_again(tree: Tree, locked: LockedSkill) -> Candidate | None:
 
 def _is_as_locked(tree: Tree, found: Candidate, locked: LockedSkill) -> bool:
     ours = locked.ours
-    if ours is None or found.problem:
+    if found.problem:
         return False
+    if ours is None:
+        # Only npx skills has locked it.
+        places = {file.path: file.source_path for file in found.files}
+        hashed = hash_of(places, lambda path: tree.read(places[path])) if locked.computed_hash else None
+        return hashed is not None and hashed == locked.computed_hash
     tree_id = tree.tree_id(found.path)
     if tree.commit and tree_id and tree_id == ours.tree:
         return True
