@@ -106,7 +106,6 @@ def test_the_lock_of_a_project_lies_in_the_project_and_that_of_the_person_in_the
     assert lock_paths(root) == (os.path.join(root, "skills-lock.json"), str(tmp_path / "skills-lock.json"))
     own = os.path.join(os.path.realpath(os.path.expanduser("~")), ".agents", "skills")
     assert lock_paths(own) == (os.path.join(own, "skills-lock.json"),)
-    assert kept_library.LOCK_NAME == "skills-lock.json"
 
 
 def test_a_file_that_cannot_be_read_is_a_change(write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch) -> None:

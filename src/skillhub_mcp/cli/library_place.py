@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.locks.lock_file import LOCK_NAME
 from skillhub_mcp.skills.roots import AGENTS_SKILLS
-
-LOCK_NAME = "skills-lock.json"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,12 +22,12 @@ from skillhub_mcp.library.looking import NO_POWERS, Look, Powers, accept, look_a
 from skillhub_mcp.library.plan import FileChanges, Files, InstalledSkill, Merge, Settlement, Verb, changes, plan_step
 from skillhub_mcp.library.skill_files import skill_files
 from skillhub_mcp.library.sources.git_tree import GitTree
-from skillhub_mcp.library.sources.locked_source import document_of, is_same_place, locked_from, place_of, shown_source
+from skillhub_mcp.library.sources.locked_source import document_of, entry_from, is_same_place, place_of, shown_source
 from skillhub_mcp.library.sources.signatures import Signature, SignatureState, check_signer, signature_of
-from skillhub_mcp.library.sources.source import SkillSource, SourceKind
+from skillhub_mcp.library.sources.source import SkillSource
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
-from skillhub_mcp.locks.content_digest import content_digest
+from skillhub_mcp.locks.content_digest import digest_of, executables_of
 from skillhub_mcp.locks.file_digests import digests_of
 from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text
 from skillhub_mcp.locks.npx_hash import computed_hash
@@ -142,7 +142,7 @@ def installed_skill(root: str, name: str, locked: LockedSkill | None) -> Install
         if receipt is not None and receipt.digest != locked.ours.digest:
             # The lock is another than the one that this machine installed by.
             installed = None
-        if installed is None and _digest(files) == locked.ours.digest:
+        if installed is None and digest_of(files) == locked.ours.digest:
             installed = files
     elif locked is not None and installed is None and locked.computed_hash and _is_hashed_so(place, locked):
         # Installed by npx skills, which leaves no receipt.
@@ -215,7 +215,7 @@ def put_back(root: str, staged: Mapping[str, tuple[str, Files]]) -> None:
     with changing(root) as change:
         for name, (place, _) in staged.items():
             _copy(place, change.staged(name), root)
-        puts = {name: _digest(files) for name, (_, files) in staged.items()}
+        puts = {name: digest_of(files) for name, (_, files) in staged.items()}
         receipts = {name: receipt_text(InstallReceipt(name, files)) for name, (_, files) in staged.items()}
         change.commit(puts, receipts=receipts)
 
@@ -229,13 +229,13 @@ def check_as_locked(locked: LockedSkill, files: Files) -> None:
             found="none",
             hint="`skillhub lock` writes it where it is right",
         )
-    found = _digest(files)
+    found = digest_of(files)
     if found != locked.ours.digest:
         # A commit stays what it is.
         edited = "that commit has other files: edits that were locked are where they were made, or the lock was edited"
         hint = edited if locked.ours.commit else "its source has other files: `skillhub update` shows which"
         raise IntegrityFailed(locked.name, expected=locked.ours.digest, found=found, hint=hint)
-    runs = _executables(files)
+    runs = executables_of(files)
     if runs != tuple(sorted(locked.ours.executable)):
         raise IntegrityFailed(
             f"what may be run of {locked.name}", expected=", ".join(locked.ours.executable) or "nothing",
@@ -246,10 +246,9 @@ def check_as_locked(locked: LockedSkill, files: Files) -> None:
 def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, signature: Signature) -> Proposal:
     os.mkdir(place)
     unpacked = unpack_skill(one.tree, one.path, place, name=str(one.source))
-    files, digest = unpacked.files, _digest(unpacked.files)
+    files, digest = unpacked.files, digest_of(unpacked.files)
     locked = lock.find(one.name)
-    artifact = one.tree.tree_id(one.path) if one.source.kind is SourceKind.WEB and one.path else ""
-    entry = locked_from(one.name, one.source, one.path, artifact=artifact)
+    entry = entry_from(one.name, one.tree, one.path, one.source)
     there = installed_skill(root, one.name, locked)
     is_same = locked is not None and (one.updates or is_same_place(locked, entry))
     if locked is not None and not is_same and there.source == str(one.source):
@@ -293,7 +292,7 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
         digest,
         commit=one.tree.commit,
         tree=one.tree.tree_id(one.path),
-        executable=_executables(files),
+        executable=executables_of(files),
         fetched=f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}",
         signer=signature.fingerprint,
         principal=signature.principal,
@@ -305,9 +304,9 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
         verb=step.verb,
         entry=replace(entry, computed_hash=hashed, ours=ours),
         directory=place,
-        digest=_digest(after),
+        digest=digest_of(after),
         files=files,
-        before=_digest(there.files) if there.files is not None else None,
+        before=digest_of(there.files) if there.files is not None else None,
         locked=locked,
         document=look_before.document if look_before is not None else None,
         merge=step.merge,
@@ -350,7 +349,7 @@ def _remove_empty(directory: str, top: str) -> None:
 
 def _check_unchanged(root: str, lock: Lock, one: Proposal) -> None:
     there = os.path.join(root, one.name)
-    now = _digest(digests_of(there)) if os.path.isdir(there) else None
+    now = digest_of(digests_of(there)) if os.path.isdir(there) else None
     if now != one.before or lock.find(one.name) != one.locked:
         raise SkillConflict(one.name, "was changed while it was looked at", hint="run the command again")
 
@@ -373,11 +372,3 @@ def _with_foreign_fields(one: Proposal, lock: Lock) -> LockedSkill:
     """Return the new entry, with what others wrote into the one before, if that is of the same source."""
     before = lock.find(one.name)
     return one.entry if before is None or one.verb is Verb.REPLACE else replace(one.entry, kept=before.kept)
-
-
-def _digest(files: Files) -> str:
-    return content_digest({path: one.sha256 for path, one in files.items()})
-
-
-def _executables(files: Files) -> tuple[str, ...]:
-    return tuple(sorted(path for path, one in files.items() if one.executable))

@@ -15,15 +15,14 @@ from skillhub_mcp.library.candidates import Candidate, candidates
 from skillhub_mcp.library.changes.transaction import changing
 from skillhub_mcp.library.install import install_name, signature_in
 from skillhub_mcp.library.plan import same
-from skillhub_mcp.library.sources.git_tree import GitTree
-from skillhub_mcp.library.sources.locked_source import locked_from
-from skillhub_mcp.library.sources.opening import OpenOptions, open_source
+from skillhub_mcp.library.sources.locked_source import entry_from
+from skillhub_mcp.library.sources.opening import OpenOptions, open_source, settled
 from skillhub_mcp.library.sources.signatures import Signature, check_signer
-from skillhub_mcp.library.sources.source import SkillSource, SourceKind
+from skillhub_mcp.library.sources.source import SkillSource
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
 from skillhub_mcp.library.verifying import present, verify_skill
-from skillhub_mcp.locks.content_digest import FileDigest, content_digest
+from skillhub_mcp.locks.content_digest import FileDigest, digest_of, executables_of
 from skillhub_mcp.locks.file_digests import digests_of
 from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text
 from skillhub_mcp.locks.npx_hash import computed_hash
@@ -111,9 +110,9 @@ def adopt(
             name = missing[0] if missing else str(source)
             near = near_names(name, sorted(one.name for one in found))
             raise SkillNotFound(name, near=near, reason=f"{source} has no skill that is there, too")
-        settled, signature = _settled(source, tree, options), signature_in(tree)
+        whence, signature = settled(source, tree, options), signature_in(tree)
         check_signer(str(source), signature)
-        adopted = [_adopted(root, lock_path, tree, settled, signature, one, name) for one, name in shared]
+        adopted = [_adopted(root, lock_path, tree, whence, signature, one, name) for one, name in shared]
     return _written(root, lock_path, lambda _: adopted, dry_run=dry_run)
 
 
@@ -182,8 +181,7 @@ def _adopted(
     name: str,
 ) -> PresentSkill:
     directory = os.path.join(root, name)
-    artifact = tree.tree_id(candidate.path) if source.kind is SourceKind.WEB and candidate.path else ""
-    entry = locked_from(name, source, candidate.path, artifact=artifact)
+    entry = entry_from(name, tree, candidate.path, source)
     if entry.source_type == "local":
         entry = replace(entry, source=_relative(entry.source, lock_path))
     try:
@@ -202,25 +200,15 @@ def _adopted(
     return _locked(directory, origin, Locking.LOCKED, ours)
 
 
-def _settled(source: SkillSource, tree: Tree, options: OpenOptions) -> SkillSource:
-    """Return the source as it was found: with the ref that a page meant, or with an absolute path."""
-    if isinstance(tree, GitTree):
-        return tree.source
-    if source.kind in (SourceKind.DIRECTORY, SourceKind.ARCHIVE):
-        path = os.path.join(options.working_directory, os.path.expanduser(source.location))
-        return replace(source, location=os.path.abspath(path))
-    return source
-
-
 def _locked(
     directory: str, origin: _Origin, done: Locking, files: Mapping[str, FileDigest] | None = None
 ) -> PresentSkill:
     files = digests_of(directory) if files is None else files
     ours = LockedByHub(
-        content_digest({path: one.sha256 for path, one in files.items()}),
+        digest_of(files),
         commit=origin.commit,
         tree=origin.tree,
-        executable=tuple(sorted(path for path, one in files.items() if one.executable)),
+        executable=executables_of(files),
         signer=origin.signer,
         principal=origin.principal,
         fetched=f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}",

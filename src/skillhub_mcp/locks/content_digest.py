@@ -26,3 +26,13 @@ def content_digest(files: Mapping[str, str]) -> str:
     for path, digest in sorted((path.encode("utf-8", "surrogateescape"), digest) for path, digest in files.items()):
         whole.update(path + b"\0" + digest.encode() + b"\n")
     return f"sha256:{whole.hexdigest()}"
+
+
+def digest_of(files: Mapping[str, FileDigest]) -> str:
+    """Return the content digest of files by path."""
+    return content_digest({path: one.sha256 for path, one in files.items()})
+
+
+def executables_of(files: Mapping[str, FileDigest]) -> tuple[str, ...]:
+    """Return the paths of the files that may be run, sorted."""
+    return tuple(sorted(path for path, one in files.items() if one.executable))

@@ -16,7 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.errors import LockUnreadable, SkillChanged, SkillHubError
-from skillhub_mcp.locks.content_digest import FileDigest, content_digest
+from skillhub_mcp.locks.content_digest import FileDigest, digest_of
 from skillhub_mcp.locks.file_digests import (
     FileState,
     KnownDigests,
@@ -37,7 +37,7 @@ from skillhub_mcp.locks.foreign import (
     without_password,
 )
 from skillhub_mcp.locks.kept_digests import KeptDigests, KeptSkill, stamp_text
-from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill
+from skillhub_mcp.locks.lock_file import LOCK_NAME, Lock, LockedByHub, LockedSkill
 from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.locks.receipts import InstallReceipt, read_receipt
 from skillhub_mcp.locks.seen_sources import SeenNewer, read_seen, seen_path
@@ -45,8 +45,6 @@ from skillhub_mcp.locks.states import NO_DIFFERENCES, Differences, LockState, di
 
 if TYPE_CHECKING:
     from skillhub_mcp.skills.model import FileStamp, Skill
-
-LOCK_NAME = "skills-lock.json"
 
 _AGENTS_SKILLS = os.path.join(".agents", "skills")
 # What a list names is looked at again by every call; of a large library so many in turn, with a rest behind
@@ -253,12 +251,12 @@ class KeptLibrary:
             return None
         try:
             files = self._read_files(skill.directory).digests
-            if content_digest({path: one.sha256 for path, one in files.items()}) != found[1].ours.digest:
+            if digest_of(files) != found[1].ours.digest:
                 files = digests_of(skill.directory)
         except OSError as error:
             reason = f"its files cannot be read: {error.strerror or type(error).__name__}"
             raise SkillChanged(skill.name, reason=reason) from error
-        if content_digest({path: one.sha256 for path, one in files.items()}) != found[1].ours.digest:
+        if digest_of(files) != found[1].ours.digest:
             raise SkillChanged(skill.name, reason="its files are being written")
         return files
 

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from skillhub_mcp.errors import LockUnreadable
 from skillhub_mcp.foreign_json import BadJson, read_json
 
+LOCK_NAME = "skills-lock.json"
 VERSION = 1
 OURS = "skillhub"
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skillhub_mcp.foreign_json import BadJson, read_json
-from skillhub_mcp.locks.content_digest import FileDigest, content_digest
+from skillhub_mcp.locks.content_digest import FileDigest, digest_of
 from skillhub_mcp.locks.plain_files import read_plain
 from skillhub_mcp.skills.own_directory import OWN_DIRECTORY
 
@@ -36,7 +36,7 @@ class InstallReceipt:
     @property
     def digest(self) -> str:
         """The digest of the skill as it was installed."""
-        return content_digest({path: file.sha256 for path, file in self.files.items()})
+        return digest_of(self.files)
 
     @property
     def from_source(self) -> Mapping[str, FileDigest]:

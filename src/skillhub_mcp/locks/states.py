@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from skillhub_mcp.locks.content_digest import FileDigest, content_digest
+from skillhub_mcp.locks.content_digest import FileDigest, digest_of
 from skillhub_mcp.locks.lock_file import LockedSkill
 from skillhub_mcp.locks.receipts import InstallReceipt
 
@@ -60,7 +60,7 @@ def differences(
     executable = frozenset(locked.ours.executable)
     turned = tuple(sorted(path for path, one in files.items() if one.executable != (path in executable)))
     turned = turned if modes else ()
-    if content_digest({path: one.sha256 for path, one in files.items()}) == locked.ours.digest:
+    if digest_of(files) == locked.ours.digest:
         return Differences(modes=turned)
     if receipt is None or receipt.digest != locked.ours.digest:
         return Differences(unknown=True)

@@ -70,7 +70,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Show what a source has, and install it. Raises InvalidArgument, InvalidSetting and what `library` raises."""
     from skillhub_mcp.cli.installing import terms_of
     from skillhub_mcp.cli.source_options import open_options
-    from skillhub_mcp.library.sources.opening import open_source
+    from skillhub_mcp.library.sources.opening import open_source, settled
     from skillhub_mcp.library.sources.source import parse_source, refuse_directory
     from skillhub_mcp.settings import read_settings
 
@@ -92,19 +92,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     )
     opening = open_options(settings, working_directory=here, insecure=args.insecure)
     with closing(open_source(source, opening)) as tree:
-        return _add(args, options, place, _settled(source, tree, here), tree)
-
-
-def _settled(source: SkillSource, tree: Tree, here: str) -> SkillSource:
-    """Return the source with its ref and path told apart, and as it is found from everywhere."""
-    from skillhub_mcp.library.sources.git_tree import GitTree
-    from skillhub_mcp.library.sources.source import SourceKind
-
-    if isinstance(tree, GitTree):
-        return tree.source
-    if source.kind in (SourceKind.DIRECTORY, SourceKind.ARCHIVE):
-        return replace(source, location=os.path.abspath(os.path.join(here, os.path.expanduser(source.location))))
-    return source
+        return _add(args, options, place, settled(source, tree, opening), tree)
 
 
 def _add(

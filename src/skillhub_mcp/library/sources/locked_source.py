@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from skillhub_mcp.errors import SourceUnreadable
 from skillhub_mcp.library.sources.forges import GITHUB, GITLAB
 from skillhub_mcp.library.sources.source import SkillSource, SourceKind, parse_source
+from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.locks.lock_file import LockedSkill
 from skillhub_mcp.skills.model import SKILL_FILE
 
@@ -39,6 +40,12 @@ def locked_from(name: str, source: SkillSource, path: str, *, artifact: str = ""
             short = source.location[len(begin) : -len(".git")]
             return LockedSkill(name, short, kind, ref=source.ref, skill_path=document)
     return LockedSkill(name, source.location, _GIT, ref=source.ref, skill_path=document)
+
+
+def entry_from(name: str, tree: Tree, path: str, source: SkillSource) -> LockedSkill:
+    """Return the same of a skill at `path` of a tree, whose settled source is given."""
+    artifact = tree.tree_id(path) if source.kind is SourceKind.WEB and path else ""
+    return locked_from(name, source, path, artifact=artifact)
 
 
 def source_of(locked: LockedSkill, *, insecure: bool = False) -> SkillSource:

@@ -11,7 +11,7 @@ from skillhub_mcp.library.archives.archive_tree import open_archive
 from skillhub_mcp.library.bounds import BOUNDS, Bounds
 from skillhub_mcp.library.sources.directory_tree import DirectoryTree
 from skillhub_mcp.library.sources.git import GitOptions
-from skillhub_mcp.library.sources.git_tree import open_git
+from skillhub_mcp.library.sources.git_tree import GitTree, open_git
 from skillhub_mcp.library.sources.source import SkillSource, SourceKind
 from skillhub_mcp.library.tree import Tree
 
@@ -50,3 +50,13 @@ def open_source(source: SkillSource, options: OpenOptions) -> Tree:
     if os.path.isfile(path) or (source.kind is SourceKind.ARCHIVE and not os.path.isdir(path)):
         return open_archive(path, source.location, options.bounds)
     return DirectoryTree(path, options.bounds)
+
+
+def settled(source: SkillSource, tree: Tree, options: OpenOptions) -> SkillSource:
+    """Return the source of a tree as it was found: with the ref that a page meant, or its whole path."""
+    if isinstance(tree, GitTree):
+        return tree.source
+    if source.kind in (SourceKind.DIRECTORY, SourceKind.ARCHIVE):
+        path = os.path.join(options.working_directory, os.path.expanduser(source.location))
+        return replace(source, location=os.path.abspath(path))
+    return source
