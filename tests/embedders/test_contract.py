@@ -257,4 +257,5 @@ def test_the_retries_of_the_sdk_do_not_multiply_ours(
     api.fail_always(status)
     with pytest.raises(EmbeddingError, match=str(status)):
         make(waiting=TimeLimits(total=0.7, outage=0.7)).embed_query("x")
-    assert len(api.requests) == requests
+    # A machine that is busy with other things may leave no time for the second; the SDK's own would be at once.
+    assert 1 <= len(api.requests) <= requests
