@@ -144,39 +144,25 @@ class Skill(_Unread):
         return "\n".join((self.name, self.description, " ".join(self.tags), self.category or "")).strip()
 
 
-_READ_AT_ONCE = frozenset(
-    {
-        "name",
-        "directory",
-        "root",
-        "diagnostics",
-        "stamp",
-        "category",
-        "tags",
-        "always_apply",
-        "disable_model_invocation",
-        "user_invocable",
-        "trust",
-    }
+_SETTER_ORDER = (
+    "name",
+    "directory",
+    "root",
+    "diagnostics",
+    "stamp",
+    "category",
+    "tags",
+    "always_apply",
+    "disable_model_invocation",
+    "user_invocable",
+    "trust",
 )
+_READ_AT_ONCE = frozenset(_SETTER_ORDER)
 _SET = {field: getattr(Skill, field).__set__ for field in (*_READ_AT_ONCE, *_Unread.__slots__)}
 _AT, _TEXT, _DESCRIPTION = (getattr(Skill, field).__get__ for field in (*_Unread.__slots__, "description"))
 # Of a large library each is called a hundred thousand times at each start.
 _NAME, _DIRECTORY, _ROOT, _DIAGNOSTICS, _STAMP, _CATEGORY, _TAGS, _ALWAYS, _NOT_FOR_MODELS, _INVOCABLE, _TRUST = (
-    _SET[field]
-    for field in (
-        "name",
-        "directory",
-        "root",
-        "diagnostics",
-        "stamp",
-        "category",
-        "tags",
-        "always_apply",
-        "disable_model_invocation",
-        "user_invocable",
-        "trust",
-    )
+    _SET[field] for field in _SETTER_ORDER
 )
 _SET_AT, _SET_TEXT = (_SET[field] for field in _Unread.__slots__)
 _NOTHING_GIVEN: Mapping[str, Any] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterable
 
 import httpx2
 import pytest
@@ -11,6 +12,7 @@ from tests.conftest import SkillWriter
 from tests.server.connections import listening
 
 from skillhub_mcp.server.http import readiness
+from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.snapshot import Snapshot
 
 
@@ -20,10 +22,10 @@ def test_a_probe_is_told_that_searches_are_answered_while_the_digest_is_still_ma
     write_skill("one")
     may_end, making, sum_of = threading.Event(), list[int](), Snapshot._sum_of
 
-    def slowly(*arguments: object) -> int:
+    def slowly(snapshot: Snapshot, skills: Iterable[Skill]) -> int:
         making.append(1)
         assert may_end.wait(60)
-        return sum_of(*arguments)  # type: ignore[arg-type]
+        return sum_of(snapshot, skills)
 
     monkeypatch.setattr(Snapshot, "_sum_of", slowly)
     monkeypatch.setattr(readiness, "_PATIENCE_SECONDS", 0.05)
