@@ -25,17 +25,7 @@ def google(options: dict[str, str]) -> Target:
     return Target(f"gs://skills/team-{next(_numbers)}", options)
 
 
-@pytest.mark.parametrize(
-    "outcome",
-    [
-        test_stores.test_what_is_put_is_read_whole_and_in_ranges,
-        test_stores.test_a_list_has_what_lies_below_alone_and_what_is_deleted_is_gone,
-        test_stores.test_a_conditional_write_succeeds_for_who_knows_the_present_object,
-        test_stores.test_a_conditional_write_of_an_object_that_is_gone_is_a_conflict,
-        test_stores.test_of_many_conditional_writes_at_once_one_succeeds,
-    ],
-    ids=lambda outcome: outcome.__name__,
-)
+@test_stores.FOUNDATIONS
 def test_it_gives_what_every_store_does(outcome: Callable[[Target], None], google: Target) -> None:
     outcome(google)
 

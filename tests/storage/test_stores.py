@@ -114,6 +114,21 @@ def test_of_many_conditional_writes_at_once_one_succeeds(target: Target) -> None
 # A directory
 
 
+# Of a store that is none of the two above the emulators are slow, or are fakes: this is what publishing stands on.
+FOUNDATIONS = pytest.mark.parametrize(
+    "outcome",
+    [
+        test_what_is_put_is_read_whole_and_in_ranges,
+        test_an_object_larger_than_asked_for_is_no_answer,
+        test_a_list_has_what_lies_below_alone_and_what_is_deleted_is_gone,
+        test_a_conditional_write_succeeds_for_who_knows_the_present_object,
+        test_a_conditional_write_of_an_object_that_is_gone_is_a_conflict,
+        test_of_many_conditional_writes_at_once_one_succeeds,
+    ],
+    ids=lambda outcome: outcome.__name__,
+)
+
+
 def test_a_target_that_is_a_file_is_refused_with_its_path(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     store = open_store(str(tmp_path / "file"), {})

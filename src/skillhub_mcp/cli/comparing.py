@@ -3,25 +3,53 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.library_place import LibraryPlace
-from skillhub_mcp.cli.output import from_home
+from skillhub_mcp.cli.output import from_home, print_note, print_text
 from skillhub_mcp.errors import SkillHubError, SkillNotFound
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.library.changes.own_places import is_plain_name
 from skillhub_mcp.library.seen_upstream import keep_seen
 from skillhub_mcp.library.sources.locked_source import place_of
-from skillhub_mcp.library.sources.upstream import Compared, SourceStanding
+from skillhub_mcp.library.sources.upstream import Compared, SourceStanding, Upstreams
 from skillhub_mcp.locks.lock_file import Lock
 from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.skills.suggestions import near_names
 
 if TYPE_CHECKING:
+    from skillhub_mcp.library.sources.opening import OpenOptions
     from skillhub_mcp.locks.lock_file import LockedSkill
 
 _SHOWN_DIGITS = 8
+
+
+@contextmanager
+def compared(
+    place: LibraryPlace, names: Sequence[str], opening: OpenOptions, *, unpin: bool = False
+) -> Iterator[list[Compared]]:
+    """Yield how the skills of the lock, or those of them that are named, stand against their sources; keep it, too.
+
+    What is incoming can be read as long as this is entered. Raises SkillNotFound and LockUnreadable.
+    """
+    skills = locked_skills(place, names)
+    with closing(Upstreams(opening, place.root, unpin=unpin)) as upstreams:
+        found = list(upstreams.compare(skills))
+        # What leaves a tag for once is not outdated by it.
+        if not unpin and (problem := keep_compared(place, found, whole=not names)):
+            print_note(problem)
+        yield found
+
+
+def tell_compared(told: Iterable[Compared], found: Iterable[Compared], place: LibraryPlace) -> None:
+    """Print a line about each skill that is `told`, then what there is to say besides, also about what is missing."""
+    told = list(told)
+    for one in told:
+        print_text(comparison_line(one))
+    for note in filter(None, [*(comparison_note(one, place) for one in told), missing_note(found, place)]):
+        print_note(note)
 
 
 def locked_skills(place: LibraryPlace, names: Sequence[str]) -> tuple[LockedSkill, ...]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping
-from contextlib import closing
 from typing import Any
 
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.ending import ending_in_order
 from skillhub_mcp.cli.library_place import add_place_options, place_of
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_note, print_text
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_note
 
 
 def add_parser(subparsers: Any) -> None:
@@ -35,34 +34,21 @@ def add_parser(subparsers: Any) -> None:
 @ending_in_order()
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """List how the skills of a lock stand. Raises SkillNotFound, LockUnreadable and InvalidSetting."""
-    from skillhub_mcp.cli.comparing import (
-        comparison_json,
-        comparison_line,
-        comparison_note,
-        keep_compared,
-        locked_skills,
-        missing_note,
-    )
+    from skillhub_mcp.cli.comparing import compared, comparison_json, tell_compared
     from skillhub_mcp.cli.source_options import open_options
-    from skillhub_mcp.library.sources.upstream import SourceStanding, Upstreams
+    from skillhub_mcp.library.sources.upstream import SourceStanding
     from skillhub_mcp.settings import read_settings
 
     place = place_of(args, options)
     settings, _ = read_settings(os.environ, options)
-    skills = locked_skills(place, [decode_argument(name) for name in args.names])
     opening = open_options(settings, working_directory=os.path.dirname(place.lock_path), insecure=args.insecure)
-    with closing(Upstreams(opening, place.root)) as upstreams:
-        found = list(upstreams.compare(skills))
-    if problem := keep_compared(place, found, whole=not args.names):
-        print_note(problem)
+    with compared(place, [decode_argument(name) for name in args.names], opening) as found:
+        pass
     if args.json:
         print_json({"root": place.root, "lock": place.lock_path, "skills": [comparison_json(one) for one in found]})
     else:
         told = [one for one in found if args.all or args.names or one.standing is not SourceStanding.CURRENT]
-        for one in told:
-            print_text(comparison_line(one))
-        for note in filter(None, [*(comparison_note(one, place) for one in told), missing_note(found, place)]):
-            print_note(note)
+        tell_compared(told, found, place)
         if any(one.standing is SourceStanding.OUTDATED for one in found):
             print_note(f"\n`{place.command('update')}` shows the changes, and asks")
         elif not told:

@@ -6,13 +6,12 @@ import argparse
 import os
 import tempfile
 from collections.abc import Mapping
-from contextlib import closing
 from typing import Any
 
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.ending import ending_in_order
 from skillhub_mcp.cli.library_place import add_place_options, place_of
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_note, print_text
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_note
 
 
 def add_parser(subparsers: Any) -> None:
@@ -40,38 +39,24 @@ def add_parser(subparsers: Any) -> None:
 @ending_in_order()
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Compare, show, ask and update. Raises InvalidArgument, InvalidSetting and what `library` raises."""
-    from skillhub_mcp.cli.comparing import (
-        comparison_json,
-        comparison_line,
-        comparison_note,
-        keep_compared,
-        locked_skills,
-        missing_note,
-    )
+    from skillhub_mcp.cli.comparing import compared, comparison_json, tell_compared
     from skillhub_mcp.cli.installing import finish, terms_of
     from skillhub_mcp.cli.source_options import open_options
     from skillhub_mcp.library.install import prepare
-    from skillhub_mcp.library.sources.upstream import SourceStanding, Upstreams
+    from skillhub_mcp.library.sources.upstream import SourceStanding
     from skillhub_mcp.settings import read_settings
 
     place = place_of(args, options)
     settings, _ = read_settings(os.environ, options)
     terms = terms_of(args, settings)
-    skills = locked_skills(place, [decode_argument(name) for name in args.names])
     opening = open_options(settings, working_directory=os.path.dirname(place.lock_path), insecure=args.insecure)
-    with closing(Upstreams(opening, place.root, unpin=args.unpin)) as upstreams:
-        found = list(upstreams.compare(skills))
-        # What leaves a tag for once is not outdated by it.
-        if not args.unpin and (problem := keep_compared(place, found, whole=not args.names)):
-            print_note(problem)
+    names = [decode_argument(name) for name in args.names]
+    with compared(place, names, opening, unpin=args.unpin) as found:
         unknown = any(one.standing is SourceStanding.UNKNOWN for one in found)
         incoming = [one.incoming for one in found if one.incoming is not None]
         if not args.json:
-            for one in found:
-                if one.standing is not SourceStanding.CURRENT or args.names:
-                    print_text(comparison_line(one))
-            for note in filter(None, [*(comparison_note(one, place) for one in found), missing_note(found, place)]):
-                print_note(note)
+            told = [one for one in found if one.standing is not SourceStanding.CURRENT or args.names]
+            tell_compared(told, found, place)
         with tempfile.TemporaryDirectory(prefix="skillhub-look-") as scratch:
             proposals = prepare(place.root, place.lock_path, incoming, terms, scratch)
             code = finish(proposals, place, args, options, {"compared": [comparison_json(one) for one in found]})
