@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 from tests.library.changes.roots import write_skill
 from tests.library.sources.repositories import Repository, skill_text
 
-from skillhub_mcp.errors import LockUnreadable, SkillConflict, SkillNotFound
+from skillhub_mcp.errors import IntegrityFailed, LockUnreadable, SkillConflict, SkillNotFound
+from skillhub_mcp.library import install
 from skillhub_mcp.library.install import installed_skill
 from skillhub_mcp.library.locking_present import Locking, adopt, lock_present
 from skillhub_mcp.library.plan import merged
 from skillhub_mcp.library.sources.opening import OpenOptions
+from skillhub_mcp.library.sources.signatures import Signature, SignatureState
 from skillhub_mcp.library.sources.source import parse_source
 from skillhub_mcp.library.verifying import verify
 from skillhub_mcp.locks.content_digest import FileDigest
@@ -186,3 +189,27 @@ def test_what_was_edited_since_npx_installed_it_is_not_locked_unless_it_is_named
     one, two = lock_present(str(root), lock_of(root))
     assert (one.done, two.done) == (Locking.EDITED, Locking.LOCKED)
     assert entry(root, "one").ours is None
+
+
+def test_who_signed_a_source_is_locked_with_what_is_adopted_from_it_unless_the_signature_does_not_fit(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = Repository(tmp_path / "repository")
+    repository.commit({"one/SKILL.md": skill_text("one")})
+    shutil.rmtree(root / "one")
+    (root / "one").mkdir()
+    (root / "one" / "SKILL.md").write_text(skill_text("one"))
+    source, options = parse_source(repository.url), OpenOptions(str(tmp_path))
+    monkeypatch.setattr(
+        install, "signature_of", lambda _: Signature(SignatureState.BAD, "SHA256:x", reason="it is not of this")
+    )
+    with pytest.raises(IntegrityFailed):
+        adopt(str(root), lock_of(root), source, options)
+    assert not Path(lock_of(root)).exists()
+    monkeypatch.setattr(
+        install, "signature_of", lambda _: Signature(SignatureState.GOOD, "SHA256:x", "ada@example.org")
+    )
+    adopt(str(root), lock_of(root), source, options)
+    ours = entry(root, "one").ours
+    assert ours is not None
+    assert (ours.signer, ours.principal) == ("SHA256:x", "ada@example.org")

@@ -127,8 +127,9 @@ def test_a_disk_that_takes_no_more_is_told_and_nothing_is_left(
 
     with closing(DirectoryTree(str(source))) as tree:
         monkeypatch.setattr(os, "write", write)
-        with pytest.raises(LibraryUnwritable, match=os.strerror(cause)):
+        with pytest.raises(LibraryUnwritable, match=os.strerror(cause)) as told:
             unpack_skill(tree, "", str(new))
+    assert "another directory for temporary files in TMPDIR" in str(told.value.hint)
     assert list(new.iterdir()) == []
 
 
