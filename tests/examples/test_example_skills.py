@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.hubs import hub_of
+from tests.library.sources.repositories import needs_git
 
 SKILLS = Path(__file__).parents[2] / "examples" / "skills"
 NAMES = sorted(path.parent.name for path in SKILLS.glob("*/SKILL.md"))
@@ -162,7 +162,7 @@ def test_markdown_table_tools_convert_there_and_back() -> None:
     assert ordered.index("a\\|b") < ordered.index("議事録")
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed here")
+@needs_git
 def test_release_notes_groups_the_commits_of_a_repository(tmp_path: Path) -> None:
     git = ["git", "-C", str(tmp_path), "-c", "user.name=A", "-c", "user.email=a@example.com"]
     subprocess.run([*git, "init", "--quiet"], check=True)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 ENVIRONMENT = {
-    "PATH": os.environ.get("PATH", os.defpath),
+    # As for all tests: the system's programs, also where PATH has no more than python3 and pip.
+    "PATH": os.pathsep.join((os.environ["PATH"], os.defpath)),
     "HOME": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -20,6 +24,8 @@ ENVIRONMENT = {
     "GIT_COMMITTER_EMAIL": "ada@example.org",
     "GIT_COMMITTER_DATE": "1700000000 +0000",
 }
+HAS_GIT = shutil.which("git", path=ENVIRONMENT["PATH"]) is not None
+needs_git = pytest.mark.skipif(not HAS_GIT, reason="git is not installed here")
 _WHO = "Ada <ada@example.org> 1700000000 +0000"
 
 
@@ -46,9 +52,14 @@ def skill_text(name: str, description: str = "Does what a test needs.", body: st
 
 
 class Repository:
-    """A bare repository, whose HEAD is the branch `main`. Its URL is what a person types."""
+    """A bare repository, whose HEAD is the branch `main`. Its URL is what a person types.
+
+    Skips the test that wants one where git is not installed.
+    """
 
     def __init__(self, directory: Path, *, object_format: str = "sha1") -> None:
+        if not HAS_GIT:
+            pytest.skip("git is not installed here")
         self.directory = directory
         version, extension = ("0", "") if object_format == "sha1" else ("1", "[extensions]\nobjectFormat = sha256\n")
         for name in ("objects", "refs"):

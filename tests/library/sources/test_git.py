@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from tests.library.sources.repositories import ENVIRONMENT, Repository
+from tests.library.sources.repositories import ENVIRONMENT, Repository, needs_git
 
 from skillhub_mcp.errors import CommandUnavailable, SourceUnreachable
 from skillhub_mcp.library.sources.git import GitOptions, GitRepository, find_git, git_environment, last_line
@@ -51,7 +51,8 @@ def test_a_protocol_without_a_key_is_allowed_only_where_the_source_has_it(locati
     assert git_environment({"GIT_ALLOW_PROTOCOL": "ext"}, location)["GIT_ALLOW_PROTOCOL"] == protocols
 
 
-@pytest.mark.skipif(os.name != "posix", reason="the program of this test is a shell script")
+@needs_git
+@pytest.mark.skipif(os.name != "posix", reason="the program of this test is a script")
 def test_ssh_may_ask_for_nothing_unless_the_person_chose_how_it_is_run(tmp_path: Path) -> None:
     log = tmp_path / "log"
     ssh = tmp_path / "ssh"
@@ -76,6 +77,7 @@ def test_without_git_it_is_told_what_to_install_and_what_works_without(tmp_path:
     assert "archives and directories work without it" in str(missing.value.hint)
 
 
+@needs_git
 def test_a_program_named_git_in_the_working_directory_is_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,7 +104,7 @@ def test_the_line_that_says_why_is_told_without_a_password_and_hides_nothing(mes
     assert last_line(messages) == told
 
 
-@pytest.mark.skipif(os.name != "posix", reason="the program of this test is a shell script")
+@pytest.mark.skipif(os.name != "posix", reason="the program of this test is a script")
 @pytest.mark.parametrize(
     ("said", "mend"),
     [
@@ -118,7 +120,9 @@ def test_the_line_that_says_why_is_told_without_a_password_and_hides_nothing(mes
 )
 def test_who_is_not_let_in_or_reaches_nobody_is_told_what_mends_it(tmp_path: Path, said: str, mend: str) -> None:
     failing = tmp_path / "git"
-    failing.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{said}\nEND\nexit 128\n", encoding="utf-8")
+    failing.write_text(
+        f"#!{sys.executable}\nimport sys\n\nprint({said!r}, file=sys.stderr)\nsys.exit(128)\n", encoding="utf-8"
+    )
     failing.chmod(0o755)
     path = os.pathsep.join((str(tmp_path), ENVIRONMENT["PATH"]))
     repository = GitRepository("https://h/x.git", "it", GitOptions({"PATH": path}, 60.0))
@@ -139,13 +143,14 @@ def test_a_repository_that_is_too_large_is_refused_however_fast_it_came(tmp_path
     assert not Path(repository.directory).exists()
 
 
-@pytest.mark.skipif(os.name != "posix", reason="the program of this test is a shell script")
+@pytest.mark.skipif(os.name != "posix", reason="the program of this test is a script")
 def test_a_repository_without_an_end_is_ended_at_the_bound(tmp_path: Path) -> None:
     endless = tmp_path / "bin" / "git"
     endless.parent.mkdir()
     endless.write_text(
-        "#!/bin/sh\nmkdir -p repository/objects\n"
-        "while :; do head -c 100000 /dev/zero >> repository/objects/pack; sleep 0.01; done\n",
+        f"#!{sys.executable}\nimport os, time\n\nos.makedirs('repository/objects', exist_ok=True)\n"
+        "while True:\n    with open('repository/objects/pack', 'ab') as pack:\n        pack.write(bytes(100_000))\n"
+        "    time.sleep(0.01)\n",
         encoding="utf-8",
     )
     endless.chmod(0o755)
@@ -183,6 +188,7 @@ def leading_to(address: str) -> Iterator[tuple[str, list[str]]]:
             thread.join()
 
 
+@needs_git
 def test_git_is_led_nowhere_else_and_neither_to_a_file_nor_to_a_machine_without_a_key(tmp_path: Path) -> None:
     for address in ("http://127.0.0.1:9/", tmp_path.as_uri()):
         with leading_to(address) as (site, asked):
@@ -194,7 +200,7 @@ def test_git_is_led_nowhere_else_and_neither_to_a_file_nor_to_a_machine_without_
             assert "leads to an address" in str(refused.value.hint)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="the program of this test is a shell script")
+@pytest.mark.skipif(os.name != "posix", reason="the program of this test is a script")
 def test_git_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     slow = tmp_path / "git"
     slow.write_text(f"#!{sys.executable}\nimport time\ntime.sleep(60)\n", encoding="utf-8")

@@ -8,7 +8,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.library.sources.repositories import ENVIRONMENT, Entry, Executable, Link, Repository, Submodule, skill_text
+from tests.library.sources.repositories import (
+    ENVIRONMENT,
+    Entry,
+    Executable,
+    Link,
+    Repository,
+    Submodule,
+    needs_git,
+    skill_text,
+)
 
 from skillhub_mcp.errors import ArchiveRefused, SourceUnreachable
 from skillhub_mcp.library.sources.git import GitOptions
@@ -156,6 +165,7 @@ def test_what_is_not_there_is_told_with_what_is_like_it(
     assert near <= set(missing.value.near)
 
 
+@needs_git
 def test_a_directory_that_is_no_repository_is_told_with_git_s_last_line(tmp_path: Path) -> None:
     with pytest.raises(SourceUnreachable, match="does not appear to be a git repository") as missing:
         open_git(parse_source(tmp_path.as_uri()), OPTIONS)
