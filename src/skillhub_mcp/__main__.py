@@ -21,6 +21,9 @@ def main() -> None:
         if sys.argv[1:2] == ["__complete"]:
             # The commands, which this leaves out, take three times as long to import.
             from skillhub_mcp.cli.completion_words import run
+        elif sys.argv[1:2] == ["__watch"]:
+            # Started by a server, for the notices of a large library.
+            from skillhub_mcp.index.notices import run
         else:
             from skillhub_mcp.cli.main import run
         code = run(sys.argv[1:])

@@ -254,7 +254,7 @@ def test_what_could_not_be_written_is_found_by_looking_at_everything(
 def test_queries_keep_a_server_in_sync_where_nothing_can_be_watched(
     db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("skillhub_mcp.index.watcher.RootWatcher.start", lambda _: None)
+    monkeypatch.setattr("skillhub_mcp.index.watcher.RootWatcher.start", lambda *_: None)
     monkeypatch.setattr(live_index_module, "_POLL_SECONDS", 10_000.0)
     write_skill("one", "About walruses.")
     with live_index(db, skills_dir) as live:
@@ -291,7 +291,7 @@ def test_a_query_waits_for_no_sync_while_the_watcher_reports_nothing_and_a_poll_
 def test_polling_keeps_a_server_in_sync_without_queries(
     db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("skillhub_mcp.index.watcher.RootWatcher.start", lambda _: None)
+    monkeypatch.setattr("skillhub_mcp.index.watcher.RootWatcher.start", lambda *_: None)
     monkeypatch.setattr(live_index_module, "_POLL_SECONDS", 0.1)
     monkeypatch.setattr(live_index_module, "_IDLE_FACTOR", 0)
     with live_index(db, skills_dir) as live:
@@ -607,7 +607,7 @@ def test_an_unexpected_failure_while_the_first_index_is_written_ends_the_wait_fo
 def test_an_unexpected_failure_ends_the_wait_of_a_search_that_asked_for_a_sync(
     db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("skillhub_mcp.index.watcher.RootWatcher.start", lambda _: None)
+    monkeypatch.setattr("skillhub_mcp.index.watcher.RootWatcher.start", lambda *_: None)
     write_skill("one", "About walruses.")
     with live_index(db, skills_dir) as live:
         assert found(live, "walruses") == ["one"]
@@ -623,7 +623,7 @@ def test_an_unexpected_failure_ends_the_wait_of_a_search_that_asked_for_a_sync(
 def test_a_library_that_takes_long_to_look_at_is_looked_at_less_often(
     db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch, seconds: float, rests: bool
 ) -> None:
-    monkeypatch.setattr("skillhub_mcp.index.watcher.RootWatcher.start", lambda _: None)
+    monkeypatch.setattr("skillhub_mcp.index.watcher.RootWatcher.start", lambda *_: None)
     monkeypatch.setattr(live_index_module, "_MIN_SYNC_INTERVAL_SECONDS", 0.01)
     monkeypatch.setattr(live_index_module, "_POLL_SECONDS", 0.01)
     # What the scan reports to have taken, whatever it took.

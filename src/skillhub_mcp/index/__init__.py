@@ -19,6 +19,7 @@ mapped_arrays  arrays in a file that may be larger than memory
 moved_roots   roots that are somewhere else now
 named_entries  the entries of the skills that answer to a name, without reading the others
 nearness_scale  what a cosine means with one model, measured on the library's own descriptions
+notices       what changed below directories, told to this process or to one of its own
 progress      the progress of indexing, for callers that wait
 provider      what the hub asks for the skills and their index, whoever provides them
 row_embedder  vectors from the embedder, in batches, with a pause after a failure
@@ -33,5 +34,5 @@ statistics    how many skills have a term, for BM25F
 stored_arrays  arrays in a file beside the table, read at no more cost than its size
 sync          one check of the files, and the view that results
 versions      which versions of the table nobody reads any more
-watcher       the operating system's notices of changes
+watcher       calling back when something below a root changed
 """

@@ -426,7 +426,7 @@ class LiveIndex:
                     self._changed_paths = None
             if self._automatic:
                 # The watcher requests another sync once its watches are set: changes before that are not reported.
-                self._watcher.start()
+                self._watch()
 
     def _wait_for_command(self) -> None:
         """Wait until a command has exchanged all its skills, and their notices are here: they are one change."""
@@ -458,7 +458,7 @@ class LiveIndex:
         self._observer.start(LibraryEvent(skills=len(snapshot.everything)))()
         with self._condition:
             self._condition.wait_for(lambda: self._closed or self._sync_requested, _HEAD_START_SECONDS)
-        self._watcher.start()
+        self._watch()
         deadline = time.monotonic() + _WATCHES_SECONDS
         with self._condition:
             while not (self._closed or self._sync_requested) and self._watcher.healthy and time.monotonic() < deadline:
@@ -498,6 +498,11 @@ class LiveIndex:
                 rest = max(rest, self._index_sync.embedding_pause or 0.0)
                 if self._condition.wait_for(lambda: self._closed, rest):
                     return
+
+    def _watch(self) -> None:
+        with self._condition:
+            skills = 0 if self._view is None else len(self._view.snapshot.everything)
+        self._watcher.start(skills)
 
     def _poll_seconds(self) -> float | None:
         if not self._automatic:

@@ -9,13 +9,14 @@ import stat
 import threading
 from collections.abc import Callable, Collection, Sequence
 
+from skillhub_mcp.index.notices import Notice, notices, notices_from_outside
 from skillhub_mcp.skills.own_directory import is_own
 from skillhub_mcp.skills.roots import SkillRoot, located
 
 log = logging.getLogger(__name__)
 
-_DEBOUNCE_MS = 150
-_STEP_MS = 50
+# So many are watched from another process: setting the watches of fewer takes up to a tenth of a second.
+MANY_SKILLS = 5_000
 # The system keeps 16,384 notices, several for each file that is written.
 _MOST_CHANGES = 1_000
 
@@ -43,6 +44,7 @@ class RootWatcher:
         self._end = threading.Event()
         self._thread: threading.Thread | None = None
         self._watched: dict[str, _Place] = {}
+        self._skills = 0
         self._refused: str | None = None
         self.healthy = False
 
@@ -50,8 +52,11 @@ class RootWatcher:
         """Watch other roots from the next `start` on."""
         self._roots = roots
 
-    def start(self) -> bool:
-        """Start watching the roots that exist. Return False, and do nothing, if exactly those are already watched."""
+    def start(self, skills: int = 0) -> bool:
+        """Start watching the roots that exist, with about so many skills.
+
+        Return False, and do nothing, if exactly those are already watched.
+        """
         existing = self._existing_roots()
         with self._starting:
             if not existing or self._closed:
@@ -63,6 +68,7 @@ class RootWatcher:
                 self._thread.join()
             self._end = threading.Event()
             self._watched = existing
+            self._skills = skills
             self.healthy = True
             self._thread = threading.Thread(
                 target=self._watch,
@@ -100,22 +106,10 @@ class RootWatcher:
         return existing
 
     def _watch(self, paths: list[str], end: threading.Event) -> None:
-        from watchfiles import Change, watch
-
         try:
-            changes = watch(
-                *paths,
-                watch_filter=None,
-                debounce=_DEBOUNCE_MS,
-                step=_STEP_MS,
-                # Without a timeout: watchfiles drops a notification that arrives just as a timeout ends.
-                rust_timeout=0,
-                stop_event=_WatchesSet(end, self._on_change),
-                raise_interrupt=False,
-                ignore_permission_denied=True,
-            )
-            for found in changes:
-                lost = any(change is Change.deleted and path in paths for change, path in found)
+            told_by = notices if self._skills < MANY_SKILLS else notices_from_outside
+            for found in told_by(paths, end, lambda: self._on_change(None)):
+                lost = any(one.deleted and one.path in paths for one in found)
                 if lost:
                     # Its watch is gone, and a directory that is made in its place may get the same inode.
                     self._watched = {}
@@ -135,21 +129,5 @@ class RootWatcher:
             self.healthy = False
 
 
-def _of_skills(found: Collection[tuple[object, str]], roots: Sequence[str]) -> set[str]:
-    return {path for _, path in found if not any(is_own(path, root) for root in roots)}
-
-
-class _WatchesSet:
-    """The stop event of `watch`, which polls it only after setting every watch: calls `on_set` at the first poll."""
-
-    def __init__(self, end: threading.Event, on_set: Callable[[None], None]) -> None:
-        self._end = end
-        self._on_set: Callable[[None], None] | None = on_set
-
-    def is_set(self) -> bool:
-        if self._end.is_set():
-            return True
-        on_set, self._on_set = self._on_set, None
-        if on_set is not None:
-            on_set(None)
-        return False
+def _of_skills(found: Collection[Notice], roots: Sequence[str]) -> set[str]:
+    return {one.path for one in found if not any(is_own(one.path, root) for root in roots)}
