@@ -436,13 +436,22 @@ def http(large: Library) -> list[Row]:
         before = processes.cpu_seconds(process)
         found = put(port, connections=16, seconds=_LOAD_SECONDS)
         cpu = (processes.cpu_seconds(process) - before) / max(found.answers, 1)
+    with _server(large, workers=2) as (port, _):
+        put(port, connections=16, seconds=5.0, seed=2)
+        of_two = put(port, connections=16, seconds=_LOAD_SECONDS)
     return [
         Row(
             "new questions over HTTP, 16 connections: CPU ms of the server for each (150 a second are 6.7 ms)",
             f"{1_000 * cpu:.1f} ms; {_told(found)}",
             1_000 * cpu,
             1_000 / 150,
-        )
+        ),
+        Row(
+            "new questions over HTTP, 16 connections, two workers: 150 a second against those answered",
+            _told(of_two),
+            150 / of_two.a_second,
+            1.0,
+        ),
     ]
 
 

@@ -93,6 +93,18 @@ def test_what_ties_with_the_last_is_among_the_best_too_as_its_number_says_nothin
     assert len(best(np.ones(100), limit=2)) == 20
 
 
+def test_the_best_of_many_are_those_that_sorting_all_of_them_finds() -> None:
+    # Each with ties, many at 0, the best in one place or all over, and a number of skills that no group divides.
+    chosen = np.random.default_rng(7)
+    for skills in (1, 99, 4_000, 4_001, 10_007):
+        for scores in (chosen.integers(0, 50, skills).astype(float), np.sort(chosen.random(skills)), np.zeros(skills)):
+            scores[chosen.random(skills) < 0.5] = 0.0
+            for limit in (1, 10, 100):
+                order = [one for one in np.argsort(-scores, kind="stable").tolist() if scores[one] > 0.0]
+                tied = [one for one in order if scores[one] >= scores[order[:limit][-1]]]
+                assert best(scores, limit=limit).tolist() == tied[: 10 * limit]
+
+
 def test_without_vectors_the_order_is_that_of_the_words() -> None:
     found = rank(np.array([5.0, 0.0, 9.0]), np.array([0, 2]), NOTHING_KNOWN[:2], meaning=1.0)
     assert found.numbers.tolist() == [2, 0]
