@@ -114,6 +114,11 @@ def _unprintable(*, also: str = "") -> re.Pattern[str]:
 
 
 @cache
+def _unseen() -> re.Pattern[str]:
+    return re.compile(f"[{_UNSEEN}]")
+
+
+@cache
 def _maybe_wrapper() -> re.Pattern[str]:
     # Up to the next bracket, so that no character is looked at for two tags.
     tag = f"[{_FIRST_LETTERS}\uff21-\uff5a][^<\uff1c\ufe64]{{0,{_TAG_LENGTH}}}"
@@ -176,7 +181,8 @@ def in_frontmatter(text: str) -> str:
 
 def in_json(written: str) -> str:
     """Return `written`, which is JSON, with what cannot be seen as JSON's escapes: it means the same."""
-    if written.isascii() and written.isprintable():
+    # Looking for it is much faster than telling what of it is part of what is written.
+    if (written.isascii() and written.isprintable()) or not _unseen().search(written):
         return written
     return _unprintable().sub(lambda found: found[1] or _json_escape(found[0]), written)
 

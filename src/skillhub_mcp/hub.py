@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.disclosure.absence import Absence, why_nothing
@@ -219,6 +219,13 @@ class SkillHub:
         if self._kept is None:
             return None
         return self._kept().standing(skill.directory, read_in_passing(skill).metadata if provenance else None)
+
+    def lock_standings(self, skills: Iterable[Skill], *, provenance: bool = True) -> Iterator[LockStanding | None]:
+        """Yield what `lock_standing` would return of each, in their order; the locks are looked at once for all."""
+        if self._kept is None:
+            return (None for _ in skills)
+        asked = ((one.directory, read_in_passing(one).metadata if provenance else None) for one in skills)
+        return self._kept().standings(asked)
 
     # What is there
 

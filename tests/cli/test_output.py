@@ -13,6 +13,7 @@ import pytest
 from tests.cli.conftest import SKILLHUB, Skillhub
 from tests.conftest import SkillWriter
 
+from skillhub_mcp.cli.output import print_json, print_json_list
 from skillhub_mcp.cli.text_width import width
 
 # Sets the title, clears the screen, and turns text around; written as YAML and as bytes.
@@ -181,3 +182,14 @@ def test_what_is_longer_than_the_terminal_goes_to_the_pager(
     assert (code, seen.decode().split()[0], len(seen.splitlines())) == (0, "skill-00", 1)
     code, seen = on_a_terminal(["list", "--no-pager"], environment, stream="stdout")
     assert (code, len(seen.splitlines())) == (0, 33)
+
+
+@pytest.mark.parametrize("items", [[], [{"a": []}], [{"a": "one\nline", "b": [1, {"c": "\u200bé"}]}, "x", []]])
+@pytest.mark.parametrize("rest", [{}, {"not_searched": [], "é": {"b": 1}}])
+def test_a_list_printed_by_its_items_is_the_same_json(
+    items: list[object], rest: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_json({"skills": items} | rest)
+    whole = capsys.readouterr().out
+    print_json_list("skills", iter(items), rest)
+    assert capsys.readouterr().out == whole

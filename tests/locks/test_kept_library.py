@@ -118,3 +118,36 @@ def test_a_file_that_cannot_be_read_is_a_change(write_skill: SkillWriter, monkey
     monkeypatch.setattr(kept_library, "read_files", refused)
     standing = KeptLibrary().standing(str(skill))
     assert (standing.state, standing.unread) == (LockState.EDITED, "Permission denied")
+
+
+def test_many_standings_are_those_of_each_and_look_at_every_root_once(
+    write_skill: SkillWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skills = [write_skill(f"{group}/{name}") for group in ("a", "b", "c") for name in ("one", "two", "three")]
+    lock(skills[0])
+    lock(skills[4])
+    (skills[4] / "SKILL.md").write_text("other")
+    link = tmp_path / "link"
+    link.symlink_to(skills[0])
+    asked = [*((str(skill), {"github-repo": "https://example.org/r"}) for skill in skills), (str(link), {})]
+    library = KeptLibrary()
+    each = [library.standing(*one) for one in asked]
+    assert {one.state for one in each} == {LockState.UNCHANGED, LockState.EDITED, LockState.UNLOCKED}
+    resolved: list[str] = []
+    realpath = os.path.realpath
+
+    def counting(path: str) -> str:
+        resolved.append(path)
+        return realpath(path)
+
+    monkeypatch.setattr(os.path, "realpath", counting)
+    assert list(library.standings(asked)) == each
+    assert max(resolved.count(str(skill.parent)) for skill in skills) == 1
+
+
+def test_standings_are_by_the_locks_as_they_are_when_they_are_asked_for(write_skill: SkillWriter) -> None:
+    skill = write_skill("pdf")
+    library = KeptLibrary()
+    assert [one.state for one in library.standings([(str(skill), None)])] == [LockState.UNLOCKED]
+    lock(skill)
+    assert [one.state for one in library.standings([(str(skill), None)])] == [LockState.UNCHANGED]

@@ -12,7 +12,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.progress_line import hide_progress
@@ -127,6 +127,19 @@ def print_json(value: object) -> None:
     """Print `value` as indented JSON on stdout."""
     hide_progress()
     print(_json(value, sys.stdout, indent=2))
+
+
+def print_json_list(key: str, items: Iterable[object], rest: Mapping[str, object]) -> None:
+    """Print what `print_json` would of `{key: [*items], **rest}`; no more of the items is in memory than their text.
+
+    Nothing is printed before the last of them is there: what fails until then fails without half an output.
+    """
+    texts = [_json(item, sys.stdout, indent=2).replace("\n", "\n    ") for item in items]
+    hide_progress()
+    print(f"{{\n  {_json(key, sys.stdout)}: [", end="\n    " if texts else "")
+    for number, text in enumerate(texts):
+        print(text, end=",\n    " if number < len(texts) - 1 else "\n  ")
+    print("]" + (f",{_json(rest, sys.stdout, indent=2)[1:]}" if rest else "\n}"))
 
 
 def print_error(error: SkillHubError, *, as_json: bool, path: str | None = None) -> None:

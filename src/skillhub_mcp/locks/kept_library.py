@@ -10,7 +10,7 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -172,6 +172,8 @@ class KeptLibrary:
         self._withheld: dict[str, None] = {}
         self._clean: dict[str, InstallReceipt] = {}
         self._upstream: dict[str, tuple[FileState | None, Mapping[str, SeenNewer]]] = {}
+        # Where `npx skills` and `gh skill` install for all projects, as far as links lead.
+        self._npx_root = ""
         self._global: tuple[str, FileState | None, Mapping[str, Provenance]] | None = None
         self._changes = 0
         # How often the locks were found to be others.
@@ -186,10 +188,16 @@ class KeptLibrary:
         With the `metadata` of its SKILL.md also where other programs say that it is from, if no lock of ours does.
         """
         self._refresh()
-        found = self._standing(directory)
-        if found.locked is not None and found.locked.ours is not None:
-            return self._beside_source(directory, found, found.locked.ours)
-        return found if metadata is None else replace(found, provenance=self._provenance(directory, found, metadata))
+        return self._told_standing(directory, metadata)
+
+    def standings(self, skills: Iterable[tuple[str, Mapping[str, object] | None]]) -> Iterator[LockStanding]:
+        """Yield what `standing` would return of each, by the locks as they are when the first is asked for.
+
+        Looking at all locks and roots again for each skill would take the square of their number.
+        """
+        self._refresh()
+        for directory, metadata in skills:
+            yield self._told_standing(directory, metadata)
 
     def differs(self, skill: Skill, *, now: bool = False) -> SkillHubError | None:
         """Return the error with which `skill` is withheld, if it is: SkillChanged, or LockUnreadable.
@@ -344,6 +352,12 @@ class KeptLibrary:
             withheld = tuple(islice(self._withheld, _MOST_LOOKED_AT))
         return list(dict.fromkeys((*withheld, *some)))
 
+    def _told_standing(self, directory: str, metadata: Mapping[str, object] | None) -> LockStanding:
+        found = self._standing(directory)
+        if found.locked is not None and found.locked.ours is not None:
+            return self._beside_source(directory, found, found.locked.ours)
+        return found if metadata is None else replace(found, provenance=self._provenance(directory, found, metadata))
+
     def _standing(self, directory: str) -> LockStanding:
         entry = self._entry(directory)
         if isinstance(entry, LockUnreadable):
@@ -401,8 +415,13 @@ class KeptLibrary:
     def _provenance(self, directory: str, found: LockStanding, metadata: Mapping[str, object]) -> Provenance | None:
         if found.locked is not None:
             return Provenance(_source(found.locked), found.locked.ref, found.locked.skill_path, by=NPX)
-        parent, name = os.path.split(os.path.realpath(directory))
-        if parent != os.path.realpath(os.path.join(os.path.expanduser("~"), _AGENTS_SKILLS)):
+        parent, name = os.path.split(directory)
+        if os.path.islink(directory):
+            parent, name = os.path.split(os.path.realpath(directory))
+        elif parent in self._roots:
+            # Where it leads was found out when the lock was looked for.
+            parent = self._roots[parent][0]
+        if parent != self._npx_root:
             return provenance_of_metadata(metadata)
         path = global_lock_path(os.environ)
         state = _state_of(path)
@@ -444,6 +463,7 @@ class KeptLibrary:
                 if os.path.realpath(parent) != root:
                     del self._roots[parent]
                     self._age += 1
+            self._npx_root = os.path.realpath(os.path.join(os.path.expanduser("~"), _AGENTS_SKILLS))
             self._read(tuple(self._locks))
 
     def _read(self, paths: Sequence[str]) -> None:

@@ -11,11 +11,9 @@ from skillhub_mcp.skills.problems import Problem
 
 def check_locks(installation: Installation) -> CheckResult:
     """Return the locks that cannot be read, the skills that were edited or are outdated, and how all of them stand."""
-    standings = [
-        (skill, standing)
-        for skill in installation.library.view.snapshot.everything
-        if (standing := installation.hub.lock_standing(skill, provenance=False)) is not None
-    ]
+    skills = installation.library.view.snapshot.everything
+    found = installation.hub.lock_standings(skills, provenance=False)
+    standings = [(skill, one) for skill, one in zip(skills, found, strict=True) if one is not None]
     unreadable = {one.problem.path: one.problem for _, one in standings if one.problem is not None}
     edited = [(skill, one) for skill, one in standings if one.state is LockState.EDITED]
     outdated = [(skill, one) for skill, one in standings if one.state is LockState.OUTDATED]

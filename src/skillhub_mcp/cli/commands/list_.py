@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import tee
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.bootstrap import unsearched_places
@@ -18,7 +19,7 @@ from skillhub_mcp.cli.output import (
     one_line,
     plural,
     print_absence,
-    print_json,
+    print_json_list,
     print_note,
     print_painted,
     print_text,
@@ -33,7 +34,7 @@ from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import ListedSkill, SkillHub
 from skillhub_mcp.policy.access import Availability
 from skillhub_mcp.settings import read_settings
-from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.model import Skill, read_in_passing
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.roots import SOURCES, Source
 
@@ -77,22 +78,18 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         _audit_few(hub, [one.skill for one in listed])
         risks = {one.skill.directory: _risk(hub, one.skill) for one in listed}
         chosen = [one for one in listed if _matches(one, args)]
-        locks = {one.skill.directory: hub.lock_standing(one.skill) for one in chosen}
         absence = None if chosen else _absence(hub, args)
-        counts = hub.counts()
+        code = EXIT_FAILED if absence is not None and absence.mistake else EXIT_OK
         elsewhere = unsearched_places(read_settings(os.environ, options)[0], hub.snapshot())
-    code = EXIT_FAILED if absence is not None and absence.mistake else EXIT_OK
-    if args.json:
-        problems = {} if absence is None else {"problems": problems_json(absence.causes)}
-        not_searched = [_elsewhere_json(one) for one in elsewhere]
-        print_json(
-            {"skills": [_skill_json(one, risks[one.skill.directory], locks[one.skill.directory]) for one in chosen]}
-            | problems
-            | {"not_searched": not_searched}
-        )
-        return code
+        if args.json:
+            problems = {} if absence is None else {"problems": problems_json(absence.causes)}
+            not_searched = [_elsewhere_json(one) for one in elsewhere]
+            print_json_list("skills", _skills_json(hub, chosen, risks), problems | {"not_searched": not_searched})
+            return code
+        locks = hub.lock_standings((one.skill for one in chosen), provenance=False)
+        states = {one.skill.directory: lock.state.value for one, lock in zip(chosen, locks, strict=True) if lock}
+        counts = hub.counts()
     with paging(wanted=not args.no_pager):
-        states = {directory: lock.state.value for directory, lock in locks.items() if lock is not None}
         _print_skills(chosen, counts, risks, states, filtered=bool(args.core or args.category or args.source))
     if absence is not None:
         print_absence(absence)
@@ -132,7 +129,7 @@ def _print_skills(
         for one in chosen:
             told = _notes(one, risks[one.skill.directory], states)
             notes = paint(f"  ({told})", Colour.YELLOW) if told else ""
-            description = paint(one_line(one.skill.description, width=None))
+            description = paint(one_line(read_in_passing(one.skill).description, width=None))
             print_painted(f"{paint(one.handle, Colour.BOLD)}  {description}{notes}")
         return
     if not chosen:
@@ -200,8 +197,14 @@ def _notes(one: ListedSkill, risk: str, states: Mapping[str, str]) -> str:
     return ", ".join(note for note in notes if note)
 
 
-def _skill_json(one: ListedSkill, risk: str, lock: LockStanding | None) -> dict[str, object]:
-    skill = one.skill
+def _skills_json(hub: SkillHub, chosen: Sequence[ListedSkill], risks: Mapping[str, str]) -> Iterator[dict[str, object]]:
+    """Yield each skill as JSON values. Of a large library, its fields are read once and not kept."""
+    skills, again = tee(read_in_passing(one.skill) for one in chosen)
+    for one, skill, lock in zip(chosen, skills, hub.lock_standings(again), strict=True):
+        yield _skill_json(one, skill, risks[skill.directory], lock)
+
+
+def _skill_json(one: ListedSkill, skill: Skill, risk: str, lock: LockStanding | None) -> dict[str, object]:
     return {
         "name": skill.name,
         "handle": one.handle,
