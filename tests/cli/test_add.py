@@ -21,7 +21,7 @@ from tests.cli.conftest import Skillhub
 from tests.library.archives.archives import TarEntry, ZipEntry, tar_bytes, zip_bytes
 from tests.library.changes.roots import LOCK, left_behind
 from tests.library.sources.lying_server import leads_to, lying_site, silent, torn, whole
-from tests.library.sources.repositories import Executable, Repository, skill_text
+from tests.library.sources.repositories import Executable, Repository, needs_git, skill_text
 from tests.library.sources.test_web_source import publish
 
 from skillhub_mcp.cli import source_options
@@ -516,7 +516,7 @@ def test_a_site_that_leads_from_https_to_http_is_not_followed(
         assert (done.code, (skills_dir / "pdf").is_dir()) == (0, True)
 
 
-@pytest.mark.parametrize("end", ["/slow/SKILL.md", "/slow.git"])
+@pytest.mark.parametrize("end", ["/slow/SKILL.md", pytest.param("/slow.git", marks=needs_git)])
 def test_a_source_that_takes_too_long_is_told_and_leaves_nothing(
     end: str, skillhub: Skillhub, skills_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

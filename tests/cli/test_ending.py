@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import SKILLHUB
+from tests.library.sources.repositories import needs_git
 
 from skillhub_mcp.cli.ending import ending_in_order
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows ends a process without a word to it")
 
 
+@needs_git
 def test_a_fetch_that_is_told_to_end_removes_what_it_has_and_ends_git(tmp_path: Path) -> None:
     (tmp_path / "tmp").mkdir()
     os.mkfifo(tmp_path / "began")
