@@ -75,12 +75,18 @@ class Measured:
         mean = mean_quality(self.qualities)
         return " / ".join(f"{value:.2f}" for value in (mean.hit_at_1, mean.recall_at_10, mean.ndcg_at_10))
 
-    def refused(self) -> str:
-        """Return the share of hopeless questions refused where 95 % of the others are kept."""
-        scores = [
-            (answer.score or 0.0, bool(one.relevant)) for one, answer in zip(self.questions, self.answers, strict=True)
+    def refused(self, *, found_among: int | None = None) -> str:
+        """Return the share of hopeless questions refused where 95 % of the others are kept.
+
+        Of the others all, or those with a right skill among so many first ones.
+        """
+        pairs = list(zip(self.questions, self.answers, strict=True))
+        kept = [
+            answer.score or 0.0
+            for one, answer in pairs
+            if one.relevant and (found_among is None or not one.relevant.isdisjoint(answer.found[:found_among]))
         ]
-        share = refused_where_kept([s for s, kept in scores if kept], [s for s, kept in scores if not kept])
+        share = refused_where_kept(kept, [answer.score or 0.0 for one, answer in pairs if not one.relevant])
         return "" if share is None else f"{share:.2f}"
 
     def told(self) -> str:
@@ -167,6 +173,7 @@ def main(model: str = "") -> None:
             found[name] = {way: _ask(own, questions) for way, questions in asked.items()}
     replace_table("quality", _quality(asked, found))
     replace_table("parts", _parts(asked, found))
+    replace_table("kept", _kept(found["ours"]))
     replace_table("reliability", _reliability(found["ours"]))
 
 
@@ -184,6 +191,16 @@ def _quality(asked: Mapping[str, Sequence[Question]], found: Mapping[str, Mappin
         time_taken = f"{1_000 * statistics.median(ours.seconds):.1f} ms"
         numbers = f"{there} + {len(questions) - there}"
         lines.append(f"| {way} | {numbers} | {cells} | {ours.refused()} | {ours.error()} | {time_taken} |")
+    return lines
+
+
+def _kept(found: Mapping[str, Measured]) -> list[str]:
+    lines = [
+        "| hopeless ones refused where 95 % are kept of | all others | found among ten | found first |",
+        "|---|---|---|---|",
+    ]
+    for way, own in found.items():
+        lines.append(f"| {way} | {own.refused()} | {own.refused(found_among=_DEPTH)} | {own.refused(found_among=1)} |")
     return lines
 
 
