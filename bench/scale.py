@@ -517,6 +517,38 @@ def shell(large: Library) -> list[Row]:
     return rows
 
 
+# Every command that looks at all skills, but audit and overlaps, which take a quarter of an hour each, and validate,
+# which fails where it finds something.
+_OF_ALL = (
+    "list",
+    "list --json",
+    "catalogue",
+    "index",
+    "inspect NAME",
+    "roots",
+    "why NAME",
+    "doctor --json",
+    "__complete skills",
+)
+
+
+def commands(large: Library) -> list[Row]:
+    """The commands that look at all skills, against the same with 1,000: so many times the skills, so many times."""
+    small = Library(large.place, _SMALL)
+
+    def cost(library: Library, told: str) -> processes.Cost:
+        arguments = told.replace("NAME", f"skill-{library.count // 2:06d}").split()
+        return processes.run([*_OURS, *arguments], library.environment)
+
+    rows = []
+    for told in _OF_ALL:
+        ours, few = cost(large, told), cost(small, told)
+        figures = " / ".join(f"{one.cpu:.2f} s, {one.peak_megabytes:,.0f} MB" for one in (ours, few))
+        what = f"skillhub {told}, CPU and most memory against those with 1,000 skills"
+        rows.append(Row(what, figures, ours.cpu / few.cpu, large.count / _SMALL))
+    return rows
+
+
 ROWS: dict[str, Callable[[Library], list[Row]]] = {
     "first": first,
     "warm": warm,
@@ -527,6 +559,7 @@ ROWS: dict[str, Callable[[Library], list[Row]]] = {
     "http": http,
     "load": load,
     "shell": shell,
+    "commands": commands,
 }
 
 

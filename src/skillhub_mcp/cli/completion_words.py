@@ -1,6 +1,7 @@
 """The words that a shell completes and that change from day to day: skills and recorded roots.
 
-Tab waits for this, so it imports neither the commands nor the hub, and reads no more of a SKILL.md than its beginning.
+Tab waits for this, so it imports neither the commands nor the hub, and reads no more of a SKILL.md than its beginning;
+of a large library only of those that were written since they were indexed.
 """
 
 from __future__ import annotations
@@ -8,15 +9,20 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from skillhub_mcp.chosen_roots import recorded_roots, roots_of
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.settings import read_settings
-from skillhub_mcp.skills.discovery import walk_roots
+from skillhub_mcp.skills.discovery import FoundSkillFile, walk_roots
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.names import safe_alias
+from skillhub_mcp.skills.roots import SkillRoot
+
+if TYPE_CHECKING:
+    from skillhub_mcp.skills.scanner import CachedSkillFile
 
 # What a shell's script calls; help does not list it.
 COMMAND = "__complete"
@@ -25,6 +31,8 @@ ROOTS = "roots"
 
 _SETTINGS = {"--skills-dir": "SKILLS_DIR", "--roots": "SKILLHUB_ROOTS", "--cwd": "SKILLHUB_CWD"}
 _BEGINNING = 4_096
+# So many bytes an index has of some thousand skills: reading fewer SKILL.md takes less time than importing its reader.
+_MANY_BYTES = 1 << 21
 _NAME = re.compile(rb"^name:[ \t]*(\S.*?)[ \t\r]*$", re.MULTILINE)
 _QUOTES = (b'"', b"'")
 
@@ -49,9 +57,37 @@ def _is_harmless(word: bytes) -> bool:
 
 def _skills(typed: Sequence[str]) -> Iterable[bytes]:
     settings, _ = read_settings(os.environ, _options(typed))
-    for found in walk_roots(roots_of(settings)).found:
-        name = _name_in(os.path.join(found.directory, SKILL_FILE)) or os.fsencode(found.name)
+    roots = roots_of(settings)
+    known = _as_indexed(settings.index.db_path, roots)
+    for found in walk_roots(roots, known).found:
+        name = _known_name(found, known) or _name_in(os.path.join(found.directory, SKILL_FILE))
+        name = name or os.fsencode(found.name)
         yield name if _is_harmless(name) else os.fsencode(safe_alias(os.fsdecode(name)))
+
+
+def _as_indexed(db_path: str, roots: Sequence[SkillRoot]) -> Mapping[str, CachedSkillFile]:
+    """Return what the index has of the skills, by directory, where they are many."""
+    try:
+        with os.scandir(os.path.dirname(os.path.realpath(db_path))) as beside:
+            many = any(".entries-" in one.name and one.stat().st_size >= _MANY_BYTES for one in beside)
+    except OSError:
+        return {}
+    if not many:
+        return {}
+    from skillhub_mcp.index.state import load_state, state_path  # who has few skills does not pay for it
+
+    state = load_state(state_path(db_path))
+    return {} if state is None else state.memory_of(root.path for root in roots)
+
+
+def _known_name(found: FoundSkillFile, known: Mapping[str, CachedSkillFile]) -> bytes | None:
+    """Return the name that was read from a SKILL.md, if that was not written since."""
+    entry = known.get(found.directory)
+    if entry is None or entry.skill is None:
+        return None
+    from skillhub_mcp.skills.scanner import is_unchanged  # it was imported with the index
+
+    return entry.skill.name.encode("utf-8", "surrogateescape") if is_unchanged(found, entry) else None
 
 
 def _options(typed: Sequence[str]) -> dict[str, str]:

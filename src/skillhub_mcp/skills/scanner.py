@@ -135,9 +135,9 @@ def scan(
         if on_progress is not None and number % _FILES_PER_REPORT == 0:
             on_progress(number, len(walk.found))
         known, fresh = memory.get(found.directory), recent.get(found.directory) if recent else None
-        if fresh is not None and _is_unchanged(found, fresh):
+        if fresh is not None and is_unchanged(found, fresh):
             now = fresh
-        elif known is not None and not reread and _is_unchanged(found, known):
+        elif known is not None and not reread and is_unchanged(found, known):
             now = known
         else:
             opened += 1
@@ -164,6 +164,16 @@ def scan(
         before=before,
     )
     return Scan(snapshot, kept, opened, changed or removed, admission)
+
+
+def is_unchanged(found: FoundSkillFile, known: CachedSkillFile) -> bool:
+    """Whether a SKILL.md is as it was when it was read, by its stamp, and goes by the same name."""
+    _, root, name, mtime_ns, size, ctime_ns = found
+    stamp = known.stamp
+    if stamp.mtime_ns != mtime_ns or stamp.ctime_ns != ctime_ns or stamp.size != size:
+        return False
+    tick = _FINE_TICK_NS if mtime_ns % 1_000_000_000 else _COARSE_TICK_NS
+    return known.root == root and known.name in ("", name) and stamp.read_at_ns - mtime_ns > tick
 
 
 def changed_entries(before: ScanCache, after: ScanCache) -> dict[str, CachedSkillFile | None]:
@@ -284,15 +294,6 @@ def _differ(before: CachedSkillFile, after: CachedSkillFile) -> bool:
         after.stamp.content_hash,
         after.diagnostics,
     )
-
-
-def _is_unchanged(found: FoundSkillFile, known: CachedSkillFile) -> bool:
-    _, root, name, mtime_ns, size, ctime_ns = found
-    stamp = known.stamp
-    if stamp.mtime_ns != mtime_ns or stamp.ctime_ns != ctime_ns or stamp.size != size:
-        return False
-    tick = _FINE_TICK_NS if mtime_ns % 1_000_000_000 else _COARSE_TICK_NS
-    return known.root == root and known.name in ("", name) and stamp.read_at_ns - mtime_ns > tick
 
 
 def _below_roots(memory: ScanCache, roots: Collection[str]) -> ScanCache:
