@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from tests.search.builders import make_skill, row
 
+from skillhub_mcp.index.keys import PathKeys
 from skillhub_mcp.index.lance_store import LanceStore
 from skillhub_mcp.index.nearness_scale import nearness_scale
 from skillhub_mcp.index.skill_index import SkillIndex
@@ -81,3 +84,31 @@ def test_what_a_cosine_means_is_measured_on_the_vectors(
     assert index.nearness_scale == nearness_scale(vectors[1:])
     store = LanceStore(str(tmp_path / "db"))
     assert store.open(store.rebuild([row(LIBRARY[0])], dimension=None)).nearness_scale is None
+
+
+def test_an_index_keeps_nothing_of_the_keys_that_it_was_made_of(tmp_path: Path) -> None:
+    store = LanceStore(str(tmp_path / "db"))
+    opened = store.open(store.rebuild([row(skill) for skill in LIBRARY], dimension=None), keys=_Named())
+    assert len(opened.postings("stamp")[0]) == len(LIBRARY)
+    keys = set(opened.row_keys())
+    assert keys == ALL
+    gc.collect()
+    kept = [one for one in _reached_from(opened) if isinstance(one, str) and one in keys]
+    assert kept == []
+
+
+class _Named(PathKeys):
+    """Keys that stand for directories that they are no part of, as those of a library do."""
+
+    def directories(self, keys: Iterable[str]) -> list[str]:
+        return [f"/elsewhere/{key.rpartition('/')[2]}" for key in keys]
+
+
+def _reached_from(index: SkillIndex) -> Iterator[object]:
+    """Yield what the parts of an index and its segments refer to."""
+    for part in (*index._parts, *index.segments):
+        for one in gc.get_referents(part):
+            yield one
+            for inner in gc.get_referents(one):
+                yield inner
+                yield from gc.get_referents(inner) if isinstance(inner, list | tuple) else ()

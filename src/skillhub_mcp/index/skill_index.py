@@ -72,8 +72,9 @@ class SkillIndex:
         self._alive = np.fromiter(map(bool, directories), dtype=bool, count=len(directories))
         self._parts: list[_Part] = []
         begin = 0
-        for segment in segments:
-            alive = self._alive[begin : begin + len(segment.skills.keys)]
+        # Of the segments without their keys: a part of one with them would keep these.
+        for segment in self.segments:
+            alive = self._alive[begin : begin + len(segment.skills.lengths)]
             self._parts.append(_Part(segment, begin, None if alive.all() else alive))
             begin += len(alive)
         self._lengths = np.concatenate([segment.skills.lengths for segment in segments])
