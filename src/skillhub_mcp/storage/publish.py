@@ -114,12 +114,28 @@ class PublishReport:
     not_tidied: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Earlier:
+    """What a skill is compared with, of the snapshot before: without the description and metadata, which take most."""
+
+    content_hash: str
+    mtime_ns: int
+    embedded: bool
+    files: tuple[StoredFile, ...]
+
+    @classmethod
+    def of(cls, stored: StoredSkill) -> _Earlier:
+        """Return it of a skill as it was read."""
+        stamp = stored.skill.stamp
+        return cls(stamp.content_hash, stamp.mtime_ns, stored.embedded, stored.files)
+
+
 @dataclass(frozen=True)
 class _Before:
     """The snapshot that this one follows: its manifest, its skills by key, and the keys of its base."""
 
     manifest: SnapshotManifest | None
-    skills: Mapping[str, StoredSkill]
+    skills: Mapping[str, _Earlier]
     base: BaseKeys | None
 
     @property
@@ -228,10 +244,14 @@ class _Publication:
             return _NOTHING
         try:
             manifest = self._reader.snapshot(current)
-            skills: dict[str, StoredSkill] = {}
+            skills: dict[str, _Earlier] = {}
+
+            def read(shard: StoredShard) -> list[tuple[str, _Earlier]]:
+                return [(skill.key, _Earlier.of(skill)) for skill in self._reader.shard(shard)]
+
             with ThreadPoolExecutor(_READS_AT_ONCE, thread_name_prefix="skillhub-read") as threads:
-                for done, some in enumerate(threads.map(self._reader.shard, manifest.shards), 1):
-                    skills.update((skill.key, skill) for skill in some)
+                for done, some in enumerate(threads.map(read, manifest.shards), 1):
+                    skills.update(some)
                     self._progress("reading what is published", done, len(manifest.shards))
             keys = self._reader.segment(manifest.index.base_keys, most=_MOST_BASE_KEYS_BYTES)
             return _Before(manifest, skills, read_base_keys(keys))
@@ -523,14 +543,14 @@ def _stored(
     )
 
 
-def _is_other(before: StoredSkill, after: StoredSkill) -> bool:
+def _is_other(before: _Earlier, after: StoredSkill) -> bool:
     """Whether a person would say that the skill changed: its files, not where their bytes lie."""
     return [(one.path, one.sha256, one.executable) for one in before.files] != [
         (one.path, one.sha256, one.executable) for one in after.files
     ]
 
 
-def _carried_times(skills: Sequence[SkillToStore], before: Mapping[str, StoredSkill]) -> dict[str, int]:
+def _carried_times(skills: Sequence[SkillToStore], before: Mapping[str, _Earlier]) -> dict[str, int]:
     """Return the time of each SKILL.md: that of its first publication, where its bytes are the same.
 
     A fresh checkout has other times, and would change every skill. Of several skills with one name the times decide who
@@ -540,8 +560,8 @@ def _carried_times(skills: Sequence[SkillToStore], before: Mapping[str, StoredSk
     carried = dict(own)
     for one in skills:
         earlier = before.get(one.key)
-        if earlier is not None and earlier.skill.stamp.content_hash == one.skill.stamp.content_hash:
-            carried[one.key] = earlier.skill.stamp.mtime_ns
+        if earlier is not None and earlier.content_hash == one.skill.stamp.content_hash:
+            carried[one.key] = earlier.mtime_ns
     names: dict[tuple[str, str], list[str]] = {}
     for one in skills:
         names.setdefault((one.label, one.skill.name), []).append(one.key)
@@ -555,11 +575,11 @@ def _order(keys: Iterable[str], times: Mapping[str, int]) -> list[str]:
     return sorted(keys, key=lambda key: (-times[key], key))
 
 
-def _difference(before: Mapping[str, StoredSkill], rows: Mapping[str, RowToStore]) -> tuple[set[str], set[str]]:
+def _difference(before: Mapping[str, _Earlier], rows: Mapping[str, RowToStore]) -> tuple[set[str], set[str]]:
     """Return the keys whose row differs from the earlier snapshot's, and those that are gone."""
 
-    def mark(stored: StoredSkill) -> str:
-        return RowToStore("", stored.skill.stamp.content_hash, stored.embedded).mark
+    def mark(stored: _Earlier) -> str:
+        return RowToStore("", stored.content_hash, stored.embedded).mark
 
     changed = {key for key, row in rows.items() if key not in before or mark(before[key]) != row.mark}
     return changed, set(before.keys() - rows.keys())
@@ -597,7 +617,7 @@ def _bytes_of(skills: Iterable[StoredSkill]) -> int:
     return sum(file.size for skill in skills for file in skill.files)
 
 
-def _packs_worth_keeping(skills: Iterable[StoredSkill], present: Mapping[str, int]) -> set[str]:
+def _packs_worth_keeping(skills: Iterable[_Earlier], present: Mapping[str, int]) -> set[str]:
     """Return the packs in the storage of which earlier skills use enough; what lies in others is packed anew."""
     contents = {file.sha256: file for skill in skills for file in skill.files}
     used: dict[str, int] = {}
