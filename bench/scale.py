@@ -268,7 +268,7 @@ def _change_while_asking(
     port: int, process: int, skills: Sequence[Path], word: str, questions: Iterator[str], *, cpu_of_one: float
 ) -> _Changed:
     """Change those skills, and ask other questions until one of them is found by its new word."""
-    before = processes.cpu_seconds(process)
+    before, changed = processes.cpu_seconds(process), {skill.parent.name for skill in skills}
 
     async def ask() -> tuple[float, list[float], int]:
         times: list[float] = []
@@ -283,9 +283,9 @@ def _change_while_asking(
                 answer = await connection.call("search_skills", {"query": word})
                 times.append(1_000 * (time.perf_counter() - looked))
                 asked += 2
-                if any(skills[0].parent.name in hit["name"] for hit in answer["structuredContent"]["skills"]):
-                    break
-                if len(skills) > 1 and word in json.dumps(answer["structuredContent"]["skills"]):
+                first = next(iter(answer["structuredContent"]["skills"]), None)
+                # Before, what is nearest in meaning may be shown, with a score of 0.
+                if first is not None and first["name"] in changed and first["score"] > 0:
                     break
                 await asyncio.sleep(0.1)
             visible = time.perf_counter() - began
