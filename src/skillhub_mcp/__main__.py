@@ -23,7 +23,9 @@ def main() -> None:
             from skillhub_mcp.cli.completion_words import run
         elif sys.argv[1:2] == ["__watch"]:
             # Started by a server, for the notices of a large library.
-            from skillhub_mcp.index.notices import run
+            from skillhub_mcp.index.notices import hand_on
+
+            sys.exit(hand_on())
         else:
             from skillhub_mcp.cli.main import run
         code = run(sys.argv[1:])

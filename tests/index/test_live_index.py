@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from skillhub_mcp.embedders.base import Embedder
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index import live_index as live_index_module
+from skillhub_mcp.index import watcher
 from skillhub_mcp.index.indexer import Indexer
 from skillhub_mcp.index.lance import NoRoom
 from skillhub_mcp.index.lance_store import IN_MEMORY, LanceStore
@@ -802,6 +804,30 @@ def test_a_change_while_the_watches_are_being_set_is_reported_without_a_query(
         write_skill("two")
         late.set()
         assert changed.wait(LONG)
+
+
+def test_of_many_skills_changes_are_noticed_also_after_the_process_that_has_the_notices_was_killed_twice(
+    db: Path,
+    skills_dir: Path,
+    write_skill: Writer,
+    monkeypatch: pytest.MonkeyPatch,
+    started: list[subprocess.Popen[bytes]],
+) -> None:
+    monkeypatch.setattr(watcher, "MANY_SKILLS", 1)
+    write_skill("one")
+    with live_index(db, skills_dir) as live:
+        changed = threading.Event()
+        live.on_change(changed.set)
+        live.start()
+        for number in range(3):
+            eventually(lambda number=number: len(started) > number and live._watcher.healthy, wanted=True)  # type: ignore[misc]
+            changed.clear()
+            write_skill(f"new{number}")
+            # Nobody asks: a notice or a poll finds it.
+            assert changed.wait(LONG)
+            started[-1].kill()
+            eventually(lambda: live._watcher.healthy and started[-1].poll() is None, wanted=True)
+        assert len(found(live, "new0 new1 new2")) == 3
 
 
 @pytest.mark.parametrize("watching", [True, False])

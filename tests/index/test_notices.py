@@ -9,7 +9,6 @@ import sys
 import threading
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,20 +16,6 @@ import skillhub_mcp
 from skillhub_mcp.index.notices import Notice, notices_from_outside
 
 MAIN = str(Path(skillhub_mcp.__file__).with_name("__main__.py"))
-
-
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
-    """The processes that are started from now on."""
-    found: list[subprocess.Popen[bytes]] = []
-    start = subprocess.Popen
-
-    def recorded(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
-        found.append(start(*arguments, **options))
-        return found[-1]
-
-    monkeypatch.setattr(subprocess, "Popen", recorded)
-    return found
 
 
 def test_what_changed_and_what_is_gone_is_told_once_all_is_watched(
@@ -71,7 +56,10 @@ def test_it_gets_no_key_of_a_provider(
 
 
 def test_that_it_was_killed_is_told(tmp_path: Path, started: list[subprocess.Popen[bytes]]) -> None:
-    told = notices_from_outside([str(tmp_path)], threading.Event(), lambda: started[0].kill())  # noqa: PLW0108 - it is not there yet
+    def kill() -> None:
+        started[0].kill()
+
+    told = notices_from_outside([str(tmp_path)], threading.Event(), kill)
     with pytest.raises(OSError, match="has ended"):
         next(told)
 

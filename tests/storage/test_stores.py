@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from tests.storage.conftest import Target
 
 from skillhub_mcp.errors import InvalidArgument, InvalidSetting, StorageRefused, StorageUnavailable
 from skillhub_mcp.storage.bucket_store import BucketStore
-from skillhub_mcp.storage.object_store import PutConflict, without_options
+from skillhub_mcp.storage.object_store import ObjectStore, PutConflict, without_options
 from skillhub_mcp.storage.targets import is_bucket, open_store
 
 
@@ -173,9 +174,23 @@ def test_a_refusal_is_not_tried_again_and_says_what_to_look_at(s3: ObjectStorage
     assert "SKILLHUB_STORAGE_OPTIONS" in str(caught.value.hint)
 
 
-def test_a_bucket_that_is_not_there_is_a_refusal(s3: ObjectStorage) -> None:
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda store, _: store.put("packs/a", b"x"),
+        lambda store, _: store.get("publication.json", most=10),
+        lambda store, _: store.get_if_changed("publication.json", '"etag"', most=10),
+        lambda store, _: store.get_range("packs/a", 0, 1),
+        lambda store, place: store.download("packs/a", str(place / "a")),
+        lambda store, _: list(store.list("packs")),
+    ],
+    ids=["put", "get", "get_if_changed", "get_range", "download", "list"],
+)
+def test_a_bucket_that_is_not_there_is_a_refusal(
+    s3: ObjectStorage, tmp_path: Path, use: Callable[[ObjectStore, Path], object]
+) -> None:
     with pytest.raises(StorageRefused, match="there is no such bucket"):
-        open_store("s3://not-there/prefix", s3.options).put("packs/a", b"x")
+        use(open_store("s3://not-there/prefix", s3.options), tmp_path)
 
 
 def test_no_error_shows_a_credential(s3: ObjectStorage) -> None:
@@ -199,11 +214,25 @@ def test_the_connections_options_reach_the_connection(s3: ObjectStorage) -> None
 
 
 @pytest.mark.parametrize(
-    "target", ["ftp://host/place", "db://team", "s3://", "s3://key:secret@bucket/prefix", "s3://bucket/p?token=1", ""]
+    ("target", "mend"),
+    [
+        ("ftp://host/place", "name a directory, or a bucket"),
+        ("db://team", "name a directory, or a bucket"),
+        ("", "name a directory, or a bucket"),
+        ("s3://", "s3://bucket or s3://bucket/prefix"),
+        ("s3:///prefix", "s3://bucket or s3://bucket/prefix"),
+        ("s3://key:secret@bucket/prefix", "credentials belong in SKILLHUB_STORAGE_OPTIONS"),
+        ("s3://bucket/p?token=1", "credentials belong in SKILLHUB_STORAGE_OPTIONS"),
+        # The storage's library writes to `other/`.
+        ("s3://bucket/team/../other", "the prefix that is meant"),
+        ("s3://bucket/team/%2E%2e/other", "the prefix that is meant"),
+        ("gs://bucket/./team", "the prefix that is meant"),
+    ],
 )
-def test_a_target_that_cannot_be_published_to_is_refused(target: str) -> None:
+def test_a_target_that_cannot_be_published_to_is_refused_with_its_mend(target: str, mend: str) -> None:
     with pytest.raises(InvalidArgument) as caught:
         open_store(target, {})
+    assert mend in str(caught.value.hint)
     assert "secret" not in caught.value.message
 
 

@@ -18,7 +18,6 @@ from typing import IO, NamedTuple, cast
 _COMMAND = "__watch"
 _DEBOUNCE_MS = 150
 _STEP_MS = 50
-_DELETED = 3
 _END_SECONDS = 5.0
 _STDIN, _READ_BYTES = 0, 1 << 16
 # What Python and watchfiles read. What else there is, such as a provider's key, is none of that process's business.
@@ -38,7 +37,7 @@ def notices(paths: Sequence[str], end: threading.Event, on_set: Callable[[], Non
 
     Raises OSError and RuntimeError where they cannot be watched.
     """
-    from watchfiles import watch
+    from watchfiles import Change, watch
 
     changes = watch(
         *paths,
@@ -52,7 +51,7 @@ def notices(paths: Sequence[str], end: threading.Event, on_set: Callable[[], Non
         ignore_permission_denied=True,
     )
     for found in changes:
-        yield {Notice(path, change == _DELETED) for change, path in found}
+        yield {Notice(path, change is Change.deleted) for change, path in found}
 
 
 def notices_from_outside(
@@ -99,8 +98,8 @@ def notices_from_outside(
             process.wait()
 
 
-def run(argv: Sequence[str]) -> int:  # noqa: ARG001 - as every command
-    """Hand on the notices of the directories that the first line of input names, until the input ends: a line each."""
+def hand_on() -> int:
+    """Print the notices of the directories that the first line of input names, a line each, until the input ends."""
     asked = b""
     while not asked.endswith(b"\n"):
         asked += (read := os.read(_STDIN, _READ_BYTES))

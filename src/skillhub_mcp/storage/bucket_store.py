@@ -42,6 +42,9 @@ _PARTS_AT_ONCE = 3
 _STATUS = re.compile(r"status code: (\d{3}[ \w-]*)")
 _TRIES = re.compile(r"after (\d+) retries")
 _REFUSALS = ("401", "403")
+# What S3 and Google, and Azure, answer where the bucket itself is missing.
+_NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
+_NO_SUCH_BUCKET = "there is no such bucket"
 _AND_GENERATION = " of generation "
 _SHOWN = 160
 
@@ -107,7 +110,9 @@ class BucketStore:
         with self._errors():
             try:
                 found = self._obstore.get(self._store, path, options=conditions)
-            except FileNotFoundError:
+            except FileNotFoundError as error:
+                if _is_of_bucket(error):
+                    raise
                 return None
             if found.meta["size"] > most:
                 raise StorageUnavailable(self.name, f"{path} has more than {most:,} bytes")
@@ -119,14 +124,18 @@ class BucketStore:
         with self._errors():
             try:
                 return bytes(self._obstore.get_range(self._store, path, start=offset, length=length))
-            except FileNotFoundError:
+            except FileNotFoundError as error:
+                if _is_of_bucket(error):
+                    raise
                 return None
 
     def download(self, path: str, to: str) -> bool:
         with self._errors():
             try:
                 found = self._obstore.get(self._store, path)
-            except FileNotFoundError:
+            except FileNotFoundError as error:
+                if _is_of_bucket(error):
+                    raise
                 return False
             chunks = found.stream()
             with open(to, "wb") as file:
@@ -152,7 +161,7 @@ class BucketStore:
             except (AlreadyExistsError, PreconditionError) as error:
                 raise PutConflict(path) from error
             except FileNotFoundError as error:
-                if etag is not None and "NoSuchBucket" not in str(error):
+                if etag is not None and not _is_of_bucket(error):
                     # S3 answers so where the object with the tag is gone.
                     raise PutConflict(path) from error
                 raise
@@ -192,11 +201,13 @@ class BucketStore:
         except NotModifiedError:
             raise
         except FileNotFoundError as error:
-            raise StorageRefused(self.name, "there is no such bucket") from error
+            raise StorageRefused(self.name, _NO_SUCH_BUCKET) from error
         except (PermissionDeniedError, UnauthenticatedError) as error:
             raise StorageRefused(self.name, self._reason(error)) from None
         except BaseError as error:
-            raise _as_refused(self.name, self._reason(error)) from None
+            # Listing says no more than that its request failed.
+            reason = _NO_SUCH_BUCKET if _is_of_bucket(error) else self._reason(error)
+            raise _as_refused(self.name, reason) from None
 
     def _reason(self, error: Exception) -> str:
         """Return why a request failed, in a few words: what the library says has whole answers in it."""
@@ -217,8 +228,13 @@ class BucketStore:
         return without_options(shown, self._options)[:_SHOWN]
 
 
+def _is_of_bucket(error: Exception) -> bool:
+    """Whether it is the bucket that was not found, and not an object in it."""
+    return any(code in str(error) for code in _NO_BUCKET)
+
+
 def _as_refused(target: str, reason: str) -> StorageUnavailable:
-    if any(f"answered {status}" in reason for status in _REFUSALS):
+    if reason == _NO_SUCH_BUCKET or any(f"answered {status}" in reason for status in _REFUSALS):
         return StorageRefused(target, reason)
     return StorageUnavailable(target, reason)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.storage.manifest import LEASE, POINTER
@@ -32,9 +32,14 @@ def open_store(target: str, options: Mapping[str, str], patience: Patience = PAT
     """
     if is_bucket(target):
         parts = urlsplit(target)
-        if not parts.hostname or parts.username or parts.password or parts.query or parts.fragment:
+        if parts.username or parts.password or parts.query or parts.fragment:
             hint = "credentials belong in SKILLHUB_STORAGE_OPTIONS or the environment"
-            raise InvalidArgument("TARGET", "is not a bucket with a prefix, as s3://bucket/prefix", hint=hint)
+            raise InvalidArgument("TARGET", "has more than a bucket and a prefix, as s3://bucket/prefix", hint=hint)
+        if not parts.hostname:
+            raise InvalidArgument("TARGET", "names no bucket", hint="name one, as s3://bucket or s3://bucket/prefix")
+        if not {".", ".."}.isdisjoint(unquote(parts.path).split("/")):
+            # The storage's library follows them: what is written would lie elsewhere than what is told.
+            raise InvalidArgument("TARGET", "has a prefix with . or .. in it", hint="name the prefix that is meant")
         from skillhub_mcp.storage.bucket_store import BucketStore
 
         return BucketStore(target, options, patience)
