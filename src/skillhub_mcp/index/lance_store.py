@@ -45,6 +45,7 @@ from skillhub_mcp.index.lance import (
     damaged,
     table_id,
 )
+from skillhub_mcp.index.lance_import import import_lancedb
 from skillhub_mcp.index.rows import IndexRow, StoredVector
 from skillhub_mcp.index.segment import Segment, SegmentBuilder, read_segment, write_segment
 from skillhub_mcp.index.segment_files import SegmentFiles
@@ -464,8 +465,7 @@ class LanceStore:
         if self._connection is None:
             # Before LanceDB starts its threads.
             use_few_pools()
-            import lancedb
-
+            lancedb = import_lancedb()
             if self.db_path != IN_MEMORY:
                 make_private_directory(self.db_path)
             session = lancedb.Session(index_cache_size_bytes=_CACHE_BYTES, metadata_cache_size_bytes=_CACHE_BYTES)

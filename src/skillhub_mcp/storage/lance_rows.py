@@ -23,6 +23,7 @@ from skillhub_mcp.index.lance import (
     chunks,
     damaged,
 )
+from skillhub_mcp.index.lance_import import import_lancedb
 from skillhub_mcp.storage.index_files import RowToStore
 from skillhub_mcp.storage.manifest import StoredRows
 from skillhub_mcp.storage.object_store import without_options
@@ -197,9 +198,7 @@ class LanceRows:
 
     def _connect(self) -> Any:
         if self._connection is None:
-            import lancedb
-
-            self._connection = lancedb.connect(self._uri, storage_options=self._options or None)
+            self._connection = import_lancedb().connect(self._uri, storage_options=self._options or None)
         return self._connection
 
     def _failed(self, error: Exception) -> StorageUnavailable:
