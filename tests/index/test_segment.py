@@ -186,6 +186,22 @@ def test_a_few_changes_are_an_addition_and_many_are_merged() -> None:
         check_pair(many, few)
 
 
+def test_an_addition_that_follows_another_is_worth_what_one_of_all_its_skills_is() -> None:
+    base = written([of(library(200))])
+
+    def after(rows: list[tuple[str, SkillFeatures, list[float] | None]], *before: Segment) -> Segment:
+        file = io.BytesIO()
+        write_update(file, before or (base,), [of(rows)], removed=(), version=7, table_id="id")
+        return read_segment(file.getvalue(), "id")
+
+    first, second = library(4, seed=1), library(6, seed=2)[2:]
+    followed, at_once = after(second, base, after(first)), after([*first[:2], *second])
+    assert followed.skills.keys == at_once.skills.keys
+    for name in ("hashes", "starts", "owners", "counts"):
+        assert getattr(followed.skills, name).tolist() == getattr(at_once.skills, name).tolist()
+    assert followed.impacts.tolist() == at_once.impacts.tolist()
+
+
 def test_what_is_merged_is_compared_with_what_was_written() -> None:
     base = written([of(library(50))])
     wrong = {name: own ^ (name == "counts") for name, own in base.stored._checksums.items()}

@@ -51,6 +51,25 @@ def test_what_was_added_and_removed_again_leaves_no_trace(library: list[list[str
     assert same(builder.build(), counted(kept))
 
 
+@given(LIBRARIES, st.lists(st.sampled_from([*WORDS, "otter", "整理"]), max_size=4), st.booleans())
+def test_one_changed_skill_of_many_is_counted_as_if_all_were(
+    library: list[list[str]], now: list[str], asked: bool
+) -> None:
+    # So many terms that those of one are few among them.
+    crowd = [features(number, [f"word{number}x{n}" for n in range(20)]) for number in range(100, 120)]
+    found = [*crowd, *(features(number, chosen) for number, chosen in enumerate(library))]
+    before = counted(found)
+    if asked:
+        before.speller.near("otterr")
+    builder, new = StatisticsBuilder.from_statistics(before), features(500, now)
+    builder.add(new.encoded, new.words)
+    builder.add(found[-1].encoded, found[-1].words, times=-1)
+    built, anew = builder.build(), counted([*found[:-1], new])
+    assert same(built, anew)
+    for word in ("otterr", "deploi", "invoicee"):
+        assert built.speller.near(word) == anew.speller.near(word)
+
+
 def test_a_term_is_counted_once_a_skill_and_rarer_ones_weigh_more() -> None:
     known = counted([features(1, ["pdf", "pdf", "table"]), features(2, ["pdf"]), features(3, [])])
     assert [known.frequency(word) for word in ("pdf", "tabl", "share", "nobody")] == [2, 1, 3, 0]

@@ -1,4 +1,4 @@
-"""The snapshot that is made of the one before and what changed is the one made of everything."""
+"""What is made of what was there before and what changed is the same as what is made of everything."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillhub_mcp.mcp_tools import TOOL_ACTIONS
+from skillhub_mcp.policy.access import Policy
+from skillhub_mcp.search.findable import Findable
 from skillhub_mcp.skills.admission import LENIENT, STRICT
+from skillhub_mcp.skills.differences import differences
 from skillhub_mcp.skills.model import FileStamp, Skill, Trust
-from skillhub_mcp.skills.roots import SkillRoot
+from skillhub_mcp.skills.roots import SkillRoot, Source
 from skillhub_mcp.skills.rules import violation
-from skillhub_mcp.skills.scanner import CachedSkillFile, Scan, ScanCache, scan_from_cache
+from skillhub_mcp.skills.scanner import CachedSkillFile, Scan, ScanCache, changed_entries, scan_from_cache
+from skillhub_mcp.skills.visibility import Visibility
 
 ROOTS = (SkillRoot("/hub", "hub"), SkillRoot("/mine", "mine", trust=Trust.AWAITED), SkillRoot("/other", "other"))
 DIRECTORIES = [f"{root.path}/{name}" for root in ROOTS for name in ("a", "b", "pdf", "c")]
@@ -63,3 +68,57 @@ def test_a_snapshot_that_follows_changes_is_the_one_made_anew(
         kept = [skill for skill in before.snapshot.everything if followed.by_directory(skill.directory) is skill]
         assert len(kept) >= len(before.snapshot.everything) - len(change)
         before = replace(before, snapshot=followed, memory=memory)
+
+
+@given(st.dictionaries(st.sampled_from(DIRECTORIES), entries), st.lists(changes, min_size=1, max_size=4))
+def test_what_a_search_may_return_follows_changes_as_if_it_were_worked_out_anew(
+    first: dict[str, tuple[str, int, str, bool, bool] | None],
+    following: list[dict[str, tuple[str, int, str, bool, bool] | None]],
+) -> None:
+    findable, asked = Findable(), (None, Source.HUB)
+    policy = Policy(Visibility(names=frozenset({"a", "pdf", "pdf-tools"})), tools=TOOL_ACTIONS)
+    memory = after({}, first)
+    before = Scan(scan_from_cache(ROOTS, memory=memory), memory, 0, False)
+    for change in ({}, *following):
+        memory = after(memory, change)
+        snapshot = scan_from_cache(ROOTS, memory=memory, before=before)
+        for source in asked:
+            anew = Findable().directories(snapshot, policy, source)
+            assert findable.directories(snapshot, policy, source) == anew
+        before = replace(before, snapshot=snapshot, memory=memory)
+
+
+@given(
+    st.lists(st.integers(0, 20), unique=True),
+    st.lists(st.integers(0, 20), unique=True),
+    st.lists(st.integers(0, 20), unique=True),
+)
+def test_the_differences_of_two_snapshots_are_what_only_one_of_them_has(
+    some: list[int], others: list[int], common: list[int]
+) -> None:
+    skills = {number: entry(f"/hub/{number}", "a", 1, "x", readable=True, strict=True).skill for number in range(21)}
+    # Equal, and not the same.
+    copies = {number: replace(skill) for number, skill in skills.items() if skill is not None}
+    before = [skills[number] for number in sorted({*some, *common})]
+    now = [skills[number] if number in common else copies[number] for number in sorted({*others, *common})]
+    gone, new = differences([one for one in before if one], [one for one in now if one])
+    assert [one.directory for one in gone] == [f"/hub/{number}" for number in sorted(set(some) - set(common))]
+    assert [one.directory for one in new] == [f"/hub/{number}" for number in sorted(set(others) - set(common))]
+
+
+@given(st.dictionaries(st.sampled_from(DIRECTORIES), entries), changes, st.booleans())
+def test_the_changed_entries_are_those_that_are_other_objects_wherever_they_stand(
+    first: dict[str, tuple[str, int, str, bool, bool] | None],
+    change: dict[str, tuple[str, int, str, bool, bool] | None],
+    in_place: bool,
+) -> None:
+    before = after({}, first)
+    now = after(before, change)
+    if in_place:
+        # As a scan leaves them: each in its place, what is new behind.
+        now = {**{path: now[path] for path in before if path in now}, **now}
+    found = changed_entries(before, now)
+    assert {path for path, own in found.items() if own is None} == before.keys() - now.keys()
+    assert {path: own for path, own in found.items() if own is not None} == {
+        path: own for path, own in now.items() if before.get(path) is not own
+    }

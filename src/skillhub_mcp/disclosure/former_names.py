@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 
 from skillhub_mcp.lru import LRUCache
+from skillhub_mcp.skills.differences import differences
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.snapshot import Snapshot
 
@@ -28,10 +29,9 @@ class FormerNames:
             before, self._last = self._last, snapshot
             if before is None or before is snapshot:
                 return
-            for skill in before.everything:
+            for skill in differences(before.everything, snapshot.everything)[0]:
                 now = snapshot.by_directory(skill.directory)
-                # Unchanged skills are the same objects.
-                if now is not None and now is not skill and now.name != skill.name:
+                if now is not None and now.name != skill.name:
                     self._directories.put(skill.name, skill.directory)
 
     def find(self, name: str, snapshot: Snapshot) -> Skill | None:

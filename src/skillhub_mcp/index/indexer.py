@@ -55,7 +55,7 @@ from skillhub_mcp.index.state_entries import can_be_read
 from skillhub_mcp.skills.admission import LENIENT
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import SkillRoot
-from skillhub_mcp.skills.scanner import CachedSkillFile, Scan, ScanCache, changed_entries
+from skillhub_mcp.skills.scanner import CachedSkillFile, Scan, ScanCache, changed_entries, entries_of
 
 log = logging.getLogger(__name__)
 
@@ -1061,7 +1061,7 @@ class Indexer:
                 rest = {path: entry for path, entry in earlier.memory.items() if path not in touched}
                 merged[root] = replace(earlier, memory=rest)
         for root in self._roots:
-            own = {path: entry for path, entry in memory.items() if entry.root == root}
+            own = entries_of(memory, {root})
             before = merged.get(root)
             missing = 0 if before is None else before.missing_vectors
             merged[root] = RootState(root_digest(own, root, before), missing, own, keys.label(root))

@@ -99,7 +99,8 @@ class LanceStore:
         self.table = table
         self._segment_files = None if db_path == IN_MEMORY else SegmentFiles(db_path, table)
         self._connection: Any = None
-        self._in_memory: dict[int, Statistics] = {}
+        # Those of the version that was read or written last.
+        self._known: tuple[int, str, Statistics] | None = None
         # When what this process replaced may be removed, if nothing is written until then.
         self._tidy_at: float | None = None
 
@@ -481,12 +482,19 @@ class LanceStore:
 
         Raises IndexDamaged.
         """
-        if version in self._in_memory:
-            return self._in_memory[version]
+        known = self._known
+        if known is not None and known[:2] == (version, created_as):
+            return known[2]
         try:
-            return load_statistics(self._statistics_path(version), created_as)
+            statistics = load_statistics(self._statistics_path(version), created_as)
         except (OSError, ValueError) as error:
             log.debug("The statistics are made from the table: %s", error)
+            statistics = self._count_anew(version, created_as)
+        self._known = version, created_as, statistics
+        return statistics
+
+    def _count_anew(self, version: int, created_as: str) -> Statistics:
+        """Return the statistics of a version's rows, and keep them beside the table. Raises IndexDamaged."""
         builder = StatisticsBuilder()
         table = self._check_out(version, created_as)
         try:
@@ -504,8 +512,8 @@ class LanceStore:
     def _store_statistics(self, table: Any, statistics: Statistics, published: int | None) -> int:
         """Save the statistics of a new version beside the table, and delete what belongs to versions no longer read."""
         version = int(table.version)
+        self._known = version, table_id(table), statistics
         if self.db_path == IN_MEMORY:
-            self._in_memory = {version: statistics}
             return version
         save_statistics(self._statistics_path(version), statistics, table_id(table))
         self._remove_kept(version, published)

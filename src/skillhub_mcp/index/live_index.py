@@ -33,8 +33,8 @@ from skillhub_mcp.skills.snapshot import Snapshot
 log = logging.getLogger(__name__)
 
 _CHEAP_SCAN_SECONDS = 0.05
-# Looking at more paths takes as long as looking at all.
-_MOST_PATHS = 1_000
+# Looking at more paths, or at more than one for so many skills, takes as long as looking at all.
+_MOST_PATHS, _SKILLS_PER_PATH = 1_000, 10
 _MIN_SYNC_INTERVAL_SECONDS = 1.0
 _POLL_SECONDS = 2.0
 # How long looking at the files waits for the watches: what changes after these are set is reported.
@@ -393,8 +393,10 @@ class LiveIndex:
             paths, self._changed_paths = self._changed_paths, set()
             view = self._view
             known = view is not None and view.problem is None and self._watcher.healthy
-            few = paths is not None and len(paths) <= _MOST_PATHS and self._scan_seconds > _CHEAP_SCAN_SECONDS
-        return tuple(sorted(paths)) if paths is not None and known and few else None
+            skills = 0 if view is None else len(view.snapshot.everything)
+            few = paths is not None and len(paths) <= max(_MOST_PATHS, skills // _SKILLS_PER_PATH)
+            many_files = self._scan_seconds > _CHEAP_SCAN_SECONDS
+        return tuple(sorted(paths)) if paths is not None and known and few and many_files else None
 
     def _run(self) -> None:
         try:

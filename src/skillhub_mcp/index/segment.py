@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, BinaryIO
 
 from skillhub_mcp.index.features import FIELDS, CountedSkills, SkillFeatures, unpack_counts
@@ -112,12 +112,14 @@ class Segment:
 class Part:
     """Skills of which those where `kept` is true go into a segment; None for all.
 
-    `release` gives back the memory of what was read of their file.
+    `impacts` are those of their postings, as stored, where they are known for the segment's mean lengths. `release`
+    gives back the memory of what was read of their file.
     """
 
     skills: InvertedSkills
     kept: NDArray[Any] | None = None
     release: Callable[[], None] = _nothing
+    impacts: NDArray[Any] | None = None
 
     @classmethod
     def of(cls, segment: Segment, kept: NDArray[Any] | None = None) -> Part:
@@ -215,7 +217,7 @@ class _Pending:
         counts = np.concatenate([np.zeros(0, dtype="<u4"), *self._counts])
         terms = np.concatenate([np.zeros(0, dtype=np.int64), *self._terms])
         owners = np.repeat(np.arange(len(terms), dtype=np.int32), terms)
-        every, owners, counts = _sorted(every, owners, counts)
+        every, owners, counts = _sorted([every, owners, counts])
         starts = _first_of_each(every)
         embedded = np.array([vector is not None for vector in self._vectors], dtype=bool)
         matrix = None
@@ -285,7 +287,7 @@ def write_segment(file: BinaryIO, parts: Sequence[Part], *, table_id: str, addit
     writer.append("lengths", lengths)
     writer.append("mean_lengths", mean_lengths)
     writer.append("gone", gone)
-    _write_postings(writer, parts, numbers, lengths, mean_lengths)
+    _write_postings(writer, parts, numbers, mean_lengths)
     for part, own in zip(parts, numbers, strict=True):
         _write_vectors(writer, part, own >= 0, dimension)
     writer.finish(
@@ -319,7 +321,7 @@ def write_update(
 
     left = {*removed, *(key for part in changed for key in part.skills.keys)}
     kept = [
-        np.fromiter((key not in left for key in own), dtype=bool, count=len(own))
+        ~np.fromiter(map(left.__contains__, own), dtype=bool, count=len(own))
         for own in (segment.skills.keys for segment in segments)
     ]
     for segment in segments[1:]:
@@ -333,7 +335,9 @@ def write_update(
         write_segment(file, parts, table_id=table_id)
     else:
         addition = Addition(Base(version, base.mark), gone, base.mean_lengths)
-        write_segment(file, parts[1:], table_id=table_id, addition=addition)
+        # Those of the addition before were worked out with the same mean lengths.
+        known = [replace(part, impacts=one.impacts) for part, one in zip(parts[1:], segments[1:], strict=False)]
+        write_segment(file, [*known, *changed], table_id=table_id, addition=addition)
 
 
 def open_segment(path: str, table_id: str) -> Segment:
@@ -456,51 +460,48 @@ def _write_postings(
     writer: ArrayWriter,
     parts: Sequence[Part],
     numbers: Sequence[NDArray[Any]],
-    lengths: NDArray[Any],
     mean_lengths: NDArray[Any],
 ) -> None:
     import numpy as np
 
     written = 0
-    for hashes, owners, counts in _blocks(parts, numbers):
+    for hashes, owners, counts, impacts in _blocks(parts, numbers, mean_lengths):
         begins = _first_of_each(hashes)
-        worths = impact(unpack_counts(counts), lengths[owners], mean_lengths)
         writer.append("hashes", hashes[begins])
         writer.append("starts", begins + written)
         writer.append("owners", owners)
-        writer.append("impacts", np.rint(worths * np.float32(_IMPACT_STEPS / WEIGHTS.largest)))
+        writer.append("impacts", impacts)
         writer.append("counts", counts)
         written += len(hashes)
     writer.append("starts", np.array([written]))
 
 
 def _blocks(
-    parts: Sequence[Part], numbers: Sequence[NDArray[Any]]
-) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
-    """Yield hash, owner and counts of each kept posting, by hash and then owner, in blocks of whole terms."""
+    parts: Sequence[Part], numbers: Sequence[NDArray[Any]], mean_lengths: NDArray[Any]
+) -> Iterator[Sequence[NDArray[Any]]]:
+    """Yield hash, owner, counts and impact of each kept posting, by hash and then owner, in blocks of whole terms."""
     import numpy as np
 
     postings = sum(len(part.skills.owners) for part in parts)
     # Hashes are spread evenly; those of many skills make some blocks a little larger.
     limits = np.linspace(0, _HASHES, postings // _BLOCK_POSTINGS + 2).astype(np.int64)
     for low, high in zip(limits.tolist(), limits[1:].tolist(), strict=False):
-        found = [_between(part.skills, own, low, high) for part, own in zip(parts, numbers, strict=True)]
-        hashes, owners, counts = (np.concatenate(values) for values in zip(*found, strict=True))
-        yield _sorted(hashes, owners, counts) if len(parts) > 1 else (hashes, owners, counts)
+        found = [_between(part, own, low, high, mean_lengths) for part, own in zip(parts, numbers, strict=True)]
+        columns = [np.concatenate(values) for values in zip(*found, strict=True)]
+        yield _sorted(columns) if len(parts) > 1 else columns
         for part in parts:
             part.release()
 
 
-def _sorted(
-    hashes: NDArray[Any], owners: NDArray[Any], counts: NDArray[Any]
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return the postings by hash; those of one hash stay in their order."""
+def _sorted(columns: Sequence[NDArray[Any]]) -> Sequence[NDArray[Any]]:
+    """Return the columns of postings by the first, their hashes; those of one hash stay in their order."""
     import numpy as np
 
+    hashes = columns[0]
     # Several times as fast as a stable `argsort`.
     keys = np.sort(hashes.astype(np.uint64) << np.uint64(32) | np.arange(len(hashes), dtype=np.uint64))
     order = (keys & np.uint64(_HASHES - 1)).astype(np.intp)
-    return hashes[order], owners[order], counts[order]
+    return [column[order] for column in columns]
 
 
 def _first_of_each(hashes: NDArray[Any]) -> NDArray[Any]:
@@ -513,11 +514,15 @@ def _first_of_each(hashes: NDArray[Any]) -> NDArray[Any]:
 
 
 def _between(
-    skills: InvertedSkills, numbers: NDArray[Any], low: int, high: int
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return hash, new owner and counts of the kept postings of the terms whose hash is from `low` to below `high`."""
+    part: Part, numbers: NDArray[Any], low: int, high: int, mean_lengths: NDArray[Any]
+) -> Sequence[NDArray[Any]]:
+    """Return hash, new owner, counts and impact of the kept postings of the terms whose hash is in that range.
+
+    It is from `low` to below `high`.
+    """
     import numpy as np
 
+    skills = part.skills
     # As the type of the hashes: any other has them converted, all of them.
     first = int(skills.hashes.searchsorted(np.uint32(low)))
     last = int(skills.hashes.searchsorted(np.uint32(high))) if high < _HASHES else len(skills.hashes)
@@ -527,8 +532,15 @@ def _between(
         raise ValueError("postings of skills that there are not")
     hashes = np.repeat(skills.hashes[first:last], np.diff(skills.starts[first : last + 1]))
     owners, counts = numbers[own], skills.counts[each]
+    impacts = None if part.impacts is None else part.impacts[each]
     kept = owners >= 0
-    return (hashes, owners, counts) if kept.all() else (hashes[kept], owners[kept], counts[kept])
+    if not kept.all():
+        hashes, owners, counts, own = hashes[kept], owners[kept], counts[kept], own[kept]
+        impacts = None if impacts is None else impacts[kept]
+    if impacts is None:
+        worths = impact(unpack_counts(counts), skills.lengths[own], mean_lengths)
+        impacts = np.rint(worths * np.float32(_IMPACT_STEPS / WEIGHTS.largest)).astype(np.uint16)
+    return hashes, owners, counts, impacts
 
 
 def _write_vectors(writer: ArrayWriter, part: Part, kept: NDArray[Any], dimension: int) -> None:

@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.analysis.spelling import Speller
 from skillhub_mcp.index.features import Occurrences, hash_term, unpack_counts
 from skillhub_mcp.index.impacts import ALL_FIELDS, impact
 from skillhub_mcp.index.keys import PathKeys, RowKeys
@@ -60,7 +59,7 @@ class SkillIndex:
         self.version = version
         self.table_id = table_id
         self.statistics = statistics
-        self.speller = Speller(statistics.words)
+        self.speller = statistics.speller
         self.mean_lengths = segments[0].mean_lengths
         self._open_table = open_table
         directories: list[str] = []
@@ -117,7 +116,7 @@ class SkillIndex:
 
         known = self._last_members
         if known is None or known[0] is not among:
-            members = (directory in among for directory in self.directories)
+            members = map(among.__contains__, self.directories)
             found = np.fromiter(members, dtype=bool, count=len(self.directories))
             found &= self._alive
             found.flags.writeable = False

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from skillhub_mcp.analysis.spelling import Speller
 from skillhub_mcp.index.features import FIELDS, CountedSkills, decode_features, hash_term
 from skillhub_mcp.index.stored_arrays import load_arrays, save_arrays
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _FLUSH_ROWS = 2_000
 # Terms of skills that were counted wait until there are so many: each time all that are known are sorted with them.
 _FLUSH_TERMS = 1 << 18
+# Up to this share of all terms, those of some skills are looked up among them.
+_FEW_SHARE = 8
 _CACHED_TERMS = 50_000
 _DIMENSIONS = {"table": 0, "skills": 0, "lengths": 1, "hashes": 1, "counts": 1, "words": 1, "word_counts": 1}
 
@@ -46,6 +49,11 @@ class Statistics:
         import numpy as np
 
         return np.maximum(self.lengths / max(1, self.skills), 0.1)
+
+    @cached_property
+    def speller(self) -> Speller:
+        """What corrects words to those of the skills."""
+        return Speller(self.words)
 
     def frequency(self, term: str) -> int:
         """Return how many skills have `term` in any field."""
@@ -77,6 +85,9 @@ class StatisticsBuilder:
 
     skills: int = 0
     _words: Counter[str] = field(default_factory=Counter)
+    _before: Statistics | None = None
+    # The words whose skills were counted since.
+    _touched: set[str] = field(default_factory=set)
     _pending: list[tuple[bytes, int]] = field(default_factory=list)
     _waiting: list[NDArray[Any]] = field(default_factory=list)
     _hashes: Any = None
@@ -87,7 +98,7 @@ class StatisticsBuilder:
     def from_statistics(cls, statistics: Statistics) -> StatisticsBuilder:
         """Return a builder that starts from `statistics`."""
         builder = cls(skills=statistics.skills)
-        builder._words = Counter(statistics.words)
+        builder._before, builder._words = statistics, Counter(statistics.words)
         builder._hashes, builder._counts = statistics.hashes, statistics.counts
         builder._lengths = statistics.lengths
         return builder
@@ -97,6 +108,7 @@ class StatisticsBuilder:
         self.skills += times
         for word in words:
             self._words[word] += times
+            self._touched.add(word)
         self._pending.append((encoded, times))
         if len(self._pending) >= _FLUSH_ROWS:
             self._flush()
@@ -108,6 +120,8 @@ class StatisticsBuilder:
         self._begin()
         self.skills += len(skills.lengths)
         self._words.update(skills.words)
+        if self._before is not None:
+            self._touched.update(skills.words)
         self._lengths = self._lengths + skills.lengths.sum(axis=0, dtype=np.float64)
         self._waiting.append(skills.hashes)
         if sum(map(len, self._waiting)) >= _FLUSH_TERMS:
@@ -117,13 +131,14 @@ class StatisticsBuilder:
         """Return the statistics of the skills added so far."""
         self._flush()
         present = self._counts > 0
-        return Statistics(
-            self.skills,
-            self._lengths,
-            self._hashes[present],
-            self._counts[present],
-            {word: times for word, times in self._words.items() if times > 0},
-        )
+        words = dict(self._words)
+        for word in self._touched:
+            if words[word] <= 0:
+                del words[word]
+        built = Statistics(self.skills, self._lengths, self._hashes[present], self._counts[present], words)
+        if self._before is not None:
+            vars(built)["speller"] = self._before.speller.changed(words, self._touched)
+        return built
 
     def _begin(self) -> None:
         import numpy as np
@@ -153,10 +168,24 @@ class StatisticsBuilder:
         import numpy as np
 
         hashes, counts = np.unique(every, return_counts=True)
+        if len(hashes) * _FEW_SHARE < len(self._hashes):
+            self._count_few(hashes, sign * counts)
+            return
         merged, inverse = np.unique(np.concatenate([self._hashes, hashes]), return_inverse=True)
         totals = np.zeros(len(merged), dtype=np.int64)
         np.add.at(totals, inverse, np.concatenate([self._counts, sign * counts]))
         self._hashes, self._counts = merged, totals
+
+    def _count_few(self, hashes: NDArray[Any], counts: NDArray[Any]) -> None:
+        """Add to the counts of some hashes, which ascend, without sorting all of them again."""
+        import numpy as np
+
+        places = self._hashes.searchsorted(hashes)
+        known = self._hashes[np.minimum(places, len(self._hashes) - 1)] == hashes
+        totals = self._counts.copy()
+        totals[places[known]] += counts[known]
+        self._hashes = np.insert(self._hashes, places[~known], hashes[~known])
+        self._counts = np.insert(totals, places[~known], counts[~known])
 
 
 def save_statistics(path: str, statistics: Statistics, table_id: str) -> None:

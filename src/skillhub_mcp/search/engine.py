@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
@@ -24,6 +24,7 @@ from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.policy.access import Access, Policy
 from skillhub_mcp.search.contributions import Contribution
 from skillhub_mcp.search.facets import Facets, facets_of
+from skillhub_mcp.search.findable import Findable
 from skillhub_mcp.search.hits import DEFAULT_CONFIDENCE, NEAR_MISSES, Hit, Reason, confident, cut_tail, near_misses
 from skillhub_mcp.search.near_copies import COMPARED_HITS, Told, near_copies
 from skillhub_mcp.search.recent import Recent
@@ -31,7 +32,7 @@ from skillhub_mcp.search.searcher import RetrievalMode, Searcher, SearchRequest,
 from skillhub_mcp.search.standing import LeftOut, Stand, Standing
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import safe_alias
-from skillhub_mcp.skills.namesakes import Names, RememberingJudge
+from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot
 from skillhub_mcp.usage import UsageLog
@@ -46,8 +47,6 @@ _WORDS_IN_A_REASON = 3
 _RECENT_ANSWERS = 512
 # A longer text is pasted, and hardly asked for again.
 _MOST_KEPT = 2_000
-# Callers with filters of their own have a set each, which takes a while to compute for 100,000 skills.
-_RECENT_POLICIES = 32
 # In place of hits that their files do not bear out come others, which may be as old.
 _MOST_LOOKS = 5
 
@@ -156,8 +155,7 @@ class SearchEngine:
         self._options = options
         self._usage = usage
         self._observer = observer
-        self._findable = Recent[frozenset[str]](_RECENT_POLICIES)
-        self._offered = Recent[Mapping[str, Skill]](_RECENT_POLICIES)
+        self._findable = Findable()
         self._answers = Recent[tuple[SearchAnswer, RetrievalMode]](_RECENT_ANSWERS)
 
     def search(
@@ -260,7 +258,7 @@ class SearchEngine:
         answer = SearchAnswer(
             hits=tuple(hits),
             searched=len(found.request.among),
-            served=len(self._directories(snapshot, policy)),
+            served=len(self._findable.directories(snapshot, policy)),
             considered=len(found.result.hits),
             confident=found.confident,
             left_out=query.left_out,
@@ -329,38 +327,18 @@ class SearchEngine:
         return SearchAnswer(
             hits=hits,
             searched=len(skills),
-            served=len(self._directories(snapshot, policy)),
+            served=len(self._findable.directories(snapshot, policy)),
             facets=facets_of(skills, [snapshot.source(skill).value for skill in skills]),
             away=_away(snapshot, hits),
         )
 
     def _among(self, snapshot: Snapshot, policy: Policy, asked: _Asked) -> frozenset[str]:
         """Return the directories of what a search may return for its source and filter."""
-        findable = self._directories(snapshot, policy, asked.source)
+        findable = self._findable.directories(snapshot, policy, asked.source)
         if not asked.where:
             return findable
         skills = map(snapshot.by_directory, findable)
         return frozenset(skill.directory for skill in skills if skill is not None and asked.where.matches(skill))
-
-    def _directories(self, snapshot: Snapshot, policy: Policy, source: Source | None = None) -> frozenset[str]:
-        """Return the directories of the skills that `policy` lets a search return, worked out once for each policy.
-
-        With a source, those of that source, also where another source's skill answers to their name.
-        """
-        found = self._findable.get((snapshot,), policy, source)
-        if found is None:
-            # A change to one skill of many changes nothing for the others, and asking about all takes long. An audit
-            # and a lock look at more than the skill that is known here.
-            withholds = policy.audit is not None or policy.locks is not None
-            known = None if withholds else self._offered.get((), policy, source)
-            judge = RememberingJudge(policy, known or {})
-            names = Names(snapshot, judge)
-            offered = names.findable() if source is None else names.of_source(source)
-            self._offered.put((), policy, source, judge.offered)
-            # A skill that models may not choose can still be loaded by name.
-            found = frozenset(skill.directory for skill in offered if not skill.disable_model_invocation)
-            self._findable.put((snapshot,), policy, source, found)
-        return found
 
 
 def _as_locked(answer: SearchAnswer, policy: Policy) -> SearchAnswer:

@@ -2,6 +2,7 @@
 
 admission       which violations make a reader refuse a skill
 builtin         where the skills in the package are
+differences     which skills two snapshots do not have in common
 digest          one value for all files of a skill, which an approval is bound to
 discovery       finding SKILL.md files below the roots
 documents       the instructions of a skill, read on every call

@@ -11,9 +11,11 @@ import hashlib
 import os
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import compress, islice
+from operator import attrgetter, is_, is_not
 from typing import NamedTuple
 
 from skillhub_mcp.errors import SkillHubError
@@ -60,6 +62,7 @@ class CachedSkillFile(NamedTuple):
 
 ScanCache = Mapping[str, CachedSkillFile]
 
+_ROOT = attrgetter("root")
 _FILES_PER_REPORT = 100
 _NOTHING: ScanCache = {}
 # A snapshot is made anew where more than one of so many skills changed.
@@ -114,14 +117,15 @@ def scan(
     files are done.
     """
     began = time.perf_counter()
-    known_here = _below_roots(memory, {root.path for root in roots})
+    known_here = entries_of(memory, {root.path for root in roots})
     trusted = _NOTHING if reread else known_here
     walk = walk_roots(roots, trusted) if only is None else walk_changes(roots, only, known_here)
     remembered: dict[str, CachedSkillFile] = {}
+    looked_for: set[str] = set()
     if walk.covered is not None:
+        # Each stays in its place, by which what changed is found soonest.
         remembered = dict(known_here)
-        for path in _below(known_here, walk.covered):
-            del remembered[path]
+        looked_for = _below(known_here, walk.covered)
     problems, ignored = walk.problems, walk.ignored
     if walk.covered is not None and before is not None:
         # What was not walked is as it was; paths without a skill are counted again when everything is walked.
@@ -146,6 +150,8 @@ def scan(
         remembered[found.directory] = now
     if on_progress is not None:
         on_progress(len(walk.found), len(walk.found))
+    for path in looked_for.difference(found.directory for found in walk.found):
+        del remembered[path]
     unavailable = _unavailable(walk, known_here) if keep_absent else ()
     for root in unavailable:
         remembered |= {path: entry for path, entry in known_here.items() if entry.root == root.path}
@@ -183,6 +189,10 @@ def changed_entries(before: ScanCache, after: ScanCache) -> dict[str, CachedSkil
     """
     if before is after:
         return {}
+    if len(before) <= len(after) and all(map(is_, before, after)):
+        # All that was there is, in its place, and what is new comes behind it.
+        same_paths = dict(compress(after.items(), map(is_not, before.values(), after.values())))
+        return {**same_paths, **dict(islice(after.items(), len(before), None))}
     known = before.get
     changed: dict[str, CachedSkillFile | None] = {path: own for path, own in after.items() if known(path) is not own}
     if len(before) + len(changed) > len(after):
@@ -296,9 +306,9 @@ def _differ(before: CachedSkillFile, after: CachedSkillFile) -> bool:
     )
 
 
-def _below_roots(memory: ScanCache, roots: Collection[str]) -> ScanCache:
+def entries_of(memory: ScanCache, roots: set[str]) -> ScanCache:
     """Return the entries of those roots, as nearly always all there are."""
-    if all(entry.root in roots for entry in memory.values()):
+    if set(map(_ROOT, memory.values())) <= roots:
         return memory
     return {path: entry for path, entry in memory.items() if entry.root in roots}
 
@@ -306,8 +316,9 @@ def _below_roots(memory: ScanCache, roots: Collection[str]) -> ScanCache:
 def _below(known: ScanCache, directories: Sequence[str]) -> set[str]:
     """Return the known directories that are at or below some of `directories`."""
     found = {directory for directory in directories if directory in known}
-    paths = sorted(known)
-    for above in (os.path.join(directory, "") for directory in directories if directory not in found):
+    others = [os.path.join(directory, "") for directory in directories if directory not in found]
+    paths = sorted(known) if others else []
+    for above in others:
         # Nothing is below a skill, and what is below another directory comes in a row.
         for at in range(bisect_left(paths, above), len(paths)):
             if not paths[at].startswith(above):

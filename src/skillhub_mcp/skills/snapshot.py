@@ -285,13 +285,6 @@ def change_snapshot(
             ranks.update((skill.directory, number) for number, skill in enumerate(group))
             shadowed += [Shadowed(skill, group[0], shadow_reason(skill, group[0])) for skill in group[1:]]
     shadowed.sort(key=lambda s: (s.skill.name, s.skill.directory))
-    by_alias = dict(before._by_alias)  # noqa: SLF001
-    lost = set(map(id, unserved))
-    for alias in {skill.alias for skill in (*unserved, *served)}:
-        aliased = [skill for skill in by_alias.pop(alias, ()) if id(skill) not in lost]
-        aliased += [skill for skill in served if skill.alias == alias != skill.name]
-        if alias and aliased:
-            by_alias[alias] = sorted(aliased, key=lambda s: s.name)
     after = Snapshot(
         skills=_replaced(before.skills, unserved, served, key=lambda s: s.name),
         everything=_replaced(before.everything, gone, new, key=lambda s: s.directory),
@@ -311,7 +304,7 @@ def change_snapshot(
         ),
         contested=contested,
         _by_name=by_name,
-        _by_alias=by_alias,
+        _by_alias=_aliased(before._by_alias, unserved, served),  # noqa: SLF001
         _ranks=ranks,
         _by_directory=by_directory,
     )
@@ -321,6 +314,24 @@ def change_snapshot(
         difference = after._sum_of(new) - before._sum_of(gone)  # noqa: SLF001
         vars(after)["_sum_of_facts"] = (known + difference) % _HASHES
     return after
+
+
+def _aliased(
+    before: Mapping[str, Sequence[Skill]], unserved: Iterable[Skill], served: Iterable[Skill]
+) -> dict[str, Sequence[Skill]]:
+    """Return the served skills by an alias that is not their name, without some of them and with others."""
+    by_alias, lost = dict(before), set(map(id, unserved))
+    new: dict[str, list[Skill]] = {skill.alias: [] for skill in unserved}
+    for skill in served:
+        own = new.setdefault(skill.alias, [])
+        if skill.alias != skill.name:
+            own.append(skill)
+    for alias, own in new.items():
+        aliased = [*(skill for skill in by_alias.pop(alias, ()) if id(skill) not in lost), *own]
+        # A name of nothing but punctuation has no alias: the empty name must not find it.
+        if alias and aliased:
+            by_alias[alias] = sorted(aliased, key=lambda s: s.name)
+    return by_alias
 
 
 def _replaced(

@@ -53,6 +53,11 @@ def test_each_caller_finds_its_own_skills_and_those_are_worked_out_once_for_each
     write_skill("otter", "Feeds the otter.")
     hub.refresh()
     assert found(hub) == {"walrus", "seal", "otter"}
+    # Of a new skill that shares its name with nobody, nothing but itself has to be looked at.
+    assert len(made) == 3
+    write_skill("otter", "Feeds the sea otter.", directory="sea-otter")
+    hub.refresh()
+    assert len(found(hub, "feed an otter")) == 3
     assert len(made) == 4
 
 
