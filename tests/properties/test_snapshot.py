@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.access import Policy
-from skillhub_mcp.search.findable import Findable
+from skillhub_mcp.search.findable import FindableSkills
 from skillhub_mcp.skills.admission import LENIENT, STRICT
 from skillhub_mcp.skills.differences import differences
 from skillhub_mcp.skills.model import FileStamp, Skill, Trust
@@ -75,7 +75,7 @@ def test_what_a_search_may_return_follows_changes_as_if_it_were_worked_out_anew(
     first: dict[str, tuple[str, int, str, bool, bool] | None],
     following: list[dict[str, tuple[str, int, str, bool, bool] | None]],
 ) -> None:
-    findable, asked = Findable(), (None, Source.HUB)
+    findable, asked = FindableSkills(), (None, Source.HUB)
     policy = Policy(Visibility(names=frozenset({"a", "pdf", "pdf-tools"})), tools=TOOL_ACTIONS)
     memory = after({}, first)
     before = Scan(scan_from_cache(ROOTS, memory=memory), memory, 0, False)
@@ -83,7 +83,7 @@ def test_what_a_search_may_return_follows_changes_as_if_it_were_worked_out_anew(
         memory = after(memory, change)
         snapshot = scan_from_cache(ROOTS, memory=memory, before=before)
         for source in asked:
-            anew = Findable().directories(snapshot, policy, source)
+            anew = FindableSkills().directories(snapshot, policy, source)
             assert findable.directories(snapshot, policy, source) == anew
         before = replace(before, snapshot=snapshot, memory=memory)
 

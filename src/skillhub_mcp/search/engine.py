@@ -24,7 +24,7 @@ from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.policy.access import Access, Policy
 from skillhub_mcp.search.contributions import Contribution
 from skillhub_mcp.search.facets import Facets, facets_of
-from skillhub_mcp.search.findable import Findable
+from skillhub_mcp.search.findable import FindableSkills
 from skillhub_mcp.search.hits import DEFAULT_CONFIDENCE, NEAR_MISSES, Hit, Reason, confident, cut_tail, near_misses
 from skillhub_mcp.search.near_copies import COMPARED_HITS, Told, near_copies
 from skillhub_mcp.search.recent import Recent
@@ -155,7 +155,7 @@ class SearchEngine:
         self._options = options
         self._usage = usage
         self._observer = observer
-        self._findable = Findable()
+        self._findable = FindableSkills()
         self._answers = Recent[tuple[SearchAnswer, RetrievalMode]](_RECENT_ANSWERS)
 
     def search(

@@ -16,7 +16,7 @@ from skillhub_mcp.skills.snapshot import Snapshot
 _RECENT_POLICIES = 32
 
 
-class Findable:
+class FindableSkills:
     """The directories of the skills that a search may return. Safe to use from several threads."""
 
     def __init__(self) -> None:

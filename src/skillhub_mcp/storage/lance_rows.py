@@ -7,6 +7,7 @@ number is published: one that holds a row twice, as two writers at once can make
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
@@ -35,6 +36,8 @@ _WATCHED_INDEX = "description_idx"
 _FEWEST_MERGED = 200
 _MERGED_SHARE = 100
 _MENDINGS = 2
+# How LanceDB says that somebody else has written the table meanwhile.
+_COLLISION = re.compile(r"incompatible transaction|commit conflict|concurrent (?:transaction|writers)", re.IGNORECASE)
 
 
 class LanceRows:
@@ -69,34 +72,57 @@ class LanceRows:
         With `before`, the version that it continues, only the keys that `changed` or were `removed` since are written.
         Tags other than `kept_tags` are removed; versions before the oldest of those go when the table is merged.
         """
-        try:
-            table = None if before is None else self._continued(before, source)
-            if table is None:
-                table = self._whole(source, rows, table_id)
-            else:
-                self._merge(table, source, {key: rows[key] for key in changed}, removed)
+        for attempt in range(_MENDINGS + 1):
+            try:
+                table = self._written(source, rows, table_id=table_id, before=before, changed=changed, removed=removed)
                 self._maintain(table, len(rows), kept_tags)
-            for attempt in range(_MENDINGS + 1):
-                wrong = self._wrong(table, rows)
-                if not wrong:
-                    break
+                table = self._mended(table, source, rows, table_id)
                 self._check()
-                if attempt == _MENDINGS:
-                    table = self._whole(source, rows, table_id)
-                    if self._wrong(table, rows):
-                        raise StorageUnavailable(self._name, "the table does not hold the rows that were written")
-                else:
-                    self._delete(table, wrong)
-                    self._merge(table, source, {key: rows[key] for key in wrong if key in rows}, ())
-            self._check()
-            version = int(table.version)
-            for name in table.tags.list():
-                if name == tag or name not in kept_tags:
-                    table.tags.delete(name)
-            table.tags.create(tag, version)
-        except LANCE_FAILURES as error:
-            raise self._failed(error) from error
+                version = int(table.version)
+                for name in table.tags.list():
+                    if name == tag or name not in kept_tags:
+                        table.tags.delete(name)
+                table.tags.create(tag, version)
+            except LANCE_FAILURES as error:
+                # Where another publisher took over meanwhile, that is the cause, and the table is now for it to write.
+                self._check()
+                if attempt == _MENDINGS or not _COLLISION.search(str(error)):
+                    raise self._failed(error) from error
+                # One that had the lease before stood still while it wrote, and went on.
+            else:
+                break
         return StoredRows(version, tag)
+
+    def _written(
+        self,
+        source: LanceIndex,
+        rows: Mapping[str, RowToStore],
+        *,
+        table_id: str,
+        before: StoredRows | None,
+        changed: Collection[str],
+        removed: Collection[str],
+    ) -> Any:
+        """Return the table after what changed `before` was written, or all rows where that cannot be continued."""
+        table = None if before is None else self._continued(before, source)
+        if table is None:
+            return self._whole(source, rows, table_id)
+        self._merge(table, source, {key: rows[key] for key in changed}, removed)
+        return table
+
+    def _mended(self, table: Any, source: LanceIndex, rows: Mapping[str, RowToStore], table_id: str) -> Any:
+        """Return the table after it holds exactly `rows`. Raises StorageUnavailable where that cannot be had."""
+        for _ in range(_MENDINGS):
+            wrong = self._wrong(table, rows)
+            if not wrong:
+                return table
+            self._delete(table, wrong)
+            self._merge(table, source, {key: rows[key] for key in wrong if key in rows}, ())
+        if self._wrong(table, rows):
+            table = self._whole(source, rows, table_id)
+            if self._wrong(table, rows):
+                raise StorageUnavailable(self._name, "the table does not hold the rows that were written")
+        return table
 
     def _continued(self, before: StoredRows, source: LanceIndex) -> Any:
         """Return the table as of the version `before`, or None where that cannot be continued."""
@@ -130,11 +156,10 @@ class LanceRows:
             else:
                 table.add(piece, on_bad_vectors="null")
             give_back()
-        for field in TEXT_FIELDS:
-            table.create_index(field, config=FTS(base_tokenizer="icu/split"))
-        table.create_index("category", config=Bitmap(), name="category_bitmap")
-        table.create_index("tags", config=LabelList())
-        table.create_index("path", config=BTree())
+        indexes: list[tuple[str, Any]] = [(field, FTS(base_tokenizer="icu/split")) for field in TEXT_FIELDS]
+        for field, config in (*indexes, ("category", Bitmap()), ("tags", LabelList()), ("path", BTree())):
+            self._check()
+            table.create_index(field, config=config, name="category_bitmap" if field == "category" else None)
         return table
 
     def _merge(self, table: Any, source: LanceIndex, rows: Mapping[str, RowToStore], removed: Collection[str]) -> None:
