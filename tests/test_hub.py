@@ -118,3 +118,19 @@ def test_an_explained_search_tells_what_the_same_search_without_finds(hub: Skill
     assert all(hit.contributions for hit in explained.hits)
     assert replace(explained, hits=tuple(replace(hit, contributions=()) for hit in explained.hits)) == plain
     assert hub.search("feed") is plain
+
+
+def test_a_skill_that_was_read_again_since_it_was_found_is_audited_by_its_name(
+    hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    audit = tmp_path / "audit.jsonl"
+    write_skill("pdf")
+    with hub_of({**hub_environment, "SKILLHUB_AUDIT_LOG": str(audit)}) as hub:
+        for description in ("Does it better.", "Does it best."):
+            found = hub.find("pdf")
+            write_skill("pdf", description)
+            hub.refresh()
+            assert hub.find("pdf") is not found
+            assert description.encode() in hub.read_bytes(found, "SKILL.md", max_bytes=10_000)
+    noted = [json.loads(line) for line in audit.read_text(encoding="utf-8").splitlines()]
+    assert [(line["skill"], line["source"]) for line in noted] == [("pdf", "hub")] * 2

@@ -385,6 +385,8 @@ class SkillHub:
         """
         skill = self._lookup.now(skill)
         snapshot, policy = self.snapshot_and_policy()
+        # It may have been read again since it was found: a handle is of a skill of this snapshot.
+        skill = snapshot.by_directory(skill.directory) or skill
         return self._reader.read_bytes(
             skill, file_path, snapshot=snapshot, policy=policy, max_bytes=max_bytes, granted=granted
         )
