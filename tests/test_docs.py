@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -188,16 +189,14 @@ def test_modules_and_names_of_the_code_in_a_document_exist(document: str) -> Non
 
 def test_a_page_that_drifted_is_named_and_a_stray_page_too(tmp_path: Path) -> None:
     copy = tmp_path / "project"
-    pages = ("README.md", "examples/clients/README.md", "docs/guides/audit.md")
-    for name in ("docs/generate.py", "docs/client_files.py", *pages):
-        (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        (copy / name).write_bytes((PROJECT / name).read_bytes())
+    copy.mkdir()
+    for name in ("docs", "examples"):
+        shutil.copytree(PROJECT / name, copy / name)
+    shutil.copy(PROJECT / "README.md", copy)
     for name in ("tests", "bench"):
         (copy / name).symlink_to(PROJECT / name, target_is_directory=True)
     generate = [sys.executable, str(copy / "docs" / "generate.py")]
-    subprocess.run(generate, capture_output=True, check=True, timeout=120)
     reference = copy / "docs" / "reference"
-    assert subprocess.run([*generate, "--check"], capture_output=True, check=False, timeout=120).returncode == 0
     with (reference / "errors.md").open("a", encoding="utf-8") as page:
         page.write("more\n")
     (reference / "old.md").write_text("", encoding="utf-8")
@@ -211,7 +210,9 @@ def test_a_page_that_drifted_is_named_and_a_stray_page_too(tmp_path: Path) -> No
     assert "docs/reference/old.md is not generated" in done.stderr
     assert "examples/clients/zed/settings.json differs" in done.stderr
     assert "README.md differs" in done.stderr
-    assert "settings.md" not in done.stderr
+    # Those that did not drift are not.
+    named = [line for line in done.stderr.splitlines() if " differs" in line or " is not generated" in line]
+    assert len(named) == 4
 
 
 # A path that only a checkout has.

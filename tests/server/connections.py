@@ -33,6 +33,8 @@ from skillhub_mcp.server.http import app as http_app
 from skillhub_mcp.settings import read_settings
 
 WAYS = [(transport, mode) for transport in ("stdio", "http") for mode in ("auto", "legacy")]
+# Each transport and each era once: for what depends on one of them at most, where another test of it takes all ways.
+TWO_WAYS = [("stdio", "legacy"), ("http", "auto")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,14 @@ import mcp_types
 import pytest
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
-from tests.server.connections import WAYS, Caller, Said, caller, reached
+from tests.server.connections import TWO_WAYS, WAYS, Caller, Said, caller, reached
 from tests.server.sessions import command, http_server, shell
 from tests.server.skills_client import ask, code_of, listed, read, refused
 
 from skillhub_mcp.skills.digest import skill_digest
 
 ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
+two_ways = pytest.mark.parametrize("way", TWO_WAYS, ids=["-".join(way) for way in TWO_WAYS])
 
 
 @pytest.fixture
@@ -140,7 +141,7 @@ def test_a_denied_skill_is_had_in_no_way_and_shown_in_no_list(
     asyncio.run(journey())
 
 
-@ways
+@two_ways
 @pytest.mark.acceptance("S0-65", "S0-66")
 def test_what_no_rule_decides_is_asked_once_and_the_question_shows_the_skill(
     way: tuple[str, str], environment: dict[str, str]
@@ -174,7 +175,7 @@ def test_what_no_rule_decides_is_asked_once_and_the_question_shows_the_skill(
     assert written == {"permissions": {"allow": [about("beta")]}}
 
 
-@ways
+@two_ways
 def test_reading_a_resource_asks_as_loading_does_and_the_answer_holds_as_long(
     way: tuple[str, str], environment: dict[str, str]
 ) -> None:
@@ -201,7 +202,7 @@ def test_reading_a_resource_asks_as_loading_does_and_the_answer_holds_as_long(
     assert json.loads(Path(environment["SKILLHUB_PERMISSIONS"]).read_text(encoding="utf-8")) == {"permissions": {}}
 
 
-@ways
+@two_ways
 @pytest.mark.acceptance("S0-65")
 def test_a_person_who_declines_is_not_overruled(way: tuple[str, str], environment: dict[str, str]) -> None:
     rules(environment)
@@ -218,7 +219,7 @@ def test_a_person_who_declines_is_not_overruled(way: tuple[str, str], environmen
         assert ends == {"PERMISSION_DENIED"}
 
 
-@ways
+@two_ways
 @pytest.mark.acceptance("S0-65")
 def test_a_client_that_cannot_ask_is_told_what_grants_it(way: tuple[str, str], environment: dict[str, str]) -> None:
     rules(environment, deny=[about("beta")])
@@ -287,7 +288,7 @@ def test_a_skill_that_no_rule_can_name_is_asked_about_and_never_remembered(
     assert json.loads(Path(environment["SKILLHUB_PERMISSIONS"]).read_text(encoding="utf-8")) == {"permissions": {}}
 
 
-@ways
+@two_ways
 @pytest.mark.parametrize("first", ["load_skill", "Skill", "read_skill_file"])
 def test_of_a_skill_that_was_agreed_to_every_file_is_read_without_another_question(
     way: tuple[str, str], first: str, environment: dict[str, str]
@@ -407,7 +408,7 @@ def test_a_reply_is_valid_for_its_own_question_alone(
     asyncio.run(journey())
 
 
-@ways
+@two_ways
 @pytest.mark.parametrize("action", ["decline", "cancel"])
 def test_a_declined_form_is_a_no_whatever_it_contains(
     way: tuple[str, str], action: Any, environment: dict[str, str]
@@ -448,7 +449,7 @@ def test_over_http_an_answer_is_one_clients_and_is_never_kept(mode: str, environ
     assert Path(environment["SKILLHUB_PERMISSIONS"]).read_bytes() == before
 
 
-@ways
+@two_ways
 @pytest.mark.acceptance("S0-64")
 def test_a_tool_that_is_denied_is_not_called(way: tuple[str, str], environment: dict[str, str]) -> None:
     rules(environment, deny=[about(tool="search_skills")], allow=[about()])
@@ -461,7 +462,7 @@ def test_a_tool_that_is_denied_is_not_called(way: tuple[str, str], environment: 
     asyncio.run(journey())
 
 
-@ways
+@two_ways
 @pytest.mark.acceptance("S0-67")
 def test_rules_that_cannot_be_understood_let_nothing_through_and_are_named(
     way: tuple[str, str], environment: dict[str, str]
@@ -483,7 +484,7 @@ def test_rules_that_cannot_be_understood_let_nothing_through_and_are_named(
     asyncio.run(journey())
 
 
-@ways
+@two_ways
 @pytest.mark.acceptance("S0-82", "S0-85")
 def test_a_skill_that_is_switched_off_is_neither_found_nor_loaded_until_it_is_on_again(
     way: tuple[str, str], environment: dict[str, str]
@@ -516,7 +517,7 @@ def test_a_skill_that_is_switched_off_is_neither_found_nor_loaded_until_it_is_on
     asyncio.run(journey())
 
 
-@ways
+@two_ways
 @pytest.mark.acceptance("S4-16")
 def test_hooks_stand_around_every_call_and_one_that_fails_before_it_stops_it(
     way: tuple[str, str], environment: dict[str, str], tmp_path: Path
@@ -556,7 +557,7 @@ def test_hooks_stand_around_every_call_and_one_that_fails_before_it_stops_it(
     assert "The body of alpha." in lines[1]["tool_response"]["content"][0]["text"]
 
 
-@ways
+@two_ways
 def test_a_person_is_asked_again_when_the_files_of_a_skill_have_changed(
     way: tuple[str, str], environment: dict[str, str]
 ) -> None:
@@ -606,7 +607,7 @@ def test_a_remembered_answer_about_running_is_for_these_files_and_a_change_is_to
     ]
 
 
-@ways
+@two_ways
 def test_the_question_before_packages_are_fetched_names_them_and_covers_the_run(
     way: tuple[str, str], environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

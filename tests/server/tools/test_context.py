@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from fastmcp import Client
 from tests.conftest import SkillWriter
-from tests.server.connections import WAYS, Caller, Said, caller, listening, reached
+from tests.server.connections import TWO_WAYS, WAYS, Caller, Said, caller, listening, reached
 from tests.server.sessions import Answer, call, command, in_process, over_stdio
 
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
@@ -199,7 +199,7 @@ def test_what_one_client_over_http_looked_at_is_no_older_for_another(
         asyncio.run(go(url))
 
 
-@pytest.mark.parametrize("way", WAYS, ids="-".join)
+@pytest.mark.parametrize("way", TWO_WAYS, ids="-".join)
 @pytest.mark.acceptance("S0-75")
 def test_a_long_list_comes_in_pages_each_skill_and_error_once(
     way: tuple[str, str], environment: Environment, add: Callable[..., Path], project: Path
@@ -402,7 +402,7 @@ def test_over_http_no_path_is_shown_or_chosen(
     assert refused.code == "INVALID_ARGUMENT"
 
 
-@pytest.mark.parametrize("way", WAYS, ids="-".join)
+@pytest.mark.parametrize("way", TWO_WAYS, ids="-".join)
 def test_a_sentence_finds_what_its_telling_words_find_and_a_switched_off_namesake_no_longer_blocks_a_name(
     way: tuple[str, str], environment: Environment, add: Callable[..., Path], project: Path
 ) -> None:
@@ -423,7 +423,7 @@ def test_a_sentence_finds_what_its_telling_words_find_and_a_switched_off_namesak
     asyncio.run(go())
 
 
-@pytest.mark.parametrize("way", WAYS, ids="-".join)
+@pytest.mark.parametrize("way", TWO_WAYS, ids="-".join)
 def test_a_skill_that_a_copy_replaced_with_its_time_kept_is_sent_again(
     way: tuple[str, str], environment: Environment, add: Callable[..., Path], project: Path
 ) -> None:
