@@ -523,6 +523,23 @@ def test_storage_options_that_are_none_are_refused_without_being_shown(written: 
     assert "secret" not in f"{caught.value.message} {caught.value.facts}"
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        # The storage's library ends the process over such a port.
+        "endpoint=http://127.0.0.1:99999",
+        "region=x,aws_endpoint_url=127.0.0.1:9000",
+        "AWS_ENDPOINT=https://",
+        "azure_storage_endpoint=s3://host",
+        "endpoint=http://[::1",
+        "endpoint=",
+    ],
+)
+def test_an_endpoint_that_is_no_address_is_refused(written: str) -> None:
+    with pytest.raises(InvalidSetting, match="must have an address as its endpoint, such as https://"):
+        read_settings({"SKILLHUB_STORAGE_OPTIONS": written})
+
+
 @pytest.mark.parametrize("written", ["very-secret", "=very-secret", "a b=very-secret", "https://a.example=very-secret"])
 def test_tokens_of_sites_that_are_none_are_refused_without_being_shown(written: str) -> None:
     with pytest.raises(InvalidSetting, match=r"'\*\*\*' must be host=token") as caught:

@@ -479,6 +479,7 @@ def _lower_names(text: str) -> frozenset[str] | None:
     return None if names is None else frozenset(name.lower() for name in names)
 
 
+_ENDPOINT = re.compile(r"endpoint(?:_url)?\Z", re.IGNORECASE)
 # A comma in a value is part of it, unless another key follows.
 _BETWEEN_OPTIONS = re.compile(r",(?=\s*[A-Za-z][A-Za-z0-9_.]*\s*=)")
 
@@ -490,7 +491,20 @@ def _options(text: str) -> Mapping[str, str]:
         if not (equals and re.fullmatch(r"[A-Za-z][A-Za-z0-9_.]*", key.strip())):
             raise ValueError("must be key=value, separated by commas")
         options[key.strip()] = value.strip()
+        if _ENDPOINT.search(key.strip()) and not _is_address(value.strip()):
+            raise ValueError("must have an address as its endpoint, such as https://s3.example.com:9000")
     return options
+
+
+def _is_address(text: str) -> bool:
+    """Whether a text is the URL of a server. The storage's library ends the process over a port that is none."""
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 _HOST_AND_PORT = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d+)?")

@@ -149,6 +149,12 @@ MISUSES = [
     (["--transport", "http", "list"], "--transport cannot be used with 'list'", "remove one of the two"),
     (["--reindex", "search", "x"], "--reindex cannot be used with 'search'", "remove one of the two"),
     (["--enable-run", "list"], "--enable-run cannot be used with 'list'", "remove one of the two"),
+    (
+        ["--read-only", "search", "x"],
+        "--read-only cannot be used with 'search'",
+        "set SKILLHUB_READ_ONLY=1 for a command over a publication",
+    ),
+    (["--frozen", "list"], "--frozen cannot be used with 'list'", "set SKILLHUB_FROZEN=1 for a command"),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def test_a_replica_has_nothing_to_publish(skillhub: Skillhub, tmp_path: Path, mo
 
 def test_a_dry_run_writes_nothing_and_says_what_would_be(skillhub: Skillhub, tmp_path: Path) -> None:
     done = skillhub("publish", tmp_path / "out", "--dry-run")
-    assert (done.code, done.out.splitlines()[0]) == (0, f"would publish  to {tmp_path / 'out'}")
+    assert (done.code, done.out.splitlines()[0]) == (0, f"would publish to {tmp_path / 'out'}")
     assert not (tmp_path / "out").exists()
 
 
@@ -80,6 +81,7 @@ def test_an_empty_library_replaces_no_publication(skillhub: Skillhub, tmp_path: 
         (["out", "--keep", "0"], "must be at least 1"),
         (["out", "--wait", "-1"], "must be from 0 to"),
         (["s3://key:very-secret@bucket/x"], "credentials belong in SKILLHUB_STORAGE_OPTIONS"),
+        ([os.devnull], "TARGET is no directory"),
     ],
 )
 def test_a_mistake_on_the_command_line_is_named(skillhub: Skillhub, arguments: list[str], said: str) -> None:

@@ -46,6 +46,10 @@ def test_the_snapshots_are_listed_newest_first_with_the_one_that_is_served(
         [ids[0], "2026-11-22T18:00:00Z"],
     ]
     told = json.loads(skillhub("snapshots", "list", publication, "--json").out)
+    # As `publish` tells a size.
+    assert all(
+        f"  1 skill  {one['bytes']} bytes  by " in line for one, line in zip(told["snapshots"], lines, strict=True)
+    )
     assert [(one["id"], one["current"], one["pinned"], one["skills"]) for one in told["snapshots"]] == [
         (ids[2], True, False, 1),
         (ids[1], False, False, 1),

@@ -54,6 +54,11 @@ _SERVING_OPTIONS = {
     "allow_anonymous": "--allow-anonymous",
     "workers": "--workers",
 }
+# What a command is told instead of the option, which is for serving.
+_INSTEAD = {
+    "--read-only": "set SKILLHUB_READ_ONLY=1 for a command over a publication",
+    "--frozen": "set SKILLHUB_FROZEN=1 for a command",
+}
 
 
 class Group(str, Enum):
@@ -96,7 +101,8 @@ class Parser(argparse.ArgumentParser):
             for typed in self.serving_options(args):
                 if typed in command.option_names():
                     command.refuse(typed)
-                raise InvalidArgument(typed, f"cannot be used with {args.command!r}", hint="remove one of the two")
+                hint = _INSTEAD.get(typed, "remove one of the two")
+                raise InvalidArgument(typed, f"cannot be used with {args.command!r}", hint=hint)
         return args
 
     def serving_options(self, args: argparse.Namespace) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ EXIT_USAGE = 2
 EXIT_BUG = 3
 EXIT_INTERRUPTED = 130
 _SHOWN_PROBLEMS = 20
+_KILO = 1_000
 
 
 def prepare_streams() -> None:
@@ -65,6 +66,16 @@ def drop(stream: Any) -> None:
 def plural(count: int, thing: str) -> str:
     """Return a number and what it counts, such as `2 files`."""
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def size_text(count: int) -> str:
+    """Return a number of bytes as a person reads it, such as `1.2 MB`."""
+    size, unit = float(count), "bytes"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if size < _KILO:
+            break
+        size, unit = size / _KILO, larger
+    return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:,.1f} {unit}"
 
 
 def one_line(text: str, *, width: int | None = 160) -> str:

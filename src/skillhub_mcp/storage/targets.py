@@ -52,6 +52,12 @@ def open_store(target: str, options: Mapping[str, str], patience: Patience = PAT
     return DirectoryStore(os.path.expanduser(target))
 
 
+def is_no_directory(target: str) -> bool:
+    """Whether a target on this machine is there and is something else."""
+    directory = os.path.expanduser(target)
+    return not is_bucket(target) and os.path.lexists(directory) and not os.path.isdir(directory)
+
+
 def foreign_names(target: str) -> tuple[str, ...]:
     """Return some names in a directory that has things of somebody else's and no publication; else nothing."""
     if is_bucket(target):

@@ -12,7 +12,7 @@ from typing import Any
 from skillhub_mcp.bootstrap import library_to_publish, publication_rows, publication_store
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, whole_number
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, plural, print_json, print_note, print_text
+from skillhub_mcp.cli.output import EXIT_OK, plural, print_json, print_note, print_text, size_text
 from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.errors import IndexUnavailable, InvalidArgument, InvalidSetting, LibraryChanging
 from skillhub_mcp.harmless import in_line
@@ -20,14 +20,13 @@ from skillhub_mcp.settings import Settings, read_settings
 from skillhub_mcp.storage.contents import ContentLimits
 from skillhub_mcp.storage.lease import LeaseTimes
 from skillhub_mcp.storage.publish import PublishOptions, PublishReport, publish
-from skillhub_mcp.storage.targets import foreign_names
+from skillhub_mcp.storage.targets import foreign_names, is_no_directory
 
 _KEEP = 10
 _WAIT_SECONDS = 60
 _DAY_SECONDS = 86_400
 _TRIES = 3
 _SHOWN = 20
-_KILO = 1_000
 
 
 def add_parser(subparsers: Any) -> None:
@@ -82,8 +81,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         reason = "is set, and a replica has no skills of its own to publish"
         raise InvalidSetting("SKILLHUB_READ_ONLY", "1", reason, hint="publish where the skills are, without it")
     foreign = foreign_names(args.target)
-    if foreign:
-        reason = f"holds {', '.join(map(repr, foreign))}, and no publication"
+    if foreign or is_no_directory(args.target):
+        reason = f"holds {', '.join(map(repr, foreign))}, and no publication" if foreign else "is no directory"
         raise InvalidArgument("TARGET", reason, hint="name a directory of its own for the publication")
     report = _published(args, settings, updating)
     if args.json:
@@ -155,15 +154,15 @@ def publish_report_text(report: PublishReport, *, dry_run: bool, seconds: float)
     """Return the report as text."""
     what = "published" if report.changed else "unchanged"
     what = ("would publish" if report.changed else "would change nothing") if dry_run else what
-    named = f"{report.snapshot} " if report.snapshot else ""
+    named = f"  {report.snapshot}" if report.snapshot else ""
     unembedded = f"; {report.unembedded:,} have no vector yet" if report.unembedded else ""
     changes = f"{report.added:,} new, {report.modified:,} changed, {report.removed_skills:,} removed"
-    uploaded = f"{plural(report.uploaded_objects, 'object')}, {_size(report.uploaded_bytes)}"
-    there = f"{plural(report.known_files, 'file')} of {_size(report.known_bytes)} needed none"
+    uploaded = f"{plural(report.uploaded_objects, 'object')}, {size_text(report.uploaded_bytes)}"
+    there = f"{plural(report.known_files, 'file')} of {size_text(report.known_bytes)} needed none"
     lines = [
-        in_line(f"{what}  {named}to {report.target}"),
+        in_line(f"{what}{named} to {report.target}"),
         f"skills     {report.skills:,}: {changes}{unembedded}",
-        f"files      {report.files:,}, {_size(report.bytes)}",
+        f"files      {report.files:,}, {size_text(report.bytes)}",
         f"{'to upload' if dry_run else 'uploaded':<10} {uploaded}; {there}",
     ]
     if not dry_run:
@@ -181,15 +180,6 @@ def publish_report_text(report: PublishReport, *, dry_run: bool, seconds: float)
         if len(report.left_out) > _SHOWN:
             lines.append(f"  and {len(report.left_out) - _SHOWN:,} more; --json lists all")
     return "\n".join(lines)
-
-
-def _size(count: int) -> str:
-    size, unit = float(count), "bytes"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if size < _KILO:
-            break
-        size, unit = size / _KILO, larger
-    return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:,.1f} {unit}"
 
 
 def _at_least_one(text: str) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options
-from skillhub_mcp.cli.output import EXIT_OK, plural, print_json, print_text
+from skillhub_mcp.cli.output import EXIT_OK, plural, print_json, print_text, size_text
 from skillhub_mcp.errors import InvalidArgument, PublicationMissing
 from skillhub_mcp.harmless import in_line
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from skillhub_mcp.storage.manifest import CommitPointer, ListedSnapshot
     from skillhub_mcp.storage.object_store import ObjectStore
 
-_MEBIBYTE = 1 << 20
 _NEWEST_FIRST = "newest first; * is served"
 
 
@@ -68,7 +67,7 @@ def _list(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 def _lines(target: str, pointer: CommitPointer) -> Iterator[str]:
     yield in_line(f"{plural(len(pointer.snapshots), 'snapshot')} at {target}, {_NEWEST_FIRST}:")
     for one in pointer.snapshots:
-        told = [one.created_at, plural(one.skills, "skill"), f"{one.bytes / _MEBIBYTE:,.1f} MiB", f"by {one.publisher}"]
+        told = [one.created_at, plural(one.skills, "skill"), size_text(one.bytes), f"by {one.publisher}"]
         mark, pinned = "*" if one.id == pointer.current else " ", "  pinned" if one.pinned else ""
         yield in_line(f"{mark} {one.id}  {'  '.join(told)}{pinned}")
 
