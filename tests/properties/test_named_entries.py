@@ -149,7 +149,7 @@ def test_few_of_many_entries_are_read(tmp_path: os.PathLike[str]) -> None:
             loaded = load_named(path, [ROOTS[0].path], (asked,), many=5)
             assert loaded is not None
             assert loaded[1] == {ROOTS[0].path}
-            assert set(loaded[0].roots[ROOTS[0].path].memory) == {found, "/r/one/s7"}
+            assert set(loaded[0].roots[ROOTS[0].path].memory) == {found}
         entries = next(name for name in os.listdir(tmp_path) if "entries" in name)
         os.truncate(os.path.join(tmp_path, entries), 200)
         assert load_named(path, [ROOTS[0].path], ("s3",), many=5) is None

@@ -19,10 +19,10 @@ from skillhub_mcp.index.state_entries import Entries, entries_of_lines, garbage_
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.names import safe_alias, shown_name
 from skillhub_mcp.skills.roots import SOURCES
-from skillhub_mcp.skills.scanner import CachedSkillFile
 
 # How often one name leads to others, by an alias or a directory that two roots have. Then everything is read.
 _MOST_ROUNDS = 4
+_KEY = re.compile(rb'\[("(?:[^"\\]|\\.)*")')
 # Where a name may be whose alias is another. Other texts may look like one: each is looked at.
 _ODD = rb'\],"(?!(?=[^"]{1,64}")[a-z0-9]+(?:-[a-z0-9]+)*")(?=((?:[^"\\]|\\.)*)",")'
 
@@ -45,24 +45,24 @@ def read_named(
     are. Raises OSError, and ValueError, LookupError or TypeError for a file that says something else.
     """
     with garbage_collection_off():
-        appended = _appended(file, compact, end, roots)
-        counts = _counts(file, compact, roots)
+        appended = _last_of_each(whole_lines(file, compact, end))
+        counts = _counts(whole_lines(file, 0, compact), roots)
+        changes = _counts([(compact, b"\n".join(appended.values()))], roots)
         large = set()
         for label, count in counts.items():
-            tail = appended.get(label, {})
-            if count - len(tail) >= many:
+            if count - changes[label] >= many:
                 large.add(label)
-            elif count + len(tail) >= many:
+            elif count + changes[label] >= many:
                 return None
         small = [label for label in counts if label not in large]
-        found = _Found(file, compact, roots)
+        found = _Found(file, compact, appended, roots)
         found.add_starting(b'["' + _written(label) + sign for label in small for sign in (b"/", b'"'))
         wanted = _plain(names)
         found.add_named(wanted)
         found.add_starting(_keys_of_paths(names, roots))
         settled, known = set(wanted), frozenset[str]()
         for _ in range(_MOST_ROUNDS):
-            entries = found.entries_with(appended)
+            entries = found.entries()
             more = _names_beside(entries, large, settled) - settled
             places = frozenset(directory for label in large for directory in entries.get(label, {})) - known
             if not more and not (places and len(roots) > 1):
@@ -78,10 +78,17 @@ def read_named(
 
 
 class _Found:
-    """The lines of the part of a file that was written at once, as far as they were found."""
+    """The lines of a file that were found, by where they begin: in what was written at once up to `end`, or behind.
 
-    def __init__(self, file: BinaryIO, end: int, roots: Mapping[str, RootKeys]) -> None:
+    `appended` are the lines that count behind it, by their written keys.
+    """
+
+    def __init__(
+        self, file: BinaryIO, end: int, appended: Mapping[bytes, bytes], roots: Mapping[str, RootKeys]
+    ) -> None:
         self._file, self._end, self._roots = file, end, roots
+        self._appended = appended
+        self._behind = b"\n".join((b"", *appended.values()))
         self._lines: dict[int, bytes] = {}
 
     def add_starting(self, starts: Iterable[bytes]) -> None:
@@ -106,18 +113,20 @@ class _Found:
                 if odd is None or safe_alias(_read(odd)) in names:
                     self._add(lines, lines.rfind(b"\n", 0, match.start()) + 1, at)
 
-    def entries_with(self, appended: Mapping[str, Mapping[str, CachedSkillFile | None]]) -> Entries:
-        """Return the entries of the lines, with what was `appended` in their place."""
-        found = entries_of_lines(b"\n".join(self._lines[at] for at in sorted(self._lines)), self._roots)
-        merged: dict[str, dict[str, CachedSkillFile]] = {}
-        for label in self._roots:
-            both = {**found.get(label, {}), **appended.get(label, {})}
-            merged[label] = {place: entry for place, entry in both.items() if entry is not None}
-        return merged
+    def entries(self) -> Entries:
+        """Return the entries of the lines, with what was appended in their place."""
+        written = (self._lines[at] for at in sorted(self._lines))
+        counting = [self._appended.get(_key_of(line), line) for line in written]
+        found = entries_of_lines(b"\n".join(counting), self._roots)
+        return {
+            label: {place: entry for place, entry in found.get(label, {}).items() if entry is not None}
+            for label in self._roots
+        }
 
     def _blocks(self) -> Iterator[tuple[int, bytes]]:
         for at, lines in whole_lines(self._file, 0, self._end):
             yield at, b"\n" + lines
+        yield self._end, self._behind
 
     def _add(self, lines: bytes, begin: int, at: int) -> int:
         end = lines.find(b"\n", begin)
@@ -127,22 +136,27 @@ class _Found:
         return end
 
 
-def _appended(
-    file: BinaryIO, begin: int, end: int, roots: Mapping[str, RootKeys]
-) -> dict[str, dict[str, CachedSkillFile | None]]:
-    """Return what was appended, by label and directory; None for what is gone."""
-    found: dict[str, dict[str, CachedSkillFile | None]] = {}
-    for _, lines in whole_lines(file, begin, end):
-        for label, own in entries_of_lines(lines, roots).items():
-            found.setdefault(label, {}).update(own)
-    return found
+def _last_of_each(blocks: Iterable[tuple[int, bytes]]) -> dict[bytes, bytes]:
+    """Return the last line of each key, by the key as it is written."""
+    return {_key_of(line): line for _, lines in blocks for line in lines.split(b"\n")}
 
 
-def _counts(file: BinaryIO, end: int, roots: Mapping[str, RootKeys]) -> dict[str, int]:
+def _key_of(line: bytes) -> bytes:
+    """Return the key of a line as it is written, in its quotes. Raises ValueError."""
+    key = _KEY.match(line)
+    if key is None:
+        raise ValueError("a line without a key")
+    return key[1]
+
+
+def _counts(blocks: Iterable[tuple[int, bytes]], roots: Mapping[str, RootKeys]) -> dict[str, int]:
     """Return how many lines each root has."""
-    starts = {label: (b'\n["' + _written(label) + b"/", b'\n["' + _written(label) + b'",') for label in roots}
+    starts = {
+        label: (b'\n["' + _written(label) + b"/", b'\n["' + _written(label) + b'",', b'\n["' + _written(label) + b'"]')
+        for label in roots
+    }
     counts = dict.fromkeys(roots, 0)
-    for _, lines in whole_lines(file, 0, end):
+    for _, lines in blocks:
         for label, own in starts.items():
             counts[label] += sum(map((b"\n" + lines).count, own))
     return counts
