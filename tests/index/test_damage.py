@@ -162,6 +162,15 @@ def test_what_is_derived_is_made_again_from_the_table(
     assert (view.report, library.desk().published().table_version) == (None, version)
 
 
+def test_the_process_that_has_the_index_open_makes_its_lost_statistics_again_each_time(library: Library) -> None:
+    desk = library.desk()
+    desk.refresh()
+    for _ in range(2):
+        library.newest("statistics-*.npz").unlink()
+        assert [damage.part for damage in library.damages()] == [IndexPart.STATISTICS]
+        library.assert_mended(desk.refresh(SyncDepth.VERIFY))
+
+
 @pytest.mark.parametrize(
     "pattern", ["skills.lance/data/*", "skills.lance/_versions/*.manifest", "skills.lance/_indices/*/part_0_docs.lance"]
 )

@@ -234,6 +234,7 @@ class LanceStore:
             self._segment_files.discard(version)
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._statistics_path(version))
+            self._known = None
             self.open(version, created_as=created_as)
             note_checksums(self.db_path, self._checksums_path, [self._table_directory, self._statistics_path(version)])
         except OSError as error:
@@ -333,7 +334,7 @@ class LanceStore:
             self._remove_kept()
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._checksums_path)
-            self._connection = None
+            self._connection = self._known = None
         except OSError as error:
             raise damaged(error) from error
 
