@@ -166,9 +166,13 @@ def test_the_process_that_has_the_index_open_makes_its_lost_statistics_again_eac
     desk = library.desk()
     desk.refresh()
     for _ in range(2):
-        library.newest("statistics-*.npz").unlink()
+        lost = library.newest("statistics-*.npz")
+        lost.unlink()
         assert [damage.part for damage in library.damages()] == [IndexPart.STATISTICS]
-        library.assert_mended(desk.refresh(SyncDepth.VERIFY))
+        view = desk.refresh(SyncDepth.VERIFY)
+        # Before another process could have made it.
+        assert lost.exists()
+        library.assert_mended(view)
 
 
 @pytest.mark.parametrize(
