@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -819,8 +820,12 @@ def test_of_many_skills_changes_are_noticed_also_after_the_process_that_has_the_
         changed = threading.Event()
         live.on_change(changed.set)
         live.start()
+
+        def watched_by(number: int) -> bool:
+            return len(started) > number and live._watcher.healthy
+
         for number in range(3):
-            eventually(lambda number=number: len(started) > number and live._watcher.healthy, wanted=True)  # type: ignore[misc]
+            eventually(partial(watched_by, number), wanted=True)
             changed.clear()
             write_skill(f"new{number}")
             # Nobody asks: a notice or a poll finds it.

@@ -10,7 +10,7 @@ import datetime as dt
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from skillhub_mcp.errors import StorageUnavailable
 from skillhub_mcp.index.filter import path_in
@@ -40,6 +40,14 @@ _MENDINGS = 2
 _COLLISION = re.compile(r"incompatible transaction|commit conflict|concurrent (?:transaction|writers)", re.IGNORECASE)
 
 
+class RowsBefore(NamedTuple):
+    """The version that a table continues, and the keys of the rows that changed or were removed since."""
+
+    version: StoredRows
+    changed: Collection[str]
+    removed: Collection[str]
+
+
 class LanceRows:
     """The table at `uri`, for the one who holds the lease. `check` is called before each write, and ends it by raising.
 
@@ -61,20 +69,18 @@ class LanceRows:
         rows: Mapping[str, RowToStore],
         *,
         table_id: str,
-        before: StoredRows | None,
-        changed: Collection[str],
-        removed: Collection[str],
+        before: RowsBefore | None,
         tag: str,
         kept_tags: Collection[str],
     ) -> StoredRows:
         """Write a version that has exactly `rows`, by key, tag it, and return it.
 
-        With `before`, the version that it continues, only the keys that `changed` or were `removed` since are written.
-        Tags other than `kept_tags` are removed; versions before the oldest of those go when the table is merged.
+        With what was there `before`, only what changed since is written. Tags other than `kept_tags` are removed;
+        versions before the oldest of those go when the table is merged.
         """
         for attempt in range(_MENDINGS + 1):
             try:
-                table = self._written(source, rows, table_id=table_id, before=before, changed=changed, removed=removed)
+                table = self._written(source, rows, table_id, before)
                 self._maintain(table, len(rows), kept_tags)
                 table = self._mended(table, source, rows, table_id)
                 self._check()
@@ -94,20 +100,13 @@ class LanceRows:
         return StoredRows(version, tag)
 
     def _written(
-        self,
-        source: LanceIndex,
-        rows: Mapping[str, RowToStore],
-        *,
-        table_id: str,
-        before: StoredRows | None,
-        changed: Collection[str],
-        removed: Collection[str],
+        self, source: LanceIndex, rows: Mapping[str, RowToStore], table_id: str, before: RowsBefore | None
     ) -> Any:
-        """Return the table after what changed `before` was written, or all rows where that cannot be continued."""
-        table = None if before is None else self._continued(before, source)
-        if table is None:
+        """Return the table after what changed since `before` was written, or all rows where that is not continued."""
+        table = None if before is None else self._continued(before.version, source)
+        if before is None or table is None:
             return self._whole(source, rows, table_id)
-        self._merge(table, source, {key: rows[key] for key in changed}, removed)
+        self._merge(table, source, {key: rows[key] for key in before.changed}, before.removed)
         return table
 
     def _mended(self, table: Any, source: LanceIndex, rows: Mapping[str, RowToStore], table_id: str) -> Any:

@@ -32,7 +32,7 @@ from skillhub_mcp.storage.index_files import (
     write_base,
     write_statistics,
 )
-from skillhub_mcp.storage.lance_rows import LanceRows
+from skillhub_mcp.storage.lance_rows import LanceRows, RowsBefore
 from skillhub_mcp.storage.lease import LeaseTimes, WriterLease, held_lease
 from skillhub_mcp.storage.library import NOT_AS_LOCKED, LibraryToStore, SkillToStore
 from skillhub_mcp.storage.locked_copy import CopiedSkill
@@ -357,13 +357,12 @@ class _Publication:
             statistics = write_statistics(str(path), own.index, rows.values(), table_id)
             self._upload(segment_path(statistics.sha256), path, statistics.size)
             self._progress("writing the index", 2, 3)
+        known = earlier.rows if earlier is not None and continued else None
         written = table.write(
             own.index.table,
             rows,
             table_id=table_id,
-            before=earlier.rows if earlier is not None and continued else None,
-            changed=changed,
-            removed=removed,
+            before=None if known is None else RowsBefore(known, changed, removed),
             tag=_tag(self._number),
             kept_tags=[_tag(one.number) for one in self._pointer.snapshots],
         )
