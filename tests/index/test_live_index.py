@@ -29,6 +29,7 @@ from skillhub_mcp.index.indexer import Indexer
 from skillhub_mcp.index.lance import NoRoom
 from skillhub_mcp.index.lance_store import IN_MEMORY, LanceStore
 from skillhub_mcp.index.live_index import LiveIndex
+from skillhub_mcp.index.state import load_state, state_path
 from skillhub_mcp.index.sync import IndexSync, SyncDepth, View
 from skillhub_mcp.library.changes.disk import Disk
 from skillhub_mcp.library.changes.transaction import changing
@@ -84,6 +85,13 @@ def watch_in_vain(*_: str, stop_event: Any, **__: Any) -> Iterator[object]:
     """Watch as on a file system that sends no notifications."""
     stop_event._end.wait(LONG)
     yield from ()
+
+
+def indexed(db: Path) -> list[str]:
+    """The directory names of the skills that the published index has: what is gone is in no answer before that."""
+    state = load_state(state_path(str(db)))
+    assert state is not None
+    return sorted(os.path.basename(directory) for directory in state.memory)
 
 
 def eventually(ask: Callable[[], object], wanted: object) -> None:
@@ -144,6 +152,7 @@ def test_a_running_server_notices_new_changed_and_removed_skills(
         eventually(lambda: found(live, "walruses"), ["two"])
         shutil.rmtree(skills_dir / "two")
         eventually(lambda: found(live, "walruses"), [])
+        eventually(lambda: indexed(db), ["one"])
     assert published_rows(db) == ["one"]
 
 
@@ -229,6 +238,7 @@ def test_of_a_large_library_what_the_watcher_reports_is_looked_at_and_nothing_el
         eventually(lambda: found(live, "walruses"), ["two"])
         shutil.rmtree(skills_dir / "team")
         eventually(lambda: found(live, "bread"), ["one"])
+        eventually(lambda: indexed(db), ["one", "two"])
         assert len(walks) == before
     assert published_rows(db) == ["one", "two"]
 
