@@ -90,8 +90,7 @@ def watch_in_vain(*_: str, stop_event: Any, **__: Any) -> Iterator[object]:
 def indexed(db: Path) -> list[str]:
     """The directory names of the skills that the published index has: what is gone is in no answer before that."""
     state = load_state(state_path(str(db)))
-    assert state is not None
-    return sorted(os.path.basename(directory) for directory in state.memory)
+    return [] if state is None else sorted(os.path.basename(directory) for directory in state.memory)
 
 
 def eventually(ask: Callable[[], object], wanted: object) -> None:
@@ -312,6 +311,7 @@ def test_polling_keeps_a_server_in_sync_without_queries(
         eventually(lambda: live.peek() is not None, True)
         write_skill("one")
         eventually(lambda: [s.name for s in view.snapshot.skills] if (view := live.peek()) else None, ["one"])
+        eventually(lambda: indexed(db), ["one"])
 
 
 def test_a_skills_directory_that_appears_later_is_noticed(db: Path, tmp_path: Path, write_skill: Writer) -> None:
