@@ -581,6 +581,89 @@ def test_vectors_that_cannot_be_written_are_not_paid_for_again_at_once(
     assert len(embedder.texts) == 1
 
 
+def unmerged(desk: Desk) -> int:
+    state = desk.published()
+    table = LanceStore(desk.db_path).open_table(state.table_version)
+    return int(table._table.index_stats("description_idx").num_unindexed_rows)
+
+
+def count(index: SkillIndex, query: str) -> int:
+    return len(text_hits(index, query, limit=50, among=frozenset(index.directories)))
+
+
+@pytest.fixture
+def much_added(db: Path, skills_dir: Path, write_skill: Writer) -> Desk:
+    """One whose last sync added more rows than the table's indexes are left without."""
+    write_skill("one", "About walruses.")
+    desk = Desk(db, skills_dir)
+    desk.sync()
+    for number in range(30):
+        write_skill(f"many-{number:02}", "About penguins.")
+    desk.sync()
+    return desk
+
+
+def test_what_was_added_is_published_before_the_table_is_merged_and_other_processes_follow(
+    db: Path, skills_dir: Path, write_skill: Writer, much_added: Desk
+) -> None:
+    added = much_added.published()
+    assert unmerged(much_added) == 30
+    reader = Desk(db, skills_dir)
+    before = reader.sync()
+    assert reader.indexer.tidy() is False, "who added nothing merges nothing"
+    assert much_added.indexer.tidy() is True
+    merged = much_added.published()
+    assert merged.table_version > added.table_version
+    assert replace(merged, table_version=added.table_version, entries=added.entries) == added
+    assert unmerged(much_added) == 0
+    for one in (before, reader.sync(), Desk(db, skills_dir).sync()):
+        assert one.report is None or one.report.written == 0
+        assert count(one.index, "penguins") == 30
+        assert count(one.index, "walruses") == 1
+    assert much_added.indexer.tidy() is False, "there is nothing more to merge"
+    write_skill("two", "About walruses.")
+    assert count(reader.sync().index, "walruses") == 2
+    assert count(much_added.sync().index, "walruses") == 2
+
+
+def test_a_merge_that_fails_leaves_what_was_published_and_comes_again_with_the_next_change(
+    much_added: Desk, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = much_added.published()
+
+    def full(*_: object) -> None:
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LanceStore, "_merge", full)
+        assert much_added.indexer.tidy() is False
+    assert much_added.published() == before
+    assert much_added.indexer.tidy() is False
+    write_skill("two", "About walruses.")
+    assert count(much_added.sync().index, "walruses") == 2
+    assert much_added.indexer.tidy() is True
+    assert unmerged(much_added) == 0
+
+
+def test_a_merge_that_cannot_be_read_is_not_published(much_added: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = much_added.published()
+
+    def unreadable(*_: object, **__: object) -> SkillIndex:
+        raise IndexDamaged("the new version cannot be read")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LanceStore, "open", unreadable)
+        assert much_added.indexer.tidy() is False
+    assert much_added.published() == before
+    assert count(much_added.sync().index, "penguins") == 30
+
+
+def test_while_another_process_writes_nothing_is_merged(db: Path, much_added: Desk) -> None:
+    with FileLock(db.parent / LOCK_FILE):
+        assert much_added.indexer.tidy() is False
+    assert much_added.indexer.tidy() is True
+
+
 # Two servers
 
 

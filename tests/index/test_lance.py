@@ -105,16 +105,26 @@ def test_the_indexes_are_the_specified_ones_and_the_body_has_none(tmp_path: Path
     assert "instructions" not in kinds
 
 
+def unmerged(db: Path, version: int) -> int:
+    return int(opened(db, version).index_stats("description_idx").num_unindexed_rows)
+
+
 @pytest.mark.acceptance("S2-47")
 def test_the_indexes_outlast_updates_and_merging(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
     version = store.rebuild([row(PDF)], dimension=None)
     before = [str(found) for found in opened(tmp_path / "db", version).list_indices()]
-    many = [make_skill(f"extra-{number:04}", "Another.") for number in range(lance_store._MERGE_AFTER_ROWS + 1)]
-    version = store.update([row(skill) for skill in many], removed=[], dimension=None, published=version)
-    table = opened(tmp_path / "db", version)
-    assert len(table.list_indices()) == len(before)
-    assert table.index_stats("description_idx").num_unindexed_rows == 0
+    few, too_many = (
+        [row(make_skill(f"extra-{number:04}", "Another.")) for number in range(count)]
+        for count in (30, lance_store._MERGE_AFTER_ROWS + 1)
+    )
+    added = store.update(few, removed=[], dimension=None, published=version)
+    assert unmerged(tmp_path / "db", added) == 30
+    merged = store.tidy(added)
+    at_once = store.update(too_many, removed=[], dimension=None, published=merged)
+    for version in (merged, at_once):
+        assert len(opened(tmp_path / "db", version).list_indices()) == len(before)
+        assert unmerged(tmp_path / "db", version) == 0
 
 
 @pytest.mark.acceptance("S2-12")
@@ -504,6 +514,7 @@ def test_many_small_changes_do_not_fill_the_disk(tmp_path: Path, monkeypatch: py
         at = number * 7 % 300
         changed = row(library[at], f"other{number} {bodies[at]}")
         version = store.update([changed], removed=[], dimension=None, published=version)
+        version = version if store.is_tidy else store.tidy(version)
         sizes.append(bytes_below(tmp_path / "db"))
     # While a merge is being published both of its tables are there.
     assert max(sizes) < 3 * fresh
@@ -523,18 +534,37 @@ def test_what_a_merge_replaced_stays_while_it_is_read_and_is_tidied_up_without_a
     bodies = random_bodies(60)
     changed = [row(skill, f"walrus {bodies.pop()}") for skill in library[:60]]
     second = store.update(changed, removed=[], dimension=None, published=first)
-    assert opened(tmp_path / "db", second).stats()["fragment_stats"]["num_fragments"] == 1
+    assert not store.is_tidy
+    merged = store.tidy(second)
+    assert merged > second
+    assert opened(tmp_path / "db", merged).stats()["fragment_stats"]["num_fragments"] == 1
     assert bytes_below(tmp_path / "db") > 1.8 * fresh
     assert len(names(LanceStore(str(tmp_path / "db")).open(first), "penguin", among=library)) == 100
+    for version in (second, merged):
+        assert len(names(LanceStore(str(tmp_path / "db")).open(version), "walrus", among=library)) == 60
     assert store.is_tidy
     keep_versions_for(0.0, monkeypatch)
     monkeypatch.setattr(store, "_tidy_at", 0.0)
     assert not store.is_tidy
-    store.tidy(second)
+    assert store.tidy(merged) == merged
     assert store.is_tidy
     assert bytes_below(tmp_path / "db") < 1.5 * fresh
-    assert len(names(LanceStore(str(tmp_path / "db")).open(second), "walrus", among=library)) == 60
-    assert int(opened(tmp_path / "db", second).version) == second
+    assert len(names(LanceStore(str(tmp_path / "db")).open(merged), "walrus", among=library)) == 60
+    assert int(opened(tmp_path / "db", merged).version) == merged
+
+
+def test_a_merge_behind_what_a_killed_writer_left_waits_for_the_next_update(tmp_path: Path) -> None:
+    store = LanceStore(str(tmp_path / "db"))
+    first = store.rebuild([row(PDF)], dimension=None)
+    many = [row(make_skill(f"extra-{number:04}", "Another.")) for number in range(30)]
+    published = store.update(many, removed=[], dimension=None, published=first)
+    store.update([row(REVIEW)], removed=[], dimension=None, published=published)
+    assert store.tidy(published) == published
+    version = store.update([row(CHART)], removed=[], dimension=None, published=published)
+    merged = store.tidy(version)
+    assert unmerged(tmp_path / "db", merged) == 0
+    assert names(store.open(merged), "pull request", among=LIBRARY) == []
+    assert store.open_table(merged).count() == 32
 
 
 def test_what_a_writer_left_that_was_killed_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

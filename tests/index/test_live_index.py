@@ -189,6 +189,61 @@ def test_what_a_command_installs_replaces_and_removes_is_one_change_for_a_runnin
         assert after - before <= 2
 
 
+def unmerged(db: Path) -> int:
+    state = load_state(state_path(str(db)))
+    assert state is not None
+    table = LanceStore(str(db)).open_table(state.table_version)
+    return int(table._table.index_stats("description_idx").num_unindexed_rows)
+
+
+def test_a_running_server_serves_what_was_added_and_merges_the_table_behind_it(
+    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill("one", "About walruses.")
+    merging, go_on = threading.Event(), threading.Event()
+    merge = LanceStore._merge
+
+    def held_up(store: LanceStore, *arguments: Any) -> None:
+        merging.set()
+        assert go_on.wait(LONG)
+        merge(store, *arguments)
+
+    monkeypatch.setattr(LanceStore, "_merge", held_up)
+    with live_index(db, skills_dir) as live:
+        assert found(live, "walruses") == ["one"]
+        many = [f"many-{number:02}" for number in range(30)]
+        for name in many:
+            write_skill(name, "About penguins.")
+        eventually(lambda: found(live, "penguins"), many)
+        assert merging.wait(LONG)
+        assert found(live, "penguins") == many
+        unmerged_before = unmerged(db)
+        go_on.set()
+        eventually(lambda: unmerged(db), 0)
+        assert unmerged_before > 0
+        published = load_state(state_path(str(db)))
+        assert published is not None
+        eventually(lambda: live.view_and_index()[1].version, published.table_version)
+        assert found(live, "penguins") == many
+        write_skill("two", "About walruses.")
+        eventually(lambda: found(live, "walruses"), ["one", "two"])
+
+
+def test_a_command_that_writes_the_index_merges_the_table_before_it_ends_and_one_that_answers_does_not(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("one", "About walruses.")
+    with live_index(db, skills_dir, background=False) as live:
+        live.sync_now()
+    for waiting, left in ((True, 30), (False, 0)):
+        for number in range(30):
+            write_skill(f"many-{number:02}", f"About penguins. {waiting}")
+        with live_index(db, skills_dir, background=False) as live:
+            live.sync_now(waiting=waiting)
+            assert len(found(live, "penguins")) == 30
+        assert unmerged(db) == left
+
+
 def settle_syncs(live: LiveIndex) -> int:
     """How many syncs there were, when no more follow."""
     before = -1

@@ -270,6 +270,34 @@ def test_many_changes_are_merged(large: Published) -> None:
     assert names(without_lancedb(store).open(before, created_as=table_id), "number60", among=MANY) == ["skill-060"]
 
 
+@pytest.mark.parametrize("links", [True, False])
+def test_of_a_version_with_the_same_rows_nothing_is_written_again_and_both_are_searched(
+    large: Published, monkeypatch: pytest.MonkeyPatch, *, links: bool
+) -> None:
+    store, version, table_id = large
+
+    def refused(*_: object) -> None:
+        raise PermissionError("this file system has no links")
+
+    if not links:
+        monkeypatch.setattr(os, "link", refused)
+    base, addition = kept(store)
+    files = segment_files.SegmentFiles(store.db_path, store.table)
+    for _ in range(2):
+        files.keep_as(version, version + 7)
+    *_, same = kept(store)
+    assert kept(store) == [base, addition, same]
+    assert same.samefile(addition) == links
+    assert same.read_bytes() == addition.read_bytes()
+    assert stat.S_IMODE(same.stat().st_mode) == stat.S_IMODE(addition.stat().st_mode)
+    files.remove(version + 7)
+    assert kept(store) == [base, same]
+    assert len(files.open(version + 7, table_id)) == 2
+    with pytest.raises(FileNotFoundError):
+        files.keep_as(version, version + 8)
+    assert kept(store) == [base, same]
+
+
 def test_vectors_that_come_later_are_an_addition_too(large: Published) -> None:
     store, version, table_id = large
     vectors = {MANY[number].directory: StoredVector("text", [0.6, 0.8]) for number in (3, 7)}

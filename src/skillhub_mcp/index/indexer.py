@@ -467,19 +467,33 @@ class Indexer:
         except (Timeout, OSError) as error:
             log.debug("The index state was not updated: %s", error)
 
-    def tidy(self) -> None:
-        """Remove from the disk what was replaced a while ago, if this process replaced it and nobody writes now."""
+    def tidy(self) -> bool:
+        """Merge what this process added, or remove what it replaced a while ago, where that is due and nobody writes.
+
+        Returns whether another version was published for that, which has the same rows.
+        """
         if self._store.is_tidy or self._in_memory:
-            return
+            return False
         from filelock import FileLock, Timeout
 
         try:
             with FileLock(self._lock_path, timeout=0, mode=self._lock_mode):
                 state = self.state()
-                if state is not None:
-                    self._store.tidy(state.table_version)
+                if state is None or state.table.name != self._store.table:
+                    return False
+                version = self._store.tidy(state.table_version)
+                if version == state.table_version:
+                    return False
+                merged = replace(state, table_version=version)
+                # Before the state is saved, which is the commit: a version that cannot be read is not published.
+                self.open(merged)
+                self._save(merged, before=state)
         except (Timeout, OSError, IndexDamaged) as error:
-            log.debug("Old files of the index were not removed: %s", error)
+            log.debug("The index was not tidied: %s", error)
+            return False
+        # A merge takes hundreds of megabytes for a second.
+        give_back()
+        return True
 
     def cancel(self) -> None:
         """Stop a sync that is waiting or writing in another thread; the published index stays unchanged."""
@@ -508,7 +522,7 @@ class Indexer:
                 yield
             finally:
                 lock.release()
-                # A merge takes hundreds of megabytes for a second.
+                # Writing takes hundreds of megabytes for a second.
                 give_back()
         except OSError as error:
             raise self._unwritable(str(damaged(error))) from error

@@ -4,8 +4,8 @@
    it, which creates one more version.
 2. Writers hold the lock of `index.indexer`: LanceDB has no unique keys, so two writers could write one row twice.
 3. Adding rows, merging them into the indexes and removing old versions are three things, each with a rule of its own:
-   every update adds; a merge, which writes the table anew, waits for enough rows; what it replaced is removed when its
-   readers are gone. `index.versions` says when that is.
+   every update adds; a merge, which writes the table anew, waits for enough rows, and comes behind the publication of
+   what was added; what it replaced is removed when its readers are gone. `index.versions` says when that is.
 """
 
 from __future__ import annotations
@@ -86,6 +86,8 @@ _FEWEST_MERGED = 20
 _UNREAD_VERSIONS = 20
 # How many times the bytes in use may lie there before a table that was merged is cleaned.
 _WASTEFUL = 1.5
+# How many times as much of each an update leaves to `tidy`, for which a process that ends at once has no time.
+_OVERDUE = 4
 # By LanceDB's own rule, which is by age alone, no version is ever old enough.
 _NEVER = dt.timedelta(days=36_500)
 _PATHS = PathKeys()
@@ -448,19 +450,35 @@ class LanceStore:
         """Whether `tidy` has nothing to do yet."""
         return self._tidy_at is None or time.monotonic() < self._tidy_at
 
-    def tidy(self, published: int) -> None:
-        """Remove what the last merge or rebuild replaced, for a caller with the writer's lock. Raises IndexDamaged.
+    def tidy(self, published: int) -> int:
+        """Merge what updates added, or remove what a merge or rebuild replaced, and return the version to publish.
 
-        An update does the same, but the next one may be days away. Writes no version.
+        It is another one than `published` where rows were merged, and has the same rows. For a caller with the writer's
+        lock. Raises IndexDamaged.
         """
         self._tidy_at = None
         try:
             table = self._connect().open_table(self.table)
-            if int(table.version) == published and self._unmerged_rows(table) == 0:
-                self._remove_kept(published)
+            if int(table.version) != published:
+                # What a killed writer left is undone by the next update.
+                return published
+            unmerged = self._unmerged_rows(table)
+            is_wasteful = self._is_wasteful(table)
+            if self._is_due(table, table.count_rows()) or (is_wasteful and _count_files(table) - unmerged > 1):
+                # LanceDB would write the whole table anew for cleaning it alone, each time.
+                self._merge(table, published)
+            elif is_wasteful or not unmerged:
                 self._clean(table, published)
+            if int(table.version) == published:
+                self._remove_kept(published)
                 self._tidy_at = None
+                return published
+            if self._segment_files is not None:
+                with _not_kept_is_no_failure():
+                    self._segment_files.keep_as(published, int(table.version))
+            return self._store_statistics(table, self._statistics(published, table_id(table)), published)
         except LANCE_FAILURES as error:
+            self._drop_leftovers()
             raise damaged(error) from error
 
     def _connect(self) -> Any:
@@ -563,12 +581,31 @@ class LanceStore:
         return int(indexed.num_unindexed_rows)
 
     def _maintain(self, table: Any, published: int, rows: int) -> None:
-        """Merge what was added, or remove what nobody reads, if there is enough of either. `rows` are all rows."""
-        many = max(_FEWEST_MERGED, min(rows // _MERGED_SHARE, max(_MERGE_AFTER_ROWS, rows // _LARGE_LIBRARY_SHARE)))
-        if self._unmerged_rows(table) > many or _count_files(table) > _MERGE_AFTER_FILES:
+        """Have `tidy` merge what was added, or clean up, if there is enough of either. `rows` are all rows.
+
+        Far more than enough is merged at once: then nobody came to do it, as in memory, where nobody does.
+        """
+        in_memory = self.db_path == IN_MEMORY
+        if self._is_due(table, rows, times=1 if in_memory else _OVERDUE):
             self._merge(table, published)
-        elif self.db_path != IN_MEMORY:
-            self._remove_unread_versions(table, published)
+        elif not in_memory:
+            unread = TableVersions(self._table_directory).unread(published=published, newest=int(table.version))
+            if len(unread) > _UNREAD_VERSIONS:
+                _unlink(unread)
+            if self._is_due(table, rows) or self._is_wasteful(table):
+                self._tidy_at = time.monotonic()
+
+    def _is_due(self, table: Any, rows: int, *, times: int = 1) -> bool:
+        """Whether so many `times` enough rows or files were added for a merge. `rows` are all rows."""
+        share = max(_MERGE_AFTER_ROWS, rows // _LARGE_LIBRARY_SHARE)
+        many = max(_FEWEST_MERGED, min(rows // _MERGED_SHARE, share))
+        return self._unmerged_rows(table) > times * many or _count_files(table) > times * _MERGE_AFTER_FILES
+
+    def _is_wasteful(self, table: Any) -> bool:
+        """Whether there is much that nobody reads."""
+        versions = TableVersions(self._table_directory)
+        is_read_by_none = versions.seconds_since_merge() > table_versions.KEPT_SECONDS
+        return is_read_by_none and versions.disk_bytes() > _WASTEFUL * _bytes_in_use(table)
 
     def _merge(self, table: Any, published: int | None) -> None:
         """Merge all rows into one file and into the indexes, and remove what lies there for nobody."""
@@ -578,24 +615,6 @@ class LanceStore:
             # table can be cleaned later without being written again.
             table.optimize(cleanup_older_than=_NEVER)
         self._clean(table, published)
-
-    def _remove_unread_versions(self, table: Any, published: int) -> None:
-        """Remove versions that nobody reads, and their files if there is much of that: it costs a small merge.
-
-        Where LanceDB would write the whole table anew for that, it is merged, so that this does not repeat itself.
-        """
-        versions = TableVersions(self._table_directory)
-        unread = versions.unread(published=published, newest=int(table.version))
-        if (
-            versions.seconds_since_merge() > table_versions.KEPT_SECONDS
-            and versions.disk_bytes() > _WASTEFUL * _bytes_in_use(table)
-        ):
-            if _count_files(table) - self._unmerged_rows(table) > 1:
-                self._merge(table, published)
-            else:
-                self._clean(table, published)
-        elif len(unread) > _UNREAD_VERSIONS:
-            _unlink(unread)
 
     def _drop_leftovers(self) -> None:
         """Remove the files of a write that failed, as far as that is possible: on a full disk they would add up."""

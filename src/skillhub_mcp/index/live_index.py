@@ -6,6 +6,7 @@
 3. One thread syncs. A starting server, the watcher, or a caller that finds the last sync too old requests it. A
    caller with a view does not wait for the sync, unless a scan is cheap.
 4. Another thread embeds what a sync left without a vector. Nobody waits for it.
+5. What the table needs after many changes comes when nothing was requested for some seconds.
 """
 
 from __future__ import annotations
@@ -414,8 +415,10 @@ class LiveIndex:
             self._wait_for_command()
             # What another process published is opened even where nobody searches: it removes what was replaced.
             changed = self._follow_roots() or self._watcher.roots_changed() or self._index_sync.is_replaced()
-            if self._watcher.healthy and not (wanted or due or changed):
-                continue
+            if not (wanted or due or changed):
+                self._tidy()
+                if self._watcher.healthy:
+                    continue
             paths = self._take_changes()
             only = None if due or changed else paths
             try:
@@ -429,6 +432,14 @@ class LiveIndex:
             if self._automatic:
                 # The watcher requests another sync once its watches are set: changes before that are not reported.
                 self._watch()
+
+    def _tidy(self) -> None:
+        try:
+            if self._index_sync.tidy():
+                # As if another process had published: the sync opens that version.
+                self._request_sync(())
+        except Exception:  # the top of a thread: it is logged, and is done again behind the next change
+            log.exception("Tidying the index failed unexpectedly; what was published stays in use")
 
     def _wait_for_command(self) -> None:
         """Wait until a command has exchanged all its skills, and their notices are here: they are one change."""
@@ -530,6 +541,8 @@ class LiveIndex:
             if not self._background and (self._automatic or requested):
                 view = self._index_sync.embed(view, seconds=_EMBEDDING_SECONDS if waiting else None)
                 self._publish(view, whole=only is None)
+                if requested and not waiting:
+                    self._index_sync.tidy()
             # Unchanged skills are the same objects, so comparing them is cheap.
             before, self._reported = self._reported, view.snapshot
         if before is None or len(before.everything) != len(view.snapshot.everything):

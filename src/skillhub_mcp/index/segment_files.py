@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 from collections.abc import Collection, Sequence
 from typing import BinaryIO
 
@@ -85,6 +86,20 @@ class SegmentFiles:
     def rename(self, before: int, version: int) -> None:
         """Have what was written as the segment of the version `before` be that of a version with the same rows."""
         os.replace(self._path(before), self._path(version))
+
+    def keep_as(self, before: int, version: int) -> None:
+        """Have the segment of the version `before`, which stays, be that of one with the same rows, too."""
+        path = self._path(version)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        try:
+            os.link(self._path(before), path)
+        except FileNotFoundError:
+            raise
+        except OSError:
+            # Not every file system has links.
+            with open(self._path(before), "rb") as source, self._replacing(version) as file:
+                shutil.copyfileobj(source, file)
 
     def write_update(
         self, version: int, table_id: str, changed: SegmentBuilder, *, removed: Collection[str], before: int

@@ -264,6 +264,13 @@ class IndexSync:
         """Embed what lacks a vector, in a thread of its own, and return whether the next sync finds another index."""
         return self._embed_missing(None).published is not None
 
+    def tidy(self) -> bool:
+        """Do what comes behind the syncs of this process, and return whether the next one finds another index.
+
+        Rows are merged and old files removed, where that is due. May be called from any thread.
+        """
+        return self._indexer.tidy()
+
     @property
     def missing_vectors(self) -> int:
         """How many skills lacked a vector when the index was last opened; 0 also where none is wanted."""
@@ -350,7 +357,6 @@ class IndexSync:
 
     def _unchanged(self, state: IndexState, seen: Scan, before: View | None, *, reopened: bool) -> View:
         self._seen = seen.memory if seen.opened else self._seen
-        self._indexer.tidy()
         if seen.opened and (reopened or self._unseen or before is None or before.index is None):
             self._indexer.save_stamps(seen, state)
         self._unseen = False
