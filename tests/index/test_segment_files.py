@@ -256,18 +256,28 @@ def test_a_change_writes_what_changed_and_old_files_go(large: Published) -> None
     assert not list(Path(store.db_path).glob("rows-*"))
 
 
-def test_many_changes_are_merged(large: Published) -> None:
+@pytest.mark.parametrize(("count", "at_once"), [(5, False), (40, True)])
+def test_many_changes_are_merged_behind_the_update_and_very_many_by_it(
+    large: Published, count: int, *, at_once: bool
+) -> None:
     store, version, table_id = large
-    changed = [make_skill(skill.name, "Polishes silver.") for skill in MANY[50:90]]
+    changed = [make_skill(skill.name, "Polishes silver.") for skill in MANY[50 : 50 + count]]
     before = version
     version = store.update(
         [row(skill) for skill in changed], removed=[MANY[0].directory], dimension=None, published=version
     )
-    index = without_lancedb(store).open(version, created_as=table_id)
-    assert "" not in index.directories
-    assert directories(index) == sorted(skill.directory for skill in MANY if skill not in (MANY[0], MANY[8]))
-    assert len(names(index, "silver", among=MANY)) == 40
-    assert names(without_lancedb(store).open(before, created_as=table_id), "number60", among=MANY) == ["skill-060"]
+    updated = without_lancedb(store).open(version, created_as=table_id)
+    assert (len(updated.segments) == 1) is at_once
+    assert not store.is_tidy
+    tidied = store.tidy(version)
+    merged = without_lancedb(store).open(tidied, created_as=table_id)
+    assert len(merged.segments) == 1
+    assert "" not in merged.directories
+    for index in (updated, without_lancedb(store).open(version, created_as=table_id), merged):
+        assert directories(index) == sorted(skill.directory for skill in MANY if skill not in (MANY[0], MANY[8]))
+        assert len(names(index, "silver", among=MANY)) == count
+        assert names(index, "brass", among=MANY) == ["skill-007"]
+    assert names(without_lancedb(store).open(before, created_as=table_id), "number52", among=MANY) == ["skill-052"]
 
 
 @pytest.mark.parametrize("links", [True, False])

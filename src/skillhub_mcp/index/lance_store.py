@@ -47,7 +47,7 @@ from skillhub_mcp.index.lance import (
 )
 from skillhub_mcp.index.lance_import import import_lancedb
 from skillhub_mcp.index.rows import IndexRow, StoredVector
-from skillhub_mcp.index.segment import Segment, SegmentBuilder, read_segment, write_segment
+from skillhub_mcp.index.segment import ADDED_SHARE, Segment, SegmentBuilder, read_segment, write_segment
 from skillhub_mcp.index.segment_files import SegmentFiles
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.state import FIRST_TABLE
@@ -105,6 +105,10 @@ class LanceStore:
         self._known: tuple[int, str, Statistics] | None = None
         # When what this process replaced may be removed, if nothing is written until then.
         self._tidy_at: float | None = None
+        # Whether the postings of the last update are a large addition.
+        self._has_large_addition = False
+        # What was published before the last update: who has just read of it may still be opening it.
+        self._replaced: int | None = None
 
     @property
     def exists(self) -> bool:
@@ -384,6 +388,7 @@ class LanceStore:
                 builder.add(features, words, times=-1)
             self._maintain(table, published, statistics.skills)
             self._keep_update(table, skills, removed=removed, before=published)
+            self._replaced = published
             return self._store_statistics(table, builder.build(), published)
         except LANCE_FAILURES as error:
             self._drop_leftovers()
@@ -424,6 +429,7 @@ class LanceStore:
             for path, (features, _) in LanceIndex(before).features(vectors.keys()).items():
                 skills.add(path, decode_features(features), vectors[path].vector)
             self._keep_update(table, skills, removed=(), before=published)
+            self._replaced = published
             return self._store_statistics(table, statistics, published)
         except LANCE_FAILURES as error:
             raise damaged(error) from error
@@ -434,8 +440,11 @@ class LanceStore:
     def _keep_update(self, table: Any, changed: SegmentBuilder, *, removed: Collection[str], before: int) -> None:
         if self._segment_files is not None:
             with _not_kept_is_no_failure():
-                version = int(table.version)
-                self._segment_files.write_update(version, table_id(table), changed, removed=removed, before=before)
+                version, own_id = int(table.version), table_id(table)
+                share = self._segment_files.write_update(version, own_id, changed, removed=removed, before=before)
+                self._has_large_addition = share > ADDED_SHARE
+                if self._has_large_addition:
+                    self._tidy_at = time.monotonic()
 
     @property
     def is_as_written(self) -> bool:
@@ -469,17 +478,29 @@ class LanceStore:
                 self._merge(table, published)
             elif is_wasteful or not unmerged:
                 self._clean(table, published)
-            if int(table.version) == published:
-                self._remove_kept(published)
-                self._tidy_at = None
-                return published
-            if self._segment_files is not None:
-                with _not_kept_is_no_failure():
-                    self._segment_files.keep_as(published, int(table.version))
-            return self._store_statistics(table, self._statistics(published, table_id(table)), published)
+            return self._tidied(table, published)
         except LANCE_FAILURES as error:
             self._drop_leftovers()
             raise damaged(error) from error
+
+    def _tidied(self, table: Any, published: int) -> int:
+        """Have what lies beside the table follow it, and return its version."""
+        version, merges_postings = int(table.version), self._has_large_addition
+        if self._segment_files is not None:
+            with _not_kept_is_no_failure():
+                if version != published:
+                    self._segment_files.keep_as(published, version)
+                if merges_postings:
+                    self._segment_files.merge(version, table_id(table))
+        self._has_large_addition = False
+        replaced, self._replaced = self._replaced, None
+        if version != published:
+            self._store_statistics(table, self._statistics(published, table_id(table)), published, replaced)
+        else:
+            self._remove_kept(published, replaced)
+        is_done = version == published and not merges_postings and replaced is None
+        self._tidy_at = None if is_done else time.monotonic() + table_versions.KEPT_SECONDS
+        return version
 
     def _connect(self) -> Any:
         if self._connection is None:
@@ -528,15 +549,15 @@ class LanceStore:
                 save_statistics(self._statistics_path(version), statistics, created_as)
         return statistics
 
-    def _store_statistics(self, table: Any, statistics: Statistics, published: int | None) -> int:
+    def _store_statistics(self, table: Any, statistics: Statistics, *published: int | None) -> int:
         """Save the statistics of a new version beside the table, and delete what belongs to versions no longer read."""
         version = int(table.version)
         self._known = version, table_id(table), statistics
         if self.db_path == IN_MEMORY:
             return version
         save_statistics(self._statistics_path(version), statistics, table_id(table))
-        self._remove_kept(version, published)
-        kept = [self._statistics_path(one) for one in (version, published) if one is not None]
+        self._remove_kept(version, *published)
+        kept = [self._statistics_path(one) for one in (version, *published) if one is not None]
         note_checksums(self.db_path, self._checksums_path, [self._table_directory, *kept])
         return version
 

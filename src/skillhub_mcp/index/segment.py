@@ -44,7 +44,7 @@ _KINDS = {
 _RUN_POSTINGS = 1 << 19
 _BLOCK_POSTINGS = 1 << 17
 _BLOCK_ROWS = 4_096
-# An addition is written anew with each change: when it is more than this share of its base, it is merged into it.
+# An addition is written anew with each change: when it is more than this share of its base, it is to be merged into it.
 ADDED_SHARE = 0.05
 # Impacts are stored as shares of the largest there can be: two bytes, which cannot say anything worse.
 _IMPACT_STEPS = 0xFFFF
@@ -310,12 +310,12 @@ def write_update(
     version: int,
     table_id: str,
     share: float = ADDED_SHARE,
-) -> None:
+) -> float:
     """Write the segment of the next version: the skills of `segments`, some `changed`, new or removed.
 
     It is an addition to the first of the `segments`, which is that of the table's `version`, up to a `share` of that;
-    then it is a whole one. Raises OSError, and ValueError as `write_segment`, and for a segment that is merged and has
-    changed since it was written.
+    then it is a whole one. Returns the share, 0 for a whole one. Raises OSError, and ValueError as `write_segment`, and
+    for a segment that is merged and has changed since it was written.
     """
     import numpy as np
 
@@ -333,11 +333,12 @@ def write_update(
         for segment in segments:
             segment.stored.verify()
         write_segment(file, parts, table_id=table_id)
-    else:
-        addition = Addition(Base(version, base.mark), gone, base.mean_lengths)
-        # Those of the addition before were worked out with the same mean lengths.
-        known = [replace(part, impacts=one.impacts) for part, one in zip(parts[1:], segments[1:], strict=False)]
-        write_segment(file, [*known, *changed], table_id=table_id, addition=addition)
+        return 0.0
+    addition = Addition(Base(version, base.mark), gone, base.mean_lengths)
+    # Those of the addition before were worked out with the same mean lengths.
+    known = [replace(part, impacts=one.impacts) for part, one in zip(parts[1:], segments[1:], strict=False)]
+    write_segment(file, [*known, *changed], table_id=table_id, addition=addition)
+    return (added + len(gone)) / max(1, len(kept[0]))
 
 
 def open_segment(path: str, table_id: str) -> Segment:

@@ -16,7 +16,6 @@ from typing import BinaryIO
 from skillhub_mcp.atomic_write import replacing
 from skillhub_mcp.file_modes import private_mode
 from skillhub_mcp.index.segment import (
-    ADDED_SHARE,
     Segment,
     SegmentBuilder,
     base_version,
@@ -26,14 +25,16 @@ from skillhub_mcp.index.segment import (
     write_update,
 )
 
+# Up to this share of its base an addition is left to who merges it when there is time.
+_MOST_ADDED_SHARE = 0.2
+
 
 class SegmentFiles:
     """The segments of one table in the `directory` of its database. Methods raise OSError and ValueError."""
 
-    def __init__(self, directory: str, table: str, *, share: float = ADDED_SHARE) -> None:
+    def __init__(self, directory: str, table: str) -> None:
         self._directory = directory
         self._table = table
-        self._share = share
 
     def open(self, version: int, table_id: str) -> tuple[Segment, ...]:
         """Return the segment of a version, after the one that it is an addition to, if it is one.
@@ -103,20 +104,30 @@ class SegmentFiles:
 
     def write_update(
         self, version: int, table_id: str, changed: SegmentBuilder, *, removed: Collection[str], before: int
-    ) -> None:
-        """Keep the segment of a version that differs from the one `before` in these skills."""
+    ) -> float:
+        """Keep the segment of a version that differs from the one `before` in these skills.
+
+        Returns what share of its base it is, 0 where it is no addition.
+        """
         segments = self.open(before, table_id)
         base = before if segments[-1].base is None else segments[-1].base.version
         with self._replacing(version) as file:
-            write_update(
+            return write_update(
                 file,
                 segments,
                 changed.parts(),
                 removed=removed,
                 version=base,
                 table_id=table_id,
-                share=self._share,
+                share=_MOST_ADDED_SHARE,
             )
+
+    def merge(self, version: int, table_id: str) -> None:
+        """Have the segment of a version be a whole one, in its own place: who has it open keeps what was there."""
+        segments = self.open(version, table_id)
+        if len(segments) > 1:
+            with self._replacing(version) as file:
+                write_update(file, segments, (), removed=(), version=version, table_id=table_id, share=-1.0)
 
     def remove(self, *but: int | None) -> None:
         """Delete the segments of all versions but some, and but those that these are additions to."""

@@ -17,8 +17,8 @@ log = logging.getLogger(__name__)
 
 # So many are watched from another process: setting the watches of fewer takes up to a tenth of a second.
 MANY_SKILLS = 5_000
-# The system keeps 16,384 notices, several for each file that is written.
-_MOST_CHANGES = 1_000
+# Paths: the system keeps 16,384 notices, up to six for each that is written.
+_MOST_CHANGES = 2_500
 
 # Where a root's path leads: its canonical path, device and inode.
 _Place = tuple[str, int, int]
@@ -114,7 +114,7 @@ class RootWatcher:
                     # Its watch is gone, and a directory that is made in its place may get the same inode.
                     self._watched = {}
                 # watchfiles does not tell where the system's queue was full.
-                told = None if lost or len(found) > _MOST_CHANGES else _of_skills(found, paths)
+                told = None if lost or len({one.path for one in found}) > _MOST_CHANGES else _of_skills(found, paths)
                 if told is None or told:
                     self._on_change(told)
         except (OSError, RuntimeError) as error:
