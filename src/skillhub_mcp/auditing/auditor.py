@@ -12,10 +12,11 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from skillhub_mcp.errors import SkillHubError, SkillUnverifiable
+from skillhub_mcp.skills.differences import differences
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.whereabouts import FilesOf, own_directory
 
@@ -168,7 +169,7 @@ class Auditor:
     def _catch_up(self, skills: tuple[Skill, ...]) -> None:
         from skillhub_mcp.auditing.names import LookAlikes
 
-        gone, new = _differences(self._followed, skills)
+        gone, new = differences(self._followed, skills)
         self._followed = skills
         for skill in gone:
             self._pending.pop(skill.directory, None)
@@ -249,12 +250,6 @@ class Auditor:
             except OSError as error:
                 # A cache that cannot be written costs time at the next start, and nothing else.
                 log.debug("What the audit found is not kept: %s", error)
-
-
-def _differences(before: Sequence[Skill], now: Sequence[Skill]) -> tuple[list[Skill], list[Skill]]:
-    """Return the skills that are not there any more, and those that were not there: other values count as others."""
-    known, there = set(map(id, before)), set(map(id, now))
-    return [one for one in before if id(one) not in there], [one for one in now if id(one) not in known]
 
 
 def _stamp(skill: Skill) -> str:

@@ -17,7 +17,12 @@ def differences(before: Sequence[Skill], now: Sequence[Skill]) -> tuple[list[Ski
     most = min(len(before), len(now))
     start = _alike(before, now, most)
     end = _alike(reversed(before), reversed(now), most - start)
-    old, new = before[start : len(before) - end], now[start : len(now) - end]
+    old: Sequence[Skill] = before[start : len(before) - end]
+    new: Sequence[Skill] = now[start : len(now) - end]
+    if len(old) == len(new):
+        # Where each is in the place of another, which are the same is told without a set of all.
+        others = list(map(is_not, old, new))
+        old, new = list(compress(old, others)), list(compress(new, others))
     was, there = set(map(id, old)), set(map(id, new))
     return [skill for skill in old if id(skill) not in there], [skill for skill in new if id(skill) not in was]
 
