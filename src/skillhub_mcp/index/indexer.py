@@ -478,21 +478,26 @@ class Indexer:
 
         try:
             with FileLock(self._lock_path, timeout=0, mode=self._lock_mode):
-                state = self.state()
-                if state is None or state.table.name != self._store.table:
-                    return False
-                version = self._store.tidy(state.table_version)
-                if version == state.table_version:
-                    return False
-                merged = replace(state, table_version=version)
-                # Before the state is saved, which is the commit: a version that cannot be read is not published.
-                self.open(merged)
-                self._save(merged, before=state)
+                return self._tidy_locked()
         except (Timeout, OSError, IndexDamaged) as error:
             log.debug("The index was not tidied: %s", error)
             return False
-        # A merge takes hundreds of megabytes for a second.
-        give_back()
+
+    def _tidy_locked(self) -> bool:
+        state = self.state()
+        if state is None or state.table.name != self._store.table:
+            return False
+        try:
+            version = self._store.tidy(state.table_version)
+            if version == state.table_version:
+                return False
+            merged = replace(state, table_version=version)
+            # Before the state is saved, which is the commit: a version that cannot be read is not published.
+            self.open(merged)
+            self._save(merged, before=state)
+        finally:
+            # A merge takes hundreds of megabytes for a second.
+            give_back()
         return True
 
     def cancel(self) -> None:

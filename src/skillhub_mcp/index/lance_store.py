@@ -473,7 +473,8 @@ class LanceStore:
                 return published
             unmerged = self._unmerged_rows(table)
             is_wasteful = self._is_wasteful(table)
-            if self._is_due(table, table.count_rows()) or (is_wasteful and _count_files(table) - unmerged > 1):
+            enough = self._added(table, table.count_rows()) > 1
+            if enough or (is_wasteful and _count_files(table) - unmerged > 1):
                 # LanceDB would write the whole table anew for cleaning it alone, each time.
                 self._merge(table, published)
             elif is_wasteful or not unmerged:
@@ -607,20 +608,21 @@ class LanceStore:
         Far more than enough is merged at once: then nobody came to do it, as in memory, where nobody does.
         """
         in_memory = self.db_path == IN_MEMORY
-        if self._is_due(table, rows, times=1 if in_memory else _OVERDUE):
+        added = self._added(table, rows)
+        if added > (1 if in_memory else _OVERDUE):
             self._merge(table, published)
         elif not in_memory:
             unread = TableVersions(self._table_directory).unread(published=published, newest=int(table.version))
             if len(unread) > _UNREAD_VERSIONS:
                 _unlink(unread)
-            if self._is_due(table, rows) or self._is_wasteful(table):
+            if added > 1 or self._is_wasteful(table):
                 self._tidy_at = time.monotonic()
 
-    def _is_due(self, table: Any, rows: int, *, times: int = 1) -> bool:
-        """Whether so many `times` enough rows or files were added for a merge. `rows` are all rows."""
+    def _added(self, table: Any, rows: int) -> float:
+        """Return how many times as many rows or files were added as are enough for a merge. `rows` are all rows."""
         share = max(_MERGE_AFTER_ROWS, rows // _LARGE_LIBRARY_SHARE)
         many = max(_FEWEST_MERGED, min(rows // _MERGED_SHARE, share))
-        return self._unmerged_rows(table) > times * many or _count_files(table) > times * _MERGE_AFTER_FILES
+        return max(self._unmerged_rows(table) / many, _count_files(table) / _MERGE_AFTER_FILES)
 
     def _is_wasteful(self, table: Any) -> bool:
         """Whether there is much that nobody reads."""
