@@ -229,6 +229,26 @@ def test_a_running_server_serves_what_was_added_and_merges_the_table_behind_it(
         eventually(lambda: found(live, "walruses"), ["one", "two"])
 
 
+def test_a_server_goes_on_after_an_unexpected_failure_behind_a_sync(
+    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(live_index_module, "_POLL_SECONDS", 0.05)
+    failed = threading.Event()
+
+    def broken(_: IndexSync) -> bool:
+        failed.set()
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(IndexSync, "tidy", broken)
+    write_skill("one", "About walruses.")
+    with live_index(db, skills_dir) as live:
+        assert found(live, "walruses") == ["one"]
+        assert failed.wait(LONG)
+        write_skill("two", "About walruses.")
+        eventually(lambda: found(live, "walruses"), ["one", "two"])
+    assert "Tidying the index failed unexpectedly" in caplog.text
+
+
 def test_a_command_that_writes_the_index_merges_the_table_before_it_ends_and_one_that_answers_does_not(
     db: Path, skills_dir: Path, write_skill: Writer
 ) -> None:

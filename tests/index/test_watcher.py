@@ -84,6 +84,25 @@ def test_it_says_what_changed_but_not_at_the_start_nor_where_that_is_much(
     assert watched.told[0] is None
 
 
+def test_much_is_counted_in_paths_however_often_each_is_told(
+    watched: Watched, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write_skill("one") / "SKILL.md"
+    watched.start()
+    watched.told.clear()
+    # Of a file that is replaced two paths are told, one of them as made and as gone.
+    monkeypatch.setattr(watcher, "_MOST_CHANGES", 2)
+    beside = file.with_name("SKILL.md.new")
+
+    def replace() -> None:
+        beside.write_text("changed", encoding="utf-8")
+        beside.replace(file)
+
+    assert watched.notices(replace)
+    watched.settle()
+    assert {path for paths in watched.told for path in paths or ["everything"]} <= {str(file), str(beside)}
+
+
 def test_what_is_staged_in_the_hubs_own_directory_is_no_change(
     watched: Watched, skills_dir: Path, write_skill: Writer
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 def without_cache(tokenizer: Any) -> Any:
     """Have a tokenizer keep nothing, and return it."""
-    # Only those kinds have it.
+    # Only those kinds have it. It is not public: the tests hold that it works.
     resize = getattr(tokenizer.model, "_resize_cache", None)
     if resize is not None:
         resize(0)

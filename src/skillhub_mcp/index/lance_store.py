@@ -550,15 +550,15 @@ class LanceStore:
                 save_statistics(self._statistics_path(version), statistics, created_as)
         return statistics
 
-    def _store_statistics(self, table: Any, statistics: Statistics, *published: int | None) -> int:
-        """Save the statistics of a new version beside the table, and delete what belongs to versions no longer read."""
+    def _store_statistics(self, table: Any, statistics: Statistics, *read: int | None) -> int:
+        """Save the statistics of a new version beside the table; delete what belongs to others than those `read`."""
         version = int(table.version)
         self._known = version, table_id(table), statistics
         if self.db_path == IN_MEMORY:
             return version
         save_statistics(self._statistics_path(version), statistics, table_id(table))
-        self._remove_kept(version, *published)
-        kept = [self._statistics_path(one) for one in (version, *published) if one is not None]
+        self._remove_kept(version, *read)
+        kept = [self._statistics_path(one) for one in (version, *read) if one is not None]
         note_checksums(self.db_path, self._checksums_path, [self._table_directory, *kept])
         return version
 

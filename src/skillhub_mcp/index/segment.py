@@ -44,8 +44,9 @@ _KINDS = {
 _RUN_POSTINGS = 1 << 19
 _BLOCK_POSTINGS = 1 << 17
 _BLOCK_ROWS = 4_096
-# An addition is written anew with each change: when it is more than this share of its base, it is to be merged into it.
-ADDED_SHARE = 0.05
+# An addition is written anew with each change: when it is more than this share of its base, it is to be merged into it
+# by who has time, and by the change itself where nobody had.
+ADDED_SHARE, _MOST_ADDED_SHARE = 0.05, 0.2
 # Impacts are stored as shares of the largest there can be: two bytes, which cannot say anything worse.
 _IMPACT_STEPS = 0xFFFF
 _HASHES = 1 << 32
@@ -309,7 +310,7 @@ def write_update(
     removed: Collection[str],
     version: int,
     table_id: str,
-    share: float = ADDED_SHARE,
+    share: float = _MOST_ADDED_SHARE,
 ) -> float:
     """Write the segment of the next version: the skills of `segments`, some `changed`, new or removed.
 
@@ -319,26 +320,42 @@ def write_update(
     """
     import numpy as np
 
-    left = {*removed, *(key for part in changed for key in part.skills.keys)}
-    kept = [
-        ~np.fromiter(map(left.__contains__, own), dtype=bool, count=len(own))
-        for own in (segment.skills.keys for segment in segments)
-    ]
-    for segment in segments[1:]:
-        kept[0][segment.gone] = False
+    kept = _kept(segments, {*removed, *(key for part in changed for key in part.skills.keys)})
     parts = [*map(Part.of, segments, kept), *changed]
     base, gone = segments[0], (~kept[0]).nonzero()[0].astype(np.int32)
     added = sum(len(part.skills.keys) for part in changed) + sum(int(own.sum()) for own in kept[1:])
     if added + len(gone) > share * len(kept[0]):
-        for segment in segments:
-            segment.stored.verify()
-        write_segment(file, parts, table_id=table_id)
+        _write_whole(file, segments, parts, table_id=table_id)
         return 0.0
     addition = Addition(Base(version, base.mark), gone, base.mean_lengths)
     # Those of the addition before were worked out with the same mean lengths.
     known = [replace(part, impacts=one.impacts) for part, one in zip(parts[1:], segments[1:], strict=False)]
     write_segment(file, [*known, *changed], table_id=table_id, addition=addition)
     return (added + len(gone)) / max(1, len(kept[0]))
+
+
+def write_merged(file: BinaryIO, segments: Sequence[Segment], *, table_id: str) -> None:
+    """Write one segment with the skills of `segments`. Raises what `write_update` does."""
+    _write_whole(file, segments, list(map(Part.of, segments, _kept(segments, frozenset()))), table_id=table_id)
+
+
+def _kept(segments: Sequence[Segment], left: Collection[str]) -> list[NDArray[Any]]:
+    """Return which skills of each segment are there without those whose keys are in `left`: each of shape (skills,)."""
+    import numpy as np
+
+    kept = [
+        ~np.fromiter(map(left.__contains__, own), dtype=bool, count=len(own))
+        for own in (segment.skills.keys for segment in segments)
+    ]
+    for segment in segments[1:]:
+        kept[0][segment.gone] = False
+    return kept
+
+
+def _write_whole(file: BinaryIO, segments: Sequence[Segment], parts: Sequence[Part], *, table_id: str) -> None:
+    for segment in segments:
+        segment.stored.verify()
+    write_segment(file, parts, table_id=table_id)
 
 
 def open_segment(path: str, table_id: str) -> Segment:

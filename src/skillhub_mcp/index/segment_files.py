@@ -21,12 +21,10 @@ from skillhub_mcp.index.segment import (
     base_version,
     check_pair,
     open_segment,
+    write_merged,
     write_segment,
     write_update,
 )
-
-# Up to this share of its base an addition is left to who merges it when there is time.
-_MOST_ADDED_SHARE = 0.2
 
 
 class SegmentFiles:
@@ -119,7 +117,6 @@ class SegmentFiles:
                 removed=removed,
                 version=base,
                 table_id=table_id,
-                share=_MOST_ADDED_SHARE,
             )
 
     def merge(self, version: int, table_id: str) -> None:
@@ -127,7 +124,7 @@ class SegmentFiles:
         segments = self.open(version, table_id)
         if len(segments) > 1:
             with self._replacing(version) as file:
-                write_update(file, segments, (), removed=(), version=version, table_id=table_id, share=-1.0)
+                write_merged(file, segments, table_id=table_id)
 
     def remove(self, *but: int | None) -> None:
         """Delete the segments of all versions but some, and but those that these are additions to."""
