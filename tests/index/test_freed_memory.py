@@ -22,7 +22,7 @@ def test_the_c_library_of_this_machine_is_asked(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_arrow_takes_its_memory_from_the_pools_that_are_given_back() -> None:
-    freed_memory.use_few_pools()
+    freed_memory.use_few_pools_for_arrow()
     assert pa.default_memory_pool().backend_name == "system"
 
 

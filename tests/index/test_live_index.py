@@ -24,11 +24,12 @@ from skillhub_mcp.embedders.base import Embedder
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index import live_index as live_index_module
-from skillhub_mcp.index import watcher
+from skillhub_mcp.index import skill_index, watcher
 from skillhub_mcp.index.indexer import Indexer
 from skillhub_mcp.index.lance import NoRoom
 from skillhub_mcp.index.lance_store import IN_MEMORY, LanceStore
 from skillhub_mcp.index.live_index import LiveIndex
+from skillhub_mcp.index.mapped_arrays import StoredArrays
 from skillhub_mcp.index.state import load_state, state_path
 from skillhub_mcp.index.sync import IndexSync, SyncDepth, View
 from skillhub_mcp.library.changes.disk import Disk
@@ -227,6 +228,40 @@ def test_a_running_server_serves_what_was_added_and_merges_the_table_behind_it(
         assert found(live, "penguins") == many
         write_skill("two", "About walruses.")
         eventually(lambda: found(live, "walruses"), ["one", "two"])
+
+
+def test_a_server_that_nobody_asks_gives_back_what_it_read_of_the_index_each_time(
+    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_index_module, "_POLL_SECONDS", 0.05)
+    monkeypatch.setattr(skill_index, "_IDLE_SECONDS", 0.0)
+    released = threading.Event()
+    monkeypatch.setattr(StoredArrays, "release", lambda _: released.set())
+    write_skill("walrus", "Feeds the walrus.")
+    with live_index(db, skills_dir) as live:
+        for _ in range(2):
+            assert text_hits(live.view_and_index()[1], "walrus", among=[str(skills_dir / "walrus")])
+            released.clear()
+            assert released.wait(LONG)
+
+
+def test_what_waits_for_the_next_view_has_it_before_anybody_else(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("walrus", "Feeds the walrus.")
+    with live_index(db, skills_dir, background=False) as live:
+        first = live.sync_now()
+        told: list[tuple[list[str], View | None]] = []
+        live.before_view(lambda snapshot, _: told.append(([one.name for one in snapshot.skills], live.peek())))
+        write_skill("otter", "Feeds the otter.")
+        assert live.sync_now().index is not first.index
+    # The skills come before the index that has them.
+    assert [names for names, _ in told] == [["otter", "walrus"]] * 2
+    before, between = (view for _, view in told)
+    assert before is first
+    assert between is not None
+    assert between.index is first.index
+    assert [one.name for one in between.snapshot.skills] == ["otter", "walrus"]
 
 
 def test_a_server_goes_on_after_an_unexpected_failure_behind_a_sync(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from tests.search.builders import make_skill, row
 
+from skillhub_mcp.index import mapped_arrays, skill_index
 from skillhub_mcp.index.keys import PathKeys
 from skillhub_mcp.index.lance_store import LanceStore
 from skillhub_mcp.index.nearness_scale import nearness_scale
@@ -19,6 +21,7 @@ from skillhub_mcp.index.skill_index import SkillIndex
 LIBRARY = [make_skill(f"skill-{number}", f"Sorts stamps and number{number}.") for number in range(40)]
 ALL = frozenset(skill.directory for skill in LIBRARY)
 DIMENSION = 4
+SMAPS = Path("/proc/self/smaps")
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +115,29 @@ def _reached_from(index: SkillIndex) -> Iterator[object]:
             for inner in gc.get_referents(one):
                 yield inner
                 yield from gc.get_referents(inner) if isinstance(inner, list | tuple) else ()
+
+
+@pytest.mark.skipif(not SMAPS.exists(), reason="the system does not tell which pages of a file a process has")
+def test_an_index_that_nobody_asks_gives_back_what_it_read_and_answers_as_before(
+    tmp_path: Path, vectors: NDArray[np.float32], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mapped_arrays, "READ_BYTES", 0)
+    store = LanceStore(str(tmp_path / "db"))
+    rows = [row(skill, vector=vector.tolist()) for skill, vector in zip(LIBRARY, vectors, strict=True)]
+    index = store.open(store.rebuild(rows, dimension=DIMENSION))
+    answers = []
+    for _ in range(2):
+        answers.append((index.postings("stamp")[0].tolist(), index.nearest([1.0, 0.0, 0.0, 0.0], 3, ALL).tolist()))
+        monkeypatch.setattr(skill_index, "_IDLE_SECONDS", 60.0)
+        index.rest()
+        assert resident(tmp_path) > 0
+        monkeypatch.setattr(skill_index, "_IDLE_SECONDS", 0.0)
+        index.rest()
+        assert resident(tmp_path) == 0
+    assert answers[0] == answers[1]
+
+
+def resident(directory: Path) -> int:
+    """Return how many kilobytes of the files below a directory are in this process."""
+    mapped = SMAPS.read_text().split(f" {directory}")[1:]
+    return sum(int(re.search(r"^Rss: +(\d+) kB$", one, re.MULTILINE)[1]) for one in mapped)  # type: ignore[index]

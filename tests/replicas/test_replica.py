@@ -22,6 +22,8 @@ from tests.storage.conftest import Target
 
 from skillhub_mcp.errors import IndexUnavailable, InvalidSetting, SkillDisabled, SkillFilesUnavailable, SkillNotFound
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.index import skill_index
+from skillhub_mcp.index.mapped_arrays import StoredArrays
 from skillhub_mcp.index.sync import SyncDepth
 from skillhub_mcp.replicas import health as health_module
 from skillhub_mcp.replicas.health import StorageState
@@ -140,6 +142,21 @@ def test_another_snapshot_is_served_without_a_restart_and_what_was_found_before_
         health = hub.publication()
         assert health is not None
         assert (health.snapshot, health.storage, health.problem) == (second.id, StorageState.OK, "")
+
+
+def test_a_replica_that_nobody_asks_gives_back_what_it_read_of_the_index_each_time(
+    environment: dict[str, str], publishing: Publishing, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill("walrus", "Feeds the walrus.")
+    publishing.publish()
+    monkeypatch.setattr(skill_index, "_IDLE_SECONDS", 0.0)
+    released = threading.Event()
+    monkeypatch.setattr(StoredArrays, "release", lambda _: released.set())
+    with serving(environment) as hub:
+        for query in ("feed", "feeds"):
+            assert hub.search(query).hits
+            released.clear()
+            assert released.wait(20)
 
 
 def test_a_name_that_is_not_known_is_looked_for_in_the_storage_at_once(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 from tests.conftest import SkillWriter
@@ -10,6 +12,7 @@ from tests.hubs import hub_of
 
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import Policy
+from skillhub_mcp.search import findable
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.roots import Source
@@ -36,11 +39,11 @@ def test_each_caller_finds_its_own_skills_and_those_are_worked_out_once_for_each
     present: list[Visibility | None] = [None]
     hub.access.narrow_by(lambda: present[0])
     made: list[Names] = []
-    findable = Names.findable
+    every = Names.findable
 
     def counted(names: Names) -> tuple[Skill, ...]:
         made.append(names)
-        return findable(names)
+        return every(names)
 
     monkeypatch.setattr(Names, "findable", counted)
     callers = {name: Visibility(frozenset({name})) for name in ("walrus", "seal")}
@@ -82,6 +85,53 @@ def test_after_a_change_a_policy_is_asked_about_what_changed_and_nothing_else(
     # Another policy is asked about all.
     hub.access.narrow_by(lambda: Visibility(frozenset({"seal"})))
     assert found(hub, "feed the") == {"seal"}
+
+
+def test_what_a_change_means_for_whoever_asked_lately_is_known_before_they_ask_again(
+    hub: SkillHub, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("walrus", "seal"):
+        age(write_skill(name, f"Feeds the {name}."))
+    present: list[Visibility | None] = [None]
+    hub.access.narrow_by(lambda: present[0])
+    callers = [None, Visibility(frozenset({"walrus", "otter", "orca"}))]
+    for present[0] in callers:
+        found(hub)
+    changed: list[str] = []
+    differing = findable.differences
+
+    def noted(before: Sequence[Skill], now: Sequence[Skill]) -> tuple[list[Skill], list[Skill]]:
+        lost, new = differing(before, now)
+        changed.extend(skill.name for skill in (*lost, *new))
+        return lost, new
+
+    monkeypatch.setattr(findable, "differences", noted)
+    for new in ("otter", "orca"):
+        age(write_skill(new, f"Feeds the {new}."))
+        hub.refresh()
+        assert changed == [new] * len(callers)
+        for present[0] in callers:
+            assert new in found(hub, f"feed the {new}")
+        assert changed == [new] * len(callers)
+        changed.clear()
+
+
+def age(skill: Path) -> None:
+    """Have a skill be written long ago: what was written just now is read again."""
+    os.utime(skill / "SKILL.md", (1, 1))
+
+
+def test_a_skill_that_is_written_anew_stays_among_those_that_are_found(hub: SkillHub, write_skill: SkillWriter) -> None:
+    for description in ("Feeds the seal.", "Feeds the seal fish.", "Feeds the seal more fish."):
+        write_skill("seal", description)
+        hub.refresh()
+        assert found(hub, "feed") == {"walrus", "seal"}
+    write_skill("seal", "Feeds the seal.", extra="disable-model-invocation: true")
+    hub.refresh()
+    assert found(hub, "feed") == {"walrus"}
+    write_skill("seal", "Feeds the seal.")
+    hub.refresh()
+    assert found(hub, "feed") == {"walrus", "seal"}
 
 
 def test_with_a_source_its_skills_alone_are_found(hub: SkillHub) -> None:

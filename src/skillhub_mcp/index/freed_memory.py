@@ -22,16 +22,21 @@ _KEPT_BYTES = 4 << 20
 def use_few_pools() -> None:
     """Have threads that start from now on share two pools, and give back what is large at once.
 
-    Without glibc, does nothing. Arrow, of which the first index takes a pool of its own, uses the same ones.
+    For who is about to read a large library, or to write any. Without glibc, does nothing.
     """
-    import pyarrow as pa
-
-    pa.set_memory_pool(pa.system_memory_pool())
     with suppress(AttributeError, OSError, TypeError):
         mallopt = _c_library().mallopt
         mallopt(_ARENA_MAX, _POOLS)
         mallopt(_MMAP_THRESHOLD, _MAPPED_BYTES)
         mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)
+
+
+def use_few_pools_for_arrow() -> None:
+    """Do the same, and have Arrow use these pools too, of which the first index takes one of its own."""
+    import pyarrow as pa
+
+    pa.set_memory_pool(pa.system_memory_pool())
+    use_few_pools()
 
 
 def give_back() -> None:

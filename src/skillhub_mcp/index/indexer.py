@@ -255,7 +255,8 @@ class Indexer:
         own = self._rows_embedder is not None and state.embedding == self.embedding
         self._make_private()
         store = self._store_of(state.table.name)
-        index = store.open(state.table_version, keys=_keys_of(state), created_as=state.table.id, with_vectors=own)
+        keys = _keys_of(state, known=_path_in(state.memory))
+        index = store.open(state.table_version, keys=keys, created_as=state.table.id, with_vectors=own)
         store.mark_used()
         return index
 
@@ -1113,15 +1114,26 @@ def _has_newer_stamp(entry: CachedSkillFile, before: CachedSkillFile | None) -> 
     return before is not None and before.stamp.read_at_ns != entry.stamp.read_at_ns > entry.stamp.mtime_ns
 
 
-def _keys_of(state: IndexState) -> LibraryKeys | PathKeys:
-    """Return what the keys of the rows of a published table mean."""
+def _keys_of(state: IndexState, *, known: Callable[[str], str] = str) -> LibraryKeys | PathKeys:
+    """Return what the keys of the rows of a published table mean; see `LibraryKeys` for what is `known`."""
     if state.schema < KEYS_SINCE:
         return PathKeys()
-    return _library_keys(state)
+    return _library_keys(state, known=known)
 
 
-def _library_keys(state: IndexState) -> LibraryKeys:
-    return LibraryKeys({root: own.label for root, own in state.roots.items()})
+def _library_keys(state: IndexState, *, known: Callable[[str], str] = str) -> LibraryKeys:
+    return LibraryKeys({root: own.label for root, own in state.roots.items()}, known=known)
+
+
+def _path_in(memory: ScanCache) -> Callable[[str], str]:
+    """Return what returns the text of a path that the skill there has, where there is one."""
+    entry_at = memory.get
+
+    def known(path: str) -> str:
+        entry = entry_at(path)
+        return path if entry is None or entry.skill is None else entry.skill.directory
+
+    return known
 
 
 def _by_text(skills: Sequence[Skill], vectors: Iterable[StoredVector]) -> dict[str, StoredVector]:

@@ -9,7 +9,7 @@ Pure.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Protocol
 
 
@@ -69,9 +69,13 @@ class RowKeys(Protocol):
 
 
 class LibraryKeys:
-    """The keys of all skills of a database, and back. `labels` are those of its roots, by path."""
+    """The keys of all skills of a database, and back. `labels` are those of its roots, by path.
 
-    def __init__(self, labels: Mapping[str, str]) -> None:
+    `known` returns the text of a path that is in memory already, so that of a large library there are not two of each.
+    """
+
+    def __init__(self, labels: Mapping[str, str], *, known: Callable[[str], str] = str) -> None:
+        self._known = known
         self._by_root = {path: RootKeys(label, path) for path, label in labels.items()}
         self._by_label = {own.label: own for own in self._by_root.values()}
 
@@ -100,12 +104,13 @@ class LibraryKeys:
             ((label, only),) = self._by_label.items()
             start, above, length = label + "/", os.path.join(only.path, ""), len(label) + 1
             if os.sep == "/":
-                return [
+                paths = [
                     above + key[length:] if key.startswith(start) and key[length : length + 1] != "/"
                     else self.directory(key)
                     for key in keys
                 ]  # fmt: skip
-        return [self.directory(key) for key in keys]
+                return list(map(self._known, paths))
+        return [self._known(self.directory(key)) for key in keys]
 
     def of(self, directory: str) -> list[str]:
         """Return the keys that the row of a directory may have: one for each root."""

@@ -30,7 +30,7 @@ from skillhub_mcp.index.checksums import changed_files, note_checksums
 from skillhub_mcp.index.damage import Damage, IndexPart
 from skillhub_mcp.index.features import CountedSkills, TermCounter, decode_features, short_words
 from skillhub_mcp.index.filter import path_in
-from skillhub_mcp.index.freed_memory import give_back, use_few_pools
+from skillhub_mcp.index.freed_memory import give_back, use_few_pools_for_arrow
 from skillhub_mcp.index.keys import PathKeys, RowKeys, label_of
 from skillhub_mcp.index.lance import (
     COUNTED_COLUMNS,
@@ -506,7 +506,7 @@ class LanceStore:
     def _connect(self) -> Any:
         if self._connection is None:
             # Before LanceDB starts its threads.
-            use_few_pools()
+            use_few_pools_for_arrow()
             lancedb = import_lancedb()
             if self.db_path != IN_MEMORY:
                 make_private_directory(self.db_path)

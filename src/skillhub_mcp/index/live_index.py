@@ -6,22 +6,26 @@
 3. One thread syncs. A starting server, the watcher, or a caller that finds the last sync too old requests it. A
    caller with a view does not wait for the sync, unless a scan is cheap.
 4. Another thread embeds what a sync left without a vector. Nobody waits for it.
-5. What the table needs after many changes comes when nothing was requested for some seconds.
+5. What the table needs after many changes comes when nothing was requested for some seconds. After as long without a
+   search, the memory of what was read of the index goes back to the system.
 """
 
 from __future__ import annotations
 
+import gc
 import logging
+import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.events import NULL_OBSERVER, LibraryEvent, Observer
 from skillhub_mcp.index.damage import Damage
 from skillhub_mcp.index.indexed_roots import IndexedRoot
-from skillhub_mcp.index.last_known import is_outdated
+from skillhub_mcp.index.last_known import LARGE, is_outdated
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.sync import IndexSync, SyncDepth, View
@@ -58,6 +62,7 @@ _EMBEDDING_SECONDS = 10.0
 # Between two looks for rows without a vector: another process may be embedding them.
 _EMBEDDING_REST_SECONDS = 2.0
 _UNEXPECTED_REST_SECONDS = 300.0
+_SWITCH_SECONDS = 0.0002
 
 
 class LiveIndex:
@@ -115,6 +120,7 @@ class LiveIndex:
         self._reported: Snapshot | None = None
         self._change_listeners: list[Callable[[], None]] = []
         self._sync_listeners: list[Callable[[], None]] = []
+        self._view_listeners: list[Callable[[Snapshot, SkillIndex | None], None]] = []
         self._watcher = RootWatcher(roots, self._request_sync)
 
     def start(self) -> None:
@@ -316,6 +322,10 @@ class LiveIndex:
         """Call `listener` after each sync, from the thread that synced, which may be a caller's."""
         self._sync_listeners.append(listener)
 
+    def before_view(self, listener: Callable[[Snapshot, SkillIndex | None], None]) -> None:
+        """Call `listener` with what the next view has, in the thread that made it; callers go on with the last one."""
+        self._view_listeners.append(listener)
+
     def discard_index(self, failed: SkillIndex) -> None:
         """Drop an index that could not be read; the next query waits for its replacement."""
         self._index_sync.mark_damaged(failed)
@@ -417,12 +427,14 @@ class LiveIndex:
             changed = self._follow_roots() or self._watcher.roots_changed() or self._index_sync.is_replaced()
             if not (wanted or due or changed):
                 self._tidy()
+                self._rest()
                 if self._watcher.healthy:
                     continue
             paths = self._take_changes()
             only = None if due or changed else paths
             try:
-                self._sync(SyncDepth.CHANGES, only=only)
+                with _giving_way():
+                    self._sync(SyncDepth.CHANGES, only=only)
             except Exception:  # the top of a thread: it is logged, and the last view stays in use
                 log.exception("Syncing the index failed unexpectedly; the last usable index stays in use")
                 self._publish_failure()
@@ -440,6 +452,11 @@ class LiveIndex:
                 self._request_sync(())
         except Exception:  # the top of a thread: it is logged, and is done again behind the next change
             log.exception("Tidying the index failed unexpectedly; what was published stays in use")
+
+    def _rest(self) -> None:
+        view = self._view
+        if view is not None and view.index is not None:
+            view.index.rest()
 
     def _wait_for_command(self) -> None:
         """Wait until a command has exchanged all its skills, and their notices are here: they are one change."""
@@ -554,6 +571,7 @@ class LiveIndex:
             listener()
 
     def _publish(self, view: View, *, whole: bool) -> None:
+        self._prepare(view.snapshot, view.index)
         with self._condition:
             self._view = view
             self._forget_known()
@@ -565,6 +583,10 @@ class LiveIndex:
             self._scan_seconds = self._index_sync.scan_seconds
             self._condition.notify_all()
         self.progress.finish()
+        if self._background and len(view.snapshot.everything) >= LARGE and self._sync_count.bit_count() == 1:
+            # Looking through a large library for garbage takes longer than a search. After the first, second, fourth …
+            # sync, what there is stays as it is: what was garbage just then is kept, too, so few times.
+            gc.freeze()
 
     def _publish_failure(self) -> None:
         failure = IndexUnavailable("The skills could not be read", hint="the server's log says why")
@@ -579,10 +601,32 @@ class LiveIndex:
         self.progress.finish()
 
     def _publish_snapshot(self, snapshot: Snapshot, index: SkillIndex | None) -> None:
+        self._prepare(snapshot, index if self._view is None else self._view.index)
         with self._condition:
             self._view = View(snapshot, index) if self._view is None else replace(self._view, snapshot=snapshot)
             self._forget_known()
             self._condition.notify_all()
+
+    def _prepare(self, snapshot: Snapshot, index: SkillIndex | None) -> None:
+        view = self._view
+        if view is not None and view.snapshot is snapshot and view.index is index:
+            return
+        for listener in self._view_listeners:
+            listener(snapshot, index)
+
+
+@contextmanager
+def _giving_way() -> Iterator[None]:
+    """Let other threads have the interpreter as soon as they ask for it, while this one computes.
+
+    A search gives it up dozens of times, with each array that it computes, and would wait 5 ms for it each time.
+    """
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(usual)
 
 
 def not_built_yet() -> IndexUnavailable:

@@ -91,5 +91,8 @@ class ViewProvider(Protocol):
     def on_sync(self, listener: Callable[[], None]) -> None:
         """Call `listener` after each look, from the thread that looked."""
 
+    def before_view(self, listener: Callable[[Snapshot, SkillIndex | None], None]) -> None:
+        """Call `listener` with what the next view has, in the thread that made it; callers go on with the last one."""
+
     def discard_index(self, failed: SkillIndex) -> None:
         """Drop an index that could not be read; the next query waits for its replacement."""

@@ -5,7 +5,9 @@ It reads segments (`segment`), which lie beside the table: LanceDB is not loaded
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
 
 
 _PATHS = PathKeys()
+_IDLE_SECONDS = 1.0
+# Of those that callers ask about by turns; each is as large as the library.
+_KEPT_MEMBERS = 4
+_BLOCK_SKILLS = 8_192
 
 
 class SkillIndex:
@@ -81,7 +87,9 @@ class SkillIndex:
         dimensions = {skills.vectors.shape[1] for one in segments if (skills := one.skills).vectors is not None}
         self.dimension = int(max(dimensions)) if with_vectors and dimensions else None
         self.lacks_vectors = self.dimension is None or bool((self._alive & ~self._embedded).any())
-        self._last_members: tuple[frozenset[str], NDArray[Any]] | None = None
+        self._members: deque[tuple[frozenset[str], NDArray[Any]]] = deque(maxlen=_KEPT_MEMBERS)
+        # When it was last asked, and whether it holds what was read for that.
+        self._asked_at, self._holds_pages = time.monotonic(), True
 
     @cached_property
     def table(self) -> LanceIndex:
@@ -91,6 +99,16 @@ class SkillIndex:
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {directory: number for number, directory in enumerate(self.directories) if directory}
+
+    def rest(self) -> None:
+        """Give back the memory of what was read of the files, if nothing was asked for a second.
+
+        The system keeps them while it has room: then asking again costs as much as before, and reads nothing.
+        """
+        if self._holds_pages and time.monotonic() - self._asked_at > _IDLE_SECONDS:
+            self._holds_pages = False
+            for segment in self.segments:
+                segment.stored.release()
 
     def number(self, directory: str) -> int | None:
         """Return the number of the skill in a directory, or None where the index has none there."""
@@ -109,19 +127,28 @@ class SkillIndex:
     def members(self, among: frozenset[str]) -> NDArray[Any]:
         """Return of each number whether its directory is in `among`: shape (skills,), not to be written to.
 
-        The last answer is cached, as `among` is mostly the same from one query to the next. It is compared by identity:
+        The last answers are kept, as `among` is mostly the same from one query to the next. It is compared by identity:
         comparing by value takes as long as working it out.
         """
         import numpy as np
 
-        known = self._last_members
-        if known is None or known[0] is not among:
-            members = map(among.__contains__, self.directories)
-            found = np.fromiter(members, dtype=bool, count=len(self.directories))
-            found &= self._alive
-            found.flags.writeable = False
-            known = self._last_members = (among, found)
-        return known[1]
+        for known, found in tuple(self._members):
+            if known is among:
+                return found
+        found = self._alive.copy()
+        for begin in range(0, len(found), _BLOCK_SKILLS):
+            # Nobody else goes on while one array is made: of a large library that takes as long as a search.
+            some = self.directories[begin : begin + _BLOCK_SKILLS]
+            found[begin : begin + len(some)] &= np.fromiter(map(among.__contains__, some), bool, count=len(some))
+        found.flags.writeable = False
+        self._members.append((among, found))
+        return found
+
+    def prepare(self, every: Iterable[frozenset[str]]) -> None:
+        """Work out what searches ask for again and again: `members` of each, and what a cosine means."""
+        for among in every:
+            self.members(among)
+        _ = self.nearness_scale
 
     def postings(self, term: str, *, fields: frozenset[str] = ALL_FIELDS) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the numbers of the skills that have an analysed term, ascending, and its impact on each.
@@ -131,6 +158,7 @@ class SkillIndex:
         """
         import numpy as np
 
+        self._asked_at, self._holds_pages = time.monotonic(), True
         wanted = hash_term(term)
         owners, impacts = zip(*(part.postings(wanted, fields, self.mean_lengths) for part in self._parts), strict=True)
         if len(owners) == 1:
@@ -192,6 +220,7 @@ class SkillIndex:
         """Return the numbers of up to `limit` skills of `among` whose vectors are nearest to `vector`, best first."""
         import numpy as np
 
+        self._asked_at, self._holds_pages = time.monotonic(), True
         none = np.zeros(0, dtype=np.intp)
         if self.dimension != len(vector) or limit < 1:
             return none

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
 
 from skillhub_mcp.errors import IndexUnavailable
+from skillhub_mcp.index.freed_memory import use_few_pools
 from skillhub_mcp.index.keys import RootKeys, label_of
 from skillhub_mcp.skills.model import FileStamp, HeaderShape, Skill, text_of_unread, unread_skill
 from skillhub_mcp.skills.rules import Diagnostic, Severity
@@ -78,6 +79,8 @@ def read_entries(file: BinaryIO, begin: int, end: int, roots: Mapping[str, RootK
     """
     found: dict[str, _Own] = {}
     many = end - begin > _MANY_BYTES
+    if many:
+        use_few_pools()
     decoder = _LateDecoder(_Text(file)) if many and hasattr(os, "pread") else _Decoder()
     with garbage_collection_off():
         for at, block in whole_lines(file, begin, end):

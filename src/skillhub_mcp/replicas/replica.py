@@ -152,6 +152,7 @@ class Replica:
         self._shards_lock = threading.Lock()
         self._change_listeners: list[Callable[[], None]] = []
         self._sync_listeners: list[Callable[[], None]] = []
+        self._view_listeners: list[Callable[[Snapshot, SkillIndex | None], None]] = []
 
     # What the hub asks
 
@@ -278,6 +279,10 @@ class Replica:
         """Call `listener` when another snapshot is served, from the thread that looked."""
         self._sync_listeners.append(listener)
 
+    def before_view(self, listener: Callable[[Snapshot, SkillIndex | None], None]) -> None:
+        """Call `listener` with what the next view has, in the thread that made it; callers go on with the last one."""
+        self._view_listeners.append(listener)
+
     def discard_index(self, failed: SkillIndex) -> None:
         """Drop an index that could not be read; the next query waits for its replacement."""
         with self._condition:
@@ -308,6 +313,9 @@ class Replica:
         self._start_from_mirror()
         while True:
             self._look_once()
+            view = self._view
+            if view is not None and view.index is not None:
+                view.index.rest()
             due = time.monotonic() + self._rest()
             while not self._closed and time.monotonic() < due and self._unfetched and not self._requested:
                 self._fill()
@@ -493,6 +501,8 @@ class Replica:
 
     def _serve(self, generation: Generation) -> None:
         serving = self._generation
+        for listener in self._view_listeners:
+            listener(generation.view.snapshot, generation.view.index)
         with self._condition:
             if serving is not None and serving.listed.id != generation.listed.id:
                 self._former, self._former_until = serving, time.monotonic() + _FORMER_SECONDS

@@ -157,6 +157,8 @@ class SearchEngine:
         self._observer = observer
         self._findable = FindableSkills()
         self._answers = Recent[tuple[SearchAnswer, RetrievalMode]](_RECENT_ANSWERS)
+        live.before_view(self._prepare)
+        live.on_sync(self._findable.settle)
 
     def search(
         self,
@@ -203,6 +205,12 @@ class SearchEngine:
                 break
             self._live.look_again(*outdated)
         return answer, mode
+
+    def _prepare(self, snapshot: Snapshot, index: SkillIndex | None) -> None:
+        """Work out what a search needs of the next view, before one is answered from it."""
+        findable = self._findable.prepare(snapshot)
+        if index is not None:
+            index.prepare(findable)
 
     def standing(self, task: str, directory: str) -> Standing:
         """Return where the skill in that directory stands in a search for `task`, and why it is not first.

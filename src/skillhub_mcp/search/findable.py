@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.policy.access import Policy
-from skillhub_mcp.search.recent import Recent
 from skillhub_mcp.skills.differences import differences
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.namesakes import Names, RememberingJudge
@@ -20,30 +21,55 @@ class FindableSkills:
     """The directories of the skills that a search may return. Safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._findable = Recent[frozenset[str]](_RECENT_POLICIES)
-        self._last = Recent[_Known](_RECENT_POLICIES)
+        self._lock = threading.Lock()
+        self._kept = LRUCache[tuple[int, Source | None], _Kept](_RECENT_POLICIES)
 
     def directories(self, snapshot: Snapshot, policy: Policy, source: Source | None = None) -> frozenset[str]:
         """Return the directories of the skills that `policy` lets a search return.
 
         With a source, those of that source, also where another source's skill answers to their name.
         """
-        found = self._findable.get((snapshot,), policy, source)
-        if found is None:
-            # A change to one skill of many changes nothing for the others, and asking about all takes long. An audit
-            # and a lock look at more than the skill that is known here.
-            withholds = policy.audit is not None or policy.locks is not None
-            known = None if withholds else self._last.get((), policy, source)
-            now = None if known is None else known.changed(snapshot, policy, source)
-            if now is None:
-                judge = RememberingJudge(policy, {} if known is None else known.offered)
-                names = Names(snapshot, judge)
-                offered = names.findable() if source is None else names.of_source(source)
-                now = _Known(snapshot, judge.offered, frozenset(_choosable(offered)))
-            self._last.put((), policy, source, now)
-            found = now.directories
-            self._findable.put((snapshot,), policy, source, found)
+        with self._lock:
+            kept = self._kept.get((id(policy), source))
+        if kept is not None and (found := kept.of(snapshot)) is not None:
+            return found.directories
+        # A change to one skill of many changes nothing for the others, and asking about all takes long.
+        known = None if kept is None or _withholds(policy) else kept.last
+        now = None if known is None else known.changed(snapshot, policy, source)
+        if now is None:
+            judge = RememberingJudge(policy, {} if known is None else known.offered)
+            names = Names(snapshot, judge)
+            offered = names.findable() if source is None else names.of_source(source)
+            now = _Known(snapshot, judge.offered, frozenset(_choosable(offered)))
+        with self._lock:
+            self._kept.put((id(policy), source), _Kept(policy, source, now))
+        return now.directories
+
+    def prepare(self, snapshot: Snapshot) -> list[frozenset[str]]:
+        """Work out the same of the `snapshot` that is served next, for all who asked lately; return what was found.
+
+        What they ask of the present one until then is as it was.
+        """
+        with self._lock:
+            every = self._kept.values()
+        found = []
+        for kept in every:
+            now = kept.of(snapshot)
+            if now is None and not _withholds(kept.policy):
+                now = kept.last.changed(snapshot, kept.policy, kept.source)
+            if now is not None:
+                found.append(now.directories)
+                with self._lock:
+                    self._kept.put((id(kept.policy), kept.source), replace(kept, next=now))
         return found
+
+    def settle(self) -> None:
+        """Forget what was there before what was prepared last, which is served now."""
+        with self._lock:
+            for kept in self._kept.values():
+                if kept.next is not None:
+                    now = _Kept(kept.policy, kept.source, kept.next)
+                    self._kept.put((id(kept.policy), kept.source), now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +93,35 @@ class _Known:
         if any(one.name in of.contested for one in (*gone, *new) for of in (before, snapshot)):
             return None
         own = (one for one in new if source is None or snapshot.source(one) is source)
-        directories = self.directories.difference(one.directory for one in gone)
-        return _Known(snapshot, self.offered, directories.union(_choosable(filter(policy.offers, own))))
+        lost, won = {one.directory for one in gone}, set(_choosable(filter(policy.offers, own)))
+        directories = self.directories
+        if lost != won or not directories >= won:
+            directories = (directories - lost) | won
+        return _Known(snapshot, self.offered, directories)
 
 
 def _choosable(skills: Iterable[Skill]) -> Iterable[str]:
     # A skill that models may not choose can still be loaded by name.
     return (skill.directory for skill in skills if not skill.disable_model_invocation)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What a policy, which is kept so that no other object can take its identity, lets a search return.
+
+    `last` is of the snapshot that was asked about last, and `next` of the one that comes after it.
+    """
+
+    policy: Policy
+    source: Source | None
+    last: _Known
+    next: _Known | None = None
+
+    def of(self, snapshot: Snapshot) -> _Known | None:
+        """Return what is known of a snapshot."""
+        return next((one for one in (self.last, self.next) if one is not None and one.snapshot is snapshot), None)
+
+
+def _withholds(policy: Policy) -> bool:
+    """Whether more decides than a snapshot knows of its skills: an audit and a lock look at their files."""
+    return policy.audit is not None or policy.locks is not None
