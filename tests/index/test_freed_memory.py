@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from ctypes import CDLL
+from pathlib import Path
 from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
 
-from skillhub_mcp.index import freed_memory
+from skillhub_mcp.index import freed_memory, state_entries
+from skillhub_mcp.index.keys import RootKeys
 
 
 def test_the_c_library_of_this_machine_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,6 +32,21 @@ def test_a_c_library_without_pools_is_left_alone(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(freed_memory, "_c_library", SimpleNamespace)
     freed_memory.use_few_pools()
     freed_memory.give_back()
+
+
+def test_who_reads_a_large_state_keeps_little_of_what_is_freed_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[int] = []
+    monkeypatch.setattr(state_entries, "use_few_pools", lambda: told.append(1))
+    file = tmp_path / "entries"
+    file.write_bytes(b'["hub/walrus"]\n' * 3)
+    for most, wanted in ((1 << 20, []), (1, [1])):
+        monkeypatch.setattr(state_entries, "_MANY_BYTES", most)
+        with file.open("rb") as lines:
+            size = file.stat().st_size
+            assert state_entries.read_entries(lines, 0, size, {"hub": RootKeys("hub", "/skills")}, {}) == {"hub": {}}
+        assert told == wanted
 
 
 def test_pools_are_given_back_for_real() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -262,6 +264,47 @@ def test_what_waits_for_the_next_view_has_it_before_anybody_else(
     assert between is not None
     assert between.index is first.index
     assert [one.name for one in between.snapshot.skills] == ["otter", "walrus"]
+
+
+def test_a_sync_behind_a_servers_answers_gives_way_to_them_and_a_callers_own_does_not(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    usual = sys.getswitchinterval()
+    for background, given in ((True, live_index_module._SWITCH_SECONDS), (False, usual)):
+        write_skill("walrus", f"Feeds the walrus, {background}.")
+        with live_index(db, skills_dir, background=background) as live:
+            during: list[float] = []
+            live.before_view(lambda *_, seen=during: seen.append(sys.getswitchinterval()))
+            live.view_and_index()
+            assert during
+            assert during == [pytest.approx(given)] * len(during)
+            eventually(sys.getswitchinterval, pytest.approx(usual))
+
+
+def test_in_a_large_library_garbage_is_not_looked_for_in_what_stays(
+    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_index_module, "LARGE", 2)
+    frozen: list[int] = []
+    with live_index(db, skills_dir) as live:
+        monkeypatch.setattr(gc, "freeze", lambda: frozen.append(live._sync_count))
+        write_skill("walrus", "Feeds the walrus.")
+        for number in range(2, 20):
+            live.sync_now()
+            write_skill(f"otter-{number}", f"Feeds otter {number}.")
+    # A small one is not, and a large one fewer times the longer it runs.
+    assert 1 not in frozen
+    assert {4, 8, 16} & set(frozen) == set(frozen) - {2}
+    assert 16 in frozen
+
+
+def test_a_path_is_in_memory_once(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("walrus", "Feeds the walrus.")
+    write_skill("otter", "Feeds the otter.")
+    with live_index(db, skills_dir, background=False) as live:
+        view, index = live.view_and_index()
+    assert sorted(index.directories) == [str(skills_dir / "otter"), str(skills_dir / "walrus")]
+    assert set(map(id, index.directories)) == {id(skill.directory) for skill in view.snapshot.skills}
 
 
 def test_a_server_goes_on_after_an_unexpected_failure_behind_a_sync(

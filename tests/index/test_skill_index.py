@@ -140,4 +140,4 @@ def test_an_index_that_nobody_asks_gives_back_what_it_read_and_answers_as_before
 def resident(directory: Path) -> int:
     """Return how many kilobytes of the files below a directory are in this process."""
     mapped = SMAPS.read_text().split(f" {directory}")[1:]
-    return sum(int(re.search(r"^Rss: +(\d+) kB$", one, re.MULTILINE)[1]) for one in mapped)  # type: ignore[index]
+    return sum(int(re.findall(r"^Rss: +(\d+) kB$", one, re.MULTILINE)[0]) for one in mapped)

@@ -10,9 +10,11 @@ import pytest
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
+from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import Policy
 from skillhub_mcp.search import findable
+from skillhub_mcp.skills.differences import differences
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.roots import Source
@@ -98,10 +100,9 @@ def test_what_a_change_means_for_whoever_asked_lately_is_known_before_they_ask_a
     for present[0] in callers:
         found(hub)
     changed: list[str] = []
-    differing = findable.differences
 
     def noted(before: Sequence[Skill], now: Sequence[Skill]) -> tuple[list[Skill], list[Skill]]:
-        lost, new = differing(before, now)
+        lost, new = differences(before, now)
         changed.extend(skill.name for skill in (*lost, *new))
         return lost, new
 
@@ -114,6 +115,20 @@ def test_what_a_change_means_for_whoever_asked_lately_is_known_before_they_ask_a
             assert new in found(hub, f"feed the {new}")
         assert changed == [new] * len(callers)
         changed.clear()
+
+
+def test_what_could_not_be_prepared_is_worked_out_when_it_is_asked_for(
+    hub: SkillHub, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert found(hub) == {"walrus", "seal"}
+
+    def fail(*_: object) -> list[frozenset[str]]:
+        raise IndexUnavailable("What was read from a skill is lost")
+
+    monkeypatch.setattr(findable.FindableSkills, "prepare", fail)
+    write_skill("otter", "Feeds the otter.")
+    hub.refresh()
+    assert found(hub) == {"walrus", "seal", "otter"}
 
 
 def age(skill: Path) -> None:

@@ -666,7 +666,9 @@ class Indexer:
                 # Vectors of texts that are the same are as good as ever, but for who asks for others.
                 written = self._rebuild(skills, reason, published, same_vectors=keep_vectors)
             kept = None if written.report.rebuilt else base
-            index = self._store_of(written.table).open(written.version, keys=self._keys(kept))
+            index = self._store_of(written.table).open(
+                written.version, keys=self._keys(kept, known=_path_in(scan.memory))
+            )
             identity = self.identity
             state = IndexState(
                 database=identity.database_name,
@@ -784,13 +786,16 @@ class Indexer:
         """Return the directories of rows by their keys."""
         return frozenset(keys.directories(rows))
 
-    def _keys(self, state: IndexState | None) -> LibraryKeys:
-        """Return the keys of all roots of a state and of this indexer's own, which get free labels there."""
+    def _keys(self, state: IndexState | None, *, known: Callable[[str], str] = str) -> LibraryKeys:
+        """Return the keys of all roots of a state and of this indexer's own, which get free labels there.
+
+        See `LibraryKeys` for what is `known`.
+        """
         labels = {} if state is None else {root: own.label for root, own in state.roots.items()}
         for root, source in self._roots.items():
             if root not in labels:
                 labels[root] = free_label(source, labels.values())
-        return LibraryKeys(labels)
+        return LibraryKeys(labels, known=known)
 
     def _with_keys(self, state: IndexState) -> IndexState:
         """Give the rows of a table of the schema before keys their keys, publish it, and return its state.

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 from skillhub_mcp.analysis.analyzer import normalise_query, tokens
-from skillhub_mcp.errors import IndexUnavailable, InvalidArgument
+from skillhub_mcp.errors import IndexUnavailable, InvalidArgument, SkillHubError
 from skillhub_mcp.events import NULL_OBSERVER, Observer, SearchEvent, observe
 from skillhub_mcp.index.filter import NO_FILTER, Filter
 from skillhub_mcp.index.lance import IndexDamaged
@@ -208,7 +208,11 @@ class SearchEngine:
 
     def _prepare(self, snapshot: Snapshot, index: SkillIndex | None) -> None:
         """Work out what a search needs of the next view, before one is answered from it."""
-        findable = self._findable.prepare(snapshot)
+        try:
+            findable = self._findable.prepare(snapshot)
+        except SkillHubError as error:
+            log.debug("A search is to find this out, and tells it: %s", error)
+            return
         if index is not None:
             index.prepare(findable)
 
