@@ -37,7 +37,7 @@ from skillhub_mcp.search.standing import Standing
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.digest import skill_digest
 from skillhub_mcp.skills.files import FileContent, FileEntry
-from skillhub_mcp.skills.model import Skill, read_in_passing
+from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.registry_index import RegistryIndex, build_registry_index
@@ -218,13 +218,13 @@ class SkillHub:
         """
         if self._kept is None:
             return None
-        return self._kept().standing(skill.directory, read_in_passing(skill).metadata if provenance else None)
+        return self._kept().standing(skill.directory, skill.metadata if provenance else None)
 
     def lock_standings(self, skills: Iterable[Skill], *, provenance: bool = True) -> Iterator[LockStanding | None]:
         """Yield what `lock_standing` would return of each, in their order; the locks are looked at once for all."""
         if self._kept is None:
             return (None for _ in skills)
-        asked = ((one.directory, read_in_passing(one).metadata if provenance else None) for one in skills)
+        asked = ((one.directory, one.metadata if provenance else None) for one in skills)
         return self._kept().standings(asked)
 
     # What is there

@@ -30,7 +30,7 @@ from skillhub_mcp.index.state import (
     state_path,
     state_stamp,
 )
-from skillhub_mcp.skills.model import FileStamp, HeaderShape, Skill
+from skillhub_mcp.skills.model import FileStamp, HeaderShape, Skill, read_whole
 from skillhub_mcp.skills.rules import Diagnostic, Severity
 from skillhub_mcp.skills.scanner import CachedSkillFile
 
@@ -617,6 +617,39 @@ def test_most_of_a_skill_of_a_large_library_is_read_when_somebody_asks_for_it(tm
     assert again is not None
     save_state(path, read)
     assert load_state(path) == saved
+
+
+@pytest.mark.skipif(not hasattr(os, "pread"), reason="all is read at once where a file cannot be read at a place")
+def test_of_a_large_library_what_was_read_of_some_skills_stays_and_of_others_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_entries, "_MANY_BYTES", 0)
+    monkeypatch.setattr(state_entries, "_KEPT_SKILLS", 2)
+    path = str(tmp_path / "state.json")
+    written = [remembered(f"/library/{name}", license="MIT", metadata={"of": name}) for name in "abc"]
+    save_state(path, state_of(*written))
+    read = load_state(path)
+    assert read is not None
+    places: list[int] = []
+    pread = os.pread
+
+    def noted(file: int, size: int, at: int) -> bytes:
+        places.append(at)
+        return pread(file, size, at)
+
+    monkeypatch.setattr(os, "pread", noted)
+    for names, reads in (("aab", 2), ("ab", 0), ("c", 1), ("bc", 0), ("a", 1), ("abc", 2)):
+        places.clear()
+        for name in names:
+            skill = read.memory[f"/library/{name}"].skill
+            assert skill is not None
+            assert (skill.license, skill.metadata, skill.description) == (
+                "MIT",
+                {"of": name},
+                "two\nlines, \u2028 and ünïcode",
+            )
+            assert read_whole(skill) == skill
+        assert len(places) == reads
 
 
 @pytest.mark.skipif(not hasattr(os, "pread"), reason="all is read at once where a file cannot be read at a place")

@@ -14,12 +14,14 @@ import gc
 import json
 import os
 import re
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.index.freed_memory import use_few_pools
 from skillhub_mcp.index.keys import RootKeys, label_of
+from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.skills.model import FileStamp, HeaderShape, Skill, text_of_unread, unread_skill
 from skillhub_mcp.skills.rules import Diagnostic, Severity
 from skillhub_mcp.skills.scanner import CachedSkillFile
@@ -29,6 +31,8 @@ _BLOCK_BYTES = 1 << 18
 _MANY_BYTES = 1 << 21
 # More than nearly all lines have.
 _LINE_BYTES = 2_048
+# What was read last of so many skills stays, a kilobyte or two of each.
+_KEPT_SKILLS = 4_096
 
 _PLAIN = rb'"([^"\\]*)"'
 _ANY = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
@@ -201,7 +205,8 @@ class _Text:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = os.dup(file.fileno())
-        self._decoder = _Decoder()
+        self._lock = threading.Lock()
+        self._last = LRUCache[int, Mapping[str, Any]](_KEPT_SKILLS)
 
     def __del__(self) -> None:
         os.close(self._file)
@@ -218,13 +223,20 @@ class _Text:
 
     def values(self, at: int) -> Mapping[str, Any]:
         """Return the fields of the skill whose line begins at byte `at`. Raises IndexUnavailable."""
+        with self._lock:
+            known = self._last.get(at)
+        if known is not None:
+            return known
         try:
             *_, description, optional = json.loads(self.line(at).decode("utf-8", "surrogateescape"))
-            return self._decoder.fields(description, optional)
+            found = _Decoder().fields(description, optional)
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise IndexUnavailable(
                 f"What was read from a skill is lost: {error}", hint="run skillhub index --repair, and start again"
             ) from error
+        with self._lock:
+            self._last.put(at, found)
+        return found
 
 
 class _Decoder:

@@ -70,12 +70,15 @@ NO_SHAPE = HeaderShape()
 class SkillText(Protocol):
     """A file that has what was read from skills."""
 
-    def values(self, at: int) -> Mapping[str, object]:
+    def values(self, at: int) -> Mapping[str, Any]:
         """Return all fields of the skill that is described from byte `at` on, by name. Raises IndexUnavailable."""
 
 
 class _Unread:
-    """The skill of a large library reads most of its fields when somebody asks for one of them."""
+    """The skill of a large library has most of its fields in a file, where they are read each time they are asked for.
+
+    A server of 100,000 skills would have all of them in memory after some days.
+    """
 
     __slots__ = ("_at", "_text")
 
@@ -85,11 +88,7 @@ class _Unread:
             # Asked for what has no value: the dataclass sets all fields of a skill that was made in the usual way.
             if name not in Skill.__dataclass_fields__:
                 raise AttributeError(name)
-            values = self._text.values(self._at)
-            for field, value in values.items():
-                if field not in _READ_AT_ONCE:
-                    object.__setattr__(self, field, value)
-            return values[name]
+            return self._text.values(self._at)[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +158,7 @@ _SETTER_ORDER = (
 )
 _READ_AT_ONCE = frozenset(_SETTER_ORDER)
 _SET = {field: getattr(Skill, field).__set__ for field in (*_READ_AT_ONCE, *_Unread.__slots__)}
-_AT, _TEXT, _DESCRIPTION = (getattr(Skill, field).__get__ for field in (*_Unread.__slots__, "description"))
+_AT, _TEXT = (getattr(Skill, field).__get__ for field in _Unread.__slots__)
 # Of a large library each is called a hundred thousand times at each start.
 _NAME, _DIRECTORY, _ROOT, _DIAGNOSTICS, _STAMP, _CATEGORY, _TAGS, _ALWAYS, _NOT_FOR_MODELS, _INVOCABLE, _TRUST = (
     _SET[field] for field in _SETTER_ORDER
@@ -206,21 +205,13 @@ def unread_skill(
 _new = object.__new__
 
 
-def read_in_passing(skill: Skill) -> Skill:
-    """Return a skill for somebody who asks for all fields of all skills: what is read for that is not kept."""
-    place = None if _is_read(skill) else text_of_unread(skill)
+def read_whole(skill: Skill) -> Skill:
+    """Return the skill with all of its fields: for somebody who asks for many of them. Raises IndexUnavailable."""
+    place = text_of_unread(skill)
     if place is None:
         return skill
-    given = {field: getattr(skill, field) for field in _READ_AT_ONCE}
-    return unread_skill(skill.name, skill.directory, skill.root, skill.diagnostics, skill.stamp, *place, given)
-
-
-def _is_read(skill: Skill) -> bool:
-    try:
-        _DESCRIPTION(skill)
-    except AttributeError:
-        return False
-    return True
+    text, at = place
+    return Skill(**{**text.values(at), **{field: getattr(skill, field) for field in _READ_AT_ONCE}})
 
 
 def text_of_unread(skill: Skill) -> tuple[SkillText, int] | None:

@@ -18,7 +18,7 @@ from enum import Enum
 from functools import cached_property
 
 from skillhub_mcp.skills.discovery import Ignored, WalkProblem
-from skillhub_mcp.skills.model import SKILL_FILE, Skill, read_in_passing
+from skillhub_mcp.skills.model import SKILL_FILE, Skill, read_whole
 from skillhub_mcp.skills.roots import SOURCES, SkillRoot, Source
 from skillhub_mcp.skills.rules import Diagnostic
 
@@ -172,7 +172,7 @@ class Snapshot:
         for root in self.report.roots:
             before = sum(1 for label in labels.values() if label.startswith(f"{root.source.value}:"))
             labels[root.path] = f"{root.source.value}:{before}"
-        lines = (json.dumps(_facts(read_in_passing(skill), labels), ensure_ascii=True) for skill in skills)
+        lines = (json.dumps(_facts(read_whole(skill), labels), ensure_ascii=True) for skill in skills)
         return sum(int.from_bytes(hashlib.sha256(line.encode()).digest(), "big") for line in lines) % _HASHES
 
     @cached_property

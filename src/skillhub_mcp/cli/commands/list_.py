@@ -34,7 +34,7 @@ from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import ListedSkill, SkillHub
 from skillhub_mcp.policy.access import Availability
 from skillhub_mcp.settings import read_settings
-from skillhub_mcp.skills.model import Skill, read_in_passing
+from skillhub_mcp.skills.model import Skill, read_whole
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.roots import SOURCES, Source
 
@@ -129,7 +129,7 @@ def _print_skills(
         for one in chosen:
             told = _notes(one, risks[one.skill.directory], states)
             notes = paint(f"  ({told})", Colour.YELLOW) if told else ""
-            description = paint(one_line(read_in_passing(one.skill).description, width=None))
+            description = paint(one_line(one.skill.description, width=None))
             print_painted(f"{paint(one.handle, Colour.BOLD)}  {description}{notes}")
         return
     if not chosen:
@@ -199,7 +199,7 @@ def _notes(one: ListedSkill, risk: str, states: Mapping[str, str]) -> str:
 
 def _skills_json(hub: SkillHub, chosen: Sequence[ListedSkill], risks: Mapping[str, str]) -> Iterator[dict[str, object]]:
     """Yield each skill as JSON values. Of a large library, its fields are read once and not kept."""
-    skills, again = tee(read_in_passing(one.skill) for one in chosen)
+    skills, again = tee(read_whole(one.skill) for one in chosen)
     for one, skill, lock in zip(chosen, skills, hub.lock_standings(again), strict=True):
         yield _skill_json(one, skill, risks[skill.directory], lock)
 
