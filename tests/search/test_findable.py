@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.conftest import SkillWriter
@@ -12,8 +13,10 @@ from tests.hubs import hub_of
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.index.filter import Filter
 from skillhub_mcp.policy.access import Policy
-from skillhub_mcp.search import findable
+from skillhub_mcp.search import engine, findable
+from skillhub_mcp.search.facets import Facets, facets_of
 from skillhub_mcp.skills.differences import differences
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.namesakes import Names
@@ -147,6 +150,50 @@ def test_a_skill_that_is_written_anew_stays_among_those_that_are_found(hub: Skil
     write_skill("seal", "Feeds the seal.")
     hub.refresh()
     assert found(hub, "feed") == {"walrus", "seal"}
+
+
+def test_what_a_filter_leaves_and_what_a_list_shows_is_worked_out_once_for_each_caller_and_view(
+    hub: SkillHub, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    present: list[Visibility | None] = [None]
+    hub.access.narrow_by(lambda: present[0])
+    callers = {None: {"walrus", "seal"}, Visibility(frozenset({"walrus", "otter"})): {"walrus"}}
+    for name in ("walrus", "seal"):
+        write_skill(name, f"Feeds the {name}.", tags="water", category="zoo")
+    hub.refresh()
+    asked: list[str] = []
+    matches = Filter.matches
+
+    def noted(where: Filter, skill: Skill) -> bool:
+        asked.append(skill.name)
+        return matches(where, skill)
+
+    def counted(skills: Sequence[Skill], sources: Sequence[str]) -> Facets:
+        asked.append("facets")
+        return facets_of(skills, sources)
+
+    monkeypatch.setattr(Filter, "matches", noted)
+    monkeypatch.setattr(engine, "facets_of", counted)
+
+    def found(query: str, **where: Any) -> set[str]:
+        return {hit.handle for hit in hub.search(query, **where).hits}
+
+    for round_ in range(2):
+        for present[0], wanted in callers.items():
+            # Others before others: what one asks for is not what another gets.
+            for _ in range(2):
+                assert found("feeds", tags=["water"]) == found("feed", tags=["Water"]) == wanted
+                assert found("feed", category="zoo", tags=["water"]) == wanted
+                assert found("feed", tags=["air"]) == set()
+                assert found("") == wanted
+                assert found("", limit=1) < wanted | {"otter"}
+        each = sorted(name for wanted in callers.values() for name in wanted)
+        assert sorted(asked) == sorted(["facets"] * 4 + each * 3)
+        asked.clear()
+        if not round_:
+            write_skill("otter", "Feeds the otter.", tags="water", category="zoo")
+            hub.refresh()
+            callers = {who: wanted | {"otter"} for who, wanted in callers.items()}
 
 
 def test_with_a_source_its_skills_alone_are_found(hub: SkillHub) -> None:

@@ -27,9 +27,9 @@ class Filter:
 
     def matches(self, skill: Skill) -> bool:
         """Whether `skill` passes the filter."""
-        if self.category is not None and fold_name(skill.category or "") != self.category:
+        if self.category is not None and (not skill.category or fold_name(skill.category) != self.category):
             return False
-        return set(self.tags) <= {fold_name(tag) for tag in skill.tags}
+        return not self.tags or {fold_name(tag) for tag in skill.tags}.issuperset(self.tags)
 
 
 NO_FILTER = Filter()

@@ -45,6 +45,7 @@ MAX_LIMIT = 100
 _CANDIDATES_PER_HIT = 4
 _WORDS_IN_A_REASON = 3
 _RECENT_ANSWERS = 512
+_RECENT_FILTERS, _RECENT_LISTS = 16, 16
 # A longer text is pasted, and hardly asked for again.
 _MOST_KEPT = 2_000
 # In place of hits that their files do not bear out come others, which may be as old.
@@ -157,6 +158,9 @@ class SearchEngine:
         self._observer = observer
         self._findable = FindableSkills()
         self._answers = Recent[tuple[SearchAnswer, RetrievalMode]](_RECENT_ANSWERS)
+        # Both look at every skill that may be found.
+        self._filtered = Recent[frozenset[str]](_RECENT_FILTERS)
+        self._lists = Recent[SearchAnswer](_RECENT_LISTS)
         live.before_view(self._prepare)
         live.on_sync(self._findable.settle)
 
@@ -332,25 +336,36 @@ class SearchEngine:
 
     def _list_by_name(self, asked: _Asked, policy: Policy) -> SearchAnswer:
         snapshot = self._live.snapshot()
+        known = self._lists.get((snapshot,), policy, asked)
+        if known is not None:
+            return known
         names = Names(snapshot, policy)
         among = map(snapshot.by_directory, self._among(snapshot, policy, asked))
         skills = sorted((one for one in among if one is not None), key=lambda one: (one.name, one.directory))
         hits = tuple(FoundSkill(skill, names.handle(skill), 0.0, None) for skill in skills[: asked.limit])
-        return SearchAnswer(
+        answer = SearchAnswer(
             hits=hits,
             searched=len(skills),
             served=len(self._findable.directories(snapshot, policy)),
             facets=facets_of(skills, [snapshot.source(skill).value for skill in skills]),
             away=_away(snapshot, hits),
         )
+        if len(asked.text) <= _MOST_KEPT:
+            self._lists.put((snapshot,), policy, asked, answer)
+        return answer
 
     def _among(self, snapshot: Snapshot, policy: Policy, asked: _Asked) -> frozenset[str]:
         """Return the directories of what a search may return for its source and filter."""
         findable = self._findable.directories(snapshot, policy, asked.source)
         if not asked.where:
             return findable
-        skills = map(snapshot.by_directory, findable)
-        return frozenset(skill.directory for skill in skills if skill is not None and asked.where.matches(skill))
+        key = (asked.source, asked.where)
+        found = self._filtered.get((snapshot,), policy, key)
+        if found is None:
+            skills = map(snapshot.by_directory, findable)
+            found = frozenset(one.directory for one in skills if one is not None and asked.where.matches(one))
+            self._filtered.put((snapshot,), policy, key, found)
+        return found
 
 
 def _as_locked(answer: SearchAnswer, policy: Policy) -> SearchAnswer:
