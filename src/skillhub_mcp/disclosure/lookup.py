@@ -7,6 +7,7 @@ The hub's access to text, files and commands goes through `SkillLookup.find_allo
 from __future__ import annotations
 
 import os
+import string
 import unicodedata
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
@@ -30,6 +31,7 @@ from skillhub_mcp.skills.snapshot import Refused, Snapshot, UnavailableRoot
 from skillhub_mcp.skills.suggestions import not_found
 
 NOTHING_SERVED = "available skills: (none)"
+_LETTERS = frozenset(string.ascii_letters + string.digits)
 
 
 class FoundByName(NamedTuple):
@@ -197,8 +199,15 @@ def folder_named(snapshot: Snapshot, name: str) -> Refused | Skill | None:
     plain = os.path.normpath(before if before and source in SOURCES else name)
     plain = os.path.dirname(plain) if os.path.basename(plain) == SKILL_FILE else plain
 
+    folded = fold_name(plain)
+
+    # Most of a large library ends in one of these, which are folded by themselves.
+    others = _LETTERS - {folded[-1:], folded[-1:].upper()}
+
     def is_meant(directory: str) -> bool:
-        return directory == plain or fold_name(os.path.basename(directory)) == fold_name(plain)
+        if directory[-1:] in others:
+            return False
+        return directory == plain or fold_name(os.path.basename(directory)) == folded
 
     refused = (one for one in snapshot.report.refused if is_meant(one.directory))
     renamed = (skill for skill in snapshot.everything if is_meant(skill.directory))

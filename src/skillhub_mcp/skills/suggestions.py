@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import heapq
 from collections.abc import Iterable
+from itertools import islice, pairwise
 
 from skillhub_mcp.errors import SkillNotFound
 from skillhub_mcp.skills.names import fold_name
@@ -12,6 +13,8 @@ from skillhub_mcp.skills.names import fold_name
 _COMPARED = 200
 _CUTOFF = 0.5
 _LISTED_NAMES = 20
+# The first ones of a text that is none: a name has at most 64 letters.
+_MOST_PAIRS = 128
 
 
 def near_names(wanted: str, names: Iterable[str], *, limit: int = 3) -> list[str]:
@@ -20,8 +23,13 @@ def near_names(wanted: str, names: Iterable[str], *, limit: int = 3) -> list[str
     Names are first ranked by shared letter pairs, which is cheap for 100,000 names; only the best of those
     are compared letter by letter.
     """
-    pairs = _letter_pairs(wanted)
-    likely = heapq.nlargest(_COMPARED, names, key=lambda name: (len(pairs & _letter_pairs(name)), name))
+    pairs = list(islice(_letter_pairs(wanted), _MOST_PAIRS))
+    every = list(names)
+    shared = [sum(map(f" {fold_name(name)} ".__contains__, pairs)) for name in every]
+    # A name that shares as much as the last wanted one may come before it: of those with less none does.
+    least = min(sorted(shared, reverse=True)[:_COMPARED], default=0)
+    best = [(number, name) for number, name in zip(shared, every, strict=True) if number >= least]
+    likely = [name for _, name in heapq.nlargest(_COMPARED, best)]
     by_folded = {fold_name(name): name for name in reversed(likely)}
     close = difflib.get_close_matches(fold_name(wanted), by_folded, n=limit, cutoff=_CUTOFF)
     return [by_folded[name] for name in close]
@@ -33,7 +41,8 @@ def not_found(wanted: str, names: Iterable[str], *, search_tool: str, reason: st
     `search_tool` is the tool that finds the names for which the hint has no room, if there is one. `reason` says why
     the skill is not there, where that is known.
     """
-    available = sorted(set(names))
+    # They mostly come in order.
+    available = sorted(dict.fromkeys(names))
     near = near_names(wanted, available)
     guess = "did you mean " + " or ".join(repr(name) for name in near) + "? " if near else ""
     if near and set(near) == set(available):
@@ -45,6 +54,6 @@ def not_found(wanted: str, names: Iterable[str], *, search_tool: str, reason: st
     return SkillNotFound(wanted, near=near, hint=hint, reason=reason)
 
 
-def _letter_pairs(text: str) -> set[str]:
+def _letter_pairs(text: str) -> dict[str, None]:
     folded = f" {fold_name(text)} "
-    return {folded[i : i + 2] for i in range(len(folded) - 1)}
+    return dict.fromkeys(map("".join, pairwise(folded)))
