@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pytest import MonkeyPatch
 
 from skillhub_mcp.skills import suggestions
 from skillhub_mcp.skills.names import fold_name
@@ -21,6 +21,6 @@ def pairs(text: str) -> set[str]:
 @given(wanted=_TEXTS, names=st.lists(_TEXTS, max_size=30), compared=st.integers(1, 5))
 def test_only_the_best_by_letter_pairs_are_near(wanted: str, names: list[str], compared: int) -> None:
     best = sorted(names, key=lambda name: (len(pairs(wanted) & pairs(name)), name), reverse=True)[:compared]
-    with MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(suggestions, "_COMPARED", compared)
         assert near_names(wanted, names) == near_names(wanted, best)
