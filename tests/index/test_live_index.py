@@ -25,8 +25,8 @@ from tests.search.builders import Desk, WordEmbedder, published_rows, text_hits
 from skillhub_mcp.embedders.base import Embedder
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.index import giving_way, skill_index, watcher
 from skillhub_mcp.index import live_index as live_index_module
-from skillhub_mcp.index import skill_index, watcher
 from skillhub_mcp.index.indexer import Indexer
 from skillhub_mcp.index.lance import NoRoom
 from skillhub_mcp.index.lance_store import IN_MEMORY, LanceStore
@@ -270,7 +270,7 @@ def test_a_sync_behind_a_servers_answers_gives_way_to_them_and_a_callers_own_doe
     db: Path, skills_dir: Path, write_skill: Writer
 ) -> None:
     usual = sys.getswitchinterval()
-    for background, given in ((True, live_index_module._SWITCH_SECONDS), (False, usual)):
+    for background, given in ((True, giving_way._SWITCH_SECONDS), (False, usual)):
         write_skill("walrus", f"Feeds the walrus, {background}.")
         with live_index(db, skills_dir, background=background) as live:
             during: list[float] = []

@@ -113,10 +113,11 @@ def test_what_a_change_means_for_whoever_asked_lately_is_known_before_they_ask_a
     for new in ("otter", "orca"):
         age(write_skill(new, f"Feeds the {new}."))
         hub.refresh()
-        assert changed == [new] * len(callers)
+        # Once for all.
+        assert changed == [new]
         for present[0] in callers:
             assert new in found(hub, f"feed the {new}")
-        assert changed == [new] * len(callers)
+        assert changed == [new]
         changed.clear()
 
 

@@ -14,16 +14,15 @@ from __future__ import annotations
 
 import gc
 import logging
-import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.events import NULL_OBSERVER, LibraryEvent, Observer
 from skillhub_mcp.index.damage import Damage
+from skillhub_mcp.index.giving_way import GIVING_WAY
 from skillhub_mcp.index.indexed_roots import IndexedRoot
 from skillhub_mcp.index.last_known import LARGE, is_outdated
 from skillhub_mcp.index.progress import IndexProgress
@@ -62,7 +61,6 @@ _EMBEDDING_SECONDS = 10.0
 # Between two looks for rows without a vector: another process may be embedding them.
 _EMBEDDING_REST_SECONDS = 2.0
 _UNEXPECTED_REST_SECONDS = 300.0
-_SWITCH_SECONDS = 0.0002
 
 
 class LiveIndex:
@@ -433,7 +431,7 @@ class LiveIndex:
             paths = self._take_changes()
             only = None if due or changed else paths
             try:
-                with _giving_way():
+                with GIVING_WAY:
                     self._sync(SyncDepth.CHANGES, only=only)
             except Exception:  # the top of a thread: it is logged, and the last view stays in use
                 log.exception("Syncing the index failed unexpectedly; the last usable index stays in use")
@@ -613,20 +611,6 @@ class LiveIndex:
             return
         for listener in self._view_listeners:
             listener(snapshot, index)
-
-
-@contextmanager
-def _giving_way() -> Iterator[None]:
-    """Let other threads have the interpreter as soon as they ask for it, while this one computes.
-
-    A search gives it up dozens of times, with each array that it computes, and would wait 5 ms for it each time.
-    """
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(_SWITCH_SECONDS)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(usual)
 
 
 def not_built_yet() -> IndexUnavailable:

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 _PATHS = PathKeys()
 _IDLE_SECONDS = 1.0
-# Of those that callers ask about by turns; each is as large as the library.
-_KEPT_MEMBERS = 4
+# As many as there are callers whose skills are remembered: a byte for each skill.
+_KEPT_MEMBERS = 32
 _BLOCK_SKILLS = 8_192
 
 

@@ -46,6 +46,8 @@ _CANDIDATES_PER_HIT = 4
 _WORDS_IN_A_REASON = 3
 _RECENT_ANSWERS = 512
 _RECENT_FILTERS, _RECENT_LISTS = 16, 16
+# Of so many callers who asked last: of the others it is worked out when they ask.
+_PREPARED = 4
 # A longer text is pasted, and hardly asked for again.
 _MOST_KEPT = 2_000
 # In place of hits that their files do not bear out come others, which may be as old.
@@ -218,7 +220,7 @@ class SearchEngine:
             log.debug("A search is to find this out, and tells it: %s", error)
             return
         if index is not None:
-            index.prepare(findable)
+            index.prepare(findable[-_PREPARED:])
 
     def standing(self, task: str, directory: str) -> Standing:
         """Return where the skill in that directory stands in a search for `task`, and why it is not first.

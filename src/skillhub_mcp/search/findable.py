@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from skillhub_mcp.lru import LRUCache
@@ -15,6 +15,9 @@ from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.snapshot import Snapshot
 
 _RECENT_POLICIES = 32
+
+# What is gone, and what is new.
+_Apart = tuple[Sequence[Skill], Sequence[Skill]]
 
 
 class FindableSkills:
@@ -35,7 +38,7 @@ class FindableSkills:
             return found.directories
         # A change to one skill of many changes nothing for the others, and asking about all takes long.
         known = None if kept is None or _withholds(policy) else kept.last
-        now = None if known is None else known.changed(snapshot, policy, source)
+        now = None if known is None else known.changed(snapshot, policy, source, _apart(known.snapshot, snapshot))
         if now is None:
             judge = RememberingJudge(policy, {} if known is None else known.offered)
             names = Names(snapshot, judge)
@@ -46,17 +49,23 @@ class FindableSkills:
         return now.directories
 
     def prepare(self, snapshot: Snapshot) -> list[frozenset[str]]:
-        """Work out the same of the `snapshot` that is served next, for all who asked lately; return what was found.
+        """Work out the same of the `snapshot` that is served next, for all who asked lately; return what was found,
+        that of who asked last at the end.
 
         What they ask of the present one until then is as it was.
         """
         with self._lock:
             every = self._kept.values()
         found = []
+        # Nearly all know the same snapshot.
+        apart: dict[int, _Apart] = {}
         for kept in every:
             now = kept.of(snapshot)
             if now is None and not _withholds(kept.policy):
-                now = kept.last.changed(snapshot, kept.policy, kept.source)
+                before = kept.last.snapshot
+                if id(before) not in apart:
+                    apart[id(before)] = _apart(before, snapshot)
+                now = kept.last.changed(snapshot, kept.policy, kept.source, apart[id(before)])
             if now is not None:
                 found.append(now.directories)
                 with self._lock:
@@ -80,8 +89,8 @@ class _Known:
     offered: Mapping[str, Skill]
     directories: frozenset[str]
 
-    def changed(self, snapshot: Snapshot, policy: Policy, source: Source | None) -> _Known | None:
-        """Return the same of another snapshot; None where more than what changed has to be looked at.
+    def changed(self, snapshot: Snapshot, policy: Policy, source: Source | None, apart: _Apart) -> _Known | None:
+        """Return the same of another snapshot, which is so far `apart`; None where more has to be looked at.
 
         That is so where the roots are others, or where several skills have the name of one that changed: it decides
         who answers to the name.
@@ -89,7 +98,7 @@ class _Known:
         before = self.snapshot
         if before.report.roots != snapshot.report.roots:
             return None
-        gone, new = differences(before.everything, snapshot.everything)
+        gone, new = apart
         if any(one.name in of.contested for one in (*gone, *new) for of in (before, snapshot)):
             return None
         own = (one for one in new if source is None or snapshot.source(one) is source)
@@ -98,6 +107,10 @@ class _Known:
         if lost != won or not directories >= won:
             directories = (directories - lost) | won
         return _Known(snapshot, self.offered, directories)
+
+
+def _apart(before: Snapshot, snapshot: Snapshot) -> _Apart:
+    return differences(before.everything, snapshot.everything)
 
 
 def _choosable(skills: Iterable[Skill]) -> Iterable[str]:
