@@ -15,6 +15,8 @@ from urllib.request import Request, urlopen
 
 Answer = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
+_CONDITIONS = {"HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH"}
+
 
 @dataclass
 class Fault:
@@ -37,6 +39,7 @@ class Faults:
     due: list[Fault] = field(default_factory=list)
     requests: Counter[str] = field(default_factory=Counter)
     paths: list[str] = field(default_factory=list)
+    conditional: threading.Lock = field(default_factory=threading.Lock)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, method: str, path: str, kind: str, *, times: int = 1) -> None:
@@ -76,6 +79,10 @@ def _faulty(app: Any, faults: Faults) -> Answer:
             # The length stays that of the whole: the connection ends before it was sent.
             start(*said)
             return [body[: len(body) // 2]] if kind == "half" else [body[:-1] + bytes([body[-1] ^ 1])]
+        if environ["REQUEST_METHOD"] == "PUT" and environ.keys() & _CONDITIONS:
+            # S3 compares and writes at once; moto compares, and lets another thread write before it does.
+            with faults.conditional:
+                return list(app(environ, start))
         return app(environ, start)  # type: ignore[no-any-return]
 
     return answer

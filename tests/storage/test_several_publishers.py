@@ -299,7 +299,11 @@ def test_killed_before_any_write_the_last_publication_stays_whole_and_the_next_g
     assert at > 9
     found = found_at(target)
     assert found.keys == _paths(target, found) == ["hub/b", "hub/c"]
+    # What those left behind depends on when each died.
+    left = f"packs/{'0' * 64}"
+    target.open().put(left, b"of one that died")
     assert source.publish(target, orphan_seconds=0).removed > 0
+    assert target.open().get(left, most=100) is None
     assert found_at(target).files == found.files
 
 
