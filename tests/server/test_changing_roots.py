@@ -80,6 +80,11 @@ def test_a_root_that_goes_away_is_named_and_what_was_known_is_still_found(
     async def notes(client: Caller) -> str:
         return str((await client.call("search_skills", query="walruses")).json.get("note", ""))
 
+    why = f"its skills directory 'skills' {'is empty' if leaves else 'is missing'}"
+
+    async def is_told_why(client: Caller) -> bool:
+        return why in (await client.call("load_skill", skill_name="one")).text
+
     async def follow() -> None:
         async with reached(way, environment) as client:
             assert await names(client, "walruses") == ["one", "two", "here"]
@@ -87,11 +92,13 @@ def test_a_root_that_goes_away_is_named_and_what_was_known_is_still_found(
             await eventually(
                 lambda: notes(client), "Their skills directory is away, so these cannot be loaded now: one, two."
             )
+            # It may have looked before there was another directory in its place.
+            await eventually(lambda: is_told_why(client), wanted=True)
             assert sorted(await names(client, "walruses")) == ["here", "one", "two"]
             for tool, arguments in (("load_skill", {}), ("read_skill_file", {"file_path": "notes.md"})):
                 refused = await client.call(tool, skill_name="one", **arguments)
                 assert refused.code == "ROOT_UNAVAILABLE"
-                assert f"its skills directory 'skills' {'is empty' if leaves else 'is missing'}" in refused.text
+                assert why in refused.text
                 assert str(tmp_path) not in refused.text
             assert (await client.call("load_skill", skill_name="here")).code is None
             mount()

@@ -198,9 +198,7 @@ def folder_named(snapshot: Snapshot, name: str) -> Refused | Skill | None:
     before, _, source = name.rpartition("@")
     plain = os.path.normpath(before if before and source in SOURCES else name)
     plain = os.path.dirname(plain) if os.path.basename(plain) == SKILL_FILE else plain
-
     folded = fold_name(plain)
-
     # Most of a large library ends in one of these, which are folded by themselves.
     others = _LETTERS - {folded[-1:], folded[-1:].upper()}
 

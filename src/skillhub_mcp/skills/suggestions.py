@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import heapq
 from collections.abc import Iterable
-from itertools import islice, pairwise
 
 from skillhub_mcp.errors import SkillNotFound
 from skillhub_mcp.skills.names import fold_name
@@ -13,8 +12,7 @@ from skillhub_mcp.skills.names import fold_name
 _COMPARED = 200
 _CUTOFF = 0.5
 _LISTED_NAMES = 20
-# The first ones of a text that is none: a name has at most 64 letters.
-_MOST_PAIRS = 128
+_FEW_PAIRS = 64
 
 
 def near_names(wanted: str, names: Iterable[str], *, limit: int = 3) -> list[str]:
@@ -23,9 +21,12 @@ def near_names(wanted: str, names: Iterable[str], *, limit: int = 3) -> list[str
     Names are first ranked by shared letter pairs, which is cheap for 100,000 names; only the best of those
     are compared letter by letter.
     """
-    pairs = list(islice(_letter_pairs(wanted), _MOST_PAIRS))
-    every = list(names)
-    shared = [sum(map(f" {fold_name(name)} ".__contains__, pairs)) for name in every]
+    pairs, every = _letter_pairs(wanted), list(names)
+    if len(pairs) <= _FEW_PAIRS:
+        # As many as a name has: looking for each is faster than making those of every name.
+        shared = [sum(map(f" {fold_name(name)} ".__contains__, pairs)) for name in every]
+    else:
+        shared = [len(pairs & _letter_pairs(name)) for name in every]
     # A name that shares as much as the last wanted one may come before it: of those with less none does.
     least = min(sorted(shared, reverse=True)[:_COMPARED], default=0)
     best = [(number, name) for number, name in zip(shared, every, strict=True) if number >= least]
@@ -54,6 +55,6 @@ def not_found(wanted: str, names: Iterable[str], *, search_tool: str, reason: st
     return SkillNotFound(wanted, near=near, hint=hint, reason=reason)
 
 
-def _letter_pairs(text: str) -> dict[str, None]:
+def _letter_pairs(text: str) -> set[str]:
     folded = f" {fold_name(text)} "
-    return dict.fromkeys(map("".join, pairwise(folded)))
+    return {folded[i : i + 2] for i in range(len(folded) - 1)}
