@@ -15,10 +15,8 @@ PROJECT = Path(__file__).parents[1]
 _NAME = r"skillhub(?:[-_.](?:mcp|cli))?"
 _EXTRAS = r"(?:\[[\w\s,.-]*\])?"
 _VERSION = r"(?:\s*(?:===?|~=|[<>!]=|[<>])\s*[\w.*+!-]+(?:\s*,\s*[<>=!~]+\s*[\w.*+!-]+)*|@(?:latest|[\d.]+))"
-# A requirement that is looked up by name; `name @ git+https://…` says where it comes from instead.
-_REQUIREMENT = re.compile(
-    rf"(?<![\w./-]){_NAME}{_EXTRAS}{_VERSION}?(?![\w/:\[-]|\.\w|\s*@\s*(?:git\+|file:|https?:))", re.IGNORECASE
-)
+# A requirement by name, also one that says where it comes from: who leaves the address out gets the other program.
+_REQUIREMENT = re.compile(rf"(?<![\w./-]){_NAME}{_EXTRAS}{_VERSION}?(?![\w/:\[-]|\.\w)", re.IGNORECASE)
 _INSTALLER = re.compile(
     r"(?<![\w-])(?P<command>"
     r"(?:uv\s+)?pip[\d.]*\s+(?:install|download|wheel|wrap)|uv\s+(?:add|tool\s+(?:install|upgrade))|"
@@ -182,6 +180,8 @@ FROM_THE_INDEX = [
     "It is on PyPI: install skillhub there.",
     "  - repo: https://github.com/somebody/skillhub-mcp",
     "uvx --from git+https://github.com/somebody/skillhub-mcp skillhub",
+    "pip install 'skillhub-mcp[local] @ git+https://git.example.com/you/skillhub-mcp'",
+    "pip install 'skillhub-mcp @ file:///srv/checkouts/skillhub-mcp'",
 ]
 FROM_ELSEWHERE = [
     "pip install .",
@@ -194,9 +194,8 @@ FROM_ELSEWHERE = [
     "pip install /srv/checkouts/skillhub-mcp",
     "pip install dist/skillhub_mcp-0.1.0-py3-none-any.whl",
     "pip install skillhub_mcp-0.1.0-py3-none-any.whl",
-    "pip install 'skillhub-mcp[local] @ git+https://git.example.com/you/skillhub-mcp'",
-    "pip install 'skillhub-mcp @ file:///srv/checkouts/skillhub-mcp'",
     "pip install git+https://git.example.com/you/skillhub-mcp@v0.1.0",
+    "git clone --depth 1 https://git.example.com/you/skillhub-mcp ../hub && pip install '../hub[storage]'",
     "pip install . opentelemetry-distro opentelemetry-exporter-otlp",
     "uv tool install .",
     "uvx --from . skillhub-mcp",

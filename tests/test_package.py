@@ -109,31 +109,6 @@ def test_the_distribution_names_no_address_of_its_own_until_there_is_one() -> No
     }
 
 
-def test_no_line_that_we_write_takes_the_package_from_the_index_where_the_name_is_somebody_elses() -> None:
-    places = [PROJECT / one for one in ("README.md", "EXECUTION_ENV.md", "docs", "examples", "src")]
-    if not all(place.exists() for place in places):
-        pytest.skip("the checkout is not beside these tests")
-    installs = r"\b(?:pip3? install|pipx (?:install|run)|uv (?:add|pip install|tool (?:install|run))|uvx)\b(?!.*--from)"
-    takes = re.compile(installs + r"""[^\n&|;]*[\s"']skillhub(?:[-_]mcp)?(?=[\[\s"'`=<>@]|$)""")
-    for line in (
-        "pip install 'skillhub-mcp[storage] @ git+https://git.example.com'",
-        "uvx skillhub-mcp",
-        "uv add skillhub",
-    ):
-        assert takes.search(line)
-    assert not takes.search("pip install git+https://git.example.com/you/skillhub-mcp && skillhub demo")
-    files = [file for place in places for file in ([place] if place.is_file() else place.rglob("*"))]
-    kinds = {".html", ".json", ".md", ".py", ".sh", ".toml", ".yaml", ".yml"}
-    found = [
-        f"{file.relative_to(PROJECT)}:{number}"
-        for file in files
-        if file.suffix in kinds
-        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1)
-        if takes.search(line)
-    ]
-    assert found == []
-
-
 def test_the_python_api_leaves_the_environment_of_the_program_alone() -> None:
     """A program that embeds the API and runs a FastMCP server of its own keeps its own settings for that."""
     code = "import os; before = dict(os.environ); import skillhub_mcp.api; assert dict(os.environ) == before | ALLOWED"
