@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,8 @@ from tests.locks.locked import lock
 from skillhub_mcp.errors import LockUnreadable
 from skillhub_mcp.locks import kept_library
 from skillhub_mcp.locks.kept_library import KeptLibrary, lock_paths
+from skillhub_mcp.locks.lock_file import Lock
+from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.locks.states import LockState
 
 
@@ -151,3 +155,24 @@ def test_standings_are_by_the_locks_as_they_are_when_they_are_asked_for(write_sk
     assert [one.state for one in library.standings([(str(skill), None)])] == [LockState.UNLOCKED]
     lock(skill)
     assert [one.state for one in library.standings([(str(skill), None)])] == [LockState.UNCHANGED]
+
+
+def test_two_who_ask_first_for_one_root_both_get_its_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, go_on = threading.Event(), threading.Event()
+
+    def slowly(path: str) -> Lock | None:
+        reading.set()
+        assert go_on.wait(30)
+        return read_lock(path)
+
+    monkeypatch.setattr(kept_library, "read_lock", slowly)
+    library = KeptLibrary()
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(library.standing, str(tmp_path / "pdf"))
+        assert reading.wait(30)
+        second = threads.submit(library._entry, str(tmp_path / "docx"))
+        # Whoever did not wait for the lock would have failed by then.
+        wait([second], timeout=0.2)
+        go_on.set()
+        assert first.result(30).state is LockState.UNLOCKED
+        assert second.result(30) is None

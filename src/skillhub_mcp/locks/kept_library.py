@@ -418,9 +418,9 @@ class KeptLibrary:
         parent, name = os.path.split(directory)
         if os.path.islink(directory):
             parent, name = os.path.split(os.path.realpath(directory))
-        elif parent in self._roots:
+        elif (known := self._roots.get(parent)) is not None:
             # Where it leads was found out when the lock was looked for.
-            parent = self._roots[parent][0]
+            parent = known[0]
         if parent != self._npx_root:
             return provenance_of_metadata(metadata)
         path = global_lock_path(os.environ)
@@ -442,11 +442,15 @@ class KeptLibrary:
         return found
 
     def _entry_in(self, parent: str, name: str) -> tuple[str, LockedSkill, str] | LockUnreadable | None:
-        if parent not in self._roots:
+        found = self._roots.get(parent)
+        if found is None:
             root = os.path.realpath(parent)
-            self._roots[parent] = (root, lock_paths(root))
-            self._read(self._roots[parent][1])
-        root, paths = self._roots[parent]
+            found = (root, lock_paths(root))
+            with self._mutex:
+                # Who finds a root does so without the mutex, and its locks have been read by then.
+                self._read(found[1])
+                self._roots[parent] = found
+        root, paths = found
         unreadable: LockUnreadable | None = None
         for path in paths:
             lock = self._locks[path][1]
