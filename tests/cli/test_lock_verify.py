@@ -61,6 +61,22 @@ def test_what_is_not_as_it_was_locked_is_told_with_the_command_that_brings_it_ba
     assert (missing.code, missing.err) == (1, "\n`skillhub add --frozen` brings back what the lock says\n")
 
 
+def test_edits_that_were_locked_are_brought_back_by_nothing_and_that_is_said(
+    skillhub: Skillhub, skills_dir: Path, tmp_path: Path
+) -> None:
+    write_skill(tmp_path / "source" / "one", "one")
+    skillhub("add", tmp_path / "source", "--yes")
+    script = skills_dir / "one" / "scripts" / "run.sh"
+    script.write_text("echo edited\n")
+    skillhub("lock", "one")
+    script.write_text("echo again\n")
+    assert skillhub("verify").err == "\n`skillhub lock one` locks what is there\n"
+    refused = skillhub("add", "--frozen", "--replace")
+    assert (refused.code, "are only where they were made" in refused.err) == (1, True)
+    shutil.rmtree(skills_dir / "one")
+    assert skillhub("verify").err == "\nthe edits of one that were locked are only where they were made\n"
+
+
 def test_what_asks_for_a_token_gets_it_when_it_is_adopted(skillhub: Skillhub, tmp_path: Path) -> None:
     root = tmp_path / "skills"
     write_skill(root / "one", "one")

@@ -160,6 +160,98 @@ def test_edits_stay_and_what_both_sides_changed_is_settled_by_the_person(
     assert "mine\n" in trashed
 
 
+@pytest.mark.parametrize("kind", ["directory", "git"])
+def test_edits_that_were_locked_stay_locked_and_are_current_until_the_source_changes(
+    repository: Repository, skillhub: Skillhub, skills_dir: Path, tmp_path: Path, kind: str
+) -> None:
+    def change(text: str) -> None:
+        files = {"pdf/SKILL.md": skill_text("pdf", body=text), "pdf/notes.md": "one\n"}
+        repository.commit({f"skills/{path}": content for path, content in files.items()})
+        for path, content in files.items():
+            (tmp_path / "source" / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "source" / path).write_text(content)
+
+    change("One.")
+    source = repository.url if kind == "git" else str(tmp_path / "source")
+    assert skillhub("add", source, "--yes").code == 0
+    given, notes = ours(skills_dir)["digest"], skills_dir / "pdf" / "notes.md"
+    notes.write_text("mine\n")
+    assert skillhub("lock", "pdf").code == 0
+    locked = ours(skills_dir)
+    assert locked["origin"] == given
+    assert locked["digest"] != given
+    # The source is as it was, so there is nothing to do: for `update`, for `add`, and after each of them.
+    for command in (("update",), ("update", "pdf"), ("add", source)):
+        assert standing(skillhub("outdated", "--json")) == {"pdf": "current"}
+        done = skillhub(*command, "--yes")
+        assert (done.code, "Updated" in done.out, ours(skills_dir)) == (0, False, locked)
+        assert skillhub("verify").code == 0
+    assert "is there already, with your edits" in skillhub("add", source, "--yes").out
+    # What is new in it comes in beside them, and they are locked still: a frozen server has the skill.
+    change("Two.")
+    assert standing(skillhub("outdated", "--json")) == {"pdf": "outdated"}
+    done = skillhub("update", "--yes")
+    assert (done.code, "not locked" in done.err) == (0, False)
+    assert ours(skills_dir)["origin"] not in (given, ours(skills_dir)["digest"])
+    assert "Two." in (skills_dir / "pdf" / "SKILL.md").read_text()
+    assert (notes.read_text(), skillhub("verify").code) == ("mine\n", 0)
+    assert skillhub("show", "pdf", SKILLHUB_FROZEN="1").code == 0
+    assert standing(skillhub("outdated", "--json")) == {"pdf": "current"}
+    # Edits since then are nobody's to lock but the person's, who is told.
+    notes.write_text("more\n")
+    change("Three.")
+    done = skillhub("update", "--yes")
+    assert "pdf has edits that are not locked: `skillhub lock pdf` locks them" in done.err
+    assert (notes.read_text(), skillhub("verify").code, "origin" in ours(skills_dir)) == ("more\n", 1, False)
+    skillhub("lock", "pdf")
+    assert skillhub("verify").code == 0
+    # And what is taken back is as in the source.
+    notes.write_text("one\n")
+    skillhub("lock", "pdf")
+    assert "origin" not in ours(skills_dir)
+
+
+def test_without_a_receipt_edits_that_were_locked_are_asked_about_and_never_written_over(
+    repository: Repository, skillhub: Skillhub, skills_dir: Path
+) -> None:
+    skillhub("add", repository.url, "--yes")
+    notes, receipt = skills_dir / "pdf" / "notes.md", skills_dir / ".skillhub" / "receipts" / "pdf.json"
+    notes.write_text("mine\n")
+    skillhub("lock", "pdf")
+    # As for one who cloned the library.
+    receipt.unlink()
+    assert standing(skillhub("outdated", "--json")) == {"pdf": "current"}
+    repository.commit({"skills/pdf/notes.md": "two\n"})
+    refused = skillhub("update", "--yes", "--json")
+    assert (refused.error["code"], refused.error["files"], notes.read_text()) == ("CONFLICT", ["notes.md"], "mine\n")
+    # Locked anew there, it is known still what the source gave.
+    before = ours(skills_dir)["origin"]
+    notes.write_text("mine, too\n")
+    skillhub("lock", "pdf")
+    assert ours(skills_dir)["origin"] == before
+    assert skillhub("update", "--yes", "--ours").code == 0
+    assert (notes.read_text(), skillhub("verify").code) == ("mine, too\n", 0)
+    repository.commit({"skills/pdf/notes.md": "three\n"})
+    assert skillhub("update", "--yes", "--theirs").code == 0
+    assert (notes.read_text(), "origin" in ours(skills_dir)) == ("three\n", False)
+
+
+def test_edits_of_what_npx_skills_installed_are_not_taken_for_the_sources_when_they_are_locked(
+    repository: Repository, skillhub: Skillhub, skills_dir: Path
+) -> None:
+    skillhub("add", repository.url, "--yes")
+    lock = json.loads((skills_dir / LOCK).read_text())
+    del lock["skills"]["pdf"]["skillhub"]
+    (skills_dir / LOCK).write_text(json.dumps(lock))
+    (skills_dir / ".skillhub" / "receipts" / "pdf.json").unlink()
+    notes = skills_dir / "pdf" / "notes.md"
+    notes.write_text("mine\n")
+    assert skillhub("lock", "pdf").code == 0
+    assert ours(skills_dir)["origin"] == "unknown"
+    refused = skillhub("update", "--yes", "--json")
+    assert (refused.error["code"], refused.error["files"], notes.read_text()) == ("CONFLICT", ["notes.md"], "mine\n")
+
+
 def test_a_file_of_the_persons_own_is_never_put_into_a_directory_of_the_source(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
 ) -> None:

@@ -31,6 +31,7 @@ from skillhub_mcp.library.install import Proposal, Terms, install
 from skillhub_mcp.library.looking import Powers
 from skillhub_mcp.library.plan import Neighbours, Settlement, Verb, neighbours
 from skillhub_mcp.library.sources.signatures import SignatureState
+from skillhub_mcp.locks.content_digest import digest_of
 from skillhub_mcp.skills.model import SKILL_FILE
 
 if TYPE_CHECKING:
@@ -178,6 +179,10 @@ def _tell(wanted: Sequence[Proposal], place: LibraryPlace) -> None:
             print_text(f"{done} {', '.join(names)} in {in_line(from_home(place.root))}")
     if any(one.merge.lost or one.verb is Verb.REPLACE for one in wanted):
         print_note("What was dropped lies in its trash")
+    if edited := [one.name for one in wanted if one.digest != digest_of(one.locked_files)]:
+        lock = in_line(place.command("lock", *edited))
+        has = "has" if len(edited) == 1 else "have"
+        print_note(f"{in_line(', '.join(edited))} {has} edits that are not locked: `{lock}` locks them")
     added = [one.name for one in wanted if one.verb is Verb.ADD]
     if added:
         names = added if len(added) <= _SHOWN else ["NAME"]
@@ -188,7 +193,9 @@ def _tell(wanted: Sequence[Proposal], place: LibraryPlace) -> None:
 def _lines(one: Proposal, beside: Neighbours) -> Iterator[str]:
     size = plural(len(one.files), "file")
     total = sum(file.size for file in one.files.values())
-    yield f"{in_line(one.name)}  ({_VERBS[one.verb]}; {size}, {_bytes(total)})"
+    has_edits = one.verb is Verb.NOTHING and (one.merge.kept or one.merge.dropped)
+    verb = "is there already, with your edits" if has_edits else _VERBS[one.verb]
+    yield f"{in_line(one.name)}  ({verb}; {size}, {_bytes(total)})"
     if one.incoming.description:
         yield f"  {one_line(one.incoming.description)}"
     if one.incoming.title and one.incoming.title != one.name:

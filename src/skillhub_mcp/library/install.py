@@ -19,7 +19,17 @@ from skillhub_mcp.library.changes.refusals import unwritable
 from skillhub_mcp.library.changes.transaction import changing
 from skillhub_mcp.library.entry_rules import entry_problem
 from skillhub_mcp.library.looking import NO_POWERS, Look, Powers, accept, look_at
-from skillhub_mcp.library.plan import FileChanges, Files, InstalledSkill, Merge, Settlement, Verb, changes, plan_step
+from skillhub_mcp.library.plan import (
+    FileChanges,
+    Files,
+    InstalledSkill,
+    Merge,
+    Settlement,
+    Verb,
+    changes,
+    plan_step,
+    same,
+)
 from skillhub_mcp.library.skill_files import skill_files
 from skillhub_mcp.library.sources.git_tree import GitTree
 from skillhub_mcp.library.sources.locked_source import document_of, entry_from, is_same_place, place_of, shown_source
@@ -73,7 +83,8 @@ class Proposal:
     """What installing one skill does, looked at and not done yet.
 
     `directory` has the files as they will be, edits that stay among them, and `digest` is theirs; `files` are the
-    source's. Of what is there now `before` is the digest, `locked` the entry and `document` the SKILL.md, each None
+    source's, and `locked_files` those that the lock will say: edits among them only where those were locked before. Of
+    what is there now `before` is the digest, `locked` the entry and `document` the SKILL.md, each None
     for nothing. `news` are the powers that what is there has not.
     """
 
@@ -83,6 +94,7 @@ class Proposal:
     directory: str
     digest: str
     files: Files
+    locked_files: Files
     before: str | None
     locked: LockedSkill | None
     document: str | None
@@ -139,10 +151,11 @@ def installed_skill(root: str, name: str, locked: LockedSkill | None) -> Install
         # There is no such bit: a file has the one that it was installed with.
         files = {path: replace(one, executable=installed.get(path, one).executable) for path, one in files.items()}
     if locked is not None and locked.ours is not None:
-        if receipt is not None and receipt.digest != locked.ours.digest:
-            # The lock is another than the one that this machine installed by.
+        has_no_origin = receipt is not None and receipt.origin is None and locked.ours.origin != ""
+        if receipt is not None and (receipt.digest != locked.ours.digest or has_no_origin):
+            # The lock is another than the one that this machine installed by, or nobody knows what the source gave.
             installed = None
-        if installed is None and digest_of(files) == locked.ours.digest:
+        if installed is None and digest_of(files) == locked.ours.from_source:
             installed = files
     elif locked is not None and installed is None and locked.computed_hash and _is_hashed_so(place, locked):
         # Installed by npx skills, which leaves no receipt.
@@ -198,7 +211,7 @@ def install(root: str, lock_path: str, proposals: Sequence[Proposal]) -> None:
             puts,
             lock_path=lock_path,
             lock_text=lock_text(lock.having(*entries)),
-            receipts={one.name: receipt_text(InstallReceipt(one.name, one.files)) for one in wanted},
+            receipts={one.name: receipt_text(_receipt(one)) for one in wanted},
         )
 
 
@@ -231,9 +244,12 @@ def check_as_locked(locked: LockedSkill, files: Files) -> None:
         )
     found = digest_of(files)
     if found != locked.ours.digest:
-        # A commit stays what it is.
-        edited = "that commit has other files: edits that were locked are where they were made, or the lock was edited"
-        hint = edited if locked.ours.commit else "its source has other files: `skillhub update` shows which"
+        if locked.ours.origin:
+            hint = "edits were locked, and are only where they were made: bring that directory here, with its files"
+        elif locked.ours.commit:
+            hint = "that commit has other files: the lock was edited"
+        else:
+            hint = "its source has other files: `skillhub update` shows which"
         raise IntegrityFailed(locked.name, expected=locked.ours.digest, found=found, hint=hint)
     runs = executables_of(files)
     if runs != tuple(sorted(locked.ours.executable)):
@@ -285,14 +301,18 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
     accepted = accept(one.name, look, digest, terms.accepted, dict(before_ours.findings) if before_ours else {})
     hashed = computed_hash(place) or ""
     is_there = there.files is not None
+    stays_locked = before_ours is not None and before_ours.origin != "" and _is_locked_so(there.files, before_ours)
     look_before = look_at(here, one.name) if is_there else None
     _apply_merge(step.merge, here, place)
     after = digests_of(place)
+    # Edits that a person locked stay locked. Others are theirs to lock: nobody but them said that they are meant.
+    locked_files = after if stays_locked else files
     ours = LockedByHub(
-        digest,
+        digest_of(locked_files),
+        origin="" if same(locked_files, files) else digest,
         commit=one.tree.commit,
         tree=one.tree.tree_id(one.path),
-        executable=executables_of(files),
+        executable=executables_of(locked_files),
         fetched=f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}",
         signer=signature.fingerprint,
         principal=signature.principal,
@@ -302,10 +322,11 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
     return Proposal(
         incoming=one,
         verb=step.verb,
-        entry=replace(entry, computed_hash=hashed, ours=ours),
+        entry=replace(entry, computed_hash=(computed_hash(place) or "") if stays_locked else hashed, ours=ours),
         directory=place,
         digest=digest_of(after),
         files=files,
+        locked_files=locked_files,
         before=digest_of(there.files) if there.files is not None else None,
         locked=locked,
         document=look_before.document if look_before is not None else None,
@@ -316,6 +337,17 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
         signature=signature,
         notes=unpacked.notes,
     )
+
+
+def _is_locked_so(files: Files | None, ours: LockedByHub) -> bool:
+    if files is None or digest_of(files) != ours.digest:
+        return False
+    return executables_of(files) == tuple(sorted(ours.executable))
+
+
+def _receipt(one: Proposal) -> InstallReceipt:
+    origin = None if same(one.locked_files, one.files) else one.files
+    return InstallReceipt(one.name, one.locked_files, origin)
 
 
 def _is_as_named(locked: LockedSkill, entry: LockedSkill) -> bool:

@@ -19,12 +19,13 @@ from skillhub_mcp.library.sources.locked_source import entry_from
 from skillhub_mcp.library.sources.opening import OpenOptions, open_source, settled
 from skillhub_mcp.library.sources.signatures import Signature, check_signer
 from skillhub_mcp.library.sources.source import SkillSource
+from skillhub_mcp.library.sources.upstream import is_its_own_source
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
 from skillhub_mcp.library.verifying import present, verify_skill
 from skillhub_mcp.locks.content_digest import FileDigest, digest_of, executables_of
 from skillhub_mcp.locks.file_digests import digests_of
-from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text
+from skillhub_mcp.locks.lock_file import UNKNOWN_ORIGIN, Lock, LockedByHub, LockedSkill, lock_text
 from skillhub_mcp.locks.npx_hash import computed_hash
 from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.locks.receipts import InstallReceipt, read_receipt, receipt_text
@@ -60,7 +61,8 @@ class PresentSkill:
 @dataclass(frozen=True, slots=True)
 class _Origin:
     """Where a skill is from: its entry without digests, the ids of the source's moment, who signed it, and the files
-    that the source gave, None where that is not known.
+    that the source gave, None where that is not known: then `digest` is theirs, empty where they are those that are
+    there.
     """
 
     entry: LockedSkill
@@ -69,6 +71,7 @@ class _Origin:
     signer: str = ""
     principal: str = ""
     files: Mapping[str, FileDigest] | None = None
+    digest: str = ""
 
 
 def lock_present(
@@ -159,8 +162,11 @@ def _present(root: str, lock_path: str, lock: Lock, name: str, *, named: bool) -
         if not verified.ok and not named:
             return PresentSkill(name, Locking.EDITED, before, _files(verified.differs.first), problem=verified.problem)
         done = Locking.LOCKED if verified.ok else Locking.LOCKED_ANEW
-        receipt = read_receipt(root, name)
-        origin = _Origin(before, files=None if receipt is None else receipt.from_source)
+        origin = _Origin(before)
+        if not is_its_own_source(before, root, os.path.dirname(lock_path)):
+            receipt = read_receipt(root, name)
+            known = before.ours.from_source if before.ours is not None else "" if verified.ok else UNKNOWN_ORIGIN
+            origin = replace(origin, digest=known, files=None if receipt is None else receipt.from_source)
         if before.ours is not None:
             # Its source and its signer stay what they were: only the files here are others.
             ours = before.ours
@@ -204,8 +210,14 @@ def _locked(
     directory: str, origin: _Origin, done: Locking, files: Mapping[str, FileDigest] | None = None
 ) -> PresentSkill:
     files = digests_of(directory) if files is None else files
+    given = None if origin.files is None or same(origin.files, files) else origin.files
+    if origin.files is not None:
+        from_source = "" if given is None else digest_of(given)
+    else:
+        from_source = "" if origin.digest == digest_of(files) else origin.digest
     ours = LockedByHub(
         digest_of(files),
+        origin=from_source,
         commit=origin.commit,
         tree=origin.tree,
         executable=executables_of(files),
@@ -215,7 +227,6 @@ def _locked(
         installed_by=f"skillhub {version()}",
     )
     entry = replace(origin.entry, computed_hash=computed_hash(directory) or "", ours=ours)
-    given = None if origin.files is None or same(origin.files, files) else origin.files
     return PresentSkill(entry.name, done, entry, receipt=receipt_text(InstallReceipt(entry.name, files, given)))
 
 

@@ -105,9 +105,9 @@ def plan_step(
     if there.files is None:
         return PlannedStep(Verb.ADD)
     if there.source == source and not replace:
-        if same(there.files, files) and there.installed is not None and same(there.installed, files):
-            return PlannedStep(Verb.NOTHING)
-        return PlannedStep(Verb.UPDATE, merged(there.name, there.installed, there.files, files, settled=settled))
+        merge = merged(there.name, there.installed, there.files, files, settled=settled)
+        is_current = there.installed is not None and same(there.installed, files)
+        return PlannedStep(Verb.NOTHING if is_current else Verb.UPDATE, merge)
     if there.source is None and same(there.files, files):
         return PlannedStep(Verb.LOCK)
     if replace:

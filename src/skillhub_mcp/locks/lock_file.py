@@ -23,6 +23,9 @@ _MEND = "mend it, or take it from the repository's history; SkillHub leaves it a
 _NEWER = "update SkillHub, or change the lock with the program that wrote it"
 _MARKERS = ("<<<<<<< ", "=======", ">>>>>>> ")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+# Files whose source nobody knows are not those of any.
+UNKNOWN_ORIGIN = "unknown"
+_ORIGIN = re.compile(rf"(?:sha256:[0-9a-f]{{64}}|{UNKNOWN_ORIGIN})?")
 _COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # JavaScript puts the names that are whole numbers first, in the order of the numbers.
@@ -34,14 +37,17 @@ _LARGEST_NUMBER = 2**32 - 2
 class LockedByHub:
     """What SkillHub adds to an entry.
 
-    `digest` is that of all files, `sha256:` and 64 hexadecimal digits; `commit` and `tree` are git's ids, empty where
-    there is none. `executable` are the paths of the files that may be run, sorted. `fetched` is a time in UTC, as
-    `2026-11-22T22:40:00Z`. `signer` is the fingerprint of a key and `principal` whose it is, empty where nobody signed.
-    `findings` are the rules of the audit that a person accepted, each with the digest for which they did.
-    `installed_by` names the program with its version.
+    `digest` is that of all files, `sha256:` and 64 hexadecimal digits. `origin` is the same of the files that the
+    source gave, where a person locked edits of them, and empty elsewhere; `UNKNOWN_ORIGIN` where nothing says what it
+    gave. `commit` and `tree` are git's ids of the source's, empty where there is none. `executable` are the paths of
+    the files that may be run, sorted. `fetched` is a time in UTC, as `2026-11-22T22:40:00Z`. `signer` is the
+    fingerprint of a key and `principal` whose it is, empty where nobody signed. `findings` are the rules of the audit
+    that a person accepted, each with the digest for which they did. `installed_by` names the program with its
+    version.
     """
 
     digest: str
+    origin: str = ""
     commit: str = ""
     tree: str = ""
     executable: tuple[str, ...] = ()
@@ -50,6 +56,11 @@ class LockedByHub:
     principal: str = ""
     findings: tuple[tuple[str, str], ...] = ()
     installed_by: str = ""
+
+    @property
+    def from_source(self) -> str:
+        """The digest of the files as the source gave them."""
+        return self.origin or self.digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +119,7 @@ NPX_FIELDS: Mapping[str, str] = {
     "well_known_digest": "wellKnownDigest",
 }
 HUB_FIELDS = (
-    "digest", "commit", "tree", "executable", "fetched", "signer", "principal", "findings", "installed_by",
+    "digest", "origin", "commit", "tree", "executable", "fetched", "signer", "principal", "findings", "installed_by",
 )  # fmt: skip
 
 
@@ -201,6 +212,8 @@ def _by_hub(name: str, found: Any) -> LockedByHub | None:
     texts = {key: _text(name, f"{OURS}.{key}", found.get(key)) for key in HUB_FIELDS if key not in _LISTS}
     if not _DIGEST.fullmatch(texts["digest"]):
         _refuse(name, f"{OURS}.digest", "'sha256:' and 64 hexadecimal digits")
+    if not _ORIGIN.fullmatch(texts["origin"]):
+        _refuse(name, f"{OURS}.origin", f"'sha256:' and 64 hexadecimal digits, or {UNKNOWN_ORIGIN!r}")
     if not _COMMIT.fullmatch(texts["commit"]):
         _refuse(name, f"{OURS}.commit", "a commit's 40 or 64 hexadecimal digits")
     executable, findings = found.get("executable") or [], found.get("findings") or {}

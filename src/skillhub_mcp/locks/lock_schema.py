@@ -40,6 +40,11 @@ NPX_FIELDS_TOLD = (
 )
 HUB_FIELDS_TOLD = (
     LockField("digest", "of every regular file of the skill, as below", _DIGEST),
+    LockField(
+        "origin",
+        "where a person locked edits: the digest of the files that the source gave, or `unknown`",
+        {"type": "string", "pattern": "^(sha256:[0-9a-f]{64}|unknown)?$"},
+    ),
     LockField("commit", "of a repository, the commit that was fetched", _COMMIT),
     LockField("tree", "the source's own id of the skill's directory, for git that of the tree", _TEXT),
     LockField("executable", "the paths of the files that may be run, sorted", {"type": "array", "items": _TEXT}),

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from skillhub_mcp.errors import SkillHubError, SkillNotFound
+from skillhub_mcp.errors import SkillHubError, SkillNotFound, SourceUnreadable
 from skillhub_mcp.library.candidates import Candidate, candidates
 from skillhub_mcp.library.install import Incoming
 from skillhub_mcp.library.sources.git_refs import RemoteRef
@@ -140,11 +140,11 @@ class Upstreams:
 
 
 def is_its_own_source(locked: LockedSkill, root: str, lock_directory: str) -> bool:
-    """Whether a skill was locked where it was made: its source is the very directory of `root` that it lies in.
-
-    Raises SourceUnreadable.
-    """
-    if source_of(locked).kind is not SourceKind.DIRECTORY:
+    """Whether a skill was locked where it was made: its source is the very directory of `root` that it lies in."""
+    try:
+        if source_of(locked).kind is not SourceKind.DIRECTORY:
+            return False
+    except SourceUnreadable:
         return False
     source = os.path.join(lock_directory, os.path.expanduser(locked.source), place_of(locked))
     return os.path.realpath(source) == os.path.realpath(os.path.join(root, locked.name))
@@ -193,4 +193,7 @@ def _is_as_locked(tree: Tree, found: Candidate, locked: LockedSkill) -> bool:
             digest.update(piece)
         digests[file.path] = digest.hexdigest()
     runs = tuple(sorted(file.path for file in found.files if file.executable))
-    return content_digest(digests) == ours.digest and runs == tuple(sorted(ours.executable))
+    if content_digest(digests) != ours.from_source:
+        return False
+    # Of edits that were locked, the bits that the lock has are those of the edits.
+    return bool(ours.origin) or runs == tuple(sorted(ours.executable))
