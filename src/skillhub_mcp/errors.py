@@ -510,12 +510,16 @@ class BlockedByHook(SkillHubError):
 
 
 class SkillUnreadable(SkillHubError):
-    """A skill's SKILL.md cannot be read or parsed now. `path` is its path, for logs and the command line."""
+    """A skill's SKILL.md cannot be read or parsed now. `path` is its path, for logs and the command line.
+
+    One that `is_being_written` may be whole in a moment.
+    """
 
     code = "SKILL_UNREADABLE"
 
-    def __init__(self, name: str, *, path: str, reason: str) -> None:
-        super().__init__(f"The SKILL.md of {name!r} cannot be used: {reason}", hint="fix or remove the file")
+    def __init__(self, name: str, *, path: str, reason: str, is_being_written: bool = False) -> None:
+        hint = "it was written a moment ago: call again" if is_being_written else "fix or remove the file"
+        super().__init__(f"The SKILL.md of {name!r} cannot be used: {reason}", hint=hint)
         self.name = name
         self.path = path
 

@@ -6,7 +6,7 @@ import pytest
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
-from skillhub_mcp.errors import SkillNotFound
+from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,17 @@ def test_a_folder_of_that_name_is_found_however_either_is_written(
 def test_a_folder_of_another_name_is_none(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:
     write_skill("pdf-kit", "Fills in forms.", directory="tools-x")
     with hub_of(hub_environment) as hub:
-        for named in ("tools-y", "x", "", "tools", "ls-x"):
+        for named in ("tools-y", "x", "tools", "ls-x"):
             with pytest.raises(SkillNotFound) as failed:
                 hub.load(named)
             assert "folder" not in failed.value.message
+
+
+@pytest.mark.parametrize("named", ["", " ", "\u3000\t"])
+def test_an_empty_name_is_told_to_be_one(hub_environment: dict[str, str], write_skill: SkillWriter, named: str) -> None:
+    write_skill("pdf-kit", "Fills in forms.")
+    with hub_of(hub_environment) as hub:
+        for ask in (hub.load, lambda name: hub.read_file(name, "a.md")):
+            with pytest.raises(InvalidArgument) as failed:
+                ask(named)
+            assert (failed.value.message, failed.value.hint) == ("skill_name is empty", "search_skills finds the names")

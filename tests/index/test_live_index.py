@@ -453,6 +453,29 @@ def test_a_query_waits_for_no_sync_while_the_watcher_reports_nothing_and_a_poll_
             assert found(live, "walruses") == ["one"]
 
 
+def test_a_skill_file_that_breaks_while_nobody_asks_is_decided_about_without_another_notice(
+    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_index_module, "_POLL_SECONDS", 10_000.0)
+
+    def names() -> list[str]:
+        return [] if (view := live.peek()) is None else [skill.name for skill in view.snapshot.skills]
+
+    changes: list[int] = []
+    with live_index(db, skills_dir) as live:
+        live.on_change(lambda: changes.append(1))
+        write_skill("one")
+        write_skill("two")
+        live.start()
+        eventually(names, ["one", "two"])
+        eventually(lambda: live._watcher.healthy, wanted=True)
+        for name, left in (("one", ["two"]), ("two", [])):
+            changes.clear()
+            (skills_dir / name / "SKILL.md").write_text("---\nname: one\ndescription: [", encoding="utf-8")
+            eventually(names, left)
+            eventually(lambda: changes != [], True)
+
+
 def test_polling_keeps_a_server_in_sync_without_queries(
     db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

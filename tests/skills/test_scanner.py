@@ -182,9 +182,11 @@ def test_a_good_skill_that_is_half_written_just_now_stays_as_it_was(
     skill = write_skill("a")
     first = look()
     (skill / "SKILL.md").write_bytes(b"")
-    assert names(look(memory=first.memory)) == ["a"]
+    half = look(memory=first.memory)
+    assert (names(half), half.undecided) == (["a"], (str(skill),))
     written_at(skill, time.time_ns() - AN_HOUR_NS)
-    assert names(look(memory=first.memory)) == []
+    decided = look(memory=half.memory)
+    assert (names(decided), decided.undecided) == ([], ())
 
 
 # What is served

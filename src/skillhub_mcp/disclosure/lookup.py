@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from skillhub_mcp.disclosure.absence import why_nothing
 from skillhub_mcp.disclosure.former_names import FormerNames
-from skillhub_mcp.errors import SkillNotFound
+from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.events import UseEvent
 from skillhub_mcp.index.last_known import is_outdated
 from skillhub_mcp.index.provider import ViewProvider
@@ -120,6 +120,8 @@ class SkillLookup:
     def _find(self, skill_name: str, policy: Policy) -> FoundByName:
         refuse_nul(skill_name=skill_name)
         name = unicodedata.normalize("NFKC", skill_name).strip()
+        if not name:
+            raise InvalidArgument("skill_name", "is empty", hint=self._where_names_are())
         snapshot = self._live.snapshot_without_index(named=(name, skill_name))
         names = Names(snapshot, policy)
         skill = names.find(name) or names.find(skill_name)
@@ -143,6 +145,9 @@ class SkillLookup:
             former = self._former.find(name, snapshot)
             raise _not_found(name, snapshot, policy, former=former, search_tool=self._search_tool)
         return FoundByName(skill, names.handle(skill), snapshot.source(skill), snapshot.unavailable_root(skill))
+
+    def _where_names_are(self) -> str:
+        return f"{self._search_tool} finds the names" if self._search_tool else "give the name of a skill"
 
     def _was_replaced(self, skill: Skill, project: str) -> bool:
         return (not self._live.looked and is_outdated(skill)) or _was_replaced(skill, project)

@@ -30,6 +30,7 @@ from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.sync import IndexSync, SyncDepth, View
 from skillhub_mcp.index.watcher import RootWatcher
 from skillhub_mcp.skills.admission import Admission
+from skillhub_mcp.skills.half_written import JUST_WRITTEN_SECONDS
 from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.scanner import Scan
 from skillhub_mcp.skills.snapshot import Snapshot
@@ -413,11 +414,17 @@ class LiveIndex:
         except Exception:  # the top of a thread: it is logged, and the files are looked at first
             log.exception("The published index cannot be served before the files have been looked at")
             self._all_looked_at()
+        undecided: tuple[str, ...] = ()
         while True:
             with self._condition:
-                wanted = self._condition.wait_for(lambda: self._sync_requested or self._closed, self._poll_seconds())
+                rest = JUST_WRITTEN_SECONDS if undecided else self._poll_seconds()
+                wanted = self._condition.wait_for(lambda: self._sync_requested or self._closed, rest)
                 if self._closed:
                     return
+                if undecided:
+                    # What was perhaps half written says by now what it is, and nobody may report it again.
+                    self._request_sync(undecided)
+                    wanted = True
                 due, self._sync_requested, self._sync_due = self._sync_due, False, False
                 self._syncing = wanted
             self._wait_for_command()
@@ -430,9 +437,11 @@ class LiveIndex:
                     continue
             paths = self._take_changes()
             only = None if due or changed else paths
+            undecided = ()
             try:
                 with GIVING_WAY:
                     self._sync(SyncDepth.CHANGES, only=only)
+                undecided = self._index_sync.undecided if self._automatic else ()
             except Exception:  # the top of a thread: it is logged, and the last view stays in use
                 log.exception("Syncing the index failed unexpectedly; the last usable index stays in use")
                 self._publish_failure()

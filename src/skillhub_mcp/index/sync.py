@@ -114,6 +114,8 @@ class IndexSync:
         self._forgets = False
         # How long the last scan of everything took, without the writing that followed.
         self.scan_seconds = 0.0
+        # Directories that the last scan could not decide about: see `Scan`.
+        self.undecided: tuple[str, ...] = ()
 
     def is_being_changed(self) -> bool:
         """Whether a command is exchanging skills of a root at this moment. Costs a look at one path for each."""
@@ -506,6 +508,7 @@ class IndexSync:
             on_progress=partial(self._progress, "reading"),
         )
         self._last_scan = seen
+        self.undecided = seen.undecided
         self._scanned_at = time.monotonic()
         if only is None:
             self.scan_seconds = seen.snapshot.report.seconds

@@ -9,10 +9,12 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import os
 import threading
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
 from skillhub_mcp.errors import (
@@ -23,6 +25,7 @@ from skillhub_mcp.errors import (
     SkillChanged,
     SkillDisabled,
     SkillFileNotFound,
+    SkillHubError,
     SkillNotFound,
 )
 from skillhub_mcp.harmless import for_model, path_for_model
@@ -42,7 +45,9 @@ from skillhub_mcp.publishing.uris import (
     skill_paths,
 )
 from skillhub_mcp.skills.differences import differences
-from skillhub_mcp.skills.files import media_type
+from skillhub_mcp.skills.documents import is_usable
+from skillhub_mcp.skills.files import media_type, read_whole
+from skillhub_mcp.skills.half_written import read_settled
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.snapshot import Snapshot
@@ -244,6 +249,7 @@ class Publisher:
         offered = (path for path in index.listed if _is_listed(index.skills[path], names))
         first = [path for path, _ in zip(offered, range(MAX_LISTED_RESOURCES), strict=False)]
         cached = self._cache.get([index.skills[path].directory for path in first])
+        cached.update(self._looked_at_again(index.at(first), cached))
         found = []
         for path in first:
             skill = index.skills[path]
@@ -265,9 +271,11 @@ class Publisher:
         snapshot = self._hub.snapshot_and_policy()[0]
         known = snapshot.by_directory(skill.directory)
         path = None if known is None else UriPaths(snapshot.report.roots).of(known)
-        if path is None:
+        if known is None or path is None:
             return None
-        entry = self._cache.get([skill.directory]).get(skill.directory)
+        cached = self._cache.get([skill.directory])
+        cached.update(self._looked_at_again([(path, known)], cached))
+        entry = cached.get(skill.directory)
         return None if entry is not None and entry.withheld is not None else build_uri(path)
 
     def publications(self) -> Iterator[Publication]:
@@ -373,6 +381,20 @@ class Publisher:
         self._cache.put(changed)
         return found
 
+    def _looked_at_again(
+        self, skills: Iterable[tuple[UriPath, Skill]], cached: Mapping[str, PublishedEntry]
+    ) -> dict[str, PublishedEntry]:
+        """Return the entries as they are now of those skills that are withheld for a reason without stamps.
+
+        That may be over, as when a share is mounted again, without any change that is told.
+        """
+        kept_out = []
+        for path, skill in skills:
+            entry = cached.get(skill.directory)
+            if entry is not None and entry.withheld is not None and not entry.stamps:
+                kept_out.append((path, skill))
+        return {one.skill.directory: one.entry for one in self._published(kept_out)}
+
     def _skill_with_file(self, index: _UriIndex, path: UriPath, file_path: str, uri: str) -> PublishedSkill:
         """Return the skill at `path` with an entry that has a file at `file_path`. Raises ResourceNotFound."""
         skill = index.skills[path]
@@ -394,10 +416,21 @@ class Publisher:
             raise ResourceNotFound(uri) from error
         if file_path != SKILL_FILE:
             return content
+        if not is_usable(content):
+            content = self._settled(published.skill, content)
         document = published_document(content, published.path[-1])
         if isinstance(document, Withheld):
             raise ResourceNotFound(uri, f"is not served: {document.reason}")
         return document.content
+
+    def _settled(self, skill: Skill, content: bytes) -> bytes:
+        """Return the SKILL.md as it is when it is whole, if somebody is writing it just now; else `content`."""
+        directory = self._files_of(skill)
+        read = partial(read_whole, directory, SKILL_FILE, skill=skill.name, max_bytes=MAX_BYTES)
+        try:
+            return read_settled(os.path.join(directory, SKILL_FILE), read, is_usable)[0]
+        except SkillHubError:
+            return content
 
     def _rebuilt(self, published: PublishedSkill, uri: str) -> PublishedSkill:
         """Read all of a skill's files again, regardless of their stamps, and cache the new entry."""

@@ -9,6 +9,7 @@ documents       the instructions of a skill, read on every call
 encodings       the encoding of a text that is not UTF-8
 files/          reading and listing a skill's files
 frontmatter     SKILL.md bytes to frontmatter, body and diagnostics
+half_written    files that somebody is writing just now
 keys            the frontmatter's top-level keys, and which hosts read them
 loader          `SkillLoader`, for Python programs
 model           the values: skill, document, file stamp

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+from functools import partial
 
 from skillhub_mcp.errors import SkillHubError, SkillUnreadable
 from skillhub_mcp.skills.files import read_whole
 from skillhub_mcp.skills.frontmatter import body_of, parse
+from skillhub_mcp.skills.half_written import read_settled
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, SkillDocument
 from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES
 
@@ -17,7 +19,7 @@ def read_document(skill: Skill, directory: str | None = None) -> SkillDocument:
 
     Raises SkillUnreadable if it no longer exists or is no longer usable.
     """
-    return SkillDocument(skill, _body(skill, _read(skill, directory or skill.directory)))
+    return SkillDocument(skill, _body(skill, directory or skill.directory))
 
 
 def read_instructions(skill: Skill) -> str:
@@ -28,7 +30,12 @@ def read_instructions(skill: Skill) -> str:
     content = _read(skill, skill.directory)
     if hashlib.sha256(content).hexdigest() == skill.stamp.content_hash:
         return body_of(content)
-    return _body(skill, content)
+    return _body(skill, skill.directory)
+
+
+def is_usable(content: bytes) -> bool:
+    """Whether the bytes of a SKILL.md have a frontmatter that can be read."""
+    return parse(content).values is not None
 
 
 def _read(skill: Skill, directory: str) -> bytes:
@@ -38,10 +45,14 @@ def _read(skill: Skill, directory: str) -> bytes:
         raise SkillUnreadable(skill.name, path=_path(skill), reason=error.message) from error
 
 
-def _body(skill: Skill, content: bytes) -> str:
+def _body(skill: Skill, directory: str) -> str:
+    content, is_being_written = read_settled(
+        os.path.join(directory, SKILL_FILE), partial(_read, skill, directory), is_usable
+    )
     document = parse(content)
     if document.values is None:
-        raise SkillUnreadable(skill.name, path=_path(skill), reason=document.diagnostics[-1].message)
+        reason = document.diagnostics[-1].message
+        raise SkillUnreadable(skill.name, path=_path(skill), reason=reason, is_being_written=is_being_written)
     return document.body
 
 

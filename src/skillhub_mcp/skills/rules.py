@@ -167,7 +167,7 @@ RULES: dict[str, SkillRule] = {
             "name-form",
             _ERROR,
             "the name has 1 to 64 lowercase letters, digits and single hyphens",
-            "rename the skill; until then it can also be loaded by its safe alias",
+            "rename the skill; until then load_skill takes its safe alias, too",
         ),
         SkillRule(
             "name-directory",

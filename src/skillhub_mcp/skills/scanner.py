@@ -30,6 +30,7 @@ from skillhub_mcp.skills.discovery import (
 )
 from skillhub_mcp.skills.files import read_start, read_whole
 from skillhub_mcp.skills.frontmatter import header_end
+from skillhub_mcp.skills.half_written import is_just_written
 from skillhub_mcp.skills.model import NO_SHAPE, SKILL_FILE, FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.roots import SkillRoot, is_at_or_below
@@ -42,7 +43,6 @@ _FIRST_BYTES = 2_048
 # A file written twice within one tick of the file system clock keeps its mtime: a younger stamp proves nothing.
 _FINE_TICK_NS = 20_000_000
 _COARSE_TICK_NS = 2_000_000_000
-_HALF_WRITTEN_NS = 1_000_000_000
 _LAST_SKILL = 1
 
 
@@ -84,7 +84,8 @@ class Scan:
     """The result of one scan: the snapshot, the cache for the next scan, and the differences to the given cache.
 
     `opened` counts the files that were read; `changed` says whether any skill was added, changed or removed.
-    `admission` decided which are served.
+    `admission` decided which are served. `undecided` are directories whose SKILL.md was perhaps half written, and whose
+    skill is as it was before: a look a second later decides.
     """
 
     snapshot: Snapshot
@@ -92,6 +93,7 @@ class Scan:
     opened: int
     changed: bool
     admission: Admission = LENIENT
+    undecided: tuple[str, ...] = ()
 
 
 def scan(
@@ -135,6 +137,7 @@ def scan(
         problems, ignored = tuple(dict.fromkeys((*elsewhere, *problems))), report.ignored
     opened = 0
     changed = False
+    undecided: list[str] = []
     for number, found in enumerate(walk.found):
         if on_progress is not None and number % _FILES_PER_REPORT == 0:
             on_progress(number, len(walk.found))
@@ -145,7 +148,7 @@ def scan(
             now = known
         else:
             opened += 1
-            now = _last_good(fresh or known, _read(found, depth))
+            now = _last_good(fresh or known, _read(found, depth), undecided)
         changed = changed or known is None or (now is not known and _differ(known, now))
         remembered[found.directory] = now
     if on_progress is not None:
@@ -169,7 +172,7 @@ def scan(
         unavailable=unavailable,
         before=before,
     )
-    return Scan(snapshot, kept, opened, changed or removed, admission)
+    return Scan(snapshot, kept, opened, changed or removed, admission, tuple(undecided))
 
 
 def is_unchanged(found: FoundSkillFile, known: CachedSkillFile) -> bool:
@@ -290,10 +293,11 @@ def _told(problems: Sequence[WalkProblem], unavailable: Sequence[UnavailableRoot
     return [*told.values(), *(problem for problem in problems if problem.path not in told)]
 
 
-def _last_good(before: CachedSkillFile | None, after: CachedSkillFile) -> CachedSkillFile:
-    """Return `before` if it was usable and the file is perhaps only half written now; a later scan decides."""
-    just_written = after.stamp.read_at_ns - after.stamp.mtime_ns < _HALF_WRITTEN_NS
+def _last_good(before: CachedSkillFile | None, after: CachedSkillFile, undecided: list[str]) -> CachedSkillFile:
+    """Return `before` if it was usable and the file is perhaps only half written now, and add it to `undecided`."""
+    just_written = is_just_written(after.stamp.mtime_ns, after.stamp.read_at_ns)
     if before is not None and before.skill is not None and after.skill is None and just_written:
+        undecided.append(before.skill.directory)
         return before
     return after
 

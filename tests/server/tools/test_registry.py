@@ -222,13 +222,17 @@ def test_the_list_says_how_many_more_there_are_and_how_to_get_them(
             await call(client, "available_skills", limit=2),
             await call(client, "available_skills", limit=2, offset=4),
             await call(client, "build_index", limit=2, offset=2),
+            await call(client, "available_skills", offset=5),
+            await call(client, "build_index", offset=6),
         )
 
-    first, last, built = talk(environment, journey)
+    first, last, built, none, built_none = talk(environment, journey)
     assert first.text.splitlines()[-1] == "(3 more: offset=2)"
     assert [line.split()[1] for line in last.text.splitlines()[1:]] == ["name=skill-4"]
     assert names(built) == ["skill-2", "skill-3"]
     assert (built.json["total"], built.json["next_offset"]) == (5, 4)
+    assert none.text == "Available Skills: (none from offset=5 on, of 5)"
+    assert (built_none.json["skills"], built_none.json["total"]) == ([], 5)
 
 
 @pytest.mark.acceptance("S3-12", "S3-16")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from skillhub_mcp.disclosure.context.catalogue import Listing, Vanished
@@ -13,8 +14,10 @@ from skillhub_mcp.disclosure.ledger import Shown
 from skillhub_mcp.errors import AmbiguousSkill, InvalidArgument, SkillHubError, SkillNotFound, SkillUnreadable
 from skillhub_mcp.harmless import contained, in_attribute, in_element, path_for_model
 from skillhub_mcp.nul import refuse_nul
+from skillhub_mcp.skills.documents import is_usable
 from skillhub_mcp.skills.files import list_files, read_whole
 from skillhub_mcp.skills.frontmatter import decode
+from skillhub_mcp.skills.half_written import read_settled
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES
 from skillhub_mcp.skills.suggestions import not_found
@@ -79,7 +82,8 @@ def load_skill_context(skill: SkillMetadata, *, with_paths: bool = True, handle:
     """
     try:
         status = os.stat(skill.path)
-        content = read_whole(skill.dir, SKILL_FILE, skill=skill.name, max_bytes=MAX_SKILL_FILE_BYTES)
+        read = partial(read_whole, skill.dir, SKILL_FILE, skill=skill.name, max_bytes=MAX_SKILL_FILE_BYTES)
+        content, _ = read_settled(skill.path, read, is_usable)
     except OSError as error:
         raise SkillUnreadable(skill.name, path=skill.path, reason=error.strerror or "it no longer exists") from error
     except SkillHubError as error:

@@ -11,7 +11,7 @@ from fastmcp.tools.base import ToolResult
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from skillhub_mcp.disclosure.available_skills import render_available_skills
+from skillhub_mcp.disclosure.available_skills import HEADER, render_available_skills
 from skillhub_mcp.disclosure.registry_json import entries_json, report_json
 from skillhub_mcp.harmless import all_for_model
 from skillhub_mcp.hub import SkillHub
@@ -77,6 +77,8 @@ class RegistryTools:
     ) -> ToolResult:
         entries = [entry for entry in self._index(mode, source).skills if not entry.controls.disable_model_invocation]
         page = entries[offset : offset + limit]
+        if entries and not page:
+            return ToolResult(content=f"{HEADER} (none from offset={offset} on, of {len(entries):,})")
         text = render_available_skills((entry.name, entry.source.value, entry.description) for entry in page)
         more = len(entries) - offset - len(page)
         return ToolResult(content=f"{text}\n({more:,} more: offset={offset + limit})" if more > 0 else text)
@@ -95,5 +97,7 @@ class RegistryTools:
         result: dict[str, object] = {"skills": entries_json(page, with_paths=self.with_paths)}
         if offset + limit < len(index.skills):
             result |= {"total": len(index.skills), "next_offset": offset + limit}
+        elif index.skills and not page:
+            result["total"] = len(index.skills)
         result["report"] = report_json(index.report, with_paths=self.with_paths, max_places=_MAX_PLACES)
         return ToolResult(content=compact_json(all_for_model(result)))
