@@ -187,4 +187,5 @@ def _lines(path: str) -> Iterator[tuple[int, bytes]]:
                 if line.strip():
                     yield number, line
     except OSError as error:
-        raise QueriesUnreadable(path, 0, f"cannot be read: {error}") from error
+        hint = "name the log that a server writes where SKILLHUB_USAGE_LOG is set"
+        raise QueriesUnreadable(path, 0, f"cannot be read: {error}", hint=hint) from error

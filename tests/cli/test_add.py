@@ -419,7 +419,8 @@ def test_frozen_brings_back_exactly_what_the_lock_says(skillhub: Skillhub, skill
     # What was edited is nobody's to throw away unasked.
     (skills_dir / "pdf" / "SKILL.md").write_text("Mine.")
     assert skillhub("add", "--frozen", "--json").error["code"] == "CONFLICT"
-    assert skillhub("add", "--frozen", "--replace").code == 0
+    replaced = skillhub("add", "--frozen", "--replace")
+    assert (replaced.code, "What was replaced lies in its trash" in replaced.err) == (0, True)
     # Not at the place that the lock names.
     shutil.rmtree(skills_dir / "pdf")
     (skills_dir / LOCK).write_bytes(lock.replace(b"pdf/SKILL.md", b"no/SKILL.md"))

@@ -276,6 +276,20 @@ def test_the_newest_snapshots_are_kept_and_pinned_ones_always(
     }
 
 
+def test_fewer_are_kept_as_soon_as_that_is_asked_for_even_where_nothing_changed(
+    source: Source, write_skill: SkillWriter, target: Target
+) -> None:
+    made = []
+    for number in range(3):
+        write_skill("pdf", body=f"# {number}\n")
+        made.append(source.publish(target).snapshot)
+    report = source.publish(target, keep=2, orphan_seconds=0)
+    assert (report.changed, report.kept, report.dropped, report.removed > 0) == (False, 2, (made[0],), True)
+    again = source.publish(target, keep=2, orphan_seconds=0)
+    assert (again.changed, again.kept, again.dropped, again.removed) == (False, 2, (), 0)
+    assert [one.id for one in PublicationReader(target.open()).pointer()[0].snapshots] == [made[2], made[1]]
+
+
 def test_publishing_after_a_rollback_goes_on_from_there(
     source: Source, write_skill: SkillWriter, skills_dir: Path, target: Target
 ) -> None:

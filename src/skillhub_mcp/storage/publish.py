@@ -221,9 +221,10 @@ class _Publication:
         index, index_changed = self._put_index(before, skills, table)
         unchanged = before.manifest is not None and not index_changed and shards == before.manifest.shards
         if unchanged:
-            snapshot = self._pointer.current
+            snapshot, pointer = self._pointer.current, self._pointer
             dropped: tuple[str, ...] = ()
-            pointer = self._pointer
+            if drop_snapshots(pointer, keep=self._options.keep) != pointer:
+                pointer, dropped = self._changed(lambda one: one)
         else:
             manifest = self._manifest(skills, packs, shards, index)
             pointer, snapshot, dropped = self._commit(manifest)
@@ -441,6 +442,13 @@ class _Publication:
         self._check()
         self._store.put(snapshot_path(listed.id), content)
         self._count(len(content))
+        pointer, dropped = self._changed(
+            lambda before: replace(before, current=listed.id, snapshots=(listed, *before.snapshots))
+        )
+        return pointer, listed.id, dropped
+
+    def _changed(self, change: Callable[[CommitPointer], CommitPointer]) -> tuple[CommitPointer, tuple[str, ...]]:
+        """Change the pointer, without the snapshots that are too many; return it, and the ids of those."""
         fence = 0 if self._lease is None else self._lease.fence
         dropped: list[str] = []
 
@@ -448,14 +456,12 @@ class _Publication:
             # A snapshot that was pinned, or rolled back to, meanwhile stays so; another writer ends this one.
             if before.fence != fence:
                 raise LeaseLost(self._store.name)
-            after = replace(before, current=listed.id, snapshots=(listed, *before.snapshots))
-            after = drop_snapshots(after, keep=self._options.keep)
+            after = drop_snapshots(change(before), keep=self._options.keep)
             dropped[:] = [one.id for one in before.snapshots if after.find(one.id) is None]
             return after
 
         self._check()
-        pointer = change_pointer(self._store, commit)
-        return pointer, listed.id, tuple(dropped)
+        return change_pointer(self._store, commit), tuple(dropped)
 
     # Writing
 

@@ -241,6 +241,7 @@ def _restore(
         raise LockUnreadable(place.lock_path, "there is none", hint="`skillhub add SOURCE` writes it")
     missing = missing_of(place.root, place.lock_path, replace=args.replace)
     names = [one.name for one in missing]
+    replaced = any(os.path.lexists(os.path.join(place.root, name)) for name in names)
     if missing and not args.dry_run:
         with tempfile.TemporaryDirectory(prefix="skillhub-look-") as scratch:
             restore(place.root, missing, opening, terms, scratch)
@@ -259,6 +260,8 @@ def _restore(
     root, verb = in_line(from_home(place.root)), "would be" if args.dry_run else "is"
     for name in names:
         print_text(f"{in_line(name)} {verb} in {root}, exactly as locked")
+    if replaced:
+        print_note(f"What {'would be' if args.dry_run else 'was'} replaced lies in its trash")
     if not names:
         print_text(f"Every skill of the lock is in {root}, exactly as locked")
     if problem:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -142,7 +143,7 @@ def _former(pointer: CommitPointer, target: str) -> ListedSnapshot:
     for one in pointer.snapshots:
         if current is not None and one.number < current.number:
             return one
-    hint = f"skillhub snapshots list {target}"
+    hint = f"skillhub snapshots list {shlex.quote(target)}"
     raise InvalidArgument("ID", "is required: no snapshot before the current one is kept", hint=hint)
 
 
