@@ -147,7 +147,7 @@ class SkillLookup:
         return FoundByName(skill, names.handle(skill), snapshot.source(skill), snapshot.unavailable_root(skill))
 
     def _where_names_are(self) -> str:
-        return f"{self._search_tool} finds the names" if self._search_tool else "give the name of a skill"
+        return f"find the names with {self._search_tool}" if self._search_tool else "give the name of a skill"
 
     def _was_replaced(self, skill: Skill, project: str) -> bool:
         return (not self._live.looked and is_outdated(skill)) or _was_replaced(skill, project)
