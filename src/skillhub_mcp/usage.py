@@ -188,4 +188,4 @@ def _lines(path: str) -> Iterator[tuple[int, bytes]]:
                     yield number, line
     except OSError as error:
         hint = "name the log that a server writes where SKILLHUB_USAGE_LOG is set"
-        raise QueriesUnreadable(path, 0, f"cannot be read: {error}", hint=hint) from error
+        raise QueriesUnreadable(path, 0, f"cannot be read: {error.strerror or error}", hint=hint) from error

@@ -53,4 +53,7 @@ def test_an_empty_name_is_told_to_be_one(hub_environment: dict[str, str], write_
         for ask in (hub.load, lambda name: hub.read_file(name, "a.md")):
             with pytest.raises(InvalidArgument) as failed:
                 ask(named)
-            assert (failed.value.message, failed.value.hint) == ("skill_name is empty", "find the names with search_skills")
+            assert (failed.value.message, failed.value.hint) == (
+                "skill_name is empty",
+                "find the names with search_skills",
+            )

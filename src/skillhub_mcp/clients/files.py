@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -70,7 +71,9 @@ def write_client_file(file: FileAsRead, content: bytes) -> None:
     directories = missing_directories(os.path.dirname(file.place))
     try:
         for directory in directories:
-            os.mkdir(directory)
+            # Another command may make it at the same time.
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(directory)
         atomic_write(file.place, content, mode=file.mode, owner=file.owner)
     except OSError as error:
         remove_directories(directories)

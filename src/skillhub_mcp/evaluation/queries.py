@@ -78,8 +78,10 @@ def _objects(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
         with open(path, encoding="utf-8-sig") as file:
             # Only a newline ends a line: other line separators may be part of a text.
             lines = file.read().split("\n")
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise QueriesUnreadable(path, 0, f"cannot be read: {error}") from error
+    except OSError as error:
+        raise QueriesUnreadable(path, 0, f"cannot be read: {error.strerror or error}") from error
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue

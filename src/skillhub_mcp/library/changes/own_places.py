@@ -5,6 +5,7 @@ A root may come with a repository: what is in its `.skillhub` may be anybody's.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import stat
@@ -86,17 +87,16 @@ class OwnPlaces:
                     hint="choose another directory with SKILLS_DIR, --project or --user",
                 )
             for place in (self.top, self.staging, self.trash, self.receipts):
-                if not os.path.lexists(place):
+                # Another command may make it at the same time.
+                with contextlib.suppress(FileExistsError):
                     os.mkdir(place)
-                else:
-                    refuse_other(place)
+                refuse_other(place)
             for place in (self.lock, self.journal):
                 if os.path.lexists(place) and not stat.S_ISREG(os.lstat(place).st_mode):
                     raise _not_ours(place, "file")
             place = os.path.join(self.top, ".gitignore")
-            if not os.path.lexists(place):
-                with open(place, "xb") as file:
-                    file.write(_IGNORED)
+            with contextlib.suppress(FileExistsError), open(place, "xb") as file:
+                file.write(_IGNORED)
             place = self.lock
             os.close(os.open(place, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666))
         except OSError as error:
