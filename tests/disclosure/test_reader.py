@@ -12,7 +12,6 @@ import pytest
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
-from skillhub_mcp.disclosure import reader
 from skillhub_mcp.errors import SkillFileNotFound
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.skills.files import confinement
@@ -94,7 +93,7 @@ def test_between_two_renames_of_a_command_a_read_waits_for_the_second(
         if len(rested) == 3:
             new.rename(skills_dir / "pdf")
 
-    monkeypatch.setattr(reader, "_rest", rest)
+    monkeypatch.setattr("skillhub_mcp.skills.own_directory.time.sleep", rest)
     ask, answer = READS[read]
     assert ask(hub) == answer
     assert len(rested) == 3

@@ -6,7 +6,6 @@ Instructions come in parts where they are long; files within limits of bytes.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +13,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from skillhub_mcp.disclosure.lookup import FoundByName, SkillLookup
 from skillhub_mcp.disclosure.parts import split_body
-from skillhub_mcp.errors import InvalidArgument, RootUnavailable, SkillFileNotFound, SkillNotFound, SkillUnreadable
+from skillhub_mcp.errors import (
+    InvalidArgument,
+    RootUnavailable,
+    SkillChanged,
+    SkillFileNotFound,
+    SkillNotFound,
+    SkillUnreadable,
+)
 from skillhub_mcp.events import NULL_OBSERVER, Observer, UseEvent, observe
 from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant, Policy
@@ -24,7 +30,7 @@ from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.files import FileContent, FileEntry, ReadLimits, list_files, read_file, read_whole
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, SkillDocument
 from skillhub_mcp.skills.namesakes import Names
-from skillhub_mcp.skills.own_directory import is_being_changed
+from skillhub_mcp.skills.own_directory import wait_while_changed
 from skillhub_mcp.skills.roots import Source, leads_out
 from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot
 from skillhub_mcp.skills.whereabouts import FilesOf, own_directory
@@ -35,11 +41,6 @@ if TYPE_CHECKING:
     from skillhub_mcp.auditing.rules import AuditFinding
 
 T = TypeVar("T")
-
-# How long a read waits for a directory that a command is exchanging by two renames.
-_RETURN_SECONDS = 2.0
-_REST_SECONDS = 0.01
-_rest = time.sleep
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +208,9 @@ class SkillReader:
         except (SkillUnreadable, SkillFileNotFound):
             if not self._is_gone(found.skill):
                 raise
+        except SkillChanged:
+            if not wait_while_changed(found.skill.root):
+                raise
         self._lookup.look_again(found.skill)
         found = self._lookup.find_allowed(skill_name, action, granted, event=event)
         pass_gate(SkillUse(found.skill, found.handle, action, event.file_path or ""))
@@ -225,9 +229,7 @@ class SkillReader:
         try:
             return read(skill)
         except (SkillUnreadable, SkillFileNotFound):
-            deadline = time.monotonic() + _RETURN_SECONDS
-            while self._is_gone(skill) and is_being_changed(skill.root) and time.monotonic() < deadline:
-                _rest(_REST_SECONDS)
+            wait_while_changed(skill.root, lambda: self._is_gone(skill))
             if _place(skill) in (before, None):
                 raise
         return read(skill)

@@ -42,6 +42,7 @@ from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.locks.receipts import InstallReceipt, read_receipt
 from skillhub_mcp.locks.seen_sources import SeenNewer, read_seen, seen_path
 from skillhub_mcp.locks.states import NO_DIFFERENCES, Differences, LockState, differences
+from skillhub_mcp.skills.own_directory import wait_while_changed
 
 if TYPE_CHECKING:
     from skillhub_mcp.skills.model import FileStamp, Skill
@@ -204,6 +205,15 @@ class KeptLibrary:
 
         With `now` by all of its files as they are, else by its SKILL.md and by what was last seen of the others.
         """
+        error = self._differs(skill, now=now)
+        if error is None or not now:
+            return error
+        # A command exchanges a skill's files and then writes the lock: between these the two do not fit.
+        age, waited = self._age, wait_while_changed(skill.root)
+        self._refresh()
+        return self._differs(skill, now=True) if waited or self._age != age else error
+
+    def _differs(self, skill: Skill, *, now: bool) -> SkillHubError | None:
         known = self._judged.get(skill.directory)
         if not now and known is not None and known.skill is skill and known.age == self._age:
             return known.error
@@ -277,7 +287,7 @@ class KeptLibrary:
             for directory in turn:
                 judged = self._judged.get(directory)
                 if judged is not None:
-                    self.differs(judged.skill, now=True)
+                    self._differs(judged.skill, now=True)
             ended = time.monotonic()
             self._look_again = ended + _REST_FACTOR * (ended - began) if len(turn) >= _MOST_LOOKED_AT else 0.0
         return self._changes, tuple(sorted((path, state) for path, (state, _) in self._locks.items()))

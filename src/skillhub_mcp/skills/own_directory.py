@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 
 OWN_DIRECTORY = ".skillhub"
 JOURNAL = "journal.json"
 # A change is made in milliseconds. What is older was interrupted, and waits for the next command.
 _CHANGE_SECONDS = 5.0
+_WAIT_SECONDS = 2.0
+_STEP_SECONDS = 0.01
 
 
 def journal_path(root: str) -> str:
@@ -30,6 +33,19 @@ def is_being_changed(root: str) -> bool:
         return abs(time.time() - os.lstat(journal_path(root)).st_mtime) < _CHANGE_SECONDS
     except OSError:
         return False
+
+
+def wait_while_changed(root: str, still: Callable[[], bool] = lambda: True) -> bool:
+    """Wait until no command is exchanging skills of `root`, or until `still` is false, for two seconds at most.
+
+    Return whether there was anything to wait for.
+    """
+    deadline = time.monotonic() + _WAIT_SECONDS
+    waited = False
+    while still() and is_being_changed(root) and time.monotonic() < deadline:
+        waited = True
+        time.sleep(_STEP_SECONDS)
+    return waited
 
 
 def is_own(path: str, root: str) -> bool:
