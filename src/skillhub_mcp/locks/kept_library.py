@@ -287,7 +287,9 @@ class KeptLibrary:
             for directory in turn:
                 judged = self._judged.get(directory)
                 if judged is not None:
-                    self._differs(judged.skill, now=True)
+                    # Nothing is waited for on behalf of what is withheld already: there may be many.
+                    look = self.differs if judged.error is None else self._differs
+                    look(judged.skill, now=True)
             ended = time.monotonic()
             self._look_again = ended + _REST_FACTOR * (ended - began) if len(turn) >= _MOST_LOOKED_AT else 0.0
         return self._changes, tuple(sorted((path, state) for path, (state, _) in self._locks.items()))
