@@ -339,6 +339,12 @@ def test_a_command_that_writes_the_index_merges_the_table_before_it_ends_and_one
         with live_index(db, skills_dir, background=False) as live:
             live.sync_now(waiting=waiting)
             assert len(found(live, "penguins")) == 30
+            # Whoever asked for it has the index that there is then: a publication is of that.
+            view, state = live.peek(), load_state(state_path(str(db)))
+            assert view is not None
+            assert view.index is not None
+            assert state is not None
+            assert (view.index.table_id, view.index.version) == state.published
         assert unmerged(db) == left
 
 

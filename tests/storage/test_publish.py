@@ -18,7 +18,14 @@ from tests.locks.locked import lock
 from tests.storage.conftest import Target
 from tests.storage.publishing import OPTIONS, Source, found_at, index_of, rows_at, rows_of
 
-from skillhub_mcp.errors import LeaseLost, LibraryChanging, PublicationBusy, SkillHubError, StorageUnavailable
+from skillhub_mcp.errors import (
+    LeaseLost,
+    LibraryChanging,
+    PublicationBusy,
+    PublicationDamaged,
+    SkillHubError,
+    StorageUnavailable,
+)
 from skillhub_mcp.locks.file_digests import states_of
 from skillhub_mcp.storage.commit import change_pointer, rolled_back
 from skillhub_mcp.storage.contents import ContentLimits, FileToStore, NotPublished, contents_of
@@ -77,6 +84,22 @@ def test_publishing_again_without_a_change_writes_nothing(source: Source, three:
     assert (again.changed, again.snapshot) == (False, first.snapshot)
     assert (again.uploaded_objects, again.uploaded_bytes) == (0, 0)
     assert len(PublicationReader(target.open()).pointer()[0].snapshots) == 1
+
+
+def test_what_is_said_to_mend_a_torn_pointer_mends_it(
+    source: Source, three: None, write_skill: SkillWriter, target: Target
+) -> None:
+    first, store = source.publish(target), target.open()
+    store.put(POINTER, b'{"format": 1, "snap')
+    with pytest.raises(PublicationDamaged) as refused:
+        source.publish(target)
+    assert refused.value.hint == "put back a copy of it, or remove it and publish: that begins anew"
+    store.delete([POINTER])
+    anew = source.publish(target)
+    assert (anew.changed, anew.skills, anew.kept) == (True, first.skills, 1)
+    write_skill("new")
+    assert source.publish(target).added == 1
+    assert found_at(target).skills.keys() == {"hub/new", "hub/pdf", "hub/sql", "hub/team/git"}
 
 
 def test_a_fresh_checkout_on_another_machine_is_no_change(

@@ -565,8 +565,13 @@ class LiveIndex:
             if not self._background and (self._automatic or requested):
                 view = self._index_sync.embed(view, seconds=_EMBEDDING_SECONDS if waiting else None)
                 self._publish(view, whole=only is None)
-                if requested and not waiting:
-                    self._index_sync.tidy()
+                if requested and not waiting and self._index_sync.tidy():
+                    # The view has the index before that: the one of now is opened, and no path looked at.
+                    tidied = self._index_sync.sync(
+                        view, SyncDepth.CHANGES, only=(), requested=True, on_snapshot=self._publish_snapshot
+                    )
+                    view = replace(tidied, report=view.report)
+                    self._publish(view, whole=only is None)
             # Unchanged skills are the same objects, so comparing them is cheap.
             before, self._reported = self._reported, view.snapshot
         if before is None or len(before.everything) != len(view.snapshot.everything):

@@ -161,7 +161,9 @@ class PublicationReader:
             raise self._damaged(path, str(error)) from error
 
     def _damaged(self, path: str, reason: str) -> PublicationDamaged:
-        return PublicationDamaged(self.store.name, path, reason)
+        # It says what snapshots there are, so no other of them is to be had without it.
+        hint = "put back a copy of it, or remove it and publish: that begins anew" if path == written.POINTER else None
+        return PublicationDamaged(self.store.name, path, reason, hint=hint)
 
     def _again(self, read: Callable[[], _Read]) -> _Read:
         for wait in range(1, self._tries):
