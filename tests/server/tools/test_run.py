@@ -38,6 +38,25 @@ def test_it_is_offered_only_when_asked_for(hub_environment: Environment, running
     assert asyncio.run(tool_names(in_process(running))) == {*three, "run_skill_command"}
 
 
+@pytest.mark.parametrize("args", [[], ["{output_dir}"]])
+def test_a_client_that_makes_values_of_the_schema_gets_one(
+    running: Environment, write_skill: SkillWriter, args: list[str]
+) -> None:
+    """A client whose values of a schema cannot be made has none, and says so on its terminal at each call."""
+    write_skill("one", files={"a.py": "import sys\nfor d in sys.argv[1:]: open(d + '/a.txt', 'w').close()\n"})
+
+    async def called() -> Any:
+        async with over_stdio(running) as client:
+            return await client.call_tool(
+                "run_skill_command", {"skill_name": "one", "command": "python", "args": ["a.py", *args]}
+            )
+
+    done = asyncio.run(called())
+    assert done.data is not None
+    assert (done.data.exit_code, done.data.truncated.stdout) == (0, False)
+    assert done.data.files == (["a.txt"] if args else None)
+
+
 def test_over_http_it_must_be_asked_for_a_second_time(running: Environment) -> None:
     from fastmcp import Client
 

@@ -15,7 +15,7 @@ from fastmcp.tools.function_tool import FunctionTool
 from mcp_types import Tool as WireTool
 from mcp_types import ToolAnnotations
 
-from skillhub_mcp.server.tools.results import SEARCH_SCHEMA, RunResult
+from skillhub_mcp.server.tools.results import RUN_SCHEMA, SEARCH_SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -222,7 +222,7 @@ def run_tool(tool: RunTool) -> Sequence[ToolDefinition]:
             "`stdout`, `stderr`, `exit_code` and the `files` it wrote: check them, then go on as instructed; cat "
             "{output_dir}/a.csv reads one. If you have a terminal, run it there below `path` instead.",
             annotations=_RUNS_COMMANDS,
-            output_schema=RunResult.model_json_schema(),
+            output_schema=dict(RUN_SCHEMA),
         ),
     )
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.json_schema import SkipJsonSchema
@@ -83,6 +83,18 @@ class RunResult(BaseModel):
     truncated: Truncated
     output_dir: str | SkipJsonSchema[None] = None
     files: list[str] | SkipJsonSchema[None] = None
+
+
+def _without_titles(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema without what costs tokens and says nothing, and without defaults, of which some are no value."""
+    kept = {key: value for key, value in schema.items() if key not in ("title", "default", "description")}
+    for key in kept.keys() & {"properties", "$defs"}:
+        kept[key] = {name: _without_titles(one) for name, one in kept[key].items()}
+    return kept
+
+
+# The schema of a command's result: a client that makes values of it takes `"default": null` for that of a text.
+RUN_SCHEMA: Mapping[str, Any] = _without_titles(RunResult.model_json_schema())
 
 
 def search_result(
