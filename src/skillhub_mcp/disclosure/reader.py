@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from skillhub_mcp.disclosure.lookup import FoundByName, SkillLookup
@@ -26,8 +27,9 @@ from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant, Policy
 from skillhub_mcp.policy.gate import SkillUse, pass_gate
 from skillhub_mcp.policy.tool_actions import Action
-from skillhub_mcp.skills.documents import read_document
+from skillhub_mcp.skills.documents import is_usable, read_document
 from skillhub_mcp.skills.files import FileContent, FileEntry, ReadLimits, list_files, read_file, read_whole
+from skillhub_mcp.skills.half_written import read_settled
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, SkillDocument
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.own_directory import wait_while_changed
@@ -168,12 +170,17 @@ class SkillReader:
             pass_gate(SkillUse(skill, handle, Action.READ, file_path))
 
             def read(skill: Skill) -> bytes:
-                return read_whole(
-                    self._files_of(skill),
+                directory = self._files_of(skill)
+                read_once = partial(
+                    read_whole,
+                    directory,
                     file_path,
                     skill=skill.name,
                     max_bytes=max_bytes,
                     serve_dotfiles=self._files.serve_dotfiles,
+                )
+                return (
+                    read_settled(os.path.join(directory, SKILL_FILE), read_once, is_usable)[0] if loads else read_once()
                 )
 
             with _told_if_away(skill, snapshot.unavailable_root(skill)), policy.as_locked(skill):

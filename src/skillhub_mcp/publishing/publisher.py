@@ -9,12 +9,10 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import os
 import threading
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 
 from skillhub_mcp.errors import (
@@ -25,7 +23,6 @@ from skillhub_mcp.errors import (
     SkillChanged,
     SkillDisabled,
     SkillFileNotFound,
-    SkillHubError,
     SkillNotFound,
 )
 from skillhub_mcp.harmless import for_model, path_for_model
@@ -45,9 +42,7 @@ from skillhub_mcp.publishing.uris import (
     skill_paths,
 )
 from skillhub_mcp.skills.differences import differences
-from skillhub_mcp.skills.documents import is_usable
-from skillhub_mcp.skills.files import media_type, read_whole
-from skillhub_mcp.skills.half_written import read_settled
+from skillhub_mcp.skills.files import media_type
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.snapshot import Snapshot
@@ -416,21 +411,10 @@ class Publisher:
             raise ResourceNotFound(uri) from error
         if file_path != SKILL_FILE:
             return content
-        if not is_usable(content):
-            content = self._settled(published.skill, content)
         document = published_document(content, published.path[-1])
         if isinstance(document, Withheld):
             raise ResourceNotFound(uri, f"is not served: {document.reason}")
         return document.content
-
-    def _settled(self, skill: Skill, content: bytes) -> bytes:
-        """Return the SKILL.md as it is when it is whole, if somebody is writing it just now; else `content`."""
-        directory = self._files_of(skill)
-        read = partial(read_whole, directory, SKILL_FILE, skill=skill.name, max_bytes=MAX_BYTES)
-        try:
-            return read_settled(os.path.join(directory, SKILL_FILE), read, is_usable)[0]
-        except SkillHubError:
-            return content
 
     def _rebuilt(self, published: PublishedSkill, uri: str) -> PublishedSkill:
         """Read all of a skill's files again, regardless of their stamps, and cache the new entry."""
