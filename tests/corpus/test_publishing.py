@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from fastmcp.skills._snapshot import parse_frontmatter
-from fastmcp.skills.models import Skill as StrictSkill
+from tests.strict_skill import StrictSkill
 
 from skillhub_mcp.publishing.entries import PublishedEntry, refresh_entry
 from skillhub_mcp.publishing.normalization import PublishedDocument, published_document

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import yaml
 from fastmcp.skills._snapshot import parse_frontmatter
-from fastmcp.skills.models import Skill as StrictSkill
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from pydantic import AnyUrl
 from tests.properties.test_frontmatter import PIECES, TEXT
+from tests.strict_skill import StrictSkill
 
 from skillhub_mcp.publishing.normalization import PublishedDocument, Withheld, is_text, published_document
 from skillhub_mcp.publishing.uris import build_uri, parse_uri, skill_paths

@@ -176,7 +176,8 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
     # No parameter of ours is to be repeated in a header: to find that out, the SDK would list all tools at each call.
     server._mcp_server.get_tool_input_schema = lambda _: None  # noqa: SLF001 - FastMCP passes it no such option
     subscriptions.serve(server, stateless=options.stateless)
-    server.completion(ArgumentCompletion(hub, options.publisher).complete)
+    completion = ArgumentCompletion(hub, options.publisher, has_prompts="skill" in options.tools)
+    server.completion(completion.complete)
     server.add_provider(SkillResourceProvider(options.publisher, sessions))
     server.add_extension(SkillsExtension(options.publisher, ttl_seconds=_LIST_TTL_SECONDS))
     ServerInstructions(

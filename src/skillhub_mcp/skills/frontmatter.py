@@ -44,6 +44,9 @@ _NOT_STRUCTURED = ("'", '"', "|", ">", "#")
 _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # The pure-Python parser also fails in chr(), for an escape that is no character.
 _UNPARSABLE = (yaml.YAMLError, ValueError, OverflowError)
+# From PyYAML 6.0.4 on the scanner has a limit of its own, a thousand levels, which it meets before our reader does.
+_TOO_DEEP = "exceeded maximum nesting depth"
+_TOO_DEEP_TOLD = f"the frontmatter is nested more than {MAX_DEPTH} levels deep"
 
 Value = object  # None, str, list[Value] or dict[str, Value]
 
@@ -205,6 +208,8 @@ def _read_yaml(header: str, first_line: int) -> _Yaml:
     except _TooComplex as error:
         return None, {}, [violation("yaml-too-complex", str(error), line=first_line)]
     except _UNPARSABLE as error:
+        if _TOO_DEEP in str(getattr(error, "problem", "")):
+            return None, {}, [violation("yaml-too-complex", _TOO_DEEP_TOLD, line=first_line)]
         failure = _yaml_failure(error, header, first_line)
     for attempt in _repairs(header):
         try:
@@ -335,7 +340,7 @@ class _EventReader:
         self._nodes += 1
         self._characters += len(text)
         if depth > MAX_DEPTH:
-            raise _TooComplex(f"the frontmatter is nested more than {MAX_DEPTH} levels deep")
+            raise _TooComplex(_TOO_DEEP_TOLD)
         if self._nodes > MAX_NODES:
             raise _TooComplex(f"the frontmatter has more than {MAX_NODES:,} keys and values")
         if self._characters > MAX_FRONTMATTER_CHARACTERS:

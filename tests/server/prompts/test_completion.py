@@ -34,9 +34,10 @@ def test_names_and_files_are_completed(
     write_skill("pdf", files={"references/a b.md": "A.", "scripts/x.py": ""})
     write_skill("read-pdf")
     write_skill("for-models", extra="user-invocable: false")
+    environment = {**hub_environment, "SKILLHUB_TOOLS": "core,skill"}
 
     async def journey() -> None:
-        async with reached(way, hub_environment) as hub:
+        async with reached(way, environment) as hub:
             assert hub.client.server_capabilities.completions is not None
             assert (await completed(hub, "pd")).values == ["pdf", "read-pdf"]
             assert (await completed(hub, "/PDF")).values == ["pdf", "read-pdf"]
@@ -56,14 +57,19 @@ def test_names_and_files_are_completed(
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("tools", ["core", "core,skill"])
 def test_what_nothing_is_known_of_is_completed_with_nothing(
-    hub_environment: Environment, write_skill: SkillWriter, mode: str
+    hub_environment: Environment, write_skill: SkillWriter, mode: str, tools: str
 ) -> None:
     write_skill("pdf")
+    environment = {**hub_environment, "SKILLHUB_TOOLS": tools}
+    # A prompt that no list has is none to complete.
+    not_offered = [(mcp_types.PromptReference(name=BY_NAME), "name")] if tools == "core" else []
 
     async def journey() -> list[list[str]]:
-        async with reached(("http", mode), hub_environment) as hub:
+        async with reached(("http", mode), environment) as hub:
             asked: list[tuple[Any, str]] = [
+                *not_offered,
                 (mcp_types.PromptReference(name="other"), "name"),
                 (mcp_types.PromptReference(name=BY_NAME), "arguments"),
                 (mcp_types.ResourceTemplateReference(uri="file:///{path}"), "path"),
@@ -77,7 +83,7 @@ def test_what_nothing_is_known_of_is_completed_with_nothing(
             )
             return [answer.completion.values for answer in answers]
 
-    assert asyncio.run(journey()) == [[]] * 5
+    assert asyncio.run(journey()) == [[]] * (5 + len(not_offered))
 
 
 def test_what_is_switched_off_denied_or_filtered_is_not_completed(
@@ -93,6 +99,7 @@ def test_what_is_switched_off_denied_or_filtered_is_not_completed(
         **hub_environment,
         "SKILLHUB_PERMISSIONS": str(rules),
         "SKILLHUB_ENABLED_SKILLS": "alpha,beta,gamma",
+        "SKILLHUB_TOOLS": "core,skill",
     }
     command(environment, "disable", "gamma")
 
@@ -119,7 +126,7 @@ def test_a_file_of_rules_that_cannot_be_read_completes_nothing(
         async with caller(url, "auto") as hub:
             assert (await completed(hub, "")).values == []
 
-    with listening({**hub_environment, "SKILLHUB_PERMISSIONS": str(rules)}) as url:
+    with listening({**hub_environment, "SKILLHUB_PERMISSIONS": str(rules), "SKILLHUB_TOOLS": "core,skill"}) as url:
         asyncio.run(journey(url))
 
 

@@ -15,13 +15,13 @@ from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 from fastmcp.skills._snapshot import parse_frontmatter
 from fastmcp.skills.client import SkillsClientExtension
-from fastmcp.skills.models import Skill
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
 from tests.publishing.publishers import FILES
 from tests.server.connections import WAYS, Caller, caller, listening, reached
 from tests.server.sessions import COMMAND
 from tests.server.skills_client import ask, bytes_of, listed, pages, read, refused
+from tests.strict_skill import StrictSkill
 
 from skillhub_mcp.publishing.publisher import Publisher
 
@@ -150,7 +150,7 @@ async def checked(client: Client[Any]) -> list[str]:
     return [skill.frontmatter.name for skill in skills]
 
 
-async def check(client: Client[Any], skill: Skill) -> None:
+async def check(client: Client[Any], skill: StrictSkill) -> None:
     assert isinstance(skill.resources, list)
     for file in skill.resources:
         (content,) = await client.read_resource(file.uri)

@@ -23,11 +23,12 @@ BY_NAME = "skill"
 
 
 class ArgumentCompletion:
-    """The completion of one server: for its prompt `skill` and its template of resources."""
+    """The completion of one server: for its template of resources, and for the prompt `skill`, if it `has_prompts`."""
 
-    def __init__(self, hub: SkillHub, publisher: Publisher) -> None:
+    def __init__(self, hub: SkillHub, publisher: Publisher, *, has_prompts: bool) -> None:
         self._hub = hub
         self._publisher = publisher
+        self._has_prompts = has_prompts
 
     async def complete(
         self,
@@ -38,7 +39,8 @@ class ArgumentCompletion:
         """Return completions of `argument`, the best first; None for an argument that names no skill."""
         complete: Callable[[str], mcp_types.Completion]
         if isinstance(reference, mcp_types.PromptReference):
-            wanted, complete = (reference.name, argument.name) == (BY_NAME, "name"), self._name
+            wanted = self._has_prompts and (reference.name, argument.name) == (BY_NAME, "name")
+            complete = self._name
         else:
             wanted, complete = (reference.uri, argument.name) == (TEMPLATE, "path"), self._path
         if not wanted:
