@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ from tests.search.builders import make_skill, names, row
 
 from skillhub_mcp.index import mapped_arrays, segment_files
 from skillhub_mcp.index.damage import Damage, IndexPart
+from skillhub_mcp.index.keys import LibraryKeys, PathKeys
 from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.lance_store import IN_MEMORY, LanceStore
 from skillhub_mcp.index.rows import StoredVector
@@ -186,13 +187,60 @@ def test_numbers_of_skills_that_there_are_not_are_damage(large: Published, monke
         index.postings("sort")
 
 
-def spoilt_owners(opened: Callable[[str, str], Segment]) -> Callable[[str, str], Segment]:
-    def spoil(path: str, table_id: str) -> Segment:
-        segment = opened(path, table_id)
+def spoilt_owners(opened: Callable[..., Segment]) -> Callable[..., Segment]:
+    def spoil(path: str, table_id: str, *, known: Sequence[Segment] = ()) -> Segment:
+        segment = opened(path, table_id, known=known)
         owners = np.full_like(segment.skills.owners, -1)
         return dataclasses.replace(segment, skills=dataclasses.replace(segment.skills, owners=owners))
 
     return spoil
+
+
+def test_what_did_not_change_is_read_once_while_anybody_has_it(large: Published) -> None:
+    store, version, table_id = large
+    before = store.open(version, created_as=table_id)
+    changed = make_skill(MANY[9].name, "Winds clocks.")
+    version = store.update([row(changed)], removed=[MANY[10].directory], dimension=None, published=version)
+    index = store.open(version, created_as=table_id)
+    assert index.segments[0].stored is before.segments[0].stored
+    anew = LanceStore(store.db_path).open(version, created_as=table_id)
+    assert anew.segments[0].stored is not before.segments[0].stored
+    assert index.directories == anew.directories
+    assert set(directories(index)) == in_lancedb(store, version)
+    assert names(index, "clocks brass", among=MANY) == names(anew, "clocks brass", among=MANY)
+    # Who goes on with the version before has what it had.
+    assert MANY[10].directory in before.directories
+
+
+def test_a_file_that_was_replaced_meanwhile_is_read(large: Published) -> None:
+    store, version, table_id = large
+    before = store.open(version, created_as=table_id)
+    base, _ = kept(store)
+    base.write_bytes(base.read_bytes())
+    os.utime(base, ns=(1, 1))
+    index = store.open(version, created_as=table_id)
+    assert index.segments[0].stored is not before.segments[0].stored
+    assert index.directories == before.directories
+    empty(base)
+    assert set(directories(store.open(version, created_as=table_id))) == in_lancedb(store, version)
+
+
+def test_with_other_labels_of_roots_the_directories_are_worked_out_anew(large: Published) -> None:
+    store, version, table_id = large
+    before = store.open(version, created_as=table_id, keys=LibraryKeys({"/one": "hub"}))
+    assert directories(store.open(version, created_as=table_id, keys=LibraryKeys({"/one": "hub"}))) == []
+    assert before.keys == LibraryKeys({"/one": "hub"}) != PathKeys()
+    assert set(directories(store.open(version, created_as=table_id))) == in_lancedb(store, version)
+
+
+def test_a_skill_that_the_version_before_lacks_and_this_one_has_is_not_forgotten(large: Published) -> None:
+    store, version, table_id = large
+    base = version_of(kept(store)[0])
+    later = store.open(version, created_as=table_id)
+    earlier = store.open(base, created_as=table_id)
+    assert earlier.segments[0].stored is later.segments[0].stored
+    assert MANY[8].directory in earlier.directories
+    assert set(directories(earlier)) == in_lancedb(store, base)
 
 
 def test_a_file_of_another_table_is_not_taken(published: Published, tmp_path: Path) -> None:

@@ -452,6 +452,27 @@ def test_of_a_skill_that_is_known_only_the_file_is_looked_at(tmp_path: Path, mon
     assert "team/kept" in listed
 
 
+def test_a_file_that_is_removed_after_it_was_listed_is_no_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(tmp_path / "kept")
+    removed = plant(tmp_path / "removed")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "SKILL.md").symlink_to("nowhere.md")
+    scandir = os.scandir
+
+    def list_and_remove(path: str) -> object:
+        listed = scandir(path)
+        if os.path.basename(path) == "removed":
+            (removed / "SKILL.md").unlink()
+        return listed
+
+    monkeypatch.setattr(os, "scandir", list_and_remove)
+    found = walk(tmp_path)
+    assert names(found, tmp_path) == ["kept"]
+    assert [os.path.relpath(one.path, os.path.realpath(tmp_path)) for one in found.problems] == ["broken/SKILL.md"]
+
+
 def test_a_known_skill_keeps_its_own_name_where_a_link_leads_to_it(tmp_path: Path) -> None:
     plant(tmp_path / "b" / "own")
     (tmp_path / "a").symlink_to(tmp_path / "b" / "own")

@@ -14,12 +14,10 @@ from tests.conftest import SkillWriter
 from tests.skills.conftest import AN_HOUR_NS, Looker
 
 from skillhub_mcp.errors import SkillUnreadable
-from skillhub_mcp.skills import scanner
 from skillhub_mcp.skills.admission import STRICT
-from skillhub_mcp.skills.discovery import walk_roots
 from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.roots import Source, distinct_roots, make_roots
-from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES, ReadDepth, Scan, scan, scan_from_cache
+from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES, Scan, scan, scan_from_cache
 
 MtimeSetter = Callable[[Path, int], None]
 
@@ -275,13 +273,28 @@ def test_a_skill_file_may_be_a_link_within_the_skill_but_not_out_of_it(
     assert rules(seen, outside) == rules(seen, neighbour) == ["file-unreadable"]
 
 
-def test_a_file_that_vanishes_between_walk_and_read_is_reported(write_skill: SkillWriter, skills_dir: Path) -> None:
+@pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.parametrize("partial", [False, True])
+def test_a_skill_that_is_removed_between_walk_and_read_is_gone_and_not_refused(
+    write_skill: SkillWriter, skills_dir: Path, *, is_known: bool, partial: bool
+) -> None:
     skill = write_skill("a")
-    (found,) = walk_roots(make_roots([str(skills_dir)])).found
-    shutil.rmtree(skill)
-    entry = scanner._read(found, ReadDepth.WHOLE)
-    assert entry.skill is None
-    assert [d.rule for d in entry.diagnostics] == ["file-unreadable"]
+    write_skill("b")
+    roots = make_roots([str(skills_dir)])
+    before = scan(roots, memory={})
+    # Otherwise it would not be read again.
+    rewrite(skill, b"---\nname: a\ndescription: Another.\n---\n")
+    seen = scan(
+        roots,
+        memory=before.memory if is_known else {},
+        only=[str(skill)] if partial else None,
+        on_progress=lambda _, __: shutil.rmtree(skill, ignore_errors=True),
+    )
+    assert names(seen) == ([] if partial and not is_known else ["b"])
+    assert not seen.snapshot.report.refused
+    assert not seen.snapshot.report.problems
+    assert str(skill) not in seen.memory
+    assert seen.changed is (is_known or not partial)
 
 
 def test_places_that_cannot_be_looked_into_are_in_the_report(look: Looker, write_skill: SkillWriter) -> None:

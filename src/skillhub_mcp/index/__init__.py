@@ -13,7 +13,7 @@ indexed_roots  the roots that an index has rows of, and forgetting some
 indexer       the one writer: lock, changed rows, embeddings, commit
 keys          the keys of skills on disk: a root's label and the path below it
 lance         LanceDB, reading: one finished version of the table
-lance_import  importing LanceDB, but for the client of its REST service
+lance_import  importing LanceDB, but for what serves its REST service and its authors
 lance_store   LanceDB, writing: new versions of the table
 last_known    the skills as the published state has them, until all files were looked at
 live_index    the current view, and when to check the files again

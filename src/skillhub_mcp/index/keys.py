@@ -53,7 +53,7 @@ class RootKeys:
 
 
 class RowKeys(Protocol):
-    """What keys of rows mean on this machine."""
+    """What keys of rows mean on this machine. Those that mean the same are equal."""
 
     def directory(self, key: str) -> str:
         """Return the directory that a key stands for, "" for a key of no known root."""
@@ -76,8 +76,14 @@ class LibraryKeys:
 
     def __init__(self, labels: Mapping[str, str], *, known: Callable[[str], str] = str) -> None:
         self._known = known
+        self._labels = dict(labels)
         self._by_root = {path: RootKeys(label, path) for path, label in labels.items()}
         self._by_label = {own.label: own for own in self._by_root.values()}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LibraryKeys) and self._labels == other._labels
+
+    __hash__ = None  # type: ignore[assignment]
 
     def label(self, root: str) -> str:
         """Return the label of a root. Raises KeyError."""
@@ -119,6 +125,11 @@ class LibraryKeys:
 
 class PathKeys:
     """The keys of rows that have none: the directories themselves."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PathKeys)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def directory(self, key: str) -> str:
         """Return the key."""

@@ -21,6 +21,7 @@ import re
 import secrets
 import shutil
 import time
+import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -103,6 +104,8 @@ class LanceStore:
         self._connection: Any = None
         # Those of the version that was read or written last.
         self._known: tuple[int, str, Statistics] | None = None
+        # The index that was opened last, while anybody has it.
+        self._opened: weakref.ref[SkillIndex] | None = None
         # When what this process replaced may be removed, if nothing is written until then.
         self._tidy_at: float | None = None
         # Whether the postings of the last update are a large addition.
@@ -142,17 +145,21 @@ class LanceStore:
         def open_table() -> LanceIndex:
             return self.open_table(version, created_as=created_as, with_vectors=with_vectors)
 
-        return SkillIndex(
-            self._segments(version, created_as),
+        before = None if self._opened is None else self._opened()
+        index = SkillIndex(
+            self._segments(version, created_as, known=() if before is None else before.segments),
             self._statistics(version, created_as),
             version=version,
             table_id=created_as,
             open_table=open_table,
             keys=keys,
             with_vectors=with_vectors,
+            before=before,
         )
+        self._opened = weakref.ref(index)
+        return index
 
-    def _segments(self, version: int, table_id: str) -> Sequence[Segment]:
+    def _segments(self, version: int, table_id: str, *, known: Sequence[Segment] = ()) -> Sequence[Segment]:
         """Return what is searched of a version: from the files beside the table, else from its rows.
 
         What had to be read from the rows is kept in a file. Raises IndexDamaged.
@@ -160,7 +167,7 @@ class LanceStore:
         files = self._segment_files
         if files is not None:
             try:
-                return files.open(version, table_id)
+                return files.open(version, table_id, known=known)
             except (OSError, ValueError) as error:
                 log.debug("The postings are made from the table: %s", error)
             try:
@@ -441,7 +448,15 @@ class LanceStore:
         if self._segment_files is not None:
             with _not_kept_is_no_failure():
                 version, own_id = int(table.version), table_id(table)
-                share = self._segment_files.write_update(version, own_id, changed, removed=removed, before=before)
+                opened = None if self._opened is None else self._opened()
+                share = self._segment_files.write_update(
+                    version,
+                    own_id,
+                    changed,
+                    removed=removed,
+                    before=before,
+                    known=() if opened is None else opened.segments,
+                )
                 self._has_large_addition = share > ADDED_SHARE
                 if self._has_large_addition:
                     self._tidy_at = time.monotonic()

@@ -14,7 +14,7 @@ import stat
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
@@ -41,6 +41,15 @@ class StoredArrays:
     _content: bytes | mmap.mmap
     _checksums: Mapping[str, int]
     _name: str
+    # Of the file when it was opened.
+    _stamp: tuple[int, ...] | None = None
+
+    def is_content_of(self, path: str) -> bool:
+        """Whether the file at `path` is the one that this was read from, as it was then."""
+        try:
+            return self._stamp is not None and _stamp(os.stat(path)) == self._stamp
+        except OSError:
+            return False
 
     def verify(self) -> None:
         """Read every array, and raise ValueError if one is not what was written: of the large ones nobody knows."""
@@ -119,11 +128,15 @@ def open_arrays(path: str, kinds: Mapping[str, str]) -> StoredArrays:
     has not exactly these arrays, or is not as it was written.
     """
     with open_derived(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size < _HEADER_BYTES:
+        status = os.fstat(file.fileno())
+        if status.st_size < _HEADER_BYTES:
             raise ValueError(f"{os.path.basename(path)} is damaged")
-        content = file.read() if size <= READ_BYTES else mapped(file)
-    return read_arrays(content, kinds, name=os.path.basename(path))
+        content = file.read() if status.st_size <= READ_BYTES else mapped(file)
+    return replace(read_arrays(content, kinds, name=os.path.basename(path)), _stamp=_stamp(status))
+
+
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def read_meta(path: str) -> Mapping[str, object]:

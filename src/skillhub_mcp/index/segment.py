@@ -9,7 +9,7 @@ the memory of a block of it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -358,8 +358,15 @@ def _write_whole(file: BinaryIO, segments: Sequence[Segment], parts: Sequence[Pa
     write_segment(file, parts, table_id=table_id)
 
 
-def open_segment(path: str, table_id: str) -> Segment:
-    """Return the segment in a file. Raises OSError or ValueError if there is no usable one of that table."""
+def open_segment(path: str, table_id: str, *, known: Iterable[Segment] = ()) -> Segment:
+    """Return the segment in a file. Raises OSError or ValueError if there is no usable one of that table.
+
+    One that is `known`, and was read from that file as it is, is not read again: of what searches have mapped of it
+    nothing is lost.
+    """
+    for one in known:
+        if one.stored.is_content_of(path) and one.stored.meta.get("table") == table_id:
+            return replace(one, skills=replace(one.skills, keys=read_keys(one)))
     name = os.path.basename(path)
     return _segment(open_arrays(path, _KINDS), table_id, name)
 

@@ -34,15 +34,15 @@ class SegmentFiles:
         self._directory = directory
         self._table = table
 
-    def open(self, version: int, table_id: str) -> tuple[Segment, ...]:
+    def open(self, version: int, table_id: str, *, known: Sequence[Segment] = ()) -> tuple[Segment, ...]:
         """Return the segment of a version, after the one that it is an addition to, if it is one.
 
-        Raises where there is none, or none of that table that can be used.
+        Those that are `known` are not read again. Raises where there is none, or none of that table that can be used.
         """
-        last = open_segment(self._path(version), table_id)
+        last = open_segment(self._path(version), table_id, known=known)
         if last.base is None:
             return (last,)
-        base = open_segment(self._path(last.base.version), table_id)
+        base = open_segment(self._path(last.base.version), table_id, known=known)
         check_pair(base, last)
         return base, last
 
@@ -101,13 +101,20 @@ class SegmentFiles:
                 shutil.copyfileobj(source, file)
 
     def write_update(
-        self, version: int, table_id: str, changed: SegmentBuilder, *, removed: Collection[str], before: int
+        self,
+        version: int,
+        table_id: str,
+        changed: SegmentBuilder,
+        *,
+        removed: Collection[str],
+        before: int,
+        known: Sequence[Segment] = (),
     ) -> float:
-        """Keep the segment of a version that differs from the one `before` in these skills.
+        """Keep the segment of a version that differs from the one `before` in these skills; for `known` see `open`.
 
         Returns what share of its base it is, 0 where it is no addition.
         """
-        segments = self.open(before, table_id)
+        segments = self.open(before, table_id, known=known)
         base = before if segments[-1].base is None else segments[-1].base.version
         with self._replacing(version) as file:
             return write_update(

@@ -43,7 +43,7 @@ class SkillIndex:
     any more, and no answer has that number. `dimension` is the length of the vectors, or None where there are none to
     search, and `lacks_vectors` says whether some skill has none. `statistics` are those of all skills, and `speller`
     knows their words. `segments` are what it reads. Impacts were computed with `mean_lengths`, which the statistics may
-    be a little ahead of.
+    be a little ahead of. What an earlier version, `before`, knows of a segment that both read is taken over.
     """
 
     def __init__(
@@ -56,6 +56,7 @@ class SkillIndex:
         open_table: Callable[[], LanceIndex],
         keys: RowKeys = _PATHS,
         with_vectors: bool = True,
+        before: SkillIndex | None = None,
     ) -> None:
         import numpy as np
 
@@ -68,13 +69,8 @@ class SkillIndex:
         self.speller = statistics.speller
         self.mean_lengths = segments[0].mean_lengths
         self._open_table = open_table
-        directories: list[str] = []
-        for segment in segments:
-            for number in segment.gone.tolist():
-                directories[number] = ""
-            directories += keys.directories(segment.skills.keys)
-        self.directories: Sequence[str] = directories
-        self._alive = np.fromiter(map(bool, directories), dtype=bool, count=len(directories))
+        self.directories: Sequence[str] = _directories(segments, keys, before)
+        self._alive = np.fromiter(map(bool, self.directories), dtype=bool, count=len(self.directories))
         self._parts: list[_Part] = []
         begin = 0
         # Of the segments without their keys: a part of one with them would keep these.
@@ -113,6 +109,16 @@ class SkillIndex:
     def number(self, directory: str) -> int | None:
         """Return the number of the skill in a directory, or None where the index has none there."""
         return self._numbers.get(directory)
+
+    def directories_of(self, segment: Segment, *, gone: Sequence[int]) -> list[str] | None:
+        """Return the directories of the skills of a segment, where this index reads it too, and has all but the `gone`.
+
+        None where they are to be worked out.
+        """
+        own = self._parts[0]
+        if self.segments[0].mark != segment.mark or own.missing() - set(gone):
+            return None
+        return list(self.directories[: own.end])
 
     def row_keys(self) -> list[str]:
         """Return the keys of the rows by number, "" where there is no skill any more. Reads them anew."""
@@ -250,6 +256,21 @@ class SkillIndex:
         return nearness_scale(largest.skills.vectors, self._embedded[largest.begin : largest.end])
 
 
+def _directories(segments: Sequence[Segment], keys: RowKeys, before: SkillIndex | None) -> list[str]:
+    """Return the directories of the skills of all segments by number, "" where there is no skill any more."""
+    base, *additions = segments
+    known = None
+    if before is not None and before.keys == keys:
+        # Of a large library this takes longer than the rest of a change.
+        known = before.directories_of(base, gone=[number for one in additions for number in one.gone.tolist()])
+    found = keys.directories(base.skills.keys) if known is None else known
+    for one in additions:
+        for number in one.gone.tolist():
+            found[number] = ""
+        found += keys.directories(one.skills.keys)
+    return found
+
+
 class _Part:
     """A segment whose skills have the numbers from `begin` on; `alive` says which there still are, None for all."""
 
@@ -260,6 +281,10 @@ class _Part:
         self._count = len(segment.skills.lengths)
         self._impacts = segment.impacts
         self._alive = alive
+
+    def missing(self) -> set[int]:
+        """Return the numbers of the skills that there are no more."""
+        return set() if self._alive is None else set((~self._alive).nonzero()[0].tolist())
 
     def find(self, wanted: int) -> slice:
         """Return where the postings of a term's hash are."""

@@ -10,7 +10,6 @@ it counts, the commit says. Where enough was appended, the next change writes th
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import re
@@ -24,6 +23,7 @@ from skillhub_mcp.index.keys import RootKeys, free_label
 from skillhub_mcp.index.named_entries import read_named
 from skillhub_mcp.index.state_entries import earlier_entries, encode_entries, garbage_collection_off, read_entries
 from skillhub_mcp.skills.scanner import CachedSkillFile, ScanCache, changed_entries
+from skillhub_mcp.summed_digest import as_hex, summed
 
 STATE_FORMAT = 5
 # The first format that says whose a state is, and the first with its entries in a file beside it. Those of two formats
@@ -43,9 +43,8 @@ _TO_APPEND = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 
 _ENTRIES_NAME = re.compile(r"[A-Za-z0-9_.]{1,200}\.entries-[0-9a-f]{8}")
 _NAME_BYTES = 4
 _UNKNOWN_SOURCE = "hub"
-_HASHES = 1 << 256
 _NOTHING: ScanCache = {}
-_DIGEST_OF_NOTHING = f"{0:064x}"
+_DIGEST_OF_NOTHING = as_hex(0)
 
 # Whose a state is comes first in the file, so that nobody parses all of an earlier one to find that it is another's.
 _HEAD_BYTES = 4_096
@@ -284,18 +283,15 @@ def root_digest(memory: ScanCache, root: str, before: RootState | None = None) -
     """
     above = os.path.join(root, "")
 
-    def of(directory: str, entry: CachedSkillFile) -> int:
+    def line(directory: str, entry: CachedSkillFile) -> str:
         stamp = entry.stamp
-        line = f"{directory.removeprefix(above)}\0{stamp.mtime_ns}\0{stamp.size}\0{stamp.content_hash}"
-        return int.from_bytes(hashlib.sha256(line.encode("utf-8", "surrogateescape")).digest(), "big")
+        return f"{directory.removeprefix(above)}\0{stamp.mtime_ns}\0{stamp.size}\0{stamp.content_hash}"
 
     total, known = (0, _NOTHING) if before is None else (int(before.digest, 16), before.memory)
-    for directory, entry in changed_entries(known, memory).items():
-        if directory in known:
-            total -= of(directory, known[directory])
-        if entry is not None:
-            total += of(directory, entry)
-    return f"{total % _HASHES:064x}"
+    changed = changed_entries(known, memory)
+    new = (line(directory, entry) for directory, entry in changed.items() if entry is not None)
+    old = (line(directory, known[directory]) for directory in changed if directory in known)
+    return as_hex(summed(new, without=old, before=total))
 
 
 def _append(place: str, state: IndexState, before: IndexState) -> EntriesFile | None:

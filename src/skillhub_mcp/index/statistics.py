@@ -200,7 +200,7 @@ def save_statistics(path: str, statistics: Statistics, table_id: str) -> None:
         "hashes": statistics.hashes,
         "counts": statistics.counts,
         "words": np.frombuffer("\n".join(words).encode("utf-8", "surrogatepass"), dtype=np.uint8),
-        "word_counts": np.array([statistics.words[word] for word in words], dtype=np.int64),
+        "word_counts": np.fromiter(map(statistics.words.__getitem__, words), dtype=np.int64, count=len(words)),
     }
     save_arrays(path, arrays)
 

@@ -418,7 +418,9 @@ class _Walker:
             # A symlinked SKILL.md is followed here; the confined read refuses one that leads out of the skill.
             status = entry.stat()
         except OSError as error:
-            self._report(entry.path, error)
+            # One that was removed since it was listed is no problem; a link that leads nowhere is.
+            if os.path.lexists(entry.path):
+                self._report(entry.path, error)
             return None
         if not stat.S_ISREG(status.st_mode):
             self._report(entry.path, "is not a regular file")

@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import compress, islice
+from itertools import chain, compress, count
 from operator import attrgetter, is_, is_not
 from typing import NamedTuple
 
@@ -128,13 +128,6 @@ def scan(
         # Each stays in its place, by which what changed is found soonest.
         remembered = dict(known_here)
         looked_for = _below(known_here, walk.covered)
-    problems, ignored = walk.problems, walk.ignored
-    if walk.covered is not None and before is not None:
-        # What was not walked is as it was; paths without a skill are counted again when everything is walked.
-        report = before.snapshot.report
-        covered = walk.covered
-        elsewhere = (one for one in report.problems if not any(is_at_or_below(one.path, path) for path in covered))
-        problems, ignored = tuple(dict.fromkeys((*elsewhere, *problems))), report.ignored
     opened = 0
     changed = False
     undecided: list[str] = []
@@ -148,7 +141,11 @@ def scan(
             now = known
         else:
             opened += 1
-            now = _last_good(fresh or known, _read(found, depth), undecided)
+            read = _read(found, depth)
+            if read is None:
+                remembered.pop(found.directory, None)
+                continue
+            now = _last_good(fresh or known, read, undecided)
         changed = changed or known is None or (now is not known and _differ(known, now))
         remembered[found.directory] = now
     if on_progress is not None:
@@ -162,6 +159,7 @@ def scan(
     is_same = not (opened or removed or recent) and len(remembered) == len(memory)
     # The same entries under the same paths: of a large library a second table of them, with its paths, is 20 MB.
     kept: ScanCache = memory if is_same else remembered
+    problems, ignored = _problems_and_ignored(walk, before)
     snapshot = scan_from_cache(
         walk.roots,
         memory=kept,
@@ -194,8 +192,9 @@ def changed_entries(before: ScanCache, after: ScanCache) -> dict[str, CachedSkil
         return {}
     if len(before) <= len(after) and all(map(is_, before, after)):
         # All that was there is, in its place, and what is new comes behind it.
-        same_paths = dict(compress(after.items(), map(is_not, before.values(), after.values())))
-        return {**same_paths, **dict(islice(after.items(), len(before), None))}
+        paths, entries = list(after), list(after.values())
+        replaced = compress(count(), map(is_not, before.values(), entries))
+        return {paths[at]: entries[at] for at in chain(replaced, range(len(before), len(after)))}
     known = before.get
     changed: dict[str, CachedSkillFile | None] = {path: own for path, own in after.items() if known(path) is not own}
     if len(before) + len(changed) > len(after):
@@ -267,6 +266,16 @@ def _judged(
     return skills, refused, found
 
 
+def _problems_and_ignored(walk: Walk, before: Scan | None) -> tuple[Sequence[WalkProblem], Ignored]:
+    """Return what a walk reports, and what the scan `before` does of that which a limited walk did not look at."""
+    if walk.covered is None or before is None:
+        return walk.problems, walk.ignored
+    report, covered = before.snapshot.report, walk.covered
+    elsewhere = (one for one in report.problems if not any(is_at_or_below(one.path, path) for path in covered))
+    # Paths without a skill are counted again when everything is walked.
+    return tuple(dict.fromkeys((*elsewhere, *walk.problems))), report.ignored
+
+
 def _unavailable(walk: Walk, known: ScanCache) -> tuple[UnavailableRoot, ...]:
     """Return the roots that had skills and hold nothing now.
 
@@ -331,7 +340,8 @@ def _below(known: ScanCache, directories: Sequence[str]) -> set[str]:
     return found
 
 
-def _read(found: FoundSkillFile, depth: ReadDepth) -> CachedSkillFile:
+def _read(found: FoundSkillFile, depth: ReadDepth) -> CachedSkillFile | None:
+    """Return what a file says, or None where it was removed since it was found."""
     read_at = time.time_ns()
     whole = depth is ReadDepth.WHOLE
     if whole and found.size > MAX_SKILL_FILE_BYTES:
@@ -344,6 +354,8 @@ def _read(found: FoundSkillFile, depth: ReadDepth) -> CachedSkillFile:
                 found.directory, SKILL_FILE, skill=found.name, first_bytes=_FIRST_BYTES, enough=header_end
             )
     except SkillHubError as error:
+        if not os.path.lexists(os.path.join(found.directory, SKILL_FILE)):
+            return None
         return _unread(found, read_at, violation("file-unreadable", error.message))
     digest = hashlib.sha256(content).hexdigest()
     stamp = FileStamp(found.mtime_ns, found.size, digest if whole else f"header:{digest}", read_at, found.ctime_ns)

@@ -7,12 +7,11 @@ path. `namesakes` settles who answers to a name for a caller who may not have th
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import time
 from bisect import bisect_left, insort
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
@@ -21,8 +20,7 @@ from skillhub_mcp.skills.discovery import Ignored, WalkProblem
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, read_whole
 from skillhub_mcp.skills.roots import SOURCES, SkillRoot, Source
 from skillhub_mcp.skills.rules import Diagnostic
-
-_HASHES = 1 << 256
+from skillhub_mcp.summed_digest import as_hex, summed
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,19 +159,18 @@ class Snapshot:
         registry's index does not contain either. It is the sum of a SHA-256 of each, so that a change costs the change:
         it tells libraries apart, and nobody decides on trust by it.
         """
-        return f"sha256:{self._sum_of_facts:064x}"
+        return f"sha256:{as_hex(self._sum_of_facts)}"
 
     @cached_property
     def _sum_of_facts(self) -> int:
-        return self._sum_of(self.everything)
+        return summed(self._facts_of(self.everything))
 
-    def _sum_of(self, skills: Iterable[Skill]) -> int:
+    def _facts_of(self, skills: Iterable[Skill]) -> Iterator[str]:
         labels: dict[str, str] = {}
         for root in self.report.roots:
             before = sum(1 for label in labels.values() if label.startswith(f"{root.source.value}:"))
             labels[root.path] = f"{root.source.value}:{before}"
-        lines = (json.dumps(_facts(read_whole(skill), labels), ensure_ascii=True) for skill in skills)
-        return sum(int.from_bytes(hashlib.sha256(line.encode()).digest(), "big") for line in lines) % _HASHES
+        return (json.dumps(_facts(read_whole(skill), labels), ensure_ascii=True) for skill in skills)
 
     @cached_property
     def _root_ranks(self) -> Mapping[str, int]:
@@ -311,8 +308,8 @@ def change_snapshot(
     known = vars(before).get("_sum_of_facts")
     if known is not None:
         # In the place of the cached value: from now on, too, nobody computes it of everything.
-        difference = after._sum_of(new) - before._sum_of(gone)  # noqa: SLF001
-        vars(after)["_sum_of_facts"] = (known + difference) % _HASHES
+        new_facts, gone_facts = after._facts_of(new), before._facts_of(gone)  # noqa: SLF001
+        vars(after)["_sum_of_facts"] = summed(new_facts, without=gone_facts, before=known)
     return after
 
 

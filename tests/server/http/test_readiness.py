@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import httpx2
 import pytest
@@ -20,14 +20,14 @@ def test_a_probe_is_told_that_searches_are_answered_while_the_digest_is_still_ma
     hub_environment: dict[str, str], write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skill("one")
-    may_end, making, sum_of = threading.Event(), list[int](), Snapshot._sum_of
+    may_end, making, facts_of = threading.Event(), list[int](), Snapshot._facts_of
 
-    def slowly(snapshot: Snapshot, skills: Iterable[Skill]) -> int:
+    def slowly(snapshot: Snapshot, skills: Iterable[Skill]) -> Iterator[str]:
         making.append(1)
         assert may_end.wait(60)
-        return sum_of(snapshot, skills)
+        return facts_of(snapshot, skills)
 
-    monkeypatch.setattr(Snapshot, "_sum_of", slowly)
+    monkeypatch.setattr(Snapshot, "_facts_of", slowly)
     monkeypatch.setattr(readiness, "_PATIENCE_SECONDS", 0.05)
     with listening(hub_environment) as url:
         probe = url.replace("/mcp", "/readyz")
