@@ -265,9 +265,12 @@ async def _times(port: int, questions: Iterator[str], *, count: int, pause: floa
 
 
 def _change_while_asking(
-    port: int, process: int, skills: Sequence[Path], word: str, questions: Iterator[str], *, cpu_of_one: float
+    port: int, process: int, skills: Sequence[Path], word: str, questions: Iterator[str]
 ) -> _Changed:
-    """Change those skills, and ask other questions until one of them is found by its new word."""
+    """Change those skills, and ask other questions until one of them is found by its new word.
+
+    As many are asked again without a change: what they cost, from a server at rest to one at rest, is not its cost.
+    """
     before, changed = processes.cpu_seconds(process), {skill.parent.name for skill in skills}
 
     async def ask() -> tuple[float, list[float], int]:
@@ -296,15 +299,9 @@ def _change_while_asking(
             return visible, times + after, asked + len(after)
 
     visible, times, asked = asyncio.run(ask())
-    cpu = processes.until_quiet(process) - before - asked * cpu_of_one
-    return _Changed(visible, max(times), max(cpu, 0.0))
-
-
-def _cpu_of_one(port: int, process: int, questions: Iterator[str]) -> tuple[float, list[float]]:
-    """Return the CPU seconds of one search, and the ms that each of some took."""
-    before = processes.cpu_seconds(process)
-    times = asyncio.run(_times(port, questions, count=300))
-    return (processes.cpu_seconds(process) - before) / len(times), times
+    then = processes.until_quiet(process)
+    asyncio.run(_times(port, questions, count=asked))
+    return _Changed(visible, max(times), max(then - before - (processes.until_quiet(process) - then), 0.0))
 
 
 def changed(large: Library) -> list[Row]:
@@ -315,12 +312,10 @@ def changed(large: Library) -> list[Row]:
         large.files(random.getrandbits(32)),
     )
     with _server(large) as (port, process):
-        cpu_of_one, times = _cpu_of_one(port, process, questions)
-        usual, memory = share(times, 0.99), processes.megabytes(process)
-        found = [
-            _change_while_asking(port, process, [next(files)], _word(choose), questions, cpu_of_one=cpu_of_one)
-            for _ in range(_CHANGES)
-        ]
+        usual = share(asyncio.run(_times(port, questions, count=300)), 0.99)
+        memory = processes.megabytes(process)
+        processes.until_quiet(process)
+        found = [_change_while_asking(port, process, [next(files)], _word(choose), questions) for _ in range(_CHANGES)]
         after = processes.megabytes(process)
     visible, slowest, cpu = (max(getattr(one, field) for one in found) for field in ("visible", "slowest", "cpu"))
     return [
@@ -350,9 +345,10 @@ def thousand(large: Library) -> list[Row]:
     questions, files = new_questions(random.getrandbits(32)), large.files(random.getrandbits(32))
     skills = [next(files) for _ in range(min(_THOUSAND, large.count))]
     with _server(large) as (port, process):
-        cpu_of_one, _ = _cpu_of_one(port, process, questions)
+        asyncio.run(_times(port, questions, count=300))
         memory = processes.megabytes(process)
-        found = _change_while_asking(port, process, skills, _word(random.Random()), questions, cpu_of_one=cpu_of_one)
+        processes.until_quiet(process)
+        found = _change_while_asking(port, process, skills, _word(random.Random()), questions)
         after = processes.megabytes(process)
     return [
         Row(

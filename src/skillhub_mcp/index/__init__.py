@@ -6,6 +6,7 @@ damage        what is damaged, part by part, and what mending each takes
 features      the terms and lengths of a skill, as stored in its row
 filter        narrowing a search by category and tags, and conditions for LanceDB
 freed_memory  memory that was freed, given back to the system
+garbage       making many objects without anybody looking through them for garbage
 giving_way    threads that compute behind answers give way to those that answer
 identity      whose an index is: the state file and the table of a database and an embedder
 impacts       what an occurrence of a term is worth to a skill

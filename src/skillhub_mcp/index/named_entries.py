@@ -14,8 +14,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from skillhub_mcp.index.garbage import garbage_collection_off
 from skillhub_mcp.index.keys import RootKeys
-from skillhub_mcp.index.state_entries import Entries, entries_of_lines, garbage_collection_off, whole_lines
+from skillhub_mcp.index.state_entries import Entries, entries_of_lines, whole_lines
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.names import safe_alias, shown_name
 from skillhub_mcp.skills.roots import SOURCES

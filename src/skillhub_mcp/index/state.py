@@ -19,9 +19,10 @@ from typing import Any, NamedTuple
 
 from skillhub_mcp.atomic_write import atomic_write, replacing
 from skillhub_mcp.file_modes import private_mode
+from skillhub_mcp.index.garbage import garbage_collection_off
 from skillhub_mcp.index.keys import RootKeys, free_label
 from skillhub_mcp.index.named_entries import read_named
-from skillhub_mcp.index.state_entries import earlier_entries, encode_entries, garbage_collection_off, read_entries
+from skillhub_mcp.index.state_entries import earlier_entries, encode_entries, read_entries
 from skillhub_mcp.skills.scanner import CachedSkillFile, ScanCache, changed_entries
 from skillhub_mcp.summed_digest import as_hex, summed
 

@@ -9,7 +9,6 @@ each start, the description of one skill hardly ever. What was committed is neve
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import json
 import os
@@ -20,6 +19,7 @@ from typing import Any, BinaryIO
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.index.freed_memory import use_few_pools
+from skillhub_mcp.index.garbage import garbage_collection_off
 from skillhub_mcp.index.keys import RootKeys, label_of
 from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.skills.model import FileStamp, HeaderShape, Skill, text_of_unread, unread_skill
@@ -149,19 +149,6 @@ def whole_lines(file: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, byt
             at += len(lines) + 1
     if rest:
         raise ValueError("the last line has no end")
-
-
-@contextlib.contextmanager
-def garbage_collection_off() -> Iterator[None]:
-    """Collect no garbage meanwhile."""
-    # Parsing creates a hundred thousand objects and no garbage: collecting takes a quarter longer.
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _row(key: str, entry: CachedSkillFile) -> list[object]:

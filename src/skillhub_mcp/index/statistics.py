@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from skillhub_mcp.analysis.spelling import Speller
 from skillhub_mcp.index.features import FIELDS, CountedSkills, decode_features, hash_term
 from skillhub_mcp.index.stored_arrays import load_arrays, save_arrays
+from skillhub_mcp.overlay import changed_copy
 
 if TYPE_CHECKING:
     from typing import Any
@@ -84,10 +85,9 @@ class StatisticsBuilder:
     """Builds `Statistics` by adding and removing skills."""
 
     skills: int = 0
-    _words: Counter[str] = field(default_factory=Counter)
     _before: Statistics | None = None
-    # The words whose skills were counted since.
-    _touched: set[str] = field(default_factory=set)
+    # How many more skills have each word than had it before.
+    _words: Counter[str] = field(default_factory=Counter)
     _pending: list[tuple[bytes, int]] = field(default_factory=list)
     _waiting: list[NDArray[Any]] = field(default_factory=list)
     _hashes: Any = None
@@ -98,7 +98,7 @@ class StatisticsBuilder:
     def from_statistics(cls, statistics: Statistics) -> StatisticsBuilder:
         """Return a builder that starts from `statistics`."""
         builder = cls(skills=statistics.skills)
-        builder._before, builder._words = statistics, Counter(statistics.words)
+        builder._before = statistics
         builder._hashes, builder._counts = statistics.hashes, statistics.counts
         builder._lengths = statistics.lengths
         return builder
@@ -108,7 +108,6 @@ class StatisticsBuilder:
         self.skills += times
         for word in words:
             self._words[word] += times
-            self._touched.add(word)
         self._pending.append((encoded, times))
         if len(self._pending) >= _FLUSH_ROWS:
             self._flush()
@@ -120,8 +119,6 @@ class StatisticsBuilder:
         self._begin()
         self.skills += len(skills.lengths)
         self._words.update(skills.words)
-        if self._before is not None:
-            self._touched.update(skills.words)
         self._lengths = self._lengths + skills.lengths.sum(axis=0, dtype=np.float64)
         self._waiting.append(skills.hashes)
         if sum(map(len, self._waiting)) >= _FLUSH_TERMS:
@@ -131,13 +128,12 @@ class StatisticsBuilder:
         """Return the statistics of the skills added so far."""
         self._flush()
         present = self._counts > 0
-        words = dict(self._words)
-        for word in self._touched:
-            if words[word] <= 0:
-                del words[word]
+        before: Mapping[str, int] = {} if self._before is None else self._before.words
+        counts = {word: before.get(word, 0) + times for word, times in self._words.items()}
+        words = changed_copy(before, {word: having if having > 0 else None for word, having in counts.items()})
         built = Statistics(self.skills, self._lengths, self._hashes[present], self._counts[present], words)
         if self._before is not None:
-            vars(built)["speller"] = self._before.speller.changed(words, self._touched)
+            vars(built)["speller"] = self._before.speller.changed(words, counts)
         return built
 
     def _begin(self) -> None:
@@ -192,7 +188,8 @@ def save_statistics(path: str, statistics: Statistics, table_id: str) -> None:
     """Replace the file at `path` atomically; several may do so at once, with the same statistics. Raises OSError."""
     import numpy as np
 
-    words = sorted(statistics.words)
+    # The words come in whatever order they are in: to sort them takes longer than writing all of it.
+    words = list(statistics.words)
     arrays = {
         "table": np.array(table_id),
         "skills": np.array(statistics.skills),
@@ -200,7 +197,7 @@ def save_statistics(path: str, statistics: Statistics, table_id: str) -> None:
         "hashes": statistics.hashes,
         "counts": statistics.counts,
         "words": np.frombuffer("\n".join(words).encode("utf-8", "surrogatepass"), dtype=np.uint8),
-        "word_counts": np.fromiter(map(statistics.words.__getitem__, words), dtype=np.int64, count=len(words)),
+        "word_counts": np.fromiter(statistics.words.values(), dtype=np.int64, count=len(words)),
     }
     save_arrays(path, arrays)
 

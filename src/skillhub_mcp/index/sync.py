@@ -378,7 +378,7 @@ class IndexSync:
     ) -> View:
         # A partial scan needs a cache of every root; where one has none, everything is scanned.
         covered = self._state is not None and all(root.path in self._state.roots for root in self._roots)
-        known = self._memory().keys()
+        known = self._memory()
 
         def take_scan(memory: ScanCache) -> Scan:
             fresh = time.monotonic() - self._scanned_at < _FRESH_SECONDS
@@ -386,7 +386,7 @@ class IndexSync:
                 # Nobody has published since.
                 return before
             # Another process may have published fewer roots or files since.
-            partial = covered and memory.keys() >= known
+            partial = covered and (memory is known or memory.keys() >= known.keys())
             return self._scan(memory, recent=before.memory, only=only if partial else None)
 
         with observe(self._observer, SyncEvent()) as sync:

@@ -12,6 +12,7 @@ import os
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum
 from itertools import chain, compress, count
@@ -19,6 +20,7 @@ from operator import attrgetter, is_, is_not
 from typing import NamedTuple
 
 from skillhub_mcp.errors import SkillHubError
+from skillhub_mcp.overlay import changed_copy, changes_between, values_at_least
 from skillhub_mcp.skills.admission import LENIENT, Admission
 from skillhub_mcp.skills.discovery import (
     FoundSkillFile,
@@ -122,12 +124,7 @@ def scan(
     known_here = entries_of(memory, {root.path for root in roots})
     trusted = _NOTHING if reread else known_here
     walk = walk_roots(roots, trusted) if only is None else walk_changes(roots, only, known_here)
-    remembered: dict[str, CachedSkillFile] = {}
-    looked_for: set[str] = set()
-    if walk.covered is not None:
-        # Each stays in its place, by which what changed is found soonest.
-        remembered = dict(known_here)
-        looked_for = _below(known_here, walk.covered)
+    seen: dict[str, CachedSkillFile] = {}
     opened = 0
     changed = False
     undecided: list[str] = []
@@ -143,26 +140,29 @@ def scan(
             opened += 1
             read = _read(found, depth)
             if read is None:
-                remembered.pop(found.directory, None)
                 continue
             now = _last_good(fresh or known, read, undecided)
         changed = changed or known is None or (now is not known and _differ(known, now))
-        remembered[found.directory] = now
+        seen[found.directory] = now
     if on_progress is not None:
         on_progress(len(walk.found), len(walk.found))
-    for path in looked_for.difference(found.directory for found in walk.found):
-        del remembered[path]
+    remembered: ScanCache = seen
+    looked_for: AbstractSet[str] = known_here.keys()
+    if walk.covered is not None:
+        looked_for = _below(known_here, walk.covered)
+        remembered = changed_copy(known_here, {**dict.fromkeys(looked_for), **seen})
     unavailable = _unavailable(walk, known_here) if keep_absent else ()
     for root in unavailable:
-        remembered |= {path: entry for path, entry in known_here.items() if entry.root == root.path}
-    removed = not known_here.keys() <= remembered.keys()
+        kept = {path: entry for path, entry in known_here.items() if entry.root == root.path}
+        remembered = changed_copy(remembered, kept)
+    removed = not remembered.keys() >= looked_for
     is_same = not (opened or removed or recent) and len(remembered) == len(memory)
     # The same entries under the same paths: of a large library a second table of them, with its paths, is 20 MB.
-    kept: ScanCache = memory if is_same else remembered
+    remembered = memory if is_same else remembered
     problems, ignored = _problems_and_ignored(walk, before)
     snapshot = scan_from_cache(
         walk.roots,
-        memory=kept,
+        memory=remembered,
         admission=admission,
         problems=_told(problems, unavailable),
         ignored=ignored,
@@ -170,7 +170,7 @@ def scan(
         unavailable=unavailable,
         before=before,
     )
-    return Scan(snapshot, kept, opened, changed or removed, admission, tuple(undecided))
+    return Scan(snapshot, remembered, opened, changed or removed, admission, tuple(undecided))
 
 
 def is_unchanged(found: FoundSkillFile, known: CachedSkillFile) -> bool:
@@ -188,8 +188,9 @@ def changed_entries(before: ScanCache, after: ScanCache) -> dict[str, CachedSkil
 
     What did not change is the same object from one scan to the next.
     """
-    if before is after:
-        return {}
+    told = changes_between(before, after)
+    if told is not None:
+        return told
     if len(before) <= len(after) and all(map(is_, before, after)):
         # All that was there is, in its place, and what is new comes behind it.
         paths, entries = list(after), list(after.values())
@@ -321,7 +322,7 @@ def _differ(before: CachedSkillFile, after: CachedSkillFile) -> bool:
 
 def entries_of(memory: ScanCache, roots: set[str]) -> ScanCache:
     """Return the entries of those roots, as nearly always all there are."""
-    if set(map(_ROOT, memory.values())) <= roots:
+    if set(map(_ROOT, values_at_least(memory))) <= roots:
         return memory
     return {path: entry for path, entry in memory.items() if entry.root in roots}
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 
+from skillhub_mcp.overlay import changed_copy
 from skillhub_mcp.skills.discovery import Ignored, WalkProblem
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, read_whole
 from skillhub_mcp.skills.roots import SOURCES, SkillRoot, Source
@@ -253,30 +254,32 @@ def change_snapshot(
     """
     report = before.report
     priority = _priority(before._root_ranks)  # noqa: SLF001 - of the same module
-    by_directory = dict(before._by_directory)  # noqa: SLF001
-    gone = [skill for skill in (by_directory.pop(directory, None) for directory in changed) if skill is not None]
+    known = before._by_directory  # noqa: SLF001
+    gone = [skill for skill in map(known.get, changed) if skill is not None]
     new = _trusted(skills, report.roots)
-    by_directory.update((skill.directory, skill) for skill in new)
+    now = {skill.directory: skill for skill in new}
+    by_directory = changed_copy(known, {**dict.fromkeys(changed), **now})
     added: dict[str, list[Skill]] = {skill.name: [] for skill in (*gone, *new)}
     for skill in new:
         added[skill.name].append(skill)
-    by_name, contested = dict(before._by_name), dict(before.contested)  # noqa: SLF001
+    winners, contested = before._by_name, dict(before.contested)  # noqa: SLF001
+    names: dict[str, Skill | None] = {}
     touched = {skill.directory for name in added for skill in contested.get(name, ())}
     ranks = {directory: rank for directory, rank in before._ranks.items() if directory not in touched}  # noqa: SLF001
     shadowed = [lost for lost in report.shadowed if lost.skill.name not in added]
     unserved: list[Skill] = []
     served: list[Skill] = []
     for name, own in added.items():
-        winner = by_name.pop(name, None)
+        winner = winners.get(name)
         earlier = () if winner is None else contested.pop(name, (winner,))
         group = sorted(
             [*(skill for skill in earlier if by_directory.get(skill.directory) is skill), *own], key=priority
         )
         if winner is not None:
             unserved.append(winner)
+        names[name] = group[0] if group else None
         if group:
             served.append(group[0])
-            by_name[name] = group[0]
         if len(group) > 1:
             contested[name] = tuple(group)
             ranks.update((skill.directory, number) for number, skill in enumerate(group))
@@ -300,16 +303,16 @@ def change_snapshot(
             unavailable=tuple(unavailable),
         ),
         contested=contested,
-        _by_name=by_name,
+        _by_name=changed_copy(winners, names),
         _by_alias=_aliased(before._by_alias, unserved, served),  # noqa: SLF001
         _ranks=ranks,
         _by_directory=by_directory,
     )
-    known = vars(before).get("_sum_of_facts")
-    if known is not None:
+    total = vars(before).get("_sum_of_facts")
+    if total is not None:
         # In the place of the cached value: from now on, too, nobody computes it of everything.
         new_facts, gone_facts = after._facts_of(new), before._facts_of(gone)  # noqa: SLF001
-        vars(after)["_sum_of_facts"] = summed(new_facts, without=gone_facts, before=known)
+        vars(after)["_sum_of_facts"] = summed(new_facts, without=gone_facts, before=total)
     return after
 
 
