@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillhub_mcp import overlay
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
+from skillhub_mcp.overlay import Overlay, changed_copy
 from skillhub_mcp.policy.access import Policy
 from skillhub_mcp.search.findable import FindableSkills
 from skillhub_mcp.skills.admission import LENIENT, STRICT
@@ -17,6 +21,16 @@ from skillhub_mcp.skills.roots import SkillRoot, Source
 from skillhub_mcp.skills.rules import violation
 from skillhub_mcp.skills.scanner import CachedSkillFile, Scan, ScanCache, changed_entries, scan_from_cache
 from skillhub_mcp.skills.visibility import Visibility
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _a_hundred_are_many() -> Iterator[None]:
+    """Have changes laid over what is there, as with thousands."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(overlay, "LARGE", 100)
+        patch.setattr(overlay, "_SHARE", 4)
+        yield
+
 
 ROOTS = (SkillRoot("/hub", "hub"), SkillRoot("/mine", "mine", trust=Trust.AWAITED), SkillRoot("/other", "other"))
 DIRECTORIES = [f"{root.path}/{name}" for root in ROOTS for name in ("a", "b", "pdf", "c")]
@@ -40,8 +54,7 @@ def entry(directory: str, name: str, mtime: int, content: str, readable: bool, s
 
 
 def after(memory: ScanCache, change: dict[str, tuple[str, int, str, bool, bool] | None]) -> ScanCache:
-    left = {path: own for path, own in memory.items() if path not in change}
-    return left | {path: entry(path, *own) for path, own in change.items() if own is not None}
+    return changed_copy(memory, {path: None if own is None else entry(path, *own) for path, own in change.items()})
 
 
 @given(st.dictionaries(st.sampled_from(DIRECTORIES), entries), st.lists(changes, min_size=1, max_size=4), st.booleans())
@@ -53,7 +66,7 @@ def test_a_snapshot_that_follows_changes_is_the_one_made_anew(
     admission = STRICT if strict else LENIENT
     # So many that a change is one of few.
     many = {
-        f"/hub/many/{n}": entry(f"/hub/many/{n}", f"many-{n}", 1, "m", readable=True, strict=True) for n in range(150)
+        f"/hub/many-{n}": entry(f"/hub/many-{n}", f"many-{n}", 1, "m", readable=True, strict=True) for n in range(150)
     }
     memory = after(many, first)
     before = Scan(scan_from_cache(ROOTS, memory=memory, admission=admission), memory, 0, False, admission)
@@ -67,6 +80,7 @@ def test_a_snapshot_that_follows_changes_is_the_one_made_anew(
         # What did not change are the same objects.
         kept = [skill for skill in before.snapshot.everything if followed.by_directory(skill.directory) is skill]
         assert len(kept) >= len(before.snapshot.everything) - len(change)
+        assert isinstance(followed._by_directory, Overlay)
         before = replace(before, snapshot=followed, memory=memory)
 
 

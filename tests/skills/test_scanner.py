@@ -13,6 +13,7 @@ import pytest
 from tests.conftest import SkillWriter
 from tests.skills.conftest import AN_HOUR_NS, Looker
 
+from skillhub_mcp import overlay
 from skillhub_mcp.errors import SkillUnreadable
 from skillhub_mcp.skills.admission import STRICT
 from skillhub_mcp.skills.documents import read_document
@@ -20,6 +21,14 @@ from skillhub_mcp.skills.roots import Source, distinct_roots, make_roots
 from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES, Scan, scan, scan_from_cache
 
 MtimeSetter = Callable[[Path, int], None]
+
+
+@pytest.fixture(autouse=True, params=["copied", "laid over"])
+def _many(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try everything with what changed laid over what was known, too, as in a large library."""
+    if request.param == "laid over":
+        monkeypatch.setattr(overlay, "LARGE", 0)
+        monkeypatch.setattr(overlay, "_SHARE", 1)
 
 
 def names(seen: Scan) -> list[str]:

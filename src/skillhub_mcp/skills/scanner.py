@@ -260,7 +260,7 @@ def _judged(
             continue
         found += 1
         violations = admission.violations(entry.skill, entry.diagnostics, entry.shape)
-        if entry.skill is None or admission.refuses(violations):
+        if entry.skill is None or (violations and admission.refuses(violations)):
             refused.append(Refused(directory, violations, entry.root, admission.reason(violations)))
         else:
             skills.append(entry.skill)
