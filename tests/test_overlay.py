@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillhub_mcp import overlay
-from skillhub_mcp.overlay import Overlay, changed_copy, changes_between, values_at_least
+from skillhub_mcp.overlay import Overlay, as_dict, changed_copy, changes_between, values_at_least
 
 KEYS = st.sampled_from("abcdefgh")
 CHANGES = st.dictionaries(KEYS, st.none() | st.integers(0, 9), max_size=4)
@@ -34,7 +34,7 @@ def test_it_has_what_a_dict_would_have(begin: dict[str, int], several: list[dict
     expected = begin
     for changes in several:
         mapping, expected = changed_copy(mapping, changes), changed_dict(expected, changes)
-        assert dict(mapping.items()) == expected == dict(mapping)
+        assert dict(mapping.items()) == expected == dict(mapping) == as_dict(mapping)
         assert mapping == expected
         assert len(mapping) == len(expected)
         assert list(mapping) == list(mapping.keys()) == [key for key, _ in mapping.items()]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 
@@ -83,7 +84,8 @@ class LibraryKeys:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, LibraryKeys) and self._labels == other._labels
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        return hash(frozenset(self._labels.items()))
 
     def label(self, root: str) -> str:
         """Return the label of a root. Raises KeyError."""
@@ -123,13 +125,9 @@ class LibraryKeys:
         return [own.key(directory) for own in self._by_root.values()]
 
 
+@dataclass(frozen=True)
 class PathKeys:
     """The keys of rows that have none: the directories themselves."""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PathKeys)
-
-    __hash__ = None  # type: ignore[assignment]
 
     def directory(self, key: str) -> str:
         """Return the key."""

@@ -105,7 +105,7 @@ class LanceStore:
         # Those of the version that was read or written last.
         self._known: tuple[int, str, Statistics] | None = None
         # The index that was opened last, while anybody has it.
-        self._opened: weakref.ref[SkillIndex] | None = None
+        self._opened: Callable[[], SkillIndex | None] = lambda: None
         # When what this process replaced may be removed, if nothing is written until then.
         self._tidy_at: float | None = None
         # Whether the postings of the last update are a large addition.
@@ -145,9 +145,9 @@ class LanceStore:
         def open_table() -> LanceIndex:
             return self.open_table(version, created_as=created_as, with_vectors=with_vectors)
 
-        before = None if self._opened is None else self._opened()
+        before = self._opened()
         index = SkillIndex(
-            self._segments(version, created_as, known=() if before is None else before.segments),
+            self._segments(version, created_as),
             self._statistics(version, created_as),
             version=version,
             table_id=created_as,
@@ -159,7 +159,7 @@ class LanceStore:
         self._opened = weakref.ref(index)
         return index
 
-    def _segments(self, version: int, table_id: str, *, known: Sequence[Segment] = ()) -> Sequence[Segment]:
+    def _segments(self, version: int, table_id: str) -> Sequence[Segment]:
         """Return what is searched of a version: from the files beside the table, else from its rows.
 
         What had to be read from the rows is kept in a file. Raises IndexDamaged.
@@ -167,7 +167,7 @@ class LanceStore:
         files = self._segment_files
         if files is not None:
             try:
-                return files.open(version, table_id, known=known)
+                return files.open(version, table_id, known=self._known_segments())
             except (OSError, ValueError) as error:
                 log.debug("The postings are made from the table: %s", error)
             try:
@@ -182,6 +182,11 @@ class LanceStore:
             return (read_segment(kept.getvalue(), table_id),)
         except (OSError, ValueError) as error:
             raise damaged(error) from error
+
+    def _known_segments(self) -> Sequence[Segment]:
+        """Return what somebody has open."""
+        opened = self._opened()
+        return () if opened is None else opened.segments
 
     def _invert(self, version: int, table_id: str, skills: SegmentBuilder) -> SegmentBuilder:
         """Add all rows of a version of the table to `skills`, and return them. Raises IndexDamaged and OSError."""
@@ -448,14 +453,9 @@ class LanceStore:
         if self._segment_files is not None:
             with _not_kept_is_no_failure():
                 version, own_id = int(table.version), table_id(table)
-                opened = None if self._opened is None else self._opened()
+                known = self._known_segments()
                 share = self._segment_files.write_update(
-                    version,
-                    own_id,
-                    changed,
-                    removed=removed,
-                    before=before,
-                    known=() if opened is None else opened.segments,
+                    version, own_id, changed, removed=removed, before=before, known=known
                 )
                 self._has_large_addition = share > ADDED_SHARE
                 if self._has_large_addition:

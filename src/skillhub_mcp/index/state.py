@@ -23,6 +23,7 @@ from skillhub_mcp.index.garbage import garbage_collection_off
 from skillhub_mcp.index.keys import RootKeys, free_label
 from skillhub_mcp.index.named_entries import read_named
 from skillhub_mcp.index.state_entries import earlier_entries, encode_entries, read_entries
+from skillhub_mcp.overlay import as_dict
 from skillhub_mcp.skills.scanner import CachedSkillFile, ScanCache, changed_entries
 from skillhub_mcp.summed_digest import as_hex, summed
 
@@ -131,7 +132,7 @@ class IndexState:
             return known[0]
         merged: dict[str, CachedSkillFile] = {}
         for memory in reversed(known):
-            merged.update(memory)
+            merged.update(as_dict(memory))
         return merged
 
     @property

@@ -22,6 +22,7 @@ from skillhub_mcp.index.freed_memory import use_few_pools
 from skillhub_mcp.index.garbage import garbage_collection_off
 from skillhub_mcp.index.keys import RootKeys, label_of
 from skillhub_mcp.lru import LRUCache
+from skillhub_mcp.overlay import as_dict
 from skillhub_mcp.skills.model import FileStamp, HeaderShape, Skill, text_of_unread, unread_skill
 from skillhub_mcp.skills.rules import Diagnostic, Severity
 from skillhub_mcp.skills.scanner import CachedSkillFile
@@ -360,7 +361,7 @@ class _LateDecoder(_Decoder):
 def _own_of(label: str, found: dict[str, _Own], known: Entries) -> _Own:
     own = found.get(label)
     if own is None:
-        own = found[label] = dict(known.get(label, {}))
+        own = found[label] = dict(as_dict(known.get(label, {})))
     return own
 
 

@@ -145,8 +145,7 @@ class Publisher:
         self._files_of = files_of
         self._lock = threading.Lock()
         self._last_index: _UriIndex | None = None
-        # Whose entries are known to be those of the files, as they were scanned.
-        # Of which skills all entries are there, and the sum of what decides that.
+        # Whose entries are known to be those of the files, as they were scanned, and the sum of what decides that.
         self._prepared: Snapshot | None = None
         self._prepared_stamps = 0
 
