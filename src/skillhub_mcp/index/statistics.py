@@ -128,12 +128,14 @@ class StatisticsBuilder:
         """Return the statistics of the skills added so far."""
         self._flush()
         present = self._counts > 0
-        before: Mapping[str, int] = {} if self._before is None else self._before.words
-        counts = {word: before.get(word, 0) + times for word, times in self._words.items()}
-        words = changed_copy(before, {word: having if having > 0 else None for word, having in counts.items()})
+        if self._before is None:
+            words: Mapping[str, int] = {word: having for word, having in self._words.items() if having > 0}
+            return Statistics(self.skills, self._lengths, self._hashes[present], self._counts[present], words)
+        before = self._before
+        counts = {word: before.words.get(word, 0) + times for word, times in self._words.items()}
+        words = changed_copy(before.words, {word: having if having > 0 else None for word, having in counts.items()})
         built = Statistics(self.skills, self._lengths, self._hashes[present], self._counts[present], words)
-        if self._before is not None:
-            vars(built)["speller"] = self._before.speller.changed(words, counts)
+        vars(built)["speller"] = before.speller.changed(words, counts)
         return built
 
     def _begin(self) -> None:
