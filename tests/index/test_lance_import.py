@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 CLIENT = "lance_namespace_urllib3_client"
 
 
@@ -90,4 +92,23 @@ import {CLIENT} as same
 assert client is same and client.BranchApi
 assert db.ListTablesResponse is lance_namespace.ListTablesResponse
 assert sys.modules["overrides"] is overrides
+""")
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="the system does not tell what a process has loaded")
+def test_what_takes_long_of_its_import_keeps_no_other_thread_waiting() -> None:
+    run("""
+import gc, sys
+from skillhub_mcp.index import lance_import
+
+def loaded():
+    mapped = open("/proc/self/maps").read()
+    return [name for name in ("libarrow.so", "libarrow_dataset.so", "_lancedb.") if name in mapped]
+
+assert loaded() == []
+lance_import._load_libraries()
+assert len(loaded()) == 3 and "pyarrow" not in sys.modules and "lancedb" not in sys.modules
+before = gc.get_freeze_count()
+lance_import.import_lancedb()
+assert gc.isenabled() and gc.get_freeze_count() > before + 10_000
 """)

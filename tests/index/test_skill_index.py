@@ -142,6 +142,20 @@ def test_an_index_that_nobody_asks_gives_back_what_it_read_and_answers_as_before
     assert answers[0] == answers[1]
 
 
+@pytest.mark.skipif(not SMAPS.exists(), reason="the system does not tell which pages of a file a process has")
+def test_what_was_read_to_learn_what_a_cosine_means_is_given_back(
+    tmp_path: Path, vectors: NDArray[np.float32], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mapped_arrays, "READ_BYTES", 0)
+    store = LanceStore(str(tmp_path / "db"))
+    rows = [row(skill, vector=vector.tolist()) for skill, vector in zip(LIBRARY, vectors, strict=True)]
+    index = store.open(store.rebuild(rows, dimension=DIMENSION))
+    assert resident(tmp_path) > 0
+    index.prepare([ALL])
+    assert resident(tmp_path) == 0
+    assert index.nearness_scale == nearness_scale(vectors)
+
+
 def resident(directory: Path) -> int:
     """Return how many kilobytes of the files below a directory are in this process."""
     mapped = SMAPS.read_text().split(f" {directory}")[1:]

@@ -4,17 +4,21 @@
    uses something of them.
 2. LanceDB takes some names of that interface, for annotations and for connections to such a service. While it is
    imported, it gets stand-ins, which turn into what has the name when they are used.
-3. Before Python 3.12 it has each method that overrides another checked against that one, by a package of its own. That
+3. Its shared libraries are loaded before it, which other threads need not wait for.
+4. Before Python 3.12 it has each method that overrides another checked against that one, by a package of its own. That
    is a check for LanceDB's authors.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
+from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import Any
 
@@ -24,6 +28,8 @@ _INTERFACE = "lance_namespace"
 _CLIENT = "lance_namespace_urllib3_client"
 _MODELS = f"{_CLIENT}.models"
 _CHECKS = "overrides"
+# Of those that importing it loads, the ones that take longest, with what they are linked to.
+_LIBRARIES = (("pyarrow", "lib"), ("pyarrow", "_dataset"), ("pyarrow", "_dataset_parquet"), ("lancedb", "_lancedb"))
 
 
 def import_lancedb() -> Any:
@@ -33,10 +39,33 @@ def import_lancedb() -> Any:
         _put_off(_MODELS)
         # Of what a server has loaded by then, going through all of it takes a quarter of the import.
         with garbage_collection_off(), _put_off_by_name(_INTERFACE), _without_checks():
+            _load_libraries()
             import lancedb
+
+            # It stays for as long as the process runs: the next search would wait while all of it is gone through.
+            gc.freeze()
     import lancedb
 
     return lancedb
+
+
+def _load_libraries() -> None:
+    """Load the shared libraries of Arrow and LanceDB while other threads go on: during an import they would wait.
+
+    Where that fails, importing says why.
+    """
+    if os.name != "posix":
+        return
+    import ctypes
+
+    load = ctypes.CDLL(None).dlopen
+    load.restype, load.argtypes = ctypes.c_void_p, (ctypes.c_char_p, ctypes.c_int)
+    for package, module in _LIBRARIES:
+        found = importlib.util.find_spec(package)
+        places = None if found is None else found.submodule_search_locations
+        spec = PathFinder.find_spec(f"{package}.{module}", places)
+        if spec is not None and spec.origin is not None:
+            load(os.fsencode(spec.origin), sys.getdlopenflags())
 
 
 class _StandIn:

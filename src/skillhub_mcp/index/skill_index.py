@@ -253,7 +253,10 @@ class SkillIndex:
         largest = max(self._parts, key=lambda part: part.end - part.begin)
         if self.dimension is None or largest.skills.vectors is None:
             return None
-        return nearness_scale(largest.skills.vectors, self._embedded[largest.begin : largest.end])
+        found = nearness_scale(largest.skills.vectors, self._embedded[largest.begin : largest.end])
+        # The sample lies all over the file, of which some systems map two megabytes for each row that is read.
+        largest.stored.release()
+        return found
 
 
 def _directories(segments: Sequence[Segment], keys: RowKeys, before: SkillIndex | None) -> list[str]:
@@ -276,6 +279,7 @@ class _Part:
 
     def __init__(self, segment: Segment, begin: int, alive: NDArray[Any] | None) -> None:
         self.skills = segment.skills
+        self.stored = segment.stored
         self.begin = begin
         self.end = begin + len(segment.skills.lengths)
         self._count = len(segment.skills.lengths)
