@@ -81,3 +81,8 @@ def test_shares_stay_between_0_and_1_also_where_all_skills_say_the_same() -> Non
         assert shares[-1] == 0.0
     known = np.array([0.2, 0.5, 0.8], dtype=np.float32)
     assert NearnessScale(0.2, 0.5).share(known).tolist() == pytest.approx([0.0, 0.5, 1.0])
+
+
+def test_what_is_farther_than_usual_has_a_share_below_0_down_to_the_least_that_is_asked_for() -> None:
+    cosines = np.array([-1.0, 0.14, 0.5, np.nan], dtype=np.float32)
+    assert NearnessScale(0.2, 0.5).share(cosines, least=-0.25).tolist() == pytest.approx([-0.25, -0.1, 0.5, 0.0])

@@ -105,6 +105,12 @@ def test_what_no_skill_has_in_a_pasted_text_is_no_misspelling() -> None:
     assert asked(pasted).unknown == ("deadlok",)
 
 
+def test_a_plain_question_is_english_and_typed() -> None:
+    assert asked("fix the deadlock").plain
+    for other in ("die Rechnung und der Kunde", "請求書を整理したい", "the deadlock " + "pod " * 50):
+        assert not asked(other).plain
+
+
 @pytest.mark.parametrize(("bodies", "corrected"), [(1, True), (4, True), (5, False)])
 def test_a_word_of_few_bodies_may_be_misspelt_in_them_too(bodies: int, corrected: bool) -> None:
     others = [make_skill(f"other-{number}") for number in range(bodies)]

@@ -118,6 +118,13 @@ def test_what_is_nearer_in_meaning_passes_what_has_a_little_more_words() -> None
     assert rank(words, numbers, nearness, meaning=0.5).numbers.tolist() == [1, 0]
 
 
+def test_a_nearness_below_0_takes_from_the_total_and_is_told_as_0() -> None:
+    found = rank(np.array([10.0, 9.0]), np.array([0, 1]), np.array([-0.2, 0.0]), meaning=1.0)
+    assert found.numbers.tolist() == [1, 0]
+    assert found.totals.tolist() == pytest.approx([0.9, 0.8])
+    assert found.nearness.tolist() == [0.0, 0.0]
+
+
 def test_by_meaning_alone_words_do_not_count() -> None:
     found = rank(np.array([99.0, 1.0]), np.array([0, 1]), np.array([0.2, 0.3]), meaning=1.0, by_meaning_alone=True)
     assert found.numbers.tolist() == [1, 0]

@@ -9,6 +9,7 @@ import pytest
 from tests.search.builders import WordEmbedder, make_skill, row
 
 from skillhub_mcp.circuit_breaker import CircuitBreaker
+from skillhub_mcp.embedders.base import Vector
 from skillhub_mcp.errors import RerankingError
 from skillhub_mcp.index.lance_store import LanceStore
 from skillhub_mcp.index.skill_index import SkillIndex
@@ -78,6 +79,32 @@ def test_local_vectors_tell_candidates_apart_and_find_some_only_where_words_find
     assert [(hit.directory, hit.reason) for hit in enough.hits] == [("/library/bread", Reason.BOTH)]
     too_few = found(Searcher(embedder=embedder), index, "bread", limit=2)
     assert {hit.reason for hit in too_few.hits} == {Reason.BOTH, Reason.VECTOR}
+
+
+@pytest.mark.parametrize(
+    ("local", "query", "apart"),
+    [(True, "bake bread", True), (True, "bake bread " * 30, False), (False, "bake bread", False)],
+    ids=["plain", "pasted", "by sentences"],
+)
+def test_of_two_far_ones_the_farther_comes_later_where_word_vectors_compare_a_plain_question(
+    tmp_path: Path, local: bool, query: str, apart: bool
+) -> None:
+    class Fixed(WordEmbedder):
+        is_instant = local
+
+        def _vector(self, text: str) -> Vector:
+            return [1.0, 0.0] if text else []
+
+    store = LanceStore(str(tmp_path / "db"))
+    skills = [make_skill(name, "Bake bread.") for name in ("farther", "faraway")]
+    rows = [row(skill, vector=vector) for skill, vector in zip(skills, ([-0.6, 0.8], [0.1, 0.995]), strict=True)]
+    index = store.open(store.rebuild(rows, dimension=2))
+    request = SearchRequest(query, limit=2, among=frozenset(skill.directory for skill in skills))
+    answer = Searcher(embedder=Fixed(dimension=2)).search(index, request)
+    first, second = answer.hits
+    assert (first.score > second.score) is apart
+    assert names(answer)[0] == ("faraway" if apart else "farther")
+    assert list(answer.nearness) == [0.0, 0.0]
 
 
 def test_a_query_is_embedded_once_however_often_it_is_asked(tmp_path: Path) -> None:

@@ -29,12 +29,15 @@ class NearnessScale:
     far: float
     near: float
 
-    def share(self, cosines: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return how near each cosine is, in 0..1: 0 at `far`, one half at `near`, 1 as far beyond it; 0 for nan."""
+    def share(self, cosines: NDArray[np.float32], *, least: float = 0.0) -> NDArray[np.float32]:
+        """Return how near each cosine is: 0 at `far`, one half at `near`, 1 as far beyond it or farther; 0 for nan.
+
+        What is farther than `far` has a share below 0, down to `least`.
+        """
         import numpy as np
 
         shares = (cosines - self.far) / (2.0 * max(self.near - self.far, _SMALLEST_SPAN))
-        clipped: NDArray[np.float32] = np.nan_to_num(np.clip(shares, 0.0, 1.0)).astype(np.float32)
+        clipped: NDArray[np.float32] = np.nan_to_num(np.clip(shares, least, 1.0)).astype(np.float32)
         return clipped
 
 

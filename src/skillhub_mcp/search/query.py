@@ -66,11 +66,15 @@ class Clause:
 
 @dataclass(frozen=True)
 class Query:
-    """A parsed query: its clauses, the words that no skill has, and how many of the rarer ones were left out."""
+    """A parsed query: its clauses, the words that no skill has, and how many of the rarer ones were left out.
+
+    It is `plain` unless it is in another language than English, or so long that it must be pasted.
+    """
 
     clauses: tuple[Clause, ...]
     unknown: tuple[str, ...] = ()
     left_out: int = 0
+    plain: bool = True
 
     @cached_property
     def terms(self) -> tuple[str, ...]:
@@ -100,14 +104,16 @@ def parse_query(
     for word in words:
         distinct.setdefault(fold_marks(word), word)
     language = _language(distinct, speller)
+    typed = len(words) <= _MOST_TYPED_WORDS
     reader = _Reader(
         statistics,
         speller,
         language,
         english=not said.keys().isdisjoint(stop_words("en")),
-        typed=len(words) <= _MOST_TYPED_WORDS,
+        typed=typed,
     )
     drafts = [*_translated_runs(query, speller)]
+    plain = typed and language is None and not drafts
     done = stop_words(language) if language else frozenset()
     for folded, word in distinct.items():
         if UNSPACED.search(word):
@@ -115,7 +121,7 @@ def parse_query(
             drafts += (_Draft(term, 1, [Alternative((term,), 1.0, TermOrigin.ASKED, term)]) for term in known)
         elif folded not in done and token_terms(word):
             drafts.append(_Draft(word, said[folded], reader.offers(word, folded)))
-    found = _query(drafts, statistics, origins)
+    found = replace(_query(drafts, statistics, origins), plain=plain)
     # That a word has no translation here says nothing about what the skills have.
     return found if language is None else replace(found, unknown=())
 

@@ -4,7 +4,8 @@
    skill is BM25F's saturated frequency over the weighted fields (`index.impacts`), computed when it was indexed.
 2. The text score of a skill is the sum over the clauses; its share of the best one's is between 0 and 1.
 3. Where there are vectors, the nearness of the best by text is added: a cosine on the scale of the library's own
-   descriptions. With a provider's model the nearest of all skills are candidates, too.
+   descriptions. What is farther than two of these mostly are loses by it. With a provider's model the nearest of all
+   skills are candidates, too.
 """
 
 from __future__ import annotations
@@ -137,12 +138,12 @@ def rank(
     """Return the skills of those `numbers` best first; `words` has the text score of every skill.
 
     A skill without a vector counts as near as its words say: as the farthest, it would come after all others until it
-    is embedded.
+    is embedded. A nearness below 0 takes from the total; the ranking says 0.
     """
     import numpy as np
 
     own = words[numbers].astype(np.float64)
     shares = own / max(float(own.max(initial=0.0)), 1e-9)
     near = np.where(np.isnan(nearness), shares, nearness)
-    found = Ranking(numbers, own, nearness, near)
+    found = Ranking(numbers, own, np.maximum(nearness, 0.0), near)
     return found.ordered_by(near if by_meaning_alone else shares + meaning * near)

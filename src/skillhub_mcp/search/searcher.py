@@ -44,6 +44,10 @@ _CANDIDATES = 100
 _USUAL_SCALE = NearnessScale(far=0.17, near=0.45)
 # What full nearness in meaning adds, where the best text score counts 1.
 MEANING = 0.75
+# The least nearness of a plain question by word vectors. It is farther from most descriptions than these are from each
+# other: with 0 as the least, nearly all would be as far. In another language, and of a pasted text, what is below 0
+# says nothing (docs/benchmarks.md).
+_FARTHEST = -0.25
 # Models take about so many characters; what a text wants is mostly said by then.
 _MOST_EMBEDDED = 8_000
 PROVIDER_REST_SECONDS = 30.0
@@ -149,7 +153,8 @@ class Searcher:
             if named is not None:
                 numbers = np.union1d(numbers, [named])
         with observe(self._observer, SearchStepEvent(name="score")):
-            near = _nearness(index, numbers, vector)
+            least = _FARTHEST if self._kind is Meaning.WORDS and query.plain else 0.0
+            near = _nearness(index, numbers, vector, least=least)
             ranking = rank(words, numbers, near, meaning=self._meaning, by_meaning_alone=mode == "vector")
             ranking = self._reranked(index, request, ranking).with_first(named)
             lacks_vector = vector is None and self._embed is not None and index.dimension is not None
@@ -219,14 +224,14 @@ class Searcher:
         return ranking.with_best_in(np.argsort(-np.array(chosen), kind="stable"))
 
 
-def _nearness(index: SkillIndex, numbers: NDArray[Any], vector: Vector | None) -> NDArray[Any]:
-    """Return the nearness in meaning of those skills, in 0..1, NaN without a vector."""
+def _nearness(index: SkillIndex, numbers: NDArray[Any], vector: Vector | None, *, least: float) -> NDArray[Any]:
+    """Return the nearness in meaning of those skills, from `least` to 1, NaN without a vector."""
     import numpy as np
 
     if vector is None:
         return np.full(len(numbers), np.nan)
     cosines = index.cosines(vector, numbers)
-    return np.where(np.isnan(cosines), np.nan, (index.nearness_scale or _USUAL_SCALE).share(cosines))
+    return np.where(np.isnan(cosines), np.nan, (index.nearness_scale or _USUAL_SCALE).share(cosines, least=least))
 
 
 def _hits(index: SkillIndex, ranking: Ranking, likely: float, *, by_words: bool) -> list[Hit]:
