@@ -114,7 +114,7 @@ Engines = Mapping[str, Engine]
 
 
 def ways_of_asking() -> dict[str, list[Question]]:
-    """Return the questions of each row: development, then held out."""
+    """Return the questions of each row: development, then held out, then those that parts of search were chosen by."""
     held = asked_by_people(TASKS / "held.jsonl")
     return {
         "development: people": asked_by_people(DEVELOPMENT),
@@ -127,6 +127,8 @@ def ways_of_asking() -> dict[str, list[Question]]:
         "held out: long texts": asked_by_people(TASKS / "long-held.jsonl", phrasing="long"),
         "eight languages": asked_by_people(TASKS / "languages.jsonl"),
         "typing mistakes": asked_by_people(TASKS / "typos.jsonl"),
+        "to choose by: people, hard to put": asked_by_people(TASKS / "people-choose.jsonl"),
+        "to choose by: eight languages": asked_by_people(TASKS / "languages-choose.jsonl"),
     }
 
 

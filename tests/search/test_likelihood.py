@@ -81,3 +81,12 @@ def test_a_word_that_no_skill_has_makes_the_share_smaller(tmp_path: Path) -> Non
 def test_the_nearness_is_that_of_the_first_hit(tmp_path: Path) -> None:
     assert math.isnan(evidence(tmp_path / "1", "bread").nearness)
     assert evidence(tmp_path / "2", "bread", near=0.4).nearness == pytest.approx(0.4)
+
+
+def test_a_word_without_a_translation_counts_less_than_an_unknown_one(tmp_path: Path) -> None:
+    translated = evidence(tmp_path / "1", "una receta para bread")
+    untranslated = evidence(tmp_path / "2", "una receta para bread Uagadugú")
+    unknown = evidence(tmp_path / "3", "bread Uagadugú")
+    assert (untranslated.words, unknown.words) == (translated.words + 1, 2)
+    assert translated.share > untranslated.share
+    assert untranslated.share / translated.share > unknown.share / evidence(tmp_path / "4", "bread").share

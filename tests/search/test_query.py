@@ -85,6 +85,30 @@ def test_words_of_another_language_stand_for_english_ones(query: str, meanings: 
     assert {word: found[word][0] for word in meanings} == meanings
 
 
+def test_words_of_another_language_that_stand_for_nothing_here_are_untranslated() -> None:
+    for query in ("Wie reife ich einen Camembert für die Rechnungen?", "カマンベールの請求書"):
+        question = asked(query)
+        assert question.unknown == ()
+        assert len(question.untranslated) == 2 - ("請求書" in query)
+
+
+def test_what_only_joins_unspaced_words_is_not_asked_for() -> None:
+    library = [make_skill("zh", "怎么把我的发票做成文件"), *LIBRARY]
+    question = asked_of(library, "怎么把我的发票寄出")
+    assert [clause.asked for clause in question.clauses][:1] == ["发票"]
+    assert not {"怎么", "么把", "把我", "我的", "的发"} & {*question.terms, *question.untranslated}
+
+
+@pytest.mark.parametrize("word", ["りんご", "猫", "강아지"])
+def test_an_unspaced_word_alone_is_asked_for_as_it_is(word: str) -> None:
+    assert asked_of([make_skill("pets", word), *LIBRARY], word).terms
+
+
+def test_a_name_with_an_ending_of_a_language_without_translations_is_mended() -> None:
+    question = asked("jak się łączyć z kubernetesa przez websockety")
+    assert choices(question, TermOrigin.SPELLING)["kubernetesa"] == ["kubernetes"]
+
+
 def test_where_stop_words_are_as_many_in_both_the_question_is_english() -> None:
     assert choices(asked("the Rechnung und"), TermOrigin.TRANSLATION) == {}
     assert list(choices(asked("die Rechnung und the"), TermOrigin.TRANSLATION)) == ["Rechnung"]
@@ -105,10 +129,12 @@ def test_what_no_skill_has_in_a_pasted_text_is_no_misspelling() -> None:
     assert asked(pasted).unknown == ("deadlok",)
 
 
-def test_a_plain_question_is_english_and_typed() -> None:
-    assert asked("fix the deadlock").plain
-    for other in ("die Rechnung und der Kunde", "請求書を整理したい", "the deadlock " + "pod " * 50):
-        assert not asked(other).plain
+def test_a_question_tells_whether_it_is_foreign_or_pasted() -> None:
+    assert asked("fix the deadlock").typed
+    assert not asked("the deadlock " + "pod " * 50).typed
+    assert not asked("fix the deadlock").foreign
+    for other in ("die Rechnung und der Kunde", "請求書を整理したい"):
+        assert asked(other).foreign
 
 
 @pytest.mark.parametrize(("bodies", "corrected"), [(1, True), (4, True), (5, False)])
@@ -125,7 +151,8 @@ def test_an_english_question_is_not_translated() -> None:
 def test_what_a_skill_is_described_in_counts_more_than_its_translation() -> None:
     question = asked("請求書")
     weights = {choice.text: choice.weight for clause in question.clauses for choice in clause.alternatives}
-    assert weights["invoice"] < weights["請求"] == 1.0
+    assert len(question.clauses) == 1
+    assert weights["invoice"] < weights["請求書"] == 1.0
 
 
 @pytest.mark.parametrize(

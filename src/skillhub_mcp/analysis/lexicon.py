@@ -15,6 +15,8 @@ from skillhub_mcp.analysis.scripts import UNSPACED, fold_marks
 # A word of a text begins with a listed one and goes on for at most this many letters: inflection, not another word.
 _INFLECTION = 4
 _SHORTEST_PREFIX = 3
+# The languages with stop words whose words are translated. Of others the stop words alone are known.
+TRANSLATED = frozenset({"de", "es", "fr", "pt", "it", "ru"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +50,25 @@ class Translations:
             if len(beginning) >= shortest and word.startswith(beginning, at)
         ]
 
-    def in_run(self, run: str) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield the listed parts of a run of unspaced text with their meanings; at each position the longest wins."""
-        at = 0
+    def parts_of_run(self, run: str) -> Iterator[tuple[str, Sequence[str]]]:
+        """Yield a run of unspaced text in parts, the listed ones with their meanings.
+
+        At each position the longest wins. What lies between two of those has no meaning.
+        """
+        begin = at = 0
         while at < len(run):
             for size in range(min(self.longest, len(run) - at), 0, -1):
                 english = self.runs.get(run[at : at + size])
                 if english is not None:
+                    if begin < at:
+                        yield run[begin:at], ()
                     yield run[at : at + size], english
-                    at += size
+                    begin = at = at + size
                     break
             else:
                 at += 1
+        if begin < at:
+            yield run[begin:at], ()
 
 
 @cache

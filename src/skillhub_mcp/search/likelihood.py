@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 # Added to a share before its logarithm, so that none is infinite.
 _LEAST_SHARE = 0.02
+# As how much of a word that no skill has one counts that could not be translated: the skills may have what it means.
+# With more, the scores of foreign questions are lower than the share of right hits.
+_UNTRANSLATED = 0.15
 # The largest library that was judged. Of larger ones, made up, as many first hits are right as of this.
 _MOST_SKILLS = 2_000
 
@@ -37,9 +40,9 @@ class Evidence(NamedTuple):
     """What speaks for the first hit of a question.
 
     `share` is its text score as a share, in 0..1, of what a skill could score that has every word often; a word that no
-    skill has counts as the rarest. `words` is how many words the question has. `nearness` is that in meaning, in 0..1,
-    or NaN where there is no vector. `skills` is among how many it was found: of twenty, a hit that has little of the
-    question may still be the one that was meant.
+    skill has counts as the rarest, and as a part of that where they may have what it means. `words` is how many
+    words the question has. `nearness` is that in meaning, in 0..1, or NaN where there is no vector. `skills` is among
+    how many it was found: of twenty, a hit that has little of the question may still be the one that was meant.
     """
 
     share: float
@@ -58,19 +61,20 @@ class Coefficients(NamedTuple):
     constant: float
 
 
-BY_TEXT = Coefficients(share=3.97, words=2.01, nearness=0.0, skills=-0.3, constant=2.39)
+BY_TEXT = Coefficients(share=4.0, words=1.99, nearness=0.0, skills=-0.3, constant=2.48)
 BY_MEANING = {
-    Meaning.WORDS: Coefficients(share=3.23, words=1.69, nearness=1.69, skills=-0.27, constant=1.68),
+    Meaning.WORDS: Coefficients(share=3.31, words=1.72, nearness=1.6, skills=-0.29, constant=1.79),
     Meaning.SENTENCES: Coefficients(share=2.63, words=1.41, nearness=3.35, skills=-0.26, constant=0.82),
 }
 
 
 def evidence_of(query: Query, statistics: Statistics, ranking: Ranking, *, skills: int) -> Evidence:
     """Return the evidence for the first of a ranking, which is not empty, among so many skills."""
-    possible = sum(_rarities(query, statistics)) + statistics.rarity("") * len(query.unknown)
+    unknown = len(query.unknown) + _UNTRANSLATED * len(query.untranslated)
+    possible = sum(_rarities(query, statistics)) + statistics.rarity("") * unknown
     return Evidence(
         share=float(ranking.words[0]) / max(WEIGHTS.largest * possible, 1e-9),
-        words=len(query.clauses) + len(query.unknown),
+        words=len(query.clauses) + len(query.unknown) + len(query.untranslated),
         nearness=float(ranking.nearness[0]),
         skills=skills,
     )

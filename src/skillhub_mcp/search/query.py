@@ -2,7 +2,8 @@
 
 1. A word as typed has full weight; an alternative to it has less, and never adds to it.
 2. A word that a text has n times counts 1 + log n. Of a long text the rarest words count, wherever they stand.
-3. A word in another language has its English translations as alternatives; without any it stands for itself.
+3. A word in another language has its English translations as alternatives; without any it stands for itself, and if no
+   skill has it, it is `untranslated`: the skills may have what it means.
 4. In a short text, a word that no skill has is corrected as a misspelling. If it cannot be, it is `unknown`, so that a
    query of such words finds nothing that fits.
 """
@@ -19,8 +20,8 @@ from heapq import nlargest
 from typing import NamedTuple
 
 from skillhub_mcp.analysis.analyzer import terms, token_terms, tokens
-from skillhub_mcp.analysis.lexicon import languages, stop_word_languages, stop_words, translations
-from skillhub_mcp.analysis.scripts import UNSPACED, fold_marks
+from skillhub_mcp.analysis.lexicon import TRANSLATED, languages, stop_word_languages, stop_words, translations
+from skillhub_mcp.analysis.scripts import UNSPACED, fold_marks, is_word_alone, said_in
 from skillhub_mcp.analysis.spelling import Speller
 from skillhub_mcp.index.statistics import Statistics
 
@@ -68,13 +69,16 @@ class Clause:
 class Query:
     """A parsed query: its clauses, the words that no skill has, and how many of the rarer ones were left out.
 
-    It is `plain` unless it is in another language than English, or so long that it must be pasted.
+    `untranslated` are words of another language that no skill has, and that stand for no English ones here. It is
+    `typed` unless it is so long that it must be pasted, and `foreign` in another language than English.
     """
 
     clauses: tuple[Clause, ...]
     unknown: tuple[str, ...] = ()
     left_out: int = 0
-    plain: bool = True
+    untranslated: tuple[str, ...] = ()
+    typed: bool = True
+    foreign: bool = False
 
     @cached_property
     def terms(self) -> tuple[str, ...]:
@@ -112,18 +116,22 @@ def parse_query(
         english=not said.keys().isdisjoint(stop_words("en")),
         typed=typed,
     )
-    drafts = [*_translated_runs(query, speller)]
-    plain = typed and language is None and not drafts
+    runs = _read_runs(query, statistics, speller)
+    drafts = [*runs.translated]
     done = stop_words(language) if language else frozenset()
     for folded, word in distinct.items():
         if UNSPACED.search(word):
-            known = filter(statistics.frequency, token_terms(word))
-            drafts += (_Draft(term, 1, [Alternative((term,), 1.0, TermOrigin.ASKED, term)]) for term in known)
+            known = filter(statistics.frequency, (term for term in token_terms(word) if not UNSPACED.search(term)))
+            drafts += map(_as_asked, known)
         elif folded not in done and token_terms(word):
             drafts.append(_Draft(word, said[folded], reader.offers(word, folded)))
-    found = replace(_query(drafts, statistics, origins), plain=plain)
-    # That a word has no translation here says nothing about what the skills have.
-    return found if language is None else replace(found, unknown=())
+    found = _query([*drafts, *runs.known], statistics, origins)
+    # That a word has no translation here says little about what the skills have.
+    unknown, untranslated = found.unknown, runs.unknown
+    if language is not None:
+        unknown, untranslated = (), (*unknown, *untranslated)
+    foreign = language is not None or bool(runs.translated)
+    return replace(found, unknown=unknown, untranslated=untranslated, typed=typed, foreign=foreign)
 
 
 def _language(words: Mapping[str, str], speller: Speller) -> str | None:
@@ -140,12 +148,47 @@ def _language(words: Mapping[str, str], speller: Speller) -> str | None:
     return best if hits[best] > 1 or any(foreign) else None
 
 
-def _translated_runs(query: str, speller: Speller) -> Iterator[_Draft]:
-    """Yield drafts for the translations of unspaced text."""
-    for run in UNSPACED.findall(query):
-        for found, meanings in translations().in_run(run):
-            # Skills described in the language of the query come before its English translation.
-            yield _Draft(found, 1, _meanings(meanings, _GUESSED if speller.describes(found) else 1.0))
+class _Runs(NamedTuple):
+    """What unspaced text says: drafts for what is translated, for what skills have as it is, and what is neither."""
+
+    translated: Sequence[_Draft]
+    known: Sequence[_Draft]
+    unknown: tuple[str, ...]
+
+
+def _read_runs(query: str, statistics: Statistics, speller: Speller) -> _Runs:
+    translated: list[_Draft] = []
+    # What lies across the end of a translated word is no word, and what only joins words says nothing.
+    others: dict[str, None] = {}
+    runs = UNSPACED.findall(query)
+    for run in runs:
+        for part, meanings in translations().parts_of_run(run):
+            if meanings:
+                translated.append(_Draft(part, 1, _offers_of_part(part, meanings, statistics, speller)))
+            else:
+                others.update(dict.fromkeys(said_in(part)))
+    if not translated and not others:
+        # Then that is all there is.
+        others.update(dict.fromkeys(runs))
+    having = {word: [*filter(statistics.frequency, token_terms(word))] for word in others}
+    known = dict.fromkeys(term for own in having.values() for term in own)
+    unknown = tuple(word for word, own in having.items() if not own and is_word_alone(word))
+    return _Runs(translated, [*map(_as_asked, known)], unknown)
+
+
+def _offers_of_part(
+    part: str, meanings: Sequence[str], statistics: Statistics, speller: Speller
+) -> Iterator[Alternative]:
+    """Yield what a translated part of unspaced text may mean: itself, where skills have it, and its translations."""
+    own = token_terms(part)
+    if all(map(statistics.frequency, own)):
+        yield Alternative(own, 1.0, TermOrigin.ASKED, part)
+    # Skills described in the language of the query come before its English translation.
+    yield from _meanings(meanings, _GUESSED if speller.describes(part) else 1.0)
+
+
+def _as_asked(term: str) -> _Draft:
+    return _Draft(term, 1, [Alternative((term,), 1.0, TermOrigin.ASKED, term)])
 
 
 def _meanings(meanings: Sequence[str], first: float = 1.0) -> Iterator[Alternative]:
@@ -178,7 +221,8 @@ class _Reader:
                 for meanings in translations().inside(folded, shortest=_SHORTEST_INSIDE):
                     yield from _meanings(meanings, _GUESSED)
         rare = all(self.statistics.frequency(term) < _RARE for term in wanted)
-        if self.typed and self.language is None and rare and not described:
+        # Without translations, a name or a loanword with an ending of its language is found by what it is near to.
+        if self.typed and self.language not in TRANSLATED and rare and not described:
             for near in self.speller.near(folded):
                 yield Alternative(tuple(terms(near)), _GUESSED, TermOrigin.SPELLING, near)
 
