@@ -749,7 +749,35 @@ def test_rows_of_a_root_that_no_server_configures_any_more_are_removed_by_the_ro
     assert published_rows(db) == []
 
 
-def test_a_rebuild_by_one_server_leads_the_other_to_restore_its_rows(
+def test_a_rebuild_by_one_server_leaves_the_rows_and_vectors_of_another_as_they_are(
+    db: Path, tmp_path: Path, write_skill: Writer
+) -> None:
+    embedder = WordEmbedder()
+    for name in ("a", "b"):
+        write_skill(name, root=tmp_path / name)
+    one, two = (Desk(db, tmp_path / name, embedder=embedder) for name in ("a", "b"))
+    one.sync()
+    two.sync()
+    # Its files are away, so nobody could read them again.
+    (tmp_path / "b").rename(tmp_path / "away")
+    embedder.texts.clear()
+    write_skill("a2", root=tmp_path / "a")
+    shutil.rmtree(tmp_path / "a" / "a")
+    report = one.sync(force_reason="requested", rebuild=True).report
+    assert report is not None
+    assert (report.written, report.removed, report.rebuilt) == (1, 1, True)
+    assert published_rows(db) == ["a2", "b"]
+    (tmp_path / "away").rename(tmp_path / "b")
+    assert (stale(one), stale(two)) == (None, None)
+    assert [text.splitlines()[0] for text in embedder.texts] == ["a2"]
+    # The second time, what did not change is written anew all the same.
+    embedder.texts.clear()
+    one.sync(force_reason="requested", rebuild=True)
+    assert published_rows(db) == ["a2", "b"]
+    assert [text.splitlines()[0] for text in embedder.texts] == ["a2"]
+
+
+def test_a_rebuild_of_a_damaged_table_leads_the_other_server_to_restore_its_rows(
     db: Path, tmp_path: Path, write_skill: Writer
 ) -> None:
     write_skill("a", root=tmp_path / "a")
@@ -757,6 +785,8 @@ def test_a_rebuild_by_one_server_leads_the_other_to_restore_its_rows(
     one, two = Desk(db, tmp_path / "a"), Desk(db, tmp_path / "b")
     one.sync()
     two.sync()
+    for file in (db / "skills.lance" / "data").iterdir():
+        file.write_bytes(b"")
     one.sync(force_reason="requested", rebuild=True)
     assert published_rows(db) == ["a"]
     assert stale(two) == "a skills directory is not in the index yet"
@@ -792,11 +822,11 @@ def test_stamps_saved_late_do_not_overwrite_a_state_published_since(
     one = Desk(db, tmp_path / "a")
     one.sync()
     seen, published = one.scan(reread=True), one.published()
-    # Meanwhile another server rebuilds for its own root alone.
+    # Meanwhile another server publishes.
     write_skill("b", root=tmp_path / "b")
-    Desk(db, tmp_path / "b").sync(force_reason="requested", rebuild=True)
+    Desk(db, tmp_path / "b").sync()
     one.indexer.save_stamps(seen, published)
-    assert list(one.published().roots) == [str(tmp_path / "b")]
+    assert set(one.published().roots) == {str(tmp_path / "a"), str(tmp_path / "b")}
 
 
 def test_the_stamps_of_files_read_again_are_saved_so_that_they_are_not_read_once_more(

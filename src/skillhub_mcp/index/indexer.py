@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from skillhub_mcp.embedders.base import Embedder
@@ -623,7 +624,8 @@ class Indexer:
         reason = force_reason or self.reason_to_sync(state, scan)
         # Who asks for a table that is written anew asks for other vectors, too.
         keep_vectors = not rebuild
-        if failed is not None and state is not None and state.published == failed:
+        is_failed = failed is not None and state is not None and state.published == failed
+        if is_failed:
             reason, rebuild = force_reason or "the index cannot be read", True
         if reason is None and state is not None:
             try:
@@ -631,9 +633,8 @@ class Indexer:
             except IndexDamaged as error:
                 reason = f"the database is damaged ({error})"
         log.info("Indexing %s: %s", self.db_path, reason)
-        base = None if rebuild else state
         written = self._write(
-            base,
+            None if rebuild and (is_failed or not self._shares(state)) else state,
             scan,
             reason or "",
             published=state,
@@ -641,6 +642,10 @@ class Indexer:
             thorough=force_reason is not None or (state is not None and state.entries_lost),
         )
         return scan, written
+
+    def _shares(self, state: IndexState | None) -> bool:
+        """Whether the index has skills of roots that are not this indexer's."""
+        return state is not None and any(own.memory for root, own in state.roots.items() if root not in self._roots)
 
     def _write(
         self,
@@ -655,17 +660,17 @@ class Indexer:
         """Write the scan as changes to `base`, or as a new table where there is no usable base, and publish it.
 
         Where it is to be `thorough`, every row is compared with the files, else those that the state says have changed.
+        Unless it is to `keep_vectors`, all of this indexer's rows are written anew, and get new ones.
         """
         skills = scan.snapshot.everything
         try:
             if base is not None and base.schema == KEYS_SINCE - 1 and base.embedding == self.embedding:
                 base = published = self._with_keys(base)
             base = None if base is None else self._located_anew(base)
-            written = self._update(base, scan, reason, thorough=thorough)
+            written, kept = self._update(base, scan, reason, thorough=thorough, anew=not keep_vectors), base
             if written is None:
                 # Vectors of texts that are the same are as good as ever, but for who asks for others.
-                written = self._rebuild(skills, reason, published, same_vectors=keep_vectors)
-            kept = None if written.report.rebuilt else base
+                written, kept = self._rebuild(skills, reason, published, same_vectors=keep_vectors), None
             index = self._store_of(written.table).open(
                 written.version, keys=self._keys(kept, known=_path_in(scan.memory))
             )
@@ -702,16 +707,19 @@ class Indexer:
             except (OSError, IndexDamaged) as error:
                 log.warning("The unused index for %s cannot be removed: %s", head.embedder, error)
 
-    def _update(self, base: IndexState | None, scan: Scan, reason: str, *, thorough: bool) -> _Written | None:
-        """Write the differences from `base`. Return None where `base` is not usable: then the table is rebuilt.
+    def _update(
+        self, base: IndexState | None, scan: Scan, reason: str, *, thorough: bool, anew: bool
+    ) -> _Written | None:
+        """Write the differences from `base`, or all rows `anew`, beside those of other servers' roots.
 
-        Raises NoRoom, since a new table would take more of it.
+        Return None where `base` is not usable: then the table is rebuilt. Raises NoRoom, since a new table would take
+        more of it.
         """
         if base is None or base.schema != SCHEMA_VERSION or base.embedding != self.embedding:
             return None
         try:
             index = self._open_table(base)
-            return self._update_rows(base, index, scan, reason, thorough=thorough)
+            return self._update_rows(base, index, scan, reason, thorough=thorough, anew=anew)
         except NoRoom:
             raise
         except IndexDamaged as error:
@@ -719,7 +727,9 @@ class Indexer:
             log.warning("The index at %s cannot be updated and is rebuilt: %s", self.db_path, error)
             return None
 
-    def _update_rows(self, base: IndexState, index: LanceIndex, scan: Scan, reason: str, *, thorough: bool) -> _Written:
+    def _update_rows(
+        self, base: IndexState, index: LanceIndex, scan: Scan, reason: str, *, thorough: bool, anew: bool
+    ) -> _Written:
         keys = self._keys(base)
         claimed = base.memory_of(self._roots)
         differing = changed_entries(claimed, scan.memory)
@@ -738,15 +748,21 @@ class Indexer:
             if gone or not directory or rows_of.setdefault(directory, key) != key:
                 removed.add(key)
         hashes = {directory: stored[key] for directory, key in rows_of.items()}
-        changed = [skill for skill in skills if hashes.get(skill.directory) != skill.stamp.content_hash]
+        changed = [skill for skill in skills if anew or hashes.get(skill.directory) != skill.stamp.content_hash]
 
         def key_of(skill: Skill) -> str:
             return rows_of.get(skill.directory) or keys.key(skill.root, skill.directory)
 
         new = [skill for skill in changed if skill.directory not in rows_of]
         donors = [*removed, *(key for directory in self._copies_of(new, base) for key in keys.of(directory))]
-        vectors = self._unchanged_vectors(changed, index, keys, donors=donors)
-        rows = self._source(changed, vectors, key_of, dimension=index.dimension, embeds=index.dimension is not None)
+        rows = self._source(
+            changed,
+            partial(self._unchanged_vectors, changed, index, keys, donors=donors),
+            key_of,
+            anew=anew,
+            dimension=index.dimension,
+            embeds=index.dimension is not None,
+        )
         version = index.version
         without = self._unembedded(base, index, keys)
         paths = frozenset(skill.directory for skill in changed)
@@ -761,7 +777,7 @@ class Indexer:
             version=version,
             without_vectors=without,
             touched=paths | gone_directories,
-            report=SyncReport(reason, len(changed), len(removed), rebuilt=False, embedding_failure=rows.failure),
+            report=SyncReport(reason, len(changed), len(removed), rebuilt=anew, embedding_failure=rows.failure),
         )
 
     def _copies_of(self, skills: Sequence[Skill], base: IndexState) -> list[str]:
@@ -869,14 +885,7 @@ class Indexer:
         def key_of(skill: Skill) -> str:
             return keys.key(skill.root, skill.directory)
 
-        vectors = self._vectors_before(skills, published) if same_vectors else {}
-        rows = self._source(skills, vectors, key_of, dimension=_length(vectors))
-        if rows.dimension is None:
-            # Searches go on using them until the embedder has answered: where the provider is down, none is lost.
-            before = self._vectors_before(skills, published)
-            vectors = {directory: replace(own, text=None) for directory, own in before.items()}
-            failure, rows = rows.failure, self._source(skills, vectors, key_of, dimension=_length(vectors))
-            rows.failure = rows.failure or failure
+        rows = self._source(skills, partial(self._vectors_before, skills, published), key_of, anew=not same_vectors)
         now = None if published is None else published.table_version
         store = self._store_of(self._free_table())
         is_first = not store.occupied
@@ -988,27 +997,40 @@ class Indexer:
     def _source(
         self,
         skills: Sequence[Skill],
-        vectors: Mapping[str, StoredVector],
+        known: Callable[[], Mapping[str, StoredVector]],
         key_of: Callable[[Skill], str],
         *,
-        dimension: int | None,
+        anew: bool,
+        dimension: int | None = None,
         embeds: bool = True,
     ) -> RowSource:
-        """Return the rows of skills, with `vectors` of theirs, and with those that a local embedder makes.
+        """Return the rows of skills, with the vectors of theirs that are `known` or, to be written `anew`, with others.
 
-        It makes no request, so writing waits for it; vectors of any other come later, which is no failure.
+        Those that a local embedder makes need no request, so writing waits for it; vectors of any other come later,
+        which is no failure. Searches go on using the known ones until then: where the provider is down, none is lost.
         """
         rows = self._rows_embedder
         is_local = embeds and rows is not None and rows.embedder.is_instant
-        return RowSource(
-            skills,
-            vectors,
-            key_of=key_of,
-            embedder=rows if is_local else None,
-            dimension=dimension,
-            check=self._check_cancelled,
-            progress=self._progress,
-        )
+
+        def source(vectors: Mapping[str, StoredVector]) -> RowSource:
+            return RowSource(
+                skills,
+                vectors,
+                key_of=key_of,
+                embedder=rows if is_local else None,
+                dimension=dimension or _length(vectors),
+                check=self._check_cancelled,
+                progress=self._progress,
+            )
+
+        if not anew:
+            return source(known())
+        others = source({})
+        if is_local and others.failure is None:
+            return others
+        found = source({directory: replace(own, text=None) for directory, own in known().items()})
+        found.failure = found.failure or others.failure
+        return found
 
     def _texts_without_vectors(self) -> tuple[dict[str, str], int | None]:
         """Return the texts to embed, by directory, and the length that their vectors must have, where it is known.
