@@ -24,7 +24,7 @@ from tests.library.sources.lying_server import leads_to, lying_site, silent, tor
 from tests.library.sources.repositories import Executable, Repository, needs_git, skill_text
 from tests.library.sources.test_web_source import publish
 
-from skillhub_mcp.cli import source_options
+from skillhub_mcp.cli import refreshed_index, source_options
 from skillhub_mcp.library import install
 from skillhub_mcp.library.changes import disk
 from skillhub_mcp.library.changes.transaction import changing
@@ -566,3 +566,18 @@ def test_a_root_that_cannot_be_written_is_told(
     monkeypatch.setattr(os, "makedirs", read_only)
     refused = skillhub("add", "./source", "--yes", "--json", SKILLS_DIR=str(tmp_path / "nowhere"))
     assert (refused.code, refused.error["code"]) == (1, "LIBRARY_UNWRITABLE")
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_who_interrupts_the_index_behind_it_is_told_what_came_in(
+    source: Path, skillhub: Skillhub, skills_dir: Path, monkeypatch: pytest.MonkeyPatch, as_json: bool
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(refreshed_index, "refresh_index", interrupted)
+    done = skillhub("add", "./source", "--yes", *(["--json"] if as_json else []))
+    assert done.code == 130
+    assert entries(skills_dir).keys() == {"pdf", "xlsx"}
+    assert "Interrupted: 2 skills installed; the next search or `skillhub index` refreshes the index" in done.err
+    assert ("Added pdf, xlsx in" in done.out) is not as_json

@@ -104,7 +104,15 @@ def finish(
         from skillhub_mcp.cli.refreshed_index import refresh_index
 
         titles = {one.incoming.title or one.name: one.name for one in wanted}
-        index = refresh_index(options, list(titles))
+        try:
+            index = refresh_index(options, list(titles))
+        except KeyboardInterrupt:
+            # Who ended it sees that much is done: the files are in, as a whole.
+            if not args.json:
+                _tell(wanted, place)
+            what = plural(len(wanted), "skill")
+            print_note(f"Interrupted: {what} installed; the next search or `skillhub index` refreshes the index")
+            raise
         problem, awaiting = index.problem, sorted(index.awaiting)
         here = {title: os.path.join(place.root, name) for title, name in titles.items()}
         unserved = [
