@@ -36,6 +36,7 @@ from skillhub_mcp.skills.model import SKILL_FILE
 
 if TYPE_CHECKING:
     from skillhub_mcp.auditing.rules import AuditFinding
+    from skillhub_mcp.cli.refreshed_index import RefreshedIndex
     from skillhub_mcp.settings import Settings
 
 _SHOWN = 5
@@ -101,18 +102,8 @@ def finish(
     problem, unserved, awaiting = "", list[str](), list[str]()
     if agreed:
         install(place.root, place.lock_path, wanted)
-        from skillhub_mcp.cli.refreshed_index import refresh_index
-
         titles = {one.incoming.title or one.name: one.name for one in wanted}
-        try:
-            index = refresh_index(options, list(titles))
-        except KeyboardInterrupt:
-            # Who ended it sees that much is done: the files are in, as a whole.
-            if not args.json:
-                _tell(wanted, place)
-            what = plural(len(wanted), "skill")
-            print_note(f"Interrupted: {what} installed; the next search or `skillhub index` refreshes the index")
-            raise
+        index = _refreshed(wanted, place, options, list(titles), as_json=args.json)
         problem, awaiting = index.problem, sorted(index.awaiting)
         here = {title: os.path.join(place.root, name) for title, name in titles.items()}
         unserved = [
@@ -151,6 +142,27 @@ def finish(
     why = "" if _has_terminal() and not args.json else ": there is no terminal to ask on"
     print_note(f"Nothing was changed{why}; --yes does it without a question")
     return EXIT_FAILED
+
+
+def _refreshed(
+    installed: Sequence[Proposal],
+    place: LibraryPlace,
+    options: Mapping[str, str],
+    names: Sequence[str],
+    *,
+    as_json: bool,
+) -> RefreshedIndex:
+    """Refresh the index and return what it says of `names`; tell who interrupts it what came in all the same."""
+    from skillhub_mcp.cli.refreshed_index import refresh_index
+
+    try:
+        return refresh_index(options, names)
+    except KeyboardInterrupt:
+        if not as_json:
+            _tell(installed, place)
+        what = plural(len(installed), "skill")
+        print_note(f"Interrupted: {what} installed; the next search or `skillhub index` refreshes the index")
+        raise
 
 
 def powers_lines(powers: Powers, *, new: bool) -> Iterator[str]:
