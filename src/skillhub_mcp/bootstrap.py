@@ -47,6 +47,7 @@ from skillhub_mcp.index.identity import IndexIdentity
 from skillhub_mcp.index.indexer import Indexer
 from skillhub_mcp.index.lance_store import IN_MEMORY
 from skillhub_mcp.index.live_index import LiveIndex
+from skillhub_mcp.index.own_names import something_else
 from skillhub_mcp.index.progress import IndexProgress, ProgressCallback, no_progress
 from skillhub_mcp.index.provider import ViewProvider
 from skillhub_mcp.index.row_embedder import EmbeddingOptions
@@ -732,6 +733,15 @@ def make_hub(
             settings.index.db_path,
             "is a publication, in which no index is written",
             hint="set SKILLHUB_READ_ONLY=1 or pass --read-only to serve it, or set DB_PATH to another path",
+        )
+    found = something_else(settings.index.db_path)
+    if found is not None:
+        raise InvalidSetting(
+            "DB_PATH",
+            settings.index.db_path,
+            f"is a directory that has something else in it ({found!r}), and no index",
+            hint="set DB_PATH to a directory that is empty or not there yet, such as "
+            + os.path.join(settings.index.db_path, "skills.lancedb"),
         )
     unreadable = recorded_roots_problem()
     if unreadable is not None:

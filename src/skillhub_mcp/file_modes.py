@@ -66,15 +66,29 @@ def make_private(paths: Iterable[str]) -> None:
             _make_private(path)
 
 
-def _make_private(path: str) -> None:
-    status = os.lstat(path)
+def is_open_to_others(path: str) -> bool:
+    """Whether `make_private` has something to take from others at a path of this process's user."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return False
+    return _HAS_MODES and bool(_surplus(path, status)) and status.st_uid == os.geteuid()
+
+
+def _surplus(path: str, status: os.stat_result) -> int:
+    """Return what others may do with a file or directory that is not meant for them, as bits of its mode."""
     if stat.S_ISDIR(status.st_mode):
         shared = bool(status.st_mode & stat.S_ISGID)
     elif stat.S_ISREG(status.st_mode):
         shared = _is_shared(os.path.dirname(path))
     else:
-        return
-    surplus = status.st_mode & (stat.S_IRWXO if shared else _OTHERS)
+        return 0
+    return status.st_mode & (stat.S_IRWXO if shared else _OTHERS)
+
+
+def _make_private(path: str) -> None:
+    status = os.lstat(path)
+    surplus = _surplus(path, status)
     if not surplus or status.st_uid != os.geteuid():
         return
     # Opened first: what the path leads to may be exchanged for a link meanwhile.

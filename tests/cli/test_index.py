@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,27 @@ def test_the_report_says_what_was_found_served_shadowed_and_refused(
     (shadowed,) = report["shadowed"]
     assert shadowed["name"] == "good"
     assert names(skillhub("search", "good", "--json")) == ["good"]
+
+
+@pytest.mark.parametrize("command", [("index",), ("search", "good"), ("--reindex",), ("list",)], ids=" ".join)
+def test_a_directory_of_something_else_is_no_place_for_an_index(
+    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    write_skill("good")
+    theirs = tmp_path / "theirs" / "docs"
+    theirs.mkdir(parents=True)
+    theirs.chmod(0o755)
+    (theirs / "report.html").touch()
+    for given in (theirs, f"{theirs}/", theirs.parent):
+        before = sorted(tmp_path.rglob("*"))
+        done = skillhub(*command, DB_PATH=str(given))
+        assert (done.code, done.out, sorted(tmp_path.rglob("*"))) == (2, "", before)
+        found = "docs" if given == theirs.parent else "report.html"
+        at = str(given).rstrip("/")
+        assert f"DB_PATH='{at}' is a directory that has something else in it ('{found}'), and no index" in done.err
+        assert f"is empty or not there yet, such as {at}/skills.lancedb" in done.err
+        assert stat.S_IMODE(theirs.stat().st_mode) == 0o755
+    assert skillhub("index", DB_PATH=str(theirs / "skills.lancedb")).code == 0
 
 
 @pytest.mark.acceptance("S2-56", "S2-60")

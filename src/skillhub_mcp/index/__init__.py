@@ -23,6 +23,7 @@ moved_roots   roots that are somewhere else now
 named_entries  the entries of the skills that answer to a name, without reading the others
 nearness_scale  what a cosine means with one model, measured on the library's own descriptions
 notices       what changed below directories, told to this process or to one of its own
+own_names     what is an index's own in the directory of its database, and what of it others may read
 progress      the progress of indexing, for callers that wait
 provider      what the hub asks for the skills and their index, whoever provides them
 row_embedder  vectors from the embedder, in batches, with a pause after a failure

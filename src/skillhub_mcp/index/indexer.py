@@ -30,6 +30,7 @@ from skillhub_mcp.index.keys import LibraryKeys, PathKeys, RowKeys, free_label
 from skillhub_mcp.index.lance import IndexDamaged, LanceIndex, NoRoom, damaged
 from skillhub_mcp.index.lance_store import IN_MEMORY, KEYS_SINCE, SCHEMA_VERSION, LanceStore
 from skillhub_mcp.index.moved_roots import has_moved, relocated
+from skillhub_mcp.index.own_names import make_database_private
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.row_embedder import ASK_AGAIN, EmbeddingOptions, RowEmbedder
 from skillhub_mcp.index.row_source import RowSource
@@ -528,6 +529,7 @@ class Indexer:
             try:
                 yield
             finally:
+                self._make_shared_private()
                 lock.release()
                 # Writing takes hundreds of megabytes for a second.
                 give_back()
@@ -540,17 +542,21 @@ class Indexer:
         return private_mode(self.identity.directory) or 0o660
 
     def _make_private(self) -> None:
-        """Make what lies there private, once: earlier versions left it to the umask. It has every skill's text.
-
-        What is in the database's directory is so by the directory.
-        """
+        """Make what lies there private, once: earlier versions left it to the umask. It has every skill's text."""
         if self._is_private or self._in_memory:
             return
         self._is_private = True
         identity = self.identity
         with contextlib.suppress(OSError):
             beside = [name for name in os.listdir(identity.directory) if name.startswith((_STATE_STEM, LOCK_FILE))]
-            make_private([identity.database, *(os.path.join(identity.directory, name) for name in beside)])
+            make_private(os.path.join(identity.directory, name) for name in beside)
+        make_database_private(identity.database)
+
+    def _make_shared_private(self) -> None:
+        """Make private what was just written where a group shares it: its umask may let others in, too."""
+        if private_mode(self.identity.database) is None:
+            self._is_private = False
+            self._make_private()
 
     @contextlib.contextmanager
     def _embedding_turn(self) -> Iterator[bool]:

@@ -599,6 +599,9 @@ class LanceStore:
         """Write a new table, not indexed yet, and the segment of that version; return it with its statistics."""
         # Before the first row is read: large skills are kept in a file in the database's directory, which this makes.
         connection = self._connect()
+        if self.db_path != IN_MEMORY:
+            # LanceDB would leave it to the umask who else may read it.
+            make_private_directory(self._table_directory)
         statistics, skills = StatisticsBuilder(), self._builder()
         batches = _batches(rows, schema, statistics, skills)
         # LanceDB reads the first batch in the thread that also runs searches: it is computed before.

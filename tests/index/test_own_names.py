@@ -1,0 +1,109 @@
+"""What is an index's own in the directory of its database, and what of it others may read."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.search.builders import Desk
+
+from skillhub_mcp.index.own_names import make_database_private, something_else
+
+Writer = Callable[..., Path]
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def read_by_others(directory: Path) -> list[str]:
+    """Return the files that others may read, of those that they get to."""
+    found = []
+    for entry in os.scandir(directory):
+        mode = entry.stat(follow_symlinks=False).st_mode
+        found += [entry.name] if mode & 0o007 and stat.S_ISREG(mode) else []
+        found += read_by_others(Path(entry.path)) if stat.S_ISDIR(mode) and mode & 0o001 else []
+    return sorted(found)
+
+
+@pytest.fixture(params=[0o000, 0o022], ids=oct)
+def umask(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = os.umask(request.param)
+    yield request.param
+    os.umask(before)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    """A directory that a person made for the index, in one of theirs."""
+    made = tmp_path / "person" / "database"
+    made.mkdir(parents=True)
+    return made
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        (),
+        ("lost+found/",),
+        (".gitkeep",),
+        ("skills.lance/", "report.html"),
+        ("skills.lance",),
+        ("others.lance/", "README.md"),
+        ("skills_0123456789ab.lance/",),
+        ("statistics-12.npz", "statistics-skills-7.npz.41-1403.new", "rows-skills-3.npz"),
+        ("postings-skills-8.arrays", "postings-skills-9.arrays.41-1403.new", "checksums-skills.json.new"),
+    ],
+)
+def test_an_index_is_written_into_a_directory_that_is_empty_a_database_or_what_is_left_of_one(
+    database: Path, left: tuple[str, ...]
+) -> None:
+    for name in left:
+        (database / name).mkdir() if name.endswith("/") else (database / name).touch()
+    assert something_else(f"{database}{os.sep}") is None
+    (database.parent / "link").symlink_to(database)
+    assert something_else(str(database.parent / "link")) is None
+
+
+@pytest.mark.parametrize("name", ["report.html", "skills.lancedb", ".bashrc", "postings.txt", "statistics-"])
+def test_a_directory_of_something_else_is_named_by_what_it_has(database: Path, name: str) -> None:
+    (database / name).touch()
+    (database / "lost+found").mkdir()
+    assert something_else(str(database)) == name
+    assert something_else(str(database / "not" / "there")) is None
+    assert something_else(str(database / name)) is None
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o2775], ids=oct)
+def test_a_directory_that_a_person_made_keeps_its_mode_and_others_do_not_read_the_index(
+    database: Path, skills_dir: Path, write_skill: Writer, mode: int, umask: int
+) -> None:
+    write_skill("one")
+    for directory in (database.parent, database):
+        directory.chmod(mode)
+    for name in ("two", "three"):
+        Desk(database, skills_dir).sync()
+        assert read_by_others(database.parent) == []
+        assert (mode_of(database.parent), mode_of(database)) == (mode, mode)
+        write_skill(name)
+
+
+def test_an_index_that_an_earlier_version_left_is_closed_with_its_directory_if_nothing_else_is_in_it(
+    database: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("one")
+    Desk(database, skills_dir).sync()
+
+    def closed(*beside: str) -> tuple[int, list[str]]:
+        for path in (database, *database.rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        for name in beside:
+            (database / name).mkdir(mode=0o755)
+        make_database_private(str(database))
+        return mode_of(database), [path.name for path in database.iterdir() if mode_of(path) & 0o077]
+
+    assert closed() == (0o700, [])
+    assert closed("others.lance") == (0o755, ["others.lance"])
