@@ -138,14 +138,25 @@ def test_a_resumed_session_hears_what_changed(skillhub: Skillhub, repo: Path, tm
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{", "[]", '{"cwd": 1}', '{"cwd": "/", "root": "/", "markers": [], "more": 1}']
+    "content", ["", "my notes\n", "{", "[]", '{"cwd": 1}', '{"cwd": "/", "root": "/", "markers": [], "more": 1}']
 )
 def test_a_state_that_is_none_is_told_and_left_as_it_is(
     skillhub: Skillhub, repo: Path, tmp_path: Path, content: str
 ) -> None:
     state = tmp_path / "state.json"
     state.write_text(content, encoding="utf-8")
-    for arguments in (["resume-diff"], ["resolve", "a"]):
+    # To begin with, an empty file will do, as mktemp makes it.
+    for arguments in (["resume-diff"], ["resolve", "a"], *([["context"]] if content else [])):
         done = skillhub("agents", *arguments, "--cwd", repo, "--state", state, "--json")
         assert (done.code, done.error["argument"]) == (2, "--state")
     assert state.read_text(encoding="utf-8") == content
+
+
+def test_a_session_begins_anew_in_the_place_of_a_state_and_of_an_empty_file(
+    skillhub: Skillhub, repo: Path, tmp_path: Path
+) -> None:
+    state = tmp_path / "state.json"
+    state.touch()
+    for directory in (repo, repo / "a"):
+        assert skillhub("agents", "context", "--cwd", directory, "--state", state).code == 0
+        assert json.loads(state.read_text(encoding="utf-8"))["cwd"] == str(directory)

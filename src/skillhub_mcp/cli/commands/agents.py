@@ -51,6 +51,9 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _context(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    if args.state and os.path.isfile(args.state) and os.path.getsize(args.state):
+        # It begins anew, but only a state is replaced. An empty file, as mktemp makes it, has nothing to lose.
+        _read_state(args.state)
     resolver = _resolver(options, None)
     first = resolver.initial()
     _save_state(resolver, args.state)
@@ -128,7 +131,9 @@ def _read_state(path: str) -> AgentsState:
         raise InvalidArgument("--state", f"{path!r} cannot be read: {error.strerror}") from error
     except (ValidationError, ValueError) as error:
         raise InvalidArgument(
-            "--state", f"{path!r} is not a saved state", hint="skillhub agents context --state FILE makes one"
+            "--state",
+            f"{path!r} is not a saved state",
+            hint="skillhub agents context --state FILE makes one, where FILE is not there yet",
         ) from error
 
 
