@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,35 @@ def test_a_directory_of_something_else_is_left_alone(skillhub: Skillhub, skills_
     assert done.code == 2
     assert "TARGET holds 'git', 'pdf', and no publication" in done.err
     assert sorted(skills_dir.rglob("*")) == before
+
+
+def test_a_library_is_not_published_into_itself(skillhub: Skillhub, skills_dir: Path, tmp_path: Path) -> None:
+    linked = tmp_path / "elsewhere" / "linked"
+    linked.mkdir(parents=True)
+    (linked / "SKILL.md").write_text("---\nname: linked\ndescription: Is linked.\n---\n", encoding="utf-8")
+    (skills_dir / "linked").symlink_to(linked)
+    (tmp_path / "link").symlink_to(skills_dir)
+    below, around = tmp_path / "around" / "packs" / "skills", tmp_path / "around"
+    shutil.copytree(skills_dir, below)
+    root, skill = f"the root {skills_dir}", f"the skill {linked}"
+    for target, place, environment in (
+        (skills_dir / "pdf" / "out", root, {}),
+        (skills_dir / "out", root, {}),
+        (tmp_path / "link" / "out", root, {}),
+        (linked / "out", skill, {}),
+        (around, f"the root {below}", {"SKILLS_DIR": str(below)}),
+    ):
+        before = sorted(tmp_path.rglob("*"))
+        for more in ([], ["--dry-run"]):
+            done = skillhub("publish", target, *more, **environment)
+            assert (done.code, done.out) == (2, "")
+            assert f"TARGET would be written into {place}, which is published" in done.err
+            assert "hint: name a directory outside of it" in done.err
+        assert [path for path in sorted(tmp_path.rglob("*")) if "db" not in path.parts and path not in before] == []
+    # What lies around a root, and beside one, is outside of it.
+    assert skillhub("publish", tmp_path / "around" / "out", SKILLS_DIR=str(below)).code == 0
+    assert skillhub("publish", linked.parent / "out").out.startswith("published")
+    assert skillhub("publish", linked.parent / "out").out.startswith("unchanged")
 
 
 def test_an_empty_library_replaces_no_publication(skillhub: Skillhub, tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from urllib.parse import unquote, urlsplit
 
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.skills.model import SKILL_FILE
+from skillhub_mcp.skills.roots import is_at_or_below
 from skillhub_mcp.storage.manifest import LEASE, POINTER
 from skillhub_mcp.storage.object_store import PATIENT, ObjectStore, Patience
 
@@ -68,3 +70,25 @@ def foreign_names(target: str) -> tuple[str, ...]:
         # There is none yet, or writing says what is wrong with it.
         return ()
     return () if POINTER in names else tuple(sorted(names - _OWN_NAMES)[:_NAMED])
+
+
+def lies_in(target: str, directory: str) -> bool:
+    """Whether files of a publication at a target on this machine come to lie in a directory, whatever links lead there.
+
+    Also where the directory is in one of the publication's own.
+    """
+    if is_bucket(target):
+        return False
+    place, directory = os.path.realpath(os.path.expanduser(target)), os.path.realpath(directory)
+    own = (os.path.join(place, name) for name in (POINTER, *_OWN_NAMES))
+    return is_at_or_below(place, directory) or any(is_at_or_below(directory, one) for one in own)
+
+
+def skills_around(target: str) -> tuple[str, ...]:
+    """Return the directories with a SKILL.md that a target on this machine is, or lies in, with no links in them."""
+    found: list[str] = []
+    place, above = "", "" if is_bucket(target) else os.path.realpath(os.path.expanduser(target))
+    while above != place:
+        place, above = above, os.path.dirname(above)
+        found += [place] if os.path.isfile(os.path.join(place, SKILL_FILE)) else []
+    return tuple(found)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from skillhub_mcp.bootstrap import library_to_publish, publication_rows, publication_store
+from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, whole_number
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, plural, print_json, print_note, print_text, size_text
@@ -20,7 +21,7 @@ from skillhub_mcp.settings import Settings, read_settings
 from skillhub_mcp.storage.contents import ContentLimits
 from skillhub_mcp.storage.lease import LeaseTimes
 from skillhub_mcp.storage.publish import PublishOptions, PublishReport, publish
-from skillhub_mcp.storage.targets import foreign_names, is_no_directory
+from skillhub_mcp.storage.targets import foreign_names, is_no_directory, lies_in, skills_around
 
 _KEEP = 10
 _WAIT_SECONDS = 60
@@ -84,6 +85,9 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if foreign or is_no_directory(args.target):
         reason = f"holds {', '.join(map(repr, foreign))}, and no publication" if foreign else "is no directory"
         raise InvalidArgument("TARGET", reason, hint="name a directory of its own for the publication")
+    for root in roots_of(settings):
+        if lies_in(args.target, root.path):
+            raise _in_library(f"the root {root.path}")
     report = _published(args, settings, updating)
     if args.json:
         print_json(publish_report_json(report, dry_run=args.dry_run, seconds=time.perf_counter() - start))
@@ -96,6 +100,8 @@ def _published(args: argparse.Namespace, settings: Settings, options: Mapping[st
     from skillhub_mcp.index.lance import IndexDamaged
 
     store = publication_store(settings, args.target)
+    # A link in a root may lead to a skill elsewhere.
+    around = skills_around(args.target)
     how = PublishOptions(
         publisher=args.publisher or socket.gethostname(),
         keep=args.keep,
@@ -113,6 +119,10 @@ def _published(args: argparse.Namespace, settings: Settings, options: Mapping[st
                     "has no skill that can be published, and nothing replaces a publication by an empty one",
                     hint="skillhub list --all shows what is there and why it is not served",
                 )
+            if around and (
+                own := {os.path.realpath(one.skill.directory) for one in library.skills}.intersection(around)
+            ):
+                raise _in_library(f"the skill {min(own)}")
             try:
                 return publish(library, store, publication_rows(settings, args.target, store), how, progress)
             except LibraryChanging:
@@ -123,6 +133,14 @@ def _published(args: argparse.Namespace, settings: Settings, options: Mapping[st
                 hint = "skillhub index --verify finds out what is wrong with it"
                 raise IndexUnavailable(f"The index cannot be read: {error}", hint=hint) from error
     raise AssertionError(attempt)
+
+
+def _in_library(place: str) -> InvalidArgument:
+    return InvalidArgument(
+        "TARGET",
+        f"would be written into {place}, which is published: each publication would have the one before in it",
+        hint="name a directory outside of it, and remove what an earlier publication left there",
+    )
 
 
 def publish_report_json(report: PublishReport, *, dry_run: bool, seconds: float) -> dict[str, object]:
