@@ -22,6 +22,7 @@ from skillhub_mcp.json_lines import JsonLinesLog
 
 log = logging.getLogger(__name__)
 
+NAME_A_LOG = "name the log that a server writes where SKILLHUB_USAGE_LOG is set"
 # A load this long after a search is not attributed to the search.
 _ATTRIBUTION_SECONDS = 600.0
 # Where a request waits for the log, only its end is read, which holds some thousands of loads.
@@ -187,5 +188,4 @@ def _lines(path: str) -> Iterator[tuple[int, bytes]]:
                 if line.strip():
                     yield number, line
     except OSError as error:
-        hint = "name the log that a server writes where SKILLHUB_USAGE_LOG is set"
-        raise QueriesUnreadable(path, 0, f"cannot be read: {error.strerror or error}", hint=hint) from error
+        raise QueriesUnreadable(path, 0, f"cannot be read: {error.strerror or error}", hint=NAME_A_LOG) from error

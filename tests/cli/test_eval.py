@@ -273,9 +273,34 @@ def test_a_log_that_cannot_be_used_makes_no_queries(skillhub: Skillhub, tmp_path
     log.write_text("", encoding="utf-8")
     empty = skillhub("eval", "from-log", log)
     assert (empty.code, empty.out, empty.err) == (0, "", "0 queries of 0 searches led to a load\n")
+
+
+@pytest.mark.usefixtures("library")
+def test_queries_are_kept_where_a_log_has_none(
+    skillhub: Skillhub, hub_environment: dict[str, str], tmp_path: Path
+) -> None:
+    log, queries = tmp_path / "use.jsonl", tmp_path / "queries.jsonl"
+    queries.write_text("earlier ones\n", encoding="utf-8")
+
+    def refused(*output: str | Path) -> str:
+        done = skillhub("eval", "from-log", log, *output)
+        assert (done.code, done.out, queries.read_text(encoding="utf-8")) == (1, "", "earlier ones\n")
+        return done.err
+
+    log.write_text("", encoding="utf-8")
+    assert "has no search that led to a load" in refused("--output", queries)
+    log.write_text("no log\n{}\n", encoding="utf-8")
+    assert f"{log} has no valid line\n" in refused("--output", queries)
+    assert f"{log} has no valid line\n" in refused()
+    log.unlink()
+    with hub_of({**hub_environment, "SKILLHUB_USAGE_LOG": str(log)}) as hub:
+        hub.search("colour for the wände 壁")
+        hub.load("painter")
     unwritable = skillhub("eval", "from-log", log, "--output", tmp_path / "not" / "there")
     assert unwritable.code == 2
     assert unwritable.err.startswith("error: --output ")
+    log.write_text(log.read_text(encoding="utf-8").replace("painter", "gone"), encoding="utf-8")
+    assert "has only loads of skills that are not served" in refused("--output", queries)
 
 
 @pytest.mark.parametrize("missing", [(), ("run",), ("from-log",)])

@@ -135,9 +135,11 @@ def _share(written: str) -> float:
 
 def _from_log(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.cli.commands.stats import note_unreadable, served_handles
-    from skillhub_mcp.usage import read_usage
+    from skillhub_mcp.usage import NAME_A_LOG, read_usage
 
     usage = read_usage(args.log)
+    if usage.unreadable and not (usage.searches or usage.loads or usage.reads):
+        raise QueriesUnreadable(args.log, 0, "has no valid line", hint=NAME_A_LOG)
     note_unreadable(usage, args.log)
     with open_hub({**options, "SKILLHUB_USAGE_LOG": ""}) as hub:
         served = frozenset(served_handles(hub))
@@ -146,6 +148,10 @@ def _from_log(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         {"id": f"log-{number:04}", "text": text, "kind": "log", "relevant": skills}
         for number, (text, skills) in enumerate(((t, s) for t, s in answered.items() if s), start=1)
     ]
+    if args.output and not queries:
+        # What is there may be the queries of an earlier log, and no queries can be run.
+        why = "has only loads of skills that are not served" if usage.chosen else "has no search that led to a load"
+        raise QueriesUnreadable(args.log, 0, why, hint=f"{args.output} is left as it is; {NAME_A_LOG}")
     if args.output:
         write_file(args.output, "".join(f"{_json_line(query, 'utf-8')}\n" for query in queries))
     else:
