@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from skillhub_mcp.policy.reviews import NO_REVIEWS, BadReviews, Review, parse_reviews, reviews_text
@@ -21,16 +23,43 @@ def test_reviews_are_forgotten_by_digest_and_by_where_the_skill_was() -> None:
     assert set(reviews.without([], ["/a"]).by_digest) == {B}
 
 
-def test_what_is_written_is_read_again() -> None:
-    reviews = NO_REVIEWS.with_review(A, Review(frozenset({"x", "y"}), "one", "/one", "2026-11-22", "because"))
+def test_a_reason_belongs_to_its_rules_and_an_acceptance_without_one_takes_none_away() -> None:
+    reviews = NO_REVIEWS.with_review(A, Review(frozenset({"x"}), reasons={"x": "first"}))
+    reviews = reviews.with_review(A, Review(frozenset({"y"}), reasons={"y": "second"}))
+    assert reviews.with_review(A, Review(frozenset({"x", "y"}))).reasons(A) == {"x": "first", "y": "second"}
+    assert reviews.with_review(A, Review(frozenset({"x"}), reasons={"x": "third"})).reasons(A)["x"] == "third"
+    assert reviews.reasons(B) == {}
+
+
+def test_of_some_rules_the_rest_of_a_review_stays_with_its_reasons() -> None:
+    both = Review(frozenset({"x", "y"}), path="/a", reasons={"x": "first", "y": "second"})
+    reviews = NO_REVIEWS.with_review(A, both)
+    for left in (reviews.without([A], (), ["x"]), reviews.without([B], ["/a"], ["x", "z"])):
+        assert (set(left.accepted(A)), dict(left.reasons(A))) == ({"y"}, {"y": "second"})
+    assert reviews.without([A], (), ["x", "y"]) == NO_REVIEWS
+
+
+@pytest.mark.parametrize("reasons", [{"x": "because", "y": "because"}, {"x": "first", "y": "second"}, {"y": "one"}, {}])
+def test_what_is_written_is_read_again(reasons: dict[str, str]) -> None:
+    reviews = NO_REVIEWS.with_review(A, Review(frozenset({"x", "y"}), "one", "/one", "2026-11-22", reasons))
     assert parse_reviews(reviews_text(reviews)) == reviews
+
+
+def test_a_file_with_one_reason_for_all_rules_is_read_and_written_as_it_was() -> None:
+    review = {"name": "one", "path": "/one", "rules": ["x", "y"], "at": "2026-11-22", "reason": "because"}
+    text = json.dumps({"format": 1, "reviews": {A: review}}, indent=2) + "\n"
+    reviews = parse_reviews(text)
+    assert reviews.reasons(A) == {"x": "because", "y": "because"}
+    assert reviews_text(reviews) == text
 
 
 @pytest.mark.parametrize(
     "text",
     ["", "[]", '{"format": 2, "reviews": {}}', '{"format": 1, "reviews": []}', '{"format": 1, "reviews": {"x": {}}}',
      '{"format": 1, "reviews": {"sha256:a": {"rules": "x"}}}',
-     '{"format": 1, "reviews": {"sha256:a": {"rules": [1]}}}'],
+     '{"format": 1, "reviews": {"sha256:a": {"rules": [1]}}}',
+     '{"format": 1, "reviews": {"sha256:a": {"rules": ["x"], "reasons": "because"}}}',
+     '{"format": 1, "reviews": {"sha256:a": {"rules": ["x"], "reasons": {"x": 1}}}}'],
 )  # fmt: skip
 def test_a_file_of_another_form_is_refused(text: str) -> None:
     with pytest.raises(BadReviews):

@@ -41,6 +41,7 @@ ARGUMENTS: Mapping[str, Sequence[Sequence[str]]] = {
     "audit": [
         *(["SKILLS", "--full"], ["SKILLS", "--statistics"], ["SKILLS", "--json"], ["SKILLS", "--sarif"]),
         *(["PLACE", "--accept"], ["PLACE", "--revoke"]),
+        *(["PLACE", "--accept", "--json"], ["PLACE", "--revoke", "--json"]),
     ],
     "overlaps": [["--least", "0.1"], ["--json"]],
     "inspect": [["PLACE…"], ["PLACE…", "--json"]],

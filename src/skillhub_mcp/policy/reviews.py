@@ -22,14 +22,15 @@ class BadReviews(ValueError):
 class Review:
     """One review: the ids of the rules whose findings are accepted, the skill's name and directory then, when, and why.
 
-    Only `rules` counts; the rest is for people. `at` is a day, such as 2026-11-22.
+    Only `rules` counts; the rest is for people. `at` is the day of the last acceptance, such as 2026-11-22; `reasons`
+    are by the id of the rule that each is about.
     """
 
     rules: frozenset[str]
     name: str = ""
     path: str = ""
     at: str = ""
-    reason: str = ""
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +44,43 @@ class Reviews:
         review = self.by_digest.get(digest)
         return frozenset() if review is None else review.rules
 
-    def with_review(self, digest: str, review: Review) -> Reviews:
-        """Return the reviews with one more; of the same skill as it is, the rules of both are accepted."""
-        rules = review.rules | self.accepted(digest)
-        return Reviews({**self.by_digest, digest: replace(review, rules=rules)})
+    def reasons(self, digest: str) -> Mapping[str, str]:
+        """Return why findings are accepted for a skill of that digest, by the id of the rule."""
+        review = self.by_digest.get(digest)
+        return {} if review is None else review.reasons
 
-    def without(self, digests: Collection[str], paths: Collection[str] = ()) -> Reviews:
-        """Return the reviews without those of `digests`, and of skills that were at `paths`."""
-        kept = {
+    def with_review(self, digest: str, review: Review) -> Reviews:
+        """Return the reviews with one more; of the same skill as it is, the rules and the reasons of both stay.
+
+        A new reason for a rule takes the place of its old one; an acceptance without a reason takes none away.
+        """
+        before = self.by_digest.get(digest)
+        if before is not None:
+            review = replace(review, rules=before.rules | review.rules, reasons={**before.reasons, **review.reasons})
+        return Reviews({**self.by_digest, digest: review})
+
+    def of(self, digests: Collection[str], paths: Collection[str] = ()) -> Mapping[str, Review]:
+        """Return, by digest, the reviews of `digests`, and of skills that were at `paths`."""
+        return {
             digest: review
             for digest, review in self.by_digest.items()
-            if digest not in digests and (not review.path or review.path not in paths)
+            if digest in digests or (review.path and review.path in paths)
         }
+
+    def without(
+        self, digests: Collection[str], paths: Collection[str] = (), rules: Collection[str] | None = None
+    ) -> Reviews:
+        """Return the reviews without those of `digests`, and of skills that were at `paths`.
+
+        With `rules`, only these are accepted no more, and what a review says of others stays.
+        """
+        kept = dict(self.by_digest)
+        for digest, review in self.of(digests, paths).items():
+            left = frozenset() if rules is None else review.rules.difference(rules)
+            reasons = {rule: reason for rule, reason in review.reasons.items() if rule in left}
+            kept[digest] = replace(review, rules=left, reasons=reasons)
+            if not left:
+                del kept[digest]
         return Reviews(kept)
 
 
@@ -83,7 +109,10 @@ def _review(digest: str, written: object) -> Review:
     if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
         raise BadReviews(f"the review of {digest!r} has no list of rules")
     name, path, at, reason = (str(written.get(key, "")) for key in ("name", "path", "at", "reason"))
-    return Review(frozenset(rules), name, path, at, reason)
+    reasons = written.get("reasons", dict.fromkeys(rules, reason) if reason else {})
+    if not isinstance(reasons, dict) or not all(isinstance(one, str) for one in reasons.values()):
+        raise BadReviews(f"the review of {digest!r} has reasons that are no texts by rule")
+    return Review(frozenset(rules), name, path, at, reasons)
 
 
 def reviews_text(reviews: Reviews) -> str:
@@ -95,8 +124,17 @@ def reviews_text(reviews: Reviews) -> str:
             "path": one.path,
             "rules": sorted(one.rules),
             "at": one.at,
-            **({"reason": one.reason} if one.reason else {}),
+            **_written_reasons(one),
         }
         for digest, one in entries
     }
     return json.dumps({"format": _FORMAT, "reviews": written}, ensure_ascii=False, indent=2) + "\n"
+
+
+def _written_reasons(review: Review) -> dict[str, object]:
+    """Return one `reason` where it is that of every rule, as all files had it once, else `reasons` by rule."""
+    told = {review.reasons.get(rule, "") for rule in review.rules}
+    if len(told) == 1:
+        (reason,) = told
+        return {"reason": reason} if reason else {}
+    return {"reasons": dict(sorted(review.reasons.items()))}

@@ -193,6 +193,21 @@ def _reviewed(audit: SkillAudit, reviews: Reviews, rules: Collection[str]) -> _A
 
 def _review(args: argparse.Namespace, chosen: Sequence[Target], rules: Collection[str]) -> int:
     """Record or forget the review of one skill, and say which findings it is about."""
+    option = "--accept" if args.accept else "--revoke"
+    if args.sarif:
+        raise InvalidArgument("--sarif", f"cannot be combined with {option}", hint="--json has the result")
+    directories = [target.directory for target in chosen if target.directory is not None]
+    if len(args.paths) != 1 or len(directories) != 1:
+        raise InvalidArgument(option, "takes one skill at a time", hint=f"skillhub audit PATH {option}")
+    if args.accept:
+        _accept(directories[0], rules, args)
+    else:
+        # Without a choice of rules all goes, also what is accepted of rules that there are no longer.
+        _revoke(directories[0], rules if args.select or args.ignore else None, args)
+    return EXIT_OK
+
+
+def _accept(directory: str, rules: Collection[str], args: argparse.Namespace) -> None:
     from datetime import date
 
     from skillhub_mcp.auditing.audit import audit_skill
@@ -200,27 +215,40 @@ def _review(args: argparse.Namespace, chosen: Sequence[Target], rules: Collectio
     from skillhub_mcp.policy.reviews import Review
     from skillhub_mcp.skills.digest import skill_digest
 
-    option = "--accept" if args.accept else "--revoke"
-    directories = [target.directory for target in chosen if target.directory is not None]
-    if len(args.paths) != 1 or len(directories) != 1:
-        raise InvalidArgument(option, "takes one skill at a time", hint=f"skillhub audit PATH {option}")
-    directory = directories[0]
-    digest = skill_digest(directory)
-    if args.revoke:
-        change_reviews(reviews_path(), lambda reviews: reviews.without([digest], [directory]))
-        print_text(f"nothing is accepted any more for {in_line(directory)}")
-        return EXIT_OK
-    audit = audit_skill(directory)
-    accepted = sorted({one.rule for one in audit.findings if one.rule in rules})
-    if not accepted:
-        print_text(f"{in_line(audit.name)}: nothing was found that could be accepted")
-        return EXIT_OK
     if args.reason and not args.reason.isprintable():
         raise InvalidArgument("--reason", "must be one line of printable text")
-    review = Review(frozenset(accepted), audit.name, directory, date.today().isoformat(), args.reason)  # noqa: DTZ011
-    change_reviews(reviews_path(), lambda reviews: reviews.with_review(digest, review))
-    print_text(f"accepted for {in_line(audit.name)}, until one of its files changes: {', '.join(accepted)}")
-    return EXIT_OK
+    digest = skill_digest(directory)
+    audit = audit_skill(directory)
+    accepted = sorted({one.rule for one in audit.findings if one.rule in rules})
+    told: Mapping[str, str] = dict.fromkeys(accepted, args.reason) if args.reason else {}
+    if accepted:
+        review = Review(frozenset(accepted), audit.name, directory, date.today().isoformat(), told)  # noqa: DTZ011
+        told = change_reviews(reviews_path(), lambda reviews: reviews.with_review(digest, review)).reasons(digest)
+    if args.json:
+        result = {"path": directory, "name": audit.name, "digest": digest, "accepted": accepted}
+        print_json(result | {"reasons": {rule: told[rule] for rule in accepted if rule in told}})
+    elif accepted:
+        print_text(f"accepted for {in_line(audit.name)}, until one of its files changes: {', '.join(accepted)}")
+    else:
+        print_text(f"{in_line(audit.name)}: nothing was found that could be accepted")
+
+
+def _revoke(directory: str, rules: Collection[str] | None, args: argparse.Namespace) -> None:
+    from skillhub_mcp.policy.files import change_reviews
+    from skillhub_mcp.skills.digest import skill_digest
+
+    digest = skill_digest(directory)
+    place = ([digest], [directory])
+    before = _reviews().of(*place)
+    after = change_reviews(reviews_path(), lambda reviews: reviews.without(*place, rules)).of(*place)
+    still = sorted({rule for review in after.values() for rule in review.rules})
+    if args.json:
+        revoked = sorted({rule for review in before.values() for rule in review.rules}.difference(still))
+        print_json({"path": directory, "digest": digest, "revoked": revoked, "accepted": still})
+    elif still:
+        print_text(f"still accepted for {in_line(directory)}: {in_line(', '.join(still))}")
+    else:
+        print_text(f"nothing is accepted any more for {in_line(directory)}")
 
 
 def _print(audited: Sequence[_Audited], text: FindingsText, args: argparse.Namespace) -> None:
