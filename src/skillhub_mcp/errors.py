@@ -38,6 +38,7 @@
     ├── ExecutionTimeout        EXECUTION_TIMEOUT      the command timed out and was killed
     ├── QueriesUnreadable       QUERIES_UNREADABLE     a file of queries or a usage log is invalid
     ├── ClientFileRefused       CLIENT_FILE_REFUSED    a client's file was left as it is
+    ├── OutputUnwritable        OUTPUT_UNWRITABLE      the file that a command's result goes to cannot be written
     ├── TerminalUnavailable     TERMINAL_UNAVAILABLE   a command needs a terminal, and there is none
     ├── IndexUnavailable        INDEX_UNAVAILABLE      no index can answer searches, or not yet
     ├── StorageUnavailable      STORAGE_UNAVAILABLE    a publication's storage does not answer, or not as it should
@@ -371,7 +372,10 @@ class TokensUnreadable(PolicyUnreadable):
     """A file of tokens is missing or invalid: a server does not start, and a running one refuses every request."""
 
     code = "TOKENS_UNREADABLE"
-    fix = "fix it, or create a new one with `skillhub token new`; every request is refused until then"
+    fix = (
+        "fix it; where it is missing, or you removed it, `skillhub token new NAME` makes a new one; every request is "
+        "refused until then"
+    )
 
 
 class RootsUnreadable(PolicyUnreadable):
@@ -780,6 +784,23 @@ class ClientFileRefused(SkillHubError):
     @property
     def facts(self) -> Mapping[str, object]:
         return {"path": self.path, "reason": self.reason}
+
+
+class OutputUnwritable(SkillHubError):
+    """The file that a command was told to write its result to cannot be written; what was there is unchanged."""
+
+    code = "OUTPUT_UNWRITABLE"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(
+            f"{path} cannot be written: {reason}",
+            hint="see that you can write its directory and that its disk has room, or name a file elsewhere",
+        )
+        self.path = path
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        return {"path": self.path}
 
 
 class TerminalUnavailable(SkillHubError):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skillhub_mcp.authoring.new_skill import write_new
-from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.errors import InvalidArgument, LibraryUnwritable, SkillHubError
 
 FILES = {"SKILL.md": b"one", "scripts/run.py": b"two"}
 
@@ -36,13 +36,13 @@ def test_what_exists_is_left_as_it_is(tmp_path: Path, kind: str) -> None:
 
 def test_a_skill_that_cannot_be_written_whole_leaves_nothing(tmp_path: Path) -> None:
     too_long = "x" * 300
-    with pytest.raises(InvalidArgument, match=r"cannot be written: .*File name too long"):
+    with pytest.raises(LibraryUnwritable, match=r"cannot be written: File name too long; nothing was changed"):
         write_new(str(tmp_path / "one"), {**FILES, too_long: b""})
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_place_that_is_a_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "skills").write_text("a file")
-    with pytest.raises(InvalidArgument, match=r"NAME is taken|cannot be written") as failed:
+    with pytest.raises(SkillHubError, match=r"NAME is taken|cannot be written") as failed:
         write_new(os.path.join(tmp_path, "skills", "one"), FILES)
     assert str(tmp_path / "skills") in failed.value.message

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -63,15 +65,36 @@ def skillhub(
 @pytest.fixture
 def process(hub_environment: dict[str, str]) -> Skillhub:
     """Run a command as a person's shell would."""
+    return _as_a_process(hub_environment)
 
+
+@pytest.fixture
+def no_larger_files(hub_environment: dict[str, str]) -> Callable[[int], Skillhub]:
+    """Run a command that can write no file of more bytes than are given; root, whom no mode stops, cannot either."""
+    resource = pytest.importorskip("resource", reason="this system has no such limits")
+
+    def limited(most: int) -> Skillhub:
+        def limit() -> None:
+            # Without the signal, writing beyond the limit fails as on a full disk.
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+        # Python would write a part of what it compiles, which no later process could import.
+        return _as_a_process({**hub_environment, "PYTHONDONTWRITEBYTECODE": "1"}, limit)
+
+    return limited
+
+
+def _as_a_process(started_in: dict[str, str], first: Callable[[], None] | None = None) -> Skillhub:
     def go(*arguments: str | Path, **environment: str) -> Done:
         done = subprocess.run(
             [*SKILLHUB, *arguments],
-            env={**hub_environment, **environment},
+            env={**started_in, **environment},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
             timeout=120,
+            preexec_fn=first,
         )
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 

@@ -146,7 +146,7 @@ def test_a_file_of_reviews_that_cannot_be_read_accepts_nothing(skillhub: Skillhu
     skillhub("audit", str(directory), "--accept")
     Path("~/.skillhub/reviews.json").expanduser().write_text("{")
     done = skillhub("audit", str(directory))
-    assert (done.code, done.out) == (2, "")
+    assert (done.code, done.out) == (1, "")
     assert "no finding of the audit is accepted until then" in done.err
 
 

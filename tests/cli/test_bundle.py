@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.cli.conftest import Skillhub
@@ -32,3 +33,11 @@ def test_a_place_that_cannot_be_written_is_named(skillhub: Skillhub, tmp_path: P
     done = skillhub("bundle", tmp_path / "missing" / "x.mcpb")
     assert done.code == 2
     assert f"'{tmp_path / 'missing' / 'x.mcpb'}' cannot be written" in done.err
+
+
+def test_a_bundle_that_does_not_fit_is_a_failure_and_no_wrong_usage(
+    no_larger_files: Callable[[int], Skillhub], tmp_path: Path
+) -> None:
+    done = no_larger_files(1_000)("bundle", tmp_path / "x.mcpb", "--json")
+    assert (done.code, done.error["code"], done.error["path"]) == (1, "OUTPUT_UNWRITABLE", str(tmp_path / "x.mcpb"))
+    assert not list(tmp_path.glob("x.mcpb*"))

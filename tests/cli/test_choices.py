@@ -145,7 +145,7 @@ def test_a_broken_file_of_choices_is_named_and_nothing_is_lost(skillhub: Skillhu
     broken.write_text('{"format": 1, "user": {"alpha": fal', encoding="utf-8")
     for arguments in (["disable", "beta"], ["show", "beta"], ["search", "beta"], ["list"], ["pick", "--list"]):
         done = skillhub(*arguments, SKILLHUB_CHOICES=str(broken))
-        assert done.code == 2, arguments
+        assert done.code == 1, arguments
         assert done.err.startswith("error: Your choices.json cannot be used: line 1 is not JSON")
         # The command line names the file.
         assert f"({broken})" in done.err
@@ -210,13 +210,13 @@ def test_a_name_that_is_not_exact_is_refused_in_a_file_and_on_the_command_line(
     file.write_text(json.dumps({"permissions": {"allow": [{"tool": "skill_load"}], "deny": [rule]}}), "utf-8")
     for arguments in (["show", "alpha"], ["permissions", "show"], ["permissions", "allow", "beta"]):
         done = skillhub(*arguments, SKILLHUB_PERMISSIONS=str(file))
-        assert done.code == 2
+        assert done.code == 1
         assert "permissions.deny[0]: skill_name must be one exact name" in done.err
 
 
 def test_a_rules_file_that_a_setting_names_must_be_there(skillhub: Skillhub, two: None, tmp_path: Path) -> None:
     done = skillhub("show", "alpha", SKILLHUB_PERMISSIONS=str(tmp_path / "none.json"))
-    assert (done.code, "it does not exist" in done.err) == (2, True)
+    assert (done.code, "it does not exist" in done.err) == (1, True)
 
 
 @pytest.mark.acceptance("S0-80", "S0-81")

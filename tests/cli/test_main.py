@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -14,8 +16,11 @@ from fastmcp import FastMCP
 from tests.cli.conftest import SKILLHUB, Skillhub
 from tests.conftest import SkillWriter
 
+from skillhub_mcp import errors
+from skillhub_mcp.cli import main
 from skillhub_mcp.cli.commands import config
 from skillhub_mcp.cli.main import make_parser
+from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.version import version
 
 
@@ -26,6 +31,7 @@ class Terminal(io.StringIO):
         return True
 
 
+PROJECT = Path(__file__).parents[2]
 VERBS = ("search", "list", "show", "read", "index", "demo", "config")
 
 
@@ -190,6 +196,33 @@ def test_an_expected_failure_ends_with_code_1_and_leaves_stdout_empty(skillhub: 
         "hint": f"available skills: (none). {skills_dir} has no skill; "
         "put a folder with a SKILL.md there, as `skillhub add SOURCE` and `skillhub new NAME` do",
     }
+
+
+@pytest.mark.parametrize(
+    "error",
+    [one for _, one in inspect.getmembers(errors, inspect.isclass) if issubclass(one, SkillHubError)],
+    ids=lambda error: error.__name__,
+)
+def test_every_error_ends_with_the_code_that_the_reference_says(
+    monkeypatch: pytest.MonkeyPatch, error: type[SkillHubError]
+) -> None:
+    reference = (PROJECT / "docs" / "reference" / "errors.md").read_text(encoding="utf-8")
+    said = re.search(r"In a shell, (?P<codes>.+) exit with code 2, the others with 1\.", reference)
+    assert said is not None
+    with_2 = set(re.findall(r"`(\w+)`", said["codes"]))
+    listed = set(re.findall(r"^\| `(\w+)` \|", reference, re.MULTILINE))
+    assert with_2 < listed
+    # The base is for those of a library, none of which has a row.
+    assert error is SkillHubError or error.code in listed
+    raised = error.__new__(error)
+    SkillHubError.__init__(raised, "It failed")
+    raised.__dict__["path"] = None
+
+    def fail(_: object) -> int:
+        raise raised
+
+    monkeypatch.setattr(main, "_run", fail)
+    assert main.run([]) == (2 if error.code in with_2 else 1)
 
 
 def test_a_bug_ends_with_code_3_and_what_a_report_needs(skillhub: Skillhub, monkeypatch: pytest.MonkeyPatch) -> None:

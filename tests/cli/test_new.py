@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,15 @@ def test_a_description_that_breaks_a_rule_is_refused_before_anything_is_written(
     done = skillhub("new", "one", "--description", f"Use when {'x' * 1_100}")
     assert done.code == 2
     assert done.err.startswith("error: --description breaks a rule: the description has 1,109 characters")
+    assert list(skills_dir.iterdir()) == []
+
+
+def test_a_skill_that_does_not_fit_is_a_failure_and_nothing_of_it_is_left(
+    no_larger_files: Callable[[int], Skillhub], skills_dir: Path
+) -> None:
+    done = no_larger_files(10)("new", "one", "--description", DESCRIPTION, "--json")
+    assert (done.code, done.error["code"]) == (1, "LIBRARY_UNWRITABLE")
+    assert done.error["hint"] == "--skills-dir DIR writes it elsewhere"
     assert list(skills_dir.iterdir()) == []
 
 

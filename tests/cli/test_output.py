@@ -13,8 +13,9 @@ import pytest
 from tests.cli.conftest import SKILLHUB, Skillhub
 from tests.conftest import SkillWriter
 
-from skillhub_mcp.cli.output import print_json, print_json_list
+from skillhub_mcp.cli.output import print_json, print_json_list, write_file
 from skillhub_mcp.cli.text_width import width
+from skillhub_mcp.errors import InvalidArgument
 
 # Sets the title, clears the screen, and turns text around; written as YAML and as bytes.
 HOSTILE_YAML = r'"red \e]0;owned\a \x9b2J \u202e backwards"'
@@ -193,3 +194,12 @@ def test_a_list_printed_by_its_items_is_the_same_json(
     whole = capsys.readouterr().out
     print_json_list("skills", iter(items), rest)
     assert capsys.readouterr().out == whole
+
+
+@pytest.mark.parametrize("place", ["none/x.json", "file/x.json", "directory"])
+def test_a_path_that_leads_nowhere_is_a_wrong_argument(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "directory").mkdir()
+    with pytest.raises(InvalidArgument, match=f"^FILE .*{place}' cannot be written: "):
+        write_file(str(tmp_path / place), b"x", argument="FILE")
+    assert not list(tmp_path.glob("**/*.new"))

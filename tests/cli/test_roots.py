@@ -215,7 +215,7 @@ def test_a_record_that_is_not_understood_is_named_left_alone_and_stops_nothing(
     assert [one["about"] for one in doctor.json["problems"]] == [str(record)]
     for action, target in (("add", home / ".agents" / "skills"), ("remove", "builtin")):
         done = skillhub("roots", action, target, "--json", SKILLS_DIR="")
-        assert (done.code, done.error["code"], done.error["path"]) == (2, "ROOTS_UNREADABLE", str(record))
+        assert (done.code, done.error["code"], done.error["path"]) == (1, "ROOTS_UNREADABLE", str(record))
     assert record.read_text("utf-8") == content
 
 

@@ -93,8 +93,12 @@ def test_a_file_that_is_not_understood_is_not_written_over(skillhub: Skillhub, f
     file.write_text('{"tokens": []}', encoding="utf-8")
     for arguments in (["new", "ci"], ["list"], ["revoke", "ci"]):
         done = skillhub("token", *arguments, "--file", file, "--json")
-        assert (done.code, done.error["code"], done.error["path"]) == (2, "TOKENS_UNREADABLE", str(file))
+        assert (done.code, done.error["code"], done.error["path"]) == (1, "TOKENS_UNREADABLE", str(file))
     assert file.read_text(encoding="utf-8") == '{"tokens": []}'
+    # The mend that is named works.
+    assert "removed it, `skillhub token new NAME` makes a new one" in done.error["hint"]
+    file.unlink()
+    assert skillhub("token", "new", "ci", "--file", file).code == 0
 
 
 def test_without_a_file_there_is_none_to_look_at(skillhub: Skillhub, file: Path) -> None:

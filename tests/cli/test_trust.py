@@ -184,7 +184,7 @@ def test_a_broken_record_and_a_projects_broken_rules_are_problems_with_their_men
     assert len(mends) == 2
     record.chmod(0o600)
     done = skillhub("trust", "--yes", *here(repo))
-    assert done.code == 2
+    assert done.code == 1
     assert done.err.startswith("error: Your trust.json cannot be used: line 1 is not JSON")
     assert str(record) in done.err
 

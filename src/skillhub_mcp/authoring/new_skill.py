@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Mapping
 
-from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.errors import InvalidArgument, LibraryUnwritable
 from skillhub_mcp.skills.model import SKILL_FILE
 
 
@@ -14,7 +14,7 @@ def write_new(directory: str, files: Mapping[str, bytes]) -> None:
     """Create `directory`, and its parents, with `files` by relative path.
 
     SKILL.md comes last: until then a server that watches sees no skill. Raises InvalidArgument where the directory
-    exists, and where it cannot be written; then none of it is left.
+    exists, and LibraryUnwritable where it cannot be written; then none of it is left.
     """
     try:
         os.makedirs(os.path.dirname(directory), exist_ok=True)
@@ -41,9 +41,6 @@ def write_new(directory: str, files: Mapping[str, bytes]) -> None:
         raise
 
 
-def _unwritable(error: OSError, directory: str) -> InvalidArgument:
-    return InvalidArgument(
-        "NAME",
-        f"cannot be written: {error.filename or directory}: {error.strerror}",
-        hint="--skills-dir DIR writes it elsewhere",
-    )
+def _unwritable(error: OSError, directory: str) -> LibraryUnwritable:
+    reason = error.strerror or str(error)
+    return LibraryUnwritable(error.filename or directory, reason, hint="--skills-dir DIR writes it elsewhere")

@@ -163,7 +163,7 @@ def _reported(argv: Sequence[str]) -> int:
     except SkillHubError as error:
         path = error.path if isinstance(error, PolicyUnreadable | PolicyUnwritable | SkillNotFound) else None
         print_error(error, as_json="--json" in argv, path=path)
-        return EXIT_USAGE if isinstance(error, InvalidArgument | InvalidSetting | PolicyUnreadable) else EXIT_FAILED
+        return EXIT_USAGE if isinstance(error, InvalidArgument | InvalidSetting) else EXIT_FAILED
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the outermost handler: any other exception is a bug and reported as one

@@ -8,6 +8,7 @@ that it begins no line of its own.
 from __future__ import annotations
 
 import codecs
+import errno
 import io
 import json
 import os
@@ -30,6 +31,8 @@ EXIT_USAGE = 2
 EXIT_BUG = 3
 EXIT_INTERRUPTED = 130
 _SHOWN_PROBLEMS = 20
+# What the system says of a path where nothing can be, whoever writes: it was mistyped.
+_WRONG_PATH = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL})
 _KILO = 1_000
 
 
@@ -173,15 +176,21 @@ def strict_refusals(count: int, remedy: str) -> str:
     return f", {count:,} of them by strict rules alone ({remedy})" if count else ""
 
 
-def write_file(path: str, text: str, *, option: str = "--output") -> None:
-    """Write a file atomically. Raises InvalidArgument about `option` if it cannot be written."""
+def write_file(path: str, content: bytes, *, argument: str = "--output") -> None:
+    """Write a file atomically.
+
+    Raises InvalidArgument about `argument` where its path is wrong, and OutputUnwritable where the system forbids it.
+    """
     from skillhub_mcp.atomic_write import atomic_write
-    from skillhub_mcp.errors import InvalidArgument
+    from skillhub_mcp.errors import InvalidArgument, OutputUnwritable
 
     try:
-        atomic_write(path, text.encode())
+        atomic_write(path, content)
     except OSError as error:
-        raise InvalidArgument(option, f"{path!r} cannot be written: {error.strerror}") from error
+        reason = error.strerror or str(error)
+        if error.errno in _WRONG_PATH:
+            raise InvalidArgument(argument, f"{path!r} cannot be written: {reason}") from error
+        raise OutputUnwritable(path, reason) from error
 
 
 def print_painted(line: str) -> None:

@@ -140,4 +140,4 @@ def _read_state(path: str) -> AgentsState:
 def _save_state(resolver: AgentsResolver, path: str | None) -> None:
     if path is not None:
         text = json.dumps(resolver.state.model_dump(mode="json"), ensure_ascii=False, indent=2) + "\n"
-        write_file(path, text, option="--state")
+        write_file(path, text.encode(), argument="--state")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
-from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
+from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text, write_file
 from skillhub_mcp.errors import InvalidArgument
 
 _NEXT = (
@@ -37,8 +37,10 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace, _: Mapping[str, str]) -> int:
-    """Write the bundle and print its path. Raises InvalidArgument, and SkillHubError where no wheel can be made."""
-    from skillhub_mcp.atomic_write import atomic_write
+    """Write the bundle and print its path.
+
+    Raises InvalidArgument, OutputUnwritable, and SkillHubError where no wheel can be made.
+    """
     from skillhub_mcp.clients.bundle import SUFFIX, make_bundle
 
     place = args.file or os.curdir
@@ -47,10 +49,7 @@ def run(args: argparse.Namespace, _: Mapping[str, str]) -> int:
         raise InvalidArgument("FILE", f"{place!r} does not end with {SUFFIX}", hint=f"skillhub bundle {place}{SUFFIX}")
     bundle = make_bundle()
     path = os.path.normpath(os.path.join(place, bundle.file_name)) if into_directory else place
-    try:
-        atomic_write(path, bundle.content)
-    except OSError as error:
-        raise InvalidArgument("FILE", f"{path!r} cannot be written: {error.strerror}") from error
+    write_file(path, bundle.content, argument="FILE")
     if args.json:
         print_json(
             {

@@ -153,7 +153,7 @@ def _from_log(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         why = "has only loads of skills that are not served" if usage.chosen else "has no search that led to a load"
         raise QueriesUnreadable(args.log, 0, why, hint=f"{args.output} is left as it is; {NAME_A_LOG}")
     if args.output:
-        write_file(args.output, "".join(f"{_json_line(query, 'utf-8')}\n" for query in queries))
+        write_file(args.output, "".join(f"{_json_line(query, 'utf-8')}\n" for query in queries).encode())
     else:
         for query in queries:
             print_text(_json_line(query, sys.stdout.encoding))

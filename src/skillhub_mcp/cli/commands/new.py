@@ -55,7 +55,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Write the skill and print how it will be found. Raises InvalidArgument and InvalidSetting."""
+    """Write the skill and print how it will be found. Raises InvalidArgument, InvalidSetting and LibraryUnwritable."""
     from skillhub_mcp.authoring.new_skill import write_new
 
     if args.from_template == "":

@@ -198,7 +198,8 @@ def _registry(args: argparse.Namespace, options: Mapping[str, str]) -> Registry:
 
 def _print_or_write(value: Mapping[str, object], args: argparse.Namespace) -> int:
     if args.output:
-        write_file(args.output, in_json(json.dumps(value, ensure_ascii=False, indent=2)) + "\n")
+        text = in_json(json.dumps(value, ensure_ascii=False, indent=2)) + "\n"
+        write_file(args.output, text.encode())
         print_text(f"wrote {in_line(args.output)}")
     else:
         print_json(value)
