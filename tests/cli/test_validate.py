@@ -8,6 +8,7 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -257,6 +258,24 @@ def test_with_yes_it_is_written_and_the_file_keeps_its_mode(skillhub: Skillhub, 
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
     assert os.listdir(directory) == ["SKILL.md"]
     assert "nothing can be fixed safely" in skillhub("validate", "--fix", str(directory)).out
+
+
+def test_a_file_that_cannot_be_written_keeps_no_other_from_its_fix(
+    no_larger_files: Callable[[int], Skillhub], write_skill: SkillWriter, skills_dir: Path
+) -> None:
+    frontmatter = "name: {}\ndescription: Foo: bar. Use when bar."
+    written = [write_skill(name, frontmatter=frontmatter.format(name)) for name in ("a", "b", "c")]
+    kept = written.pop(1) / "SKILL.md"
+    kept.write_text(kept.read_text(encoding="utf-8") + "More.\n" * 1_000, encoding="utf-8")
+    before = kept.read_bytes()
+    done = no_larger_files(3_000)("validate", skills_dir, "--fix", "--yes")
+    assert done.code == 1
+    assert "fixed 2 of 3 files\n" in done.out
+    (line,) = done.err.splitlines()
+    assert line.startswith(f"not fixed: {kept} cannot be written: File too large; ")
+    assert kept.read_bytes() == before
+    for directory in written:
+        assert "description: 'Foo: bar. Use when bar.'" in (directory / "SKILL.md").read_text(encoding="utf-8")
 
 
 def test_a_file_outside_the_skill_is_not_fixed_through_a_link(

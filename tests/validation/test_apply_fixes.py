@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import SkillWriter
 
-from skillhub_mcp.errors import SkillUnreadable
+from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.validation import apply_fixes
 from skillhub_mcp.validation.apply_fixes import FixedFile, fix_file, write
 from skillhub_mcp.validation.checker import targets
@@ -34,16 +35,23 @@ def test_the_fixed_file_replaces_the_old_one_with_its_mode(fixed: FixedFile) -> 
 def test_a_file_that_has_changed_since_it_was_read_is_not_overwritten(fixed: FixedFile) -> None:
     changed = fixed.before + b"One line more.\n"
     Path(fixed.path).write_bytes(changed)
-    with pytest.raises(SkillUnreadable, match="has changed since it was read"):
-        write(fixed)
+    assert write(fixed) == Problem(fixed.path, "has changed since it was read", "run the command again")
     assert Path(fixed.path).read_bytes() == changed
 
 
-def test_a_write_that_fails_leaves_the_old_file(fixed: FixedFile, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("number", "mend"),
+    [(errno.ENOSPC, "free space on its disk"), (errno.EACCES, "see that you can write its directory")],
+)
+def test_a_write_that_fails_leaves_the_old_file_and_says_what_mends_it(
+    fixed: FixedFile, monkeypatch: pytest.MonkeyPatch, number: int, mend: str
+) -> None:
     def fail(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
+        raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(apply_fixes, "atomic_write", fail)
-    with pytest.raises(SkillUnreadable, match="No space left"):
-        write(fixed)
+    problem = write(fixed)
+    assert problem is not None
+    assert (problem.about, problem.what) == (fixed.path, f"cannot be written: {os.strerror(number)}")
+    assert problem.mend.startswith(mend)
     assert Path(fixed.path).read_bytes() == fixed.before

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from skillhub_mcp.atomic_write import atomic_write
-from skillhub_mcp.errors import SkillHubError, SkillUnreadable
+from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.skills.files import read_whole
 from skillhub_mcp.skills.model import SKILL_FILE
+from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES
 from skillhub_mcp.validation.checker import Target
 from skillhub_mcp.validation.fixes import fix
+
+# A file is replaced by a new one beside it.
+_CLOSED = "see that you can write its directory, then run the command again"
+_FULL = "free space on its disk, then run the command again"
+_MENDS = {errno.EACCES: _CLOSED, errno.EPERM: _CLOSED, errno.ENOSPC: _FULL, errno.EDQUOT: _FULL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +52,18 @@ def fix_file(target: Target, rules: Collection[str] | None = None) -> FixedFile 
     return FixedFile(path, target.name, before, fixed.content, fixed.rules)
 
 
-def write(fixed: FixedFile) -> None:
+def write(fixed: FixedFile) -> Problem | None:
     """Replace the file by its fixed content, with the same permissions and synced to disk.
 
-    Raises SkillUnreadable if the file has changed since it was read, or cannot be written; it is then unchanged.
+    Returns why not, if the file has changed since it was read, or cannot be written; it is then unchanged.
     """
     try:
         with open(fixed.path, "rb") as file:
             if file.read() != fixed.before:
-                raise SkillUnreadable(fixed.name, path=fixed.path, reason="it has changed since it was read")
+                return Problem(fixed.path, "has changed since it was read", "run the command again")
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
         atomic_write(fixed.path, fixed.after, mode=mode)
     except OSError as error:
-        reason = f"it cannot be written: {error.strerror or error}"
-        raise SkillUnreadable(fixed.name, path=fixed.path, reason=reason) from error
+        mend = _MENDS.get(error.errno or 0, "mend that, then run the command again")
+        return Problem(fixed.path, f"cannot be written: {error.strerror or error}", mend)
+    return None

@@ -92,8 +92,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if not chosen:
         print_note("No SKILL.md was found below the hub's roots; give the path of a skill, or of a directory of skills")
     text = FindingsText(os.getcwd(), painter(sys.stdout, os.environ))
-    if args.fix:
-        _fix(chosen, rules, text, ask=not args.yes)
+    unwritten = _fix(chosen, rules, text, ask=not args.yes) if args.fix else 0
     results = []
     with terminal_progress("checking skills") as progress:
         for number, target in enumerate(chosen):
@@ -107,7 +106,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         with paging(wanted=not args.no_pager):
             _print_results(results, text, args)
         _print_fixable(chosen, results, rules)
-    failed = any(result.has(Severity(args.fail_on)) for result in results)
+    failed = unwritten or any(result.has(Severity(args.fail_on)) for result in results)
     return EXIT_FAILED if failed else EXIT_OK
 
 
@@ -223,7 +222,8 @@ def _finding_json(finding: Finding) -> dict[str, object]:
     }
 
 
-def _fix(chosen: Sequence[Target], rules: Collection[str], text: FindingsText, *, ask: bool) -> None:
+def _fix(chosen: Sequence[Target], rules: Collection[str], text: FindingsText, *, ask: bool) -> int:
+    """Show the fixes and write them; return how many files could not be written, each of which is named."""
     from skillhub_mcp.validation.apply_fixes import fix_file, write
 
     with terminal_progress("looking for what can be fixed"):
@@ -232,14 +232,16 @@ def _fix(chosen: Sequence[Target], rules: Collection[str], text: FindingsText, *
         _print_lines(_difference(one, text.path(one.path), text.paint))
     if not fixed:
         print_text("nothing can be fixed safely")
-        return
+        return 0
     count = plural(len(fixed), "file")
     if ask and not _confirm(f"Write {count}?"):
         print_text(f"nothing was written; --yes writes {count}")
-        return
-    for one in fixed:
-        write(one)
-    print_text(f"fixed {count}\n")
+        return 0
+    problems = [problem for one in fixed if (problem := write(one)) is not None]
+    for problem in problems:
+        print_note(f"not fixed: {in_line(problem.sentence())}")
+    print_text(f"fixed {len(fixed) - len(problems):,} of {count}\n" if problems else f"fixed {count}\n")
+    return len(problems)
 
 
 def _confirm(question: str) -> bool:
