@@ -110,6 +110,20 @@ def test_a_description_that_breaks_a_rule_is_refused_before_anything_is_written(
     assert list(skills_dir.iterdir()) == []
 
 
+@pytest.mark.parametrize("template", [[], ["--from-template", "csv-profiler"]])
+def test_a_description_that_a_strict_registry_would_refuse_is_refused(
+    skillhub: Skillhub, skills_dir: Path, template: list[str]
+) -> None:
+    done = skillhub("new", "one", *template, "--description", "<b>x</b> Use when x")
+    assert (done.code, done.out) == (2, "")
+    assert "--description breaks a rule: the value of 'description' contains an angle bracket" in done.err
+    assert "hint: remove the angle brackets" in done.err
+    assert list(skills_dir.iterdir()) == []
+    longest = f"Use when {'x ' * 500}"
+    assert skillhub("new", "one", *template, "--description", longest).code == 0
+    assert skillhub("registry", "report", "--json").json["valid"] == 1
+
+
 def test_a_skill_that_does_not_fit_is_a_failure_and_nothing_of_it_is_left(
     no_larger_files: Callable[[int], Skillhub], skills_dir: Path
 ) -> None:

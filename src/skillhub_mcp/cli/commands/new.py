@@ -174,6 +174,7 @@ def _asked() -> str:
 
 
 def _check_rules(wanted: NewSkill) -> None:
+    from skillhub_mcp.skills.admission import REGISTRY_STRICT
     from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
     from skillhub_mcp.skills.parser import parse_skill
 
@@ -184,7 +185,8 @@ def _check_rules(wanted: NewSkill) -> None:
         directory_name=wanted.name,
         stamp=FileStamp(0, 0, "", 0),
     )
-    for diagnostic in read.diagnostics:
+    # A strict registry has the most rules, and a new skill is for every reader.
+    for diagnostic in REGISTRY_STRICT.violations(read.skill, read.diagnostics, read.shape):
         raise InvalidArgument("--description", f"breaks a rule: {diagnostic.message}", hint=diagnostic.hint)
 
 
