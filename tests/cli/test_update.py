@@ -44,6 +44,18 @@ def ours(skills_dir: Path, name: str = "pdf") -> dict[str, object]:
     return found
 
 
+def test_not_every_skill_is_called_current_while_one_is_not_there(
+    repository: Repository, skillhub: Skillhub, skills_dir: Path
+) -> None:
+    assert skillhub("add", repository.url, "--yes").code == 0
+    shutil.rmtree(skills_dir / "pdf")
+    done = skillhub("outdated")
+    assert (done.code, done.out) == (0, "")
+    (line,) = done.err.splitlines()
+    assert line.startswith("pdf is not in ")
+    assert line.endswith("brings back what the lock says")
+
+
 def test_what_changed_upstream_is_told_shown_and_installed(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
 ) -> None:

@@ -34,7 +34,7 @@ def add_parser(subparsers: Any) -> None:
 @ending_in_order()
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """List how the skills of a lock stand. Raises SkillNotFound, LockUnreadable and InvalidSetting."""
-    from skillhub_mcp.cli.comparing import compared, comparison_json, tell_compared
+    from skillhub_mcp.cli.comparing import compared, comparison_json, missing_note, tell_compared
     from skillhub_mcp.cli.source_options import open_options
     from skillhub_mcp.library.sources.upstream import SourceStanding
     from skillhub_mcp.settings import read_settings
@@ -51,6 +51,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         tell_compared(told, found, place)
         if any(one.standing is SourceStanding.OUTDATED for one in found):
             print_note(f"\n`{place.command('update')}` shows the changes, and asks")
-        elif not told:
-            print_note("Every skill of the lock is current" if found else f"No skill is locked in {place.lock_path}")
+        elif not found:
+            print_note(f"No skill is locked in {place.lock_path}")
+        elif not told and not missing_note(found, place):
+            print_note("Every skill of the lock is current")
     return EXIT_FAILED if any(one.standing is SourceStanding.UNKNOWN for one in found) else EXIT_OK
