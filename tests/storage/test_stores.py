@@ -204,6 +204,37 @@ def test_no_error_shows_a_credential(s3: ObjectStorage) -> None:
     assert "secret" not in refused.value.message
 
 
+@pytest.mark.parametrize(
+    ("url", "options", "variables", "setting", "said"),
+    [
+        ("s3://b", {}, {"AWS_SECRET_ACCESS_KEY": "very-secret"}, "AWS_ACCESS_KEY_ID", "or access_key_id in"),
+        ("s3://b", {"region": "x", "secret_access_key": "very-secret"}, {}, "AWS_ACCESS_KEY_ID", "or access_key_id in"),
+        ("S3://b", {"region": "x"}, {"AWS_ACCESS_KEY_ID": "me"}, "AWS_SECRET_ACCESS_KEY", "or secret_access_key in"),
+        ("az://b", {}, {}, "AZURE_STORAGE_ACCOUNT_NAME", "or account_name in"),
+        ("s3://b", {}, {"AWS_CONDITIONAL_PUT": "x"}, "AWS_*", "S3PutConditional"),
+        ("s3://b", {"region": "x"}, {"AWS_CONDITIONAL_PUT": "x"}, "SKILLHUB_STORAGE_OPTIONS", "from AWS_*: look at"),
+        ("gs://b", {}, {"GOOGLE_SERVICE_ACCOUNT": "/none"}, "GOOGLE_*", "Unable to open service account file"),
+    ],
+)
+def test_what_is_missing_or_wrong_is_blamed_and_not_a_setting_that_is_right(
+    monkeypatch: pytest.MonkeyPatch,
+    url: str,
+    options: dict[str, str],
+    variables: dict[str, str],
+    setting: str,
+    said: str,
+) -> None:
+    for name in [name for name in os.environ if name.startswith(("AWS_", "GOOGLE_", "AZURE_"))]:
+        monkeypatch.delenv(name)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(InvalidSetting) as refused:
+        BucketStore(url, options)
+    assert refused.value.setting == setting
+    assert said in f"{refused.value.message} {refused.value.hint}"
+    assert "very-secret" not in f"{refused.value.message} {refused.value.hint}"
+
+
 def test_the_connections_options_reach_the_connection(s3: ObjectStorage) -> None:
     """Given as LanceDB takes them, all in one list."""
     with pytest.raises(StorageUnavailable):

@@ -45,6 +45,17 @@ _REFUSALS = ("401", "403")
 # What S3 and Google, and Azure, answer where the bucket itself is missing.
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
 _NO_SUCH_BUCKET = "there is no such bucket"
+# What the library says of what is missing: the variable, the option, and what it is needed for.
+_MISSING: Mapping[str, tuple[str, str, str]] = {
+    "Missing AccessKeyId": ("AWS_ACCESS_KEY_ID", "access_key_id", "a secret access key is of no use without it"),
+    "Missing SecretAccessKey": (
+        "AWS_SECRET_ACCESS_KEY",
+        "secret_access_key",
+        "an access key id is of none without it",
+    ),
+    "Account must be specified": ("AZURE_STORAGE_ACCOUNT_NAME", "account_name", "it says where the container is"),
+}
+_VARIABLES: Mapping[str, str] = {"s3": "AWS_*", "gs": "GOOGLE_*", "az": "AZURE_*"}
 _AND_GENERATION = " of generation "
 _SHOWN = 160
 
@@ -85,8 +96,7 @@ class BucketStore:
         try:
             self._store: Any = from_url(self._name, config=config, client_options=client, retry_config=retries)  # type: ignore[call-overload]
         except (BaseError, ValueError, TypeError) as error:
-            reason = self._first_line(error)
-            raise InvalidSetting("SKILLHUB_STORAGE_OPTIONS", "***", f"is not understood: {reason}") from None
+            raise self._not_understood(self._first_line(error)) from None
 
     @property
     def name(self) -> str:
@@ -221,6 +231,21 @@ class BucketStore:
         if "error sending request" in text or "connection" in text.lower():
             return f"the connection failed{more}"
         return self._first_line(error)
+
+    def _not_understood(self, reason: str) -> InvalidSetting:
+        """Return the error about what says how the bucket is reached: a variable that is missing, or one that is set.
+
+        The library takes what the options do not name from the variables, and does not say of which it complains.
+        """
+        for said, (missing, option, why) in _MISSING.items():
+            if said in reason:
+                hint = f"set it, or {option} in SKILLHUB_STORAGE_OPTIONS"
+                return InvalidSetting(missing, "", f"is missing: {why}", hint=hint)
+        variables = _VARIABLES[self._name.partition("://")[0].lower()]
+        if self._options:
+            hint = f"what it does not name comes from {variables}: look at these too"
+            return InvalidSetting("SKILLHUB_STORAGE_OPTIONS", "***", f"is not understood: {reason}", hint=hint)
+        return InvalidSetting(variables, "***", f"is not understood: {reason}")
 
     def _first_line(self, error: Exception) -> str:
         lines = str(error).splitlines()
