@@ -716,17 +716,23 @@ def make_hub(
     asks: bool | None = None,
     progress: ProgressCallback = no_progress,
     observer: Observer | None = None,
+    search_tool: str | None = None,
 ) -> SkillHub:
     """Return the hub that `settings` describe. Reads no skill yet and imports no heavy library.
 
     With `background`, for a server, a thread keeps it fresh; without, for a command, it looks for changes once. By
     default a server `asks` for consent where no rule allows or denies something, and a command does not, since its user
-    typed it. `observer` defaults to that of `make_observer`. Raises InvalidSetting, and for a publication in a bucket
-    StorageNotInstalled.
+    typed it. `observer` defaults to that of `make_observer`, and `search_tool`, which errors name, to the server's.
+    Raises InvalidSetting, and for a publication in a bucket StorageNotInstalled.
     """
     observer = observer or make_observer(settings, serving=background)
+    asks = background if asks is None else asks
+    if search_tool is None:
+        search_tool = "search_skills" if "core" in settings.disclosure.tools else ""
     if settings.replica.read_only:
-        return _replica_hub(settings, background=background, asks=asks, progress=progress, observer=observer)
+        return _replica_hub(
+            settings, background=background, asks=asks, progress=progress, observer=observer, search_tool=search_tool
+        )
     if os.path.isfile(os.path.join(settings.index.db_path, _PUBLISHED)):
         raise InvalidSetting(
             "DB_PATH",
@@ -781,9 +787,7 @@ def make_hub(
     auditor = make_auditor(settings)
     if auditor is not None and background:
         live.on_sync(partial(_audit_behind, auditor, live))
-    return _hub_over(
-        live, settings, embedder, auditor=auditor, asks=background if asks is None else asks, observer=observer
-    )
+    return _hub_over(live, settings, embedder, auditor=auditor, asks=asks, observer=observer, search_tool=search_tool)
 
 
 def _mend_interrupted(roots: Sequence[SkillRoot], trust: ProjectTrust) -> None:
@@ -802,7 +806,13 @@ def _mend_interrupted(roots: Sequence[SkillRoot], trust: ProjectTrust) -> None:
 
 
 def _replica_hub(
-    settings: Settings, *, background: bool, asks: bool | None, progress: ProgressCallback, observer: Observer
+    settings: Settings,
+    *,
+    background: bool,
+    asks: bool,
+    progress: ProgressCallback,
+    observer: Observer,
+    search_tool: str,
 ) -> SkillHub:
     """Return the hub over a publication. Raises StorageNotInstalled, and InvalidSetting for its options."""
     from skillhub_mcp.replicas.mirror import Mirror, pointer_name
@@ -835,8 +845,9 @@ def _replica_hub(
         settings,
         embedder,
         auditor=auditor,
-        asks=background if asks is None else asks,
+        asks=asks,
         observer=observer,
+        search_tool=search_tool,
         files_of=replica.files_of,
         publication=replica.health,
     )
@@ -864,13 +875,13 @@ def _hub_over(
     auditor: Auditor | None,
     asks: bool,
     observer: Observer,
+    search_tool: str,
     files_of: FilesOf = own_directory,
     publication: Callable[[], PublicationHealth] | None = None,
 ) -> SkillHub:
     kept = _Kept(settings)
     access = make_access(settings, asks=asks, auditor=auditor, kept=kept)
     usage = UsageLog(settings.observability.usage_log) if settings.observability.usage_log else None
-    search_tool = "search_skills" if "core" in settings.disclosure.tools else ""
     lookup = SkillLookup(views, access, search_tool=search_tool)
     return SkillHub(
         views,

@@ -90,6 +90,17 @@ def test_skills_are_found_and_loaded(skillhub: Skillhub, add: Add, project: Path
     assert skillhub("context", "load", "--name", "nope", *options).code == 1
 
 
+def test_what_is_missing_or_not_found_is_told_in_the_words_of_a_shell(
+    skillhub: Skillhub, add: Add, project: Path
+) -> None:
+    for number in range(21):
+        add(project, f"number-{number}")
+    done = skillhub("context", "load", "--cwd", str(project))
+    assert done.err == "error: --name or --path is required\n\nhint: `skillhub context list` has the skills\n"
+    done = skillhub("context", "load", "--name", "zzz", "--cwd", str(project))
+    assert done.err.endswith(" and 1 more, which `skillhub context search` finds\n")
+
+
 @pytest.mark.acceptance("S0-72")
 def test_switched_off_it_says_so(skillhub: Skillhub) -> None:
     done = skillhub("context", "list", SKILLHUB_SKILLS_ENABLED="0")

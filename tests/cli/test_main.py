@@ -185,6 +185,12 @@ def test_a_usage_error_is_an_object_with_json(skillhub: Skillhub) -> None:
     assert (early.error["message"], early.error["hint"]) == ("--json must follow the command", "skillhub list --json")
 
 
+def test_an_option_behind_two_dashes_is_told_to_be_none(skillhub: Skillhub) -> None:
+    error = skillhub("add", "--json", "--", "./source", "--dry-run").error
+    assert error["message"] == "'--dry-run' is an unexpected argument: behind -- nothing is an option"
+    assert error["hint"] == "write options before --"
+
+
 def test_an_expected_failure_ends_with_code_1_and_leaves_stdout_empty(skillhub: Skillhub, skills_dir: Path) -> None:
     done = skillhub("show", "nobody", "--json")
     assert (done.code, done.out) == (1, "")

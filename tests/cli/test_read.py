@@ -78,3 +78,12 @@ def test_a_text_in_another_encoding_is_read_as_text_where_it_is_shown_and_stays_
         [*SKILLHUB, "read", "one", "a.txt"], env=hub_environment, capture_output=True, check=True, timeout=60
     )
     assert done.stdout == content
+
+
+def test_nothing_for_a_file_is_told_in_the_words_of_a_shell(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    write_skill("one")
+    done = skillhub("read", "one", "")
+    assert (done.code, done.err) == (
+        2,
+        "error: FILE is empty\n\nhint: `skillhub show NAME` lists the files of a skill\n",
+    )

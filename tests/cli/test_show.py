@@ -106,3 +106,44 @@ def test_where_nothing_is_served_the_cause_is_told_with_its_path(
     assert f"{silent}/SKILL.md:3 is refused" in other.error["hint"]
     write_skill("good")
     assert "is refused" not in skillhub("show", "any").err
+
+
+@pytest.mark.parametrize("typed", ["./one", "sub/../one", "one/SKILL.md", "./one/SKILL.md", "~/skills/one"])
+@pytest.mark.parametrize("command", ["show", "inspect", "disable", "why"])
+def test_a_path_that_begins_in_the_working_directory_or_at_home_means_the_skill_there(
+    skillhub: Skillhub, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch, command: str, typed: str
+) -> None:
+    directory = write_skill("named-otherwise", directory="one")
+    (directory.parent / "sub").mkdir()
+    monkeypatch.chdir(directory.parent)
+    monkeypatch.setenv("HOME", str(directory.parent.parent))
+    done = skillhub(command, typed)
+    assert (done.code, "named-otherwise" in done.out) == (0, True), done.err
+    monkeypatch.chdir(directory)
+    assert skillhub(command, ".").code == 0
+
+
+def test_a_name_means_the_skill_where_a_directory_has_it_too_or_there_is_no_working_directory(
+    skillhub: Skillhub, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    directory = write_skill("one")
+    (tmp_path / "gone" / "one").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "gone")
+    assert str(directory.resolve()) in skillhub("show", "one").out
+    (tmp_path / "gone" / "one").rmdir()
+    (tmp_path / "gone").rmdir()
+    assert skillhub("show", "one").code == 0
+    assert skillhub("show", "./one").code == 1
+
+
+def test_nothing_for_a_name_is_told_in_the_words_of_a_shell(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    write_skill("one")
+    for arguments in (["show", ""], ["inspect", "one", " "], ["read", "", "a"], ["enable", ""], ["why", ""]):
+        done = skillhub(*arguments)
+        assert (done.code, done.err) == (2, "error: NAME is empty\n\nhint: `skillhub list` has the names\n")
+
+
+def test_what_an_error_has_no_room_for_a_command_of_a_shell_finds(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    for number in range(21):
+        write_skill(f"number-{number}")
+    assert skillhub("show", "zzz").err.endswith(" and 1 more, which `skillhub search` finds\n")

@@ -24,6 +24,7 @@ PROGRAM = "skillhub"
 COMMAND = "COMMAND"
 ACTION = "ACTION"
 SERVE = "serve"
+_END_OF_OPTIONS = "--"
 
 # Options that set a setting and override the environment.
 _SETTING_OPTIONS = {
@@ -96,6 +97,9 @@ class Parser(argparse.ArgumentParser):
         if command is not None and command.subcommands:
             command = command.subcommands.get(args.action, command)
         if unknown:
+            if unknown[0].startswith("-") and unknown[0] not in argv[: _end_of_options(argv)]:
+                reason = f"is an unexpected argument: behind {_END_OF_OPTIONS} nothing is an option"
+                raise InvalidArgument(repr(unknown[0]), reason, hint=f"write options before {_END_OF_OPTIONS}")
             (command or self).refuse(unknown[0])
         if command is not None and args.command != SERVE:
             for typed in self.serving_options(args):
@@ -216,6 +220,10 @@ class Parser(argparse.ArgumentParser):
         raise InvalidArgument(option, f"is not an option of {self.prog!r}", hint=hint)
 
 
+def _end_of_options(argv: Sequence[str]) -> int:
+    return argv.index(_END_OF_OPTIONS) if _END_OF_OPTIONS in argv else len(argv)
+
+
 def add_actions(parser: Parser, *, required: bool = True) -> Any:
     """Add actions to a command, of which one is `required`, and return the object that adds their parsers."""
     actions = parser.add_subparsers(
@@ -283,6 +291,30 @@ def decode_argument(typed: str) -> str:
     Where the locale cannot decode it, Python passes the bytes as surrogates.
     """
     return os.fsencode(typed).decode("utf-8", "replace")
+
+
+def skill_argument(typed: str) -> str:
+    """Return how a skill was named on the command line; where that is a path, as an absolute one.
+
+    What begins with `.`, `..` or `~` is a path. Other words with a separator are one where something lies there: a
+    publication's skills have such names, too. Raises InvalidArgument for nothing.
+    """
+    if not typed.strip():
+        raise InvalidArgument("NAME", "is empty", hint=f"`{PROGRAM} list` has the names")
+    return path_argument(typed) or decode_argument(typed)
+
+
+def path_argument(typed: str) -> str | None:
+    """Return the absolute path that was typed for a skill or its SKILL.md, as file calls take it; None for a name."""
+    parts = typed.replace(os.sep, "/").split("/")
+    is_marked = parts[0] in (os.curdir, os.pardir) or (parts[0].startswith("~") and len(parts) > 1)
+    if not is_marked and (len(parts) == 1 or not os.path.lexists(typed)):
+        return None
+    try:
+        return os.path.abspath(os.path.expanduser(typed))
+    except OSError:
+        # The working directory was removed: nothing is in it.
+        return None
 
 
 def setting_options(args: argparse.Namespace) -> dict[str, str]:

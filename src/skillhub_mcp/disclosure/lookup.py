@@ -190,12 +190,22 @@ def _not_found(
         return SkillNotFound(name, hint=reason.hint, reason=why, path=path)
     renamed = folder if isinstance(folder, Skill) else None if policy.caller.limits else former
     if renamed is not None and policy.offers(renamed) and not os.path.isabs(handle := names.handle(renamed)):
-        what = "the folder of that name holds" if renamed is folder else "the skill of that name is now"
-        return SkillNotFound(name, near=[handle], hint=f"load it as {handle!r}", reason=f"{what} {renamed.name!r}")
+        reason = _other_name(name, renamed, snapshot.source(renamed), is_in_folder=renamed is folder)
+        return SkillNotFound(name, near=[handle], hint=f"load it as {handle!r}", reason=reason)
     if not offered and not policy.caller.limits:
         causes = sentences(why_nothing(snapshot, policy).causes, with_paths=False)
         return SkillNotFound(name, hint=f"{NOTHING_SERVED}. {causes}")
     return not_found(name, offered, search_tool=search_tool)
+
+
+def _other_name(asked: str, skill: Skill, source: Source, *, is_in_folder: bool) -> str:
+    """Return why `asked` does not mean `skill`, which is the one that its caller had in mind."""
+    before, _, wanted = asked.rpartition("@")
+    if before and wanted in SOURCES and wanted != source.value:
+        return f"the source {wanted!r} has no skill of that name"
+    if fold_name(skill.name) == fold_name(asked):
+        return f"it is written {skill.name!r}"
+    return f"{'the folder of that name holds' if is_in_folder else 'the skill of that name is now'} {skill.name!r}"
 
 
 def folder_named(snapshot: Snapshot, name: str) -> Refused | Skill | None:

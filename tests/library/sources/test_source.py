@@ -53,6 +53,10 @@ READ = [
     ("./dir@1", directory("./dir@1"), "./dir@1"),
     ("./dir#@pdf,Chat%20with PDF", directory("./dir", skills=("pdf", "Chat with PDF")), "./dir#@pdf,Chat%20with%20PDF"),
     ("./dir#:sub/", directory("./dir", "sub"), "./dir#:sub"),
+    ("./dir/SKILL.md", directory("./dir"), "./dir"),
+    ("./SKILL.md", directory("."), "."),
+    ("/SKILL.md", directory("/"), "/"),
+    ("~/a/skill.md#@pdf", directory("~/a", skills=("pdf",)), "~/a#@pdf"),
     ("C:\\skills\\a", directory("C:\\skills\\a"), "C:\\skills\\a"),
     ("C:/skills", directory("C:/skills"), "C:/skills"),
     ("\\\\server\\share\\x", directory("\\\\server\\share\\x"), "\\\\server\\share\\x"),
@@ -276,6 +280,15 @@ def test_options_say_the_same_as_the_signs_behind_a_repository() -> None:
 def test_an_option_that_says_something_else_is_refused(typed: str, options: dict[str, str]) -> None:
     with pytest.raises(SourceUnreadable):
         parse_source(typed, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("typed", "url"), [("./dir", "file:///…#v1"), ("~/dir", "file:///…#v1"), ("/a b/c", "file:///a%20b/c#v1")]
+)
+def test_a_ref_of_a_directory_is_proposed_as_that_of_the_repository_there(typed: str, url: str) -> None:
+    with pytest.raises(SourceUnreadable) as refused:
+        parse_source(typed, ref="v1")
+    assert refused.value.hint == f"for a repository there, write its whole path as {url}"
 
 
 def test_an_option_settles_where_the_ref_of_a_page_ends() -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, skill_argument
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.harmless import in_line
@@ -54,7 +54,7 @@ def _switch(on: bool, args: argparse.Namespace, options: Mapping[str, str]) -> i
     project = project_of(settings).root if args.project else None
     with open_hub(options) as hub:
         # Every name is looked up before any choice is saved, so that a wrong name changes nothing.
-        chosen = [_choice(hub, decode_argument(name)) for name in args.names]
+        chosen = [_choice(hub, skill_argument(name)) for name in args.names]
         for one in chosen:
             change_choices(settings.policy.choices, partial(_switched, one, on=on, project=project))
         snapshot, policy = hub.snapshot_and_policy()

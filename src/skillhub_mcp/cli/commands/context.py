@@ -17,7 +17,7 @@ from skillhub_mcp.cli.arguments import (
 )
 from skillhub_mcp.cli.output import EXIT_OK, one_line, print_json, print_text
 from skillhub_mcp.cli.screen import room_beside
-from skillhub_mcp.errors import InvalidSetting
+from skillhub_mcp.errors import InvalidArgument, InvalidSetting
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.settings import Settings, read_settings
 
@@ -107,10 +107,12 @@ def _load(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.events import UseEvent, observe
     from skillhub_mcp.policy.tool_actions import Action
 
+    if not (args.name or args.path or "").strip():
+        raise InvalidArgument("--name", "or --path is required", hint="`skillhub context list` has the skills")
     settings, listing = load_listing(options)
     event = UseEvent(action="load", skill=args.path or args.name or "")
     with observe(make_observer(settings, serving=False), event) as use:
-        skill = select_skill(listing, name=args.name, path=args.path)
+        skill = select_skill(listing, name=args.name, path=args.path, search_tool="`skillhub context search`")
         use.skill, use.source, use.file_path = skill.name, scope_source(skill), skill.path
         make_access(settings, asks=False).now(listing.root).check(listing.by_path[skill.path], Action.LOAD)
         loaded = load_skill_context(skill)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, skill_argument
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, note_absence, print_json, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
@@ -28,7 +28,7 @@ def add_parser(subparsers: Any) -> None:
         description="Print the cost of each layer of disclosure in estimated tokens: the catalogue in every format "
         "and, for each NAME, its line in the catalogue, its instructions and its files.",
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="skill to include")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="name, name@source or path of a skill to include")
     add_json_option(parser)
     add_pager_option(parser)
     add_setting_options(parser)
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         entries = hub.catalogue()
         if not entries:
             note_absence(hub.why_nothing())
-        skills = [_skill(hub, decode_argument(name)) for name in args.names]
+        skills = [_skill(hub, skill_argument(name)) for name in args.names]
     catalogues = {}
     for name, render in FORMATS.items():
         rendered = fit(entries, budget, render)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument, whole_number
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, skill_argument, whole_number
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json
 from skillhub_mcp.cli.pager import add_pager_option, paged
@@ -25,7 +25,7 @@ def add_parser(subparsers: Any) -> None:
         help="print a file of a skill",
         description="Print a file of a skill, complete and byte for byte.",
     )
-    parser.add_argument("name", metavar="NAME", help="name of the skill")
+    parser.add_argument("name", metavar="NAME", help="name, name@source or path of the skill")
     parser.add_argument("file", metavar="FILE", help="path relative to the skill")
     parser.add_argument(
         "--offset", type=whole_number, metavar="BYTE", default=0, help="first byte to print (default: 0)"
@@ -41,7 +41,9 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
     On a terminal, control characters are escaped, and a binary file raises InvalidArgument.
     """
-    name = decode_argument(args.name)
+    name = skill_argument(args.name)
+    if not args.file.strip():
+        raise InvalidArgument("FILE", "is empty", hint="`skillhub show NAME` lists the files of a skill")
     with open_hub(options) as hub:
         # What is shown is read as a text, what is written to a file or a program stays as it is.
         to_terminal = sys.stdout.isatty()

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, skill_argument
 from skillhub_mcp.cli.colours import Colour, painter
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_painted, print_text
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Print the skill's metadata, then its whole body."""
     from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 
-    name = decode_argument(args.name)
+    name = skill_argument(args.name)
     with open_hub(options) as hub:
         first = hub.load(name)
         rest = [hub.load(name, part=part) for part in range(2, first.parts + 1)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.bootstrap import rule_files, unsearched_places
 from skillhub_mcp.chosen_roots import project_of
-from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument, skill_argument
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.disclosure.why import Verdict, explain
 
     settings, _ = read_settings(os.environ, options)
-    name = decode_argument(args.name)
+    name = skill_argument(args.name)
     standing = None
     with open_hub(options) as hub:
         snapshot, policy = hub.snapshot_and_policy()

@@ -23,6 +23,7 @@ from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES
 from skillhub_mcp.skills.suggestions import not_found
 
 _NANOSECONDS_PER_MILLISECOND = 1_000_000
+_SEARCH_TOOL = "skill_search"
 _MAX_FILES = 200
 _MAX_LISTED_BYTES = 16 * 1024
 _MAX_HEIRS = 5
@@ -38,14 +39,21 @@ class LoadedContext:
     ctime_ns: int
 
 
-def select_skill(listing: Listing, *, name: str | None, path: str | None, with_paths: bool = True) -> SkillMetadata:
+def select_skill(
+    listing: Listing,
+    *,
+    name: str | None,
+    path: str | None,
+    with_paths: bool = True,
+    search_tool: str = _SEARCH_TOOL,
+) -> SkillMetadata:
     """Return the skill at `path` or, without one, the only skill of that name that is switched on.
 
     A path is absolute or relative to the working directory, and denotes a SKILL.md or its directory; a skill's id is
     accepted as well, and without a name, a name too. Only skills of the catalogue are selected; one that is switched
     off, if no other has the name; one that awaits trust, if each that has the name does. Raises InvalidArgument where
     neither is given, SkillNotFound, and AmbiguousSkill with the candidates' paths, or without `with_paths` with their
-    ids.
+    ids. `search_tool` is what errors name for finding others.
     """
     refuse_nul(name=name, path=path)
     if path:
@@ -55,10 +63,10 @@ def select_skill(listing: Listing, *, name: str | None, path: str | None, with_p
         if name is not None or all(skill.name != path for skill in listing.skills):
             candidates = _candidates(listing, path)
             gone = [one for one in listing.vanished if _is_at(one.skill, path, candidates)]
-            raise _not_found(path, listing, gone, with_paths=with_paths)
+            raise _not_found(path, listing, gone, with_paths=with_paths, search_tool=search_tool)
     wanted = (name or path or "").strip()
     if not wanted:
-        raise InvalidArgument("name", "or path must be given", hint="find one with skill_search")
+        raise InvalidArgument("name", "or path must be given", hint=f"find one with {search_tool}")
     named = [skill for skill in listing.skills if skill.name == wanted]
     named = [skill for skill in named if not listing.by_path[skill.path].awaits_trust] or named
     matches = [skill for skill in named if skill.path not in listing.disabled] or named[:1]
@@ -70,7 +78,7 @@ def select_skill(listing: Listing, *, name: str | None, path: str | None, with_p
         )
     if not matches:
         gone = [one for one in listing.vanished if one.skill.name == wanted]
-        raise _not_found(wanted, listing, gone, with_paths=with_paths)
+        raise _not_found(wanted, listing, gone, with_paths=with_paths, search_tool=search_tool)
     return matches[0]
 
 
@@ -169,7 +177,9 @@ def _is_at(skill: SkillMetadata, path: str, candidates: Collection[str]) -> bool
     return skill.path in candidates or skill.dir in candidates or skill.id == path
 
 
-def _not_found(wanted: str, listing: Listing, gone: Sequence[Vanished], *, with_paths: bool) -> SkillNotFound:
+def _not_found(
+    wanted: str, listing: Listing, gone: Sequence[Vanished], *, with_paths: bool, search_tool: str
+) -> SkillNotFound:
     """Return the error for what is not in the catalogue; `gone` are the skills that it may have meant."""
     for one in reversed(gone):
         heirs = _heirs(one, listing)
@@ -186,7 +196,7 @@ def _not_found(wanted: str, listing: Listing, gone: Sequence[Vanished], *, with_
         for error in refused.values()
     ]
     shown = [skill.name for skill in listing.shown]
-    return not_found(wanted, shown, search_tool="skill_search", reason="; ".join(reasons))
+    return not_found(wanted, shown, search_tool=search_tool, reason="; ".join(reasons))
 
 
 def _heirs(gone: Vanished, listing: Listing) -> Sequence[SkillMetadata]:

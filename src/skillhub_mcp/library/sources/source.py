@@ -2,7 +2,7 @@
 
 | typed | is |
 |---|---|
-| `./dir`, `/dir`, `~/dir`, `C:/dir` | a directory |
+| `./dir`, `/dir`, `~/dir`, `C:/dir`, each with `/SKILL.md` too | a directory |
 | `file.zip`, `.tar`, `.tar.gz`, `.tgz`, `.skill` | an archive |
 | `owner/repo`, `owner/repo/sub/path`, `github:…`, `gitlab:group/…/repo` | a repository, over https |
 | `https://…/x.git`, `ssh://…`, `git@host:x.git`, `file:///…`, `git+https://…` | a repository |
@@ -39,6 +39,7 @@ _MAX_CHARACTERS = 4_096
 _SHOWN_CHARACTERS = 200
 _ARCHIVE = re.compile(r"[^/\\]\.(?:zip|tar|tar\.gz|tgz|skill)\Z", re.IGNORECASE)
 _WINDOWS_PATH = re.compile(r"\\\\|[A-Za-z]:[/\\]|\.{1,2}\\|~\\")
+_DOCUMENT = re.compile(r"(?<=[/\\])(?:SKILL|skill)\.md\Z")
 _PATH = re.compile(rf"(?:\.{{1,2}}|~)(?:/|\Z)|/|{_WINDOWS_PATH.pattern}")
 # Behind a path: a place or skills, never a ref, so that `C#/skills` is a directory.
 _PATH_FRAGMENT = re.compile(r"#(?=[:@])")
@@ -242,6 +243,10 @@ class _Reader:
         return self.with_place(source, ref=fragment.ref, path=fragment.path, skills=fragment.skills)
 
     def _with_ref(self, source: SkillSource, ref: str) -> SkillSource:
+        if source.kind is SourceKind.DIRECTORY:
+            whole = quote(source.location, safe=URL_CHARACTERS) if source.location.startswith("/") else "/…"
+            url = f"file://{whole}#{ref}"
+            raise self._refused("has no ref, being a path", f"for a repository there, write its whole path as {url}")
         if source.kind is not SourceKind.GIT:
             raise self._refused("has no ref, being no repository", "leave it out, or write git+https://… for one")
         if source.ref_and_path:
@@ -329,6 +334,8 @@ class _Reader:
 
     def _path_here(self, text: str) -> SkillSource:
         path, *rest = _PATH_FRAGMENT.split(text, maxsplit=1)
+        # A skill's document means the skill, as in a repository and on a site.
+        path = _DOCUMENT.sub("", path)
         if not _WINDOWS_PATH.match(path):
             top = path[: min(len(path) - len(path.lstrip("/")), 2)]
             parts = path.rstrip(" /").split("/")
