@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from skillhub_mcp.chosen_roots import (
     RootsFollower,
+    lock_option,
     project_of,
     project_trust,
     recorded_roots,
@@ -298,6 +299,7 @@ def make_access(
 
     Reads no files yet.
     """
+    no_locks = settings.policy.frozen == "0" or settings.replica.read_only
     return Access(
         _visibility(settings),
         project=project_of(settings).root,
@@ -307,15 +309,16 @@ def make_access(
         asks=asks,
         trust=TrustMode(settings.policy.trust),
         audit=auditor if auditor is not None and auditor.blocks else None,
-        locks=None if settings.policy.frozen == "0" or settings.replica.read_only else (kept or _Kept(settings))(),
+        locks=None if no_locks else (kept or _Kept(settings, for_shell=True))(),
     )
 
 
 class _Kept:
     """What holds skills against their locks, made when it is first asked for: most have no lock. Reads no files yet."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, for_shell: bool) -> None:
         self._settings = settings
+        self._for_shell = for_shell
         self._lock = threading.Lock()
         self._made: KeptLibrary | None = None
 
@@ -326,7 +329,10 @@ class _Kept:
                 from skillhub_mcp.locks.kept_library import KeptLibrary
 
                 kept = KeptDigests(_beside_index(self._settings, KEPT_FILE))
-                self._made = KeptLibrary(only=self._settings.policy.frozen == "only", kept=kept)
+                # Clients of a server are told no path of its machine. Many skills may be withheld, of few locks.
+                option_of = cache(partial(lock_option, settings=self._settings, with_paths=self._for_shell))
+                only = self._settings.policy.frozen == "only"
+                self._made = KeptLibrary(only=only, kept=kept, option_of=option_of)
             return self._made
 
     def close(self) -> None:
@@ -716,22 +722,20 @@ def make_hub(
     asks: bool | None = None,
     progress: ProgressCallback = no_progress,
     observer: Observer | None = None,
-    search_tool: str | None = None,
+    for_shell: bool = False,
 ) -> SkillHub:
     """Return the hub that `settings` describe. Reads no skill yet and imports no heavy library.
 
     With `background`, for a server, a thread keeps it fresh; without, for a command, it looks for changes once. By
     default a server `asks` for consent where no rule allows or denies something, and a command does not, since its user
-    typed it. `observer` defaults to that of `make_observer`, and `search_tool`, which errors name, to the server's.
-    Raises InvalidSetting, and for a publication in a bucket StorageNotInstalled.
+    typed it. `observer` defaults to that of `make_observer`. With `for_shell` errors name what is typed in a shell, and
+    paths. Raises InvalidSetting, and for a publication in a bucket StorageNotInstalled.
     """
     observer = observer or make_observer(settings, serving=background)
     asks = background if asks is None else asks
-    if search_tool is None:
-        search_tool = "search_skills" if "core" in settings.disclosure.tools else ""
     if settings.replica.read_only:
         return _replica_hub(
-            settings, background=background, asks=asks, progress=progress, observer=observer, search_tool=search_tool
+            settings, background=background, asks=asks, progress=progress, observer=observer, for_shell=for_shell
         )
     if os.path.isfile(os.path.join(settings.index.db_path, _PUBLISHED)):
         raise InvalidSetting(
@@ -787,7 +791,7 @@ def make_hub(
     auditor = make_auditor(settings)
     if auditor is not None and background:
         live.on_sync(partial(_audit_behind, auditor, live))
-    return _hub_over(live, settings, embedder, auditor=auditor, asks=asks, observer=observer, search_tool=search_tool)
+    return _hub_over(live, settings, embedder, auditor=auditor, asks=asks, observer=observer, for_shell=for_shell)
 
 
 def _mend_interrupted(roots: Sequence[SkillRoot], trust: ProjectTrust) -> None:
@@ -812,7 +816,7 @@ def _replica_hub(
     asks: bool,
     progress: ProgressCallback,
     observer: Observer,
-    search_tool: str,
+    for_shell: bool,
 ) -> SkillHub:
     """Return the hub over a publication. Raises StorageNotInstalled, and InvalidSetting for its options."""
     from skillhub_mcp.replicas.mirror import Mirror, pointer_name
@@ -847,7 +851,7 @@ def _replica_hub(
         auditor=auditor,
         asks=asks,
         observer=observer,
-        search_tool=search_tool,
+        for_shell=for_shell,
         files_of=replica.files_of,
         publication=replica.health,
     )
@@ -875,13 +879,14 @@ def _hub_over(
     auditor: Auditor | None,
     asks: bool,
     observer: Observer,
-    search_tool: str,
+    for_shell: bool,
     files_of: FilesOf = own_directory,
     publication: Callable[[], PublicationHealth] | None = None,
 ) -> SkillHub:
-    kept = _Kept(settings)
+    kept = _Kept(settings, for_shell=for_shell)
     access = make_access(settings, asks=asks, auditor=auditor, kept=kept)
     usage = UsageLog(settings.observability.usage_log) if settings.observability.usage_log else None
+    search_tool = "`skillhub search`" if for_shell else "search_skills" if "core" in settings.disclosure.tools else ""
     lookup = SkillLookup(views, access, search_tool=search_tool)
     return SkillHub(
         views,

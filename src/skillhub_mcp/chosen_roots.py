@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 
 from skillhub_mcp.errors import InvalidSetting, RootsUnreadable
 from skillhub_mcp.policy.files import roots_file, trust_file
@@ -17,7 +18,7 @@ from skillhub_mcp.settings import DEFAULT_SKILLS_DIR, Settings
 from skillhub_mcp.skills.builtin import builtin_directory
 from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.recorded_roots import NO_RECORD, RecordedRoots
-from skillhub_mcp.skills.roots import SkillRoot, choose_roots
+from skillhub_mcp.skills.roots import AGENTS_SKILLS, SkillRoot, choose_roots
 
 log = logging.getLogger(__name__)
 
@@ -108,6 +109,22 @@ class RootsFollower:
             return None
         log.info("The recorded roots have changed: %s are searched", ", ".join(root.path for root in self._roots))
         return self._roots
+
+
+def lock_option(lock_path: str, settings: Settings, *, with_paths: bool = True) -> str:
+    """Return the option with which `skillhub verify` and the like hold what they do for the library of that lock.
+
+    It is as one types it, and empty for the first hub root. Without `with_paths` it is empty for others, too, for which
+    there is no option but their path.
+    """
+    place = os.path.realpath(os.path.dirname(lock_path))
+    if place == os.path.realpath(project_of(settings).root):
+        return "--project"
+    if place == os.path.realpath(os.path.expanduser(os.path.join("~", AGENTS_SKILLS))):
+        return "--user"
+    if not with_paths or place == os.path.realpath(os.path.expanduser(settings.skills.dirs[0])):
+        return ""
+    return f"--skills-dir {shlex.quote(os.path.dirname(lock_path))}"
 
 
 def project_of(settings: Settings) -> Project:

@@ -1082,15 +1082,19 @@ class LibraryUnwritable(SkillHubError):
 
 
 class SkillChanged(SkillHubError):
-    """A locked skill is withheld: `file` is not what was locked, or for another `reason`; else no lock names it."""
+    """A locked skill is withheld: `file` is not what was locked, or for another `reason`; else no lock names it.
+
+    `option` has `skillhub verify` read the library that the skill is of.
+    """
 
     code = "SKILL_CHANGED"
 
-    def __init__(self, name: str, file: str = "", *, reason: str = "", hint: str | None = None) -> None:
+    def __init__(
+        self, name: str, file: str = "", *, reason: str = "", hint: str | None = None, option: str = ""
+    ) -> None:
         told = f"its file {file!r} is not the one that was locked" if file else reason or "no lock names it"
-        super().__init__(
-            f"{name!r} is withheld: {told}", hint=hint or "`skillhub verify` lists every file that differs"
-        )
+        verify = " ".join(filter(None, ["skillhub verify", option]))
+        super().__init__(f"{name!r} is withheld: {told}", hint=hint or f"`{verify}` lists every file that differs")
         self.name = name
         self.file = file
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -24,11 +25,12 @@ def test_a_person_locks_what_is_there_and_is_told_the_file_that_was_edited(skill
     told = skillhub("verify", *chosen)
     assert (told.code, told.out) == (1, "one is not as it was locked\n  changed: scripts/run.sh\n")
     # It is locked as what lies there, so nothing could bring it back.
-    assert told.err == "\n`skillhub lock one` locks what is there\n"
+    again = f"`skillhub lock one --skills-dir {root}`"
+    assert told.err == f"\n{again} locks what is there\n"
     left = skillhub("lock", *chosen)
     assert (left.code, left.out) == (
         1,
-        "one was edited since it was locked (scripts/run.sh): `skillhub lock one` locks it anew\n",
+        f"one was edited since it was locked (scripts/run.sh): {again} locks it anew\n",
     )
     assert skillhub("lock", "one", *chosen).out == "one is locked anew\n"
     verified = json.loads(skillhub("verify", "--json", *chosen).out)
@@ -139,6 +141,41 @@ def test_list_and_show_tell_where_another_program_says_that_a_skill_is_from(
     # What is locked here is told by its lock alone.
     skillhub("lock", "gh", *chosen)
     assert "told_by" not in skillhub("show", "gh", "--json", *chosen).json["lock"]
+
+
+@pytest.mark.parametrize("where", ["project", "home", "second"])
+def test_what_is_told_to_type_about_a_changed_skill_reads_the_lock_that_names_it(
+    skillhub: Skillhub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "project" / ".git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "project")
+    root = tmp_path / "second" if where == "second" else tmp_path / where / ".agents" / "skills"
+    option = {"project": "--project", "home": "--user", "second": f"--skills-dir {root}"}[where]
+    write_skill(tmp_path / "first" / "other", "other")
+    write_skill(root / "one", "one")
+    chosen = {
+        "SKILLS_DIR": f"{tmp_path / 'first'}{os.pathsep}{tmp_path / 'second'}",
+        "SKILLHUB_ROOTS": "project,user,hub",
+        "SKILLHUB_TRUST": "all",
+    }
+    unlocked = skillhub("show", "one", "--json", SKILLHUB_FROZEN="only", **chosen)
+    assert unlocked.error["hint"] == f"its user can lock it with `skillhub lock {option}`"
+    assert skillhub("lock", *option.split(), **chosen).code == 0
+    script = root / "one" / "scripts" / "run.sh"
+    script.write_text("echo edited\n")
+    shown = skillhub("show", "one", "--json", SKILLHUB_FROZEN="1", **chosen)
+    assert shown.error["hint"] == f"`skillhub verify {option}` lists every file that differs"
+    assert f"`skillhub verify {option}` lists" in skillhub("why", "one", SKILLHUB_FROZEN="1", **chosen).out
+    mend = f"see `skillhub verify {option}`; `skillhub lock one {option}` locks it as it is now"
+    assert mend in skillhub("doctor", **chosen).out
+    assert f"`skillhub lock one {option}` locks it anew" in skillhub("lock", *option.split(), **chosen).out
+    refused = skillhub("add", "--frozen", *option.split(), **chosen)
+    assert f"`skillhub verify {option}` names the files" in refused.err
+    verified = skillhub("verify", *option.split(), **chosen)
+    assert (verified.code, "one is not as it was locked" in verified.out) == (1, True)
+    assert skillhub("lock", "one", *option.split(), **chosen).code == 0
+    assert skillhub("show", "one", SKILLHUB_FROZEN="1", **chosen).code == 0
 
 
 def test_a_shell_tells_of_a_withheld_skill_that_it_is_and_why_and_shows_none_of_it(

@@ -102,7 +102,7 @@ def test_a_wrong_name_is_answered_with_the_right_one_and_nothing_is_made(library
     assert "did you mean 'pdf'?" in refused.err
     assert not (library / ".skillhub").exists()
     assert skillhub("remove").code == 2
-    assert skillhub("remove", "pdf", "--undo").code == 2
+    assert skillhub("remove", "--force", "--undo").code == 2
     assert skillhub("remove", "..").code == 1
     assert skillhub("remove", library / "pdf", "--dry-run").code == 0
 
@@ -130,6 +130,43 @@ def test_a_skill_of_another_root_is_removed_by_the_option_that_is_told(
     assert list(locked(project)) == ["git"]
     assert go("mail", "--user").code == 1
     assert go("mail", "--user", "--force").code == 0
+
+
+def test_each_command_of_a_library_is_told_with_the_option_for_the_root_of_what_was_named(
+    library: Path, skillhub: Skillhub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second = tmp_path / "second"
+    write_skill(second / "mail", "About mail.")
+    monkeypatch.chdir(tmp_path)
+    both = f"{library}{os.pathsep}{second}"
+    skillhub("lock", "--skills-dir", second)
+    for command in ("remove", "lock", "verify", "update", "outdated"):
+        for typed in ("mail", "second/mail", "./second/mail/SKILL.md"):
+            refused = skillhub(command, typed, SKILLS_DIR=both)
+            assert refused.code == 1
+            assert refused.err.endswith(f"hint: {second} has one: skillhub {command} mail --skills-dir {second}\n")
+    for command in ("lock", "verify", "update", "outdated", "remove"):
+        assert skillhub(command, "mail", "--skills-dir", second, SKILLS_DIR=both).code == 0
+
+
+@pytest.mark.parametrize("command", ["update", "outdated", "verify", "lock", "remove"])
+def test_a_skill_is_known_by_its_own_name_where_its_directory_has_another(
+    skillhub: Skillhub, skills_dir: Path, tmp_path: Path, command: str
+) -> None:
+    write_skill(tmp_path / "source" / "gamma", "About gamma.")
+    assert skillhub("add", tmp_path / "source", "--name", "delta", "--yes").code == 0
+    done = skillhub(command, "gamma", "--json")
+    assert (done.code, "delta" in done.out) == (0, True)
+
+
+def test_a_name_that_two_directories_hold_is_refused_with_both(skillhub: Skillhub, skills_dir: Path) -> None:
+    for directory in ("one", "two"):
+        write_skill(skills_dir / directory, "About gamma.")
+        text = (skills_dir / directory / "SKILL.md").read_text()
+        (skills_dir / directory / "SKILL.md").write_text(text.replace(f"name: {directory}", "name: gamma"))
+    refused = skillhub("remove", "gamma", "--force", "--json")
+    assert (refused.code, refused.error["hint"]) == (1, "give the directory: 'one' or 'two'")
+    assert skillhub("remove", "one", "--force").code == 0
 
 
 def test_who_answers_to_the_name_now_is_told(library: Path, skillhub: Skillhub, tmp_path: Path) -> None:
@@ -166,6 +203,27 @@ def test_a_skill_that_is_there_again_is_not_written_over_by_undo(library: Path, 
     refused = skillhub("remove", "--undo", "--json")
     assert (refused.code, refused.error["code"]) == (1, "CONFLICT")
     assert "mine" in (library / "pdf" / "SKILL.md").read_text()
+
+
+def test_undo_brings_a_named_skill_back_whatever_was_removed_since(library: Path, skillhub: Skillhub) -> None:
+    before, lock = skills_in(library), (library / LOCK).read_text()
+    skillhub("remove", "docx")
+    skillhub("remove", "pdf")
+    write_skill(library / "pdf", "mine")
+    assert "`skillhub remove --undo NAME` brings another back" in skillhub("remove", "--undo").err
+    assert skillhub("remove", "--undo", "docx", "--dry-run").out == f"docx would be back in {library}\n"
+    assert skillhub("remove", "--undo", "docx").out == f"docx is back in {library}\n"
+    refused = skillhub("remove", "--undo", "docx", "--json")
+    assert (refused.code, refused.error["hint"]) == (1, "it has pdf")
+    skillhub("remove", "pdf", "--force")
+    skillhub("remove", "docx")
+    # Of pdf the last that was removed is not the one that was locked.
+    assert skillhub("remove", "--undo", "docx", "pdf").code == 0
+    assert "mine" in (library / "pdf" / "SKILL.md").read_text()
+    assert locked(library).keys() == {"docx"}
+    skillhub("remove", "pdf", "--force")
+    assert skills_in(library)["docx"] == before["docx"]
+    assert json.loads((library / LOCK).read_text())["skills"]["docx"] == json.loads(lock)["skills"]["docx"]
 
 
 @pytest.mark.parametrize("text", ['{"version": 2, "skills": {"pdf": {}}}', "<<<<<<< ours\n", "{"])

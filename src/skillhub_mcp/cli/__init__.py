@@ -22,9 +22,10 @@ forgetting         `skillhub index --forget`: rows of roots that nobody here use
 help_page          the commands by group, on one screen or all of them
 installed_command  the distribution that the `skillhub-mcp` command on PATH belongs to
 installing         skills shown before they come in, the question, and what is said afterwards
-library_place      which root a command keeps, and its lock
+library_place      which root a command keeps, its lock, and the option that chooses it
 log_format         the log on stderr, as text or JSON lines
 main               the entry point: runs the command and turns failures into messages and exit codes
+named_directories  the directories of a library that a person names
 next_steps         the commands to type next on this machine
 new_skill_report   what `new` tells of the skill that it wrote
 open_hub           the hub for a command, from its options and the environment

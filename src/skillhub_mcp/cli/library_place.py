@@ -7,15 +7,19 @@ import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.locks.lock_file import LOCK_NAME
 from skillhub_mcp.skills.roots import AGENTS_SKILLS
 
+if TYPE_CHECKING:
+    from skillhub_mcp.settings import Settings
+
 
 @dataclass(frozen=True, slots=True)
 class LibraryPlace:
-    """A root, the lock of its skills, and the option that chose it; empty for the first hub root."""
+    """A root, the lock of its skills, and the option that chooses it, as it is typed; empty for the first hub root."""
 
     root: str
     lock_path: str
@@ -23,7 +27,7 @@ class LibraryPlace:
 
     def command(self, *words: str) -> str:
         """Return what a person types for this library, quoted for a shell."""
-        return shlex.join(["skillhub", *words, *filter(None, [self.option])])
+        return " ".join(filter(None, [shlex.join(["skillhub", *words]), self.option]))
 
 
 def add_place_options(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +46,8 @@ def place_of(args: argparse.Namespace, options: Mapping[str, str]) -> LibraryPla
     if option and "SKILLS_DIR" in options:
         raise InvalidArgument(option, "cannot be combined with --skills-dir", hint="remove one of the two")
     settings, _ = read_settings(os.environ, options)
+    if "SKILLS_DIR" in options:
+        option = f"--skills-dir {shlex.quote(options['SKILLS_DIR'])}"
     if args.project:
         project = project_of(settings).root
         # Beside the project, where npx skills has it too.
@@ -49,3 +55,26 @@ def place_of(args: argparse.Namespace, options: Mapping[str, str]) -> LibraryPla
     root = os.path.expanduser(os.path.join("~", AGENTS_SKILLS) if args.user else settings.skills.dirs[0])
     root = os.path.abspath(root)
     return LibraryPlace(root, os.path.join(root, LOCK_NAME), option)
+
+
+def place_of_root(root: str, settings: Settings) -> LibraryPlace:
+    """Return the library of a root, with the option that has a command keep it."""
+    from skillhub_mcp.chosen_roots import project_of
+
+    project = project_of(settings).root
+    lock = os.path.join(project if _is_same(root, os.path.join(project, AGENTS_SKILLS)) else root, LOCK_NAME)
+    return place_of_lock(lock, settings)
+
+
+def place_of_lock(lock_path: str, settings: Settings) -> LibraryPlace:
+    """Return the library of a lock, with the option that has a command keep it."""
+    from skillhub_mcp.chosen_roots import lock_option, project_of
+
+    option, root = lock_option(lock_path, settings), os.path.dirname(lock_path)
+    if option == "--project":
+        root = os.path.join(project_of(settings).root, AGENTS_SKILLS)
+    return LibraryPlace(root, lock_path, option)
+
+
+def _is_same(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)

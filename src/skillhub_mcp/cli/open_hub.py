@@ -29,7 +29,7 @@ def open_hub(options: Mapping[str, str], *, log_level: str = "WARNING") -> Itera
     chosen = any(source.setting.name == "LOG_LEVEL" and source.source != "default" for source in sources)
     log_to_stderr(settings.observability.log_level if chosen else log_level, settings.observability.log_format)
     with terminal_progress() as progress:
-        hub = make_hub(settings, background=False, progress=progress, search_tool="`skillhub search`")
+        hub = make_hub(settings, background=False, progress=progress, for_shell=True)
         try:
             yield hub
         except SkillNotFound as error:

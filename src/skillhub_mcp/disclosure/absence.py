@@ -129,7 +129,7 @@ def _withheld(snapshot: Snapshot, policy: Policy, *, for_models: bool) -> list[P
         causes.append(Problem(_skills(counts[Availability.WITHHELD]), what, "see `skillhub audit`"))
     if counts[Availability.CHANGED]:
         what = "not as they were locked (SKILLHUB_FROZEN)"
-        causes.append(Problem(_skills(counts[Availability.CHANGED]), what, "see `skillhub verify`"))
+        causes.append(Problem(_skills(counts[Availability.CHANGED]), what, "see `skillhub doctor`"))
     people_only = counts[Availability.ON] if for_models else 0
     if people_only:
         what = "for people only (disable-model-invocation)"

@@ -190,8 +190,8 @@ def _not_found(
         return SkillNotFound(name, hint=reason.hint, reason=why, path=path)
     renamed = folder if isinstance(folder, Skill) else None if policy.caller.limits else former
     if renamed is not None and policy.offers(renamed) and not os.path.isabs(handle := names.handle(renamed)):
-        reason = _other_name(name, renamed, snapshot.source(renamed), is_in_folder=renamed is folder)
-        return SkillNotFound(name, near=[handle], hint=f"load it as {handle!r}", reason=reason)
+        why = _other_name(name, renamed, snapshot.source(renamed), is_in_folder=renamed is folder)
+        return SkillNotFound(name, near=[handle], hint=f"load it as {handle!r}", reason=why)
     if not offered and not policy.caller.limits:
         causes = sentences(why_nothing(snapshot, policy).causes, with_paths=False)
         return SkillNotFound(name, hint=f"{NOTHING_SERVED}. {causes}")

@@ -20,8 +20,8 @@ from skillhub_mcp.locks.lock_file import LockedSkill
 from skillhub_mcp.locks.plain_files import read_lock
 
 
-def missing_of(root: str, lock_path: str, *, replace: bool = False) -> tuple[LockedSkill, ...]:
-    """Return the skills of a lock that are not in the root as it says.
+def missing_of(root: str, lock_path: str, *, replace: bool = False, verify: str) -> tuple[LockedSkill, ...]:
+    """Return the skills of a lock that are not in the root as it says; `verify` is the command that tells more of it.
 
     Raises SkillConflict for one that is there with other files, unless it may be replaced; LockUnreadable; and
     IntegrityFailed for an entry without a digest.
@@ -37,7 +37,7 @@ def missing_of(root: str, lock_path: str, *, replace: bool = False) -> tuple[Loc
             if locked.ours is None:
                 raise
             if there.files is not None and not replace:
-                hint = f"`skillhub verify` names the files; --replace puts what is there into the trash ({error.found})"
+                hint = f"`{verify}` names the files; --replace puts what is there into the trash ({error.found})"
                 raise SkillConflict(locked.name, "is there with other files than the lock says", hint=hint) from error
             missing.append(locked)
     return tuple(missing)

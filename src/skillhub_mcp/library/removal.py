@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skillhub_mcp.errors import InvalidArgument, SkillConflict, SkillNotFound
@@ -11,12 +11,13 @@ from skillhub_mcp.library.changes.disk import Disk
 from skillhub_mcp.library.changes.own_places import is_plain_name, places_of
 from skillhub_mcp.library.changes.refusals import unwritable
 from skillhub_mcp.library.changes.transaction import changing
-from skillhub_mcp.library.changes.trash import TrashEntry, last_removal, lock_before, receipt_before
+from skillhub_mcp.library.changes.trash import TrashEntry, entries, lock_before, receipt_before
 from skillhub_mcp.locks.lock_file import Lock, lock_text, parse_lock
 from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.skills.suggestions import near_names
 
 _DISK = Disk()
+_LISTED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,29 +57,33 @@ def remove(
     return found
 
 
-def bring_back(root: str, lock_path: str, *, dry_run: bool = False, disk: Disk = _DISK) -> tuple[MovedSkill, ...]:
-    """Bring back the skills of the last removal with their entries in the lock, all or none, and return them.
+def bring_back(
+    root: str, lock_path: str, names: Sequence[str] = (), *, dry_run: bool = False, disk: Disk = _DISK
+) -> tuple[MovedSkill, ...]:
+    """Bring back skills with their entries in the lock, all or none, and return them: of each of `names` the last that
+    was removed, or without names all of the last removal.
 
-    Raises InvalidArgument where nothing was removed, and otherwise what `remove` does.
+    Raises InvalidArgument where nothing was removed, SkillNotFound for a name of which nothing was, and otherwise what
+    `remove` does.
     """
-    entry, found = _to_bring_back(root, lock_path)
+    found = _to_bring_back(root, lock_path, names)
     if dry_run:
-        return found
+        return tuple(found)
     with changing(root, disk=disk) as change:
-        entry, found = _to_bring_back(root, lock_path)
+        found = _to_bring_back(root, lock_path, names)
         places = change.places
-        names = [one.name for one in found]
         lock = change.read_lock(lock_path)
-        entries = [one for one in _parsed(lock_before(places, entry), lock_path).skills if one.name in names]
-        receipts = {name: receipt_before(places, entry, name) for name in names}
+        befores = {entry: _parsed(lock_before(places, entry), lock_path) for entry in found.values()}
+        locked = [one for moved, entry in found.items() if (one := befores[entry].find(moved.name)) is not None]
+        receipts = {one.name: receipt_before(places, entry, one.name) for one, entry in found.items()}
         change.commit(
             {},
             lock_path=lock_path,
-            lock_text=lock_text(lock.having(*entries)) if entries else None,
+            lock_text=lock_text(lock.having(*locked)) if locked else None,
             receipts={name: receipt for name, receipt in receipts.items() if receipt is not None},
-            restores=dict.fromkeys(names, entry.change),
+            restores={one.name: entry.change for one, entry in found.items()},
         )
-    return found
+    return tuple(found)
 
 
 def _to_remove(root: str, lock: Lock, names: Sequence[str], *, force: bool) -> tuple[MovedSkill, ...]:
@@ -109,17 +114,27 @@ def _found(root: str, name: str, locked: frozenset[str]) -> MovedSkill:
     raise SkillNotFound(name, near=near, hint=hint, reason=f"{root} has no directory of that name")
 
 
-def _to_bring_back(root: str, lock_path: str) -> tuple[TrashEntry, tuple[MovedSkill, ...]]:
+def _to_bring_back(root: str, lock_path: str, names: Sequence[str]) -> Mapping[MovedSkill, TrashEntry]:
+    """Return what comes back, each with the entry of the trash that it lies in."""
     places = places_of(root)
     try:
-        entry = last_removal(places)
-        if entry is None:
+        removals = [one for one in entries(places) if one.removed and one.skills]
+        if not removals:
             hint = "`skillhub remove NAME` puts skills there"
             raise InvalidArgument("--undo", f"finds nothing: no removed skill lies in the trash of {root}", hint=hint)
-        locked = _names_in(_parsed(lock_before(places, entry), lock_path))
+        found: dict[MovedSkill, TrashEntry] = {}
+        for name in dict.fromkeys(names or removals[0].skills):
+            entry = next((one for one in removals if name in one.skills), None)
+            if entry is None:
+                known = sorted({skill for one in removals for skill in one.skills})
+                hint = f"it has {', '.join(known[:_LISTED])}{', …' if len(known) > _LISTED else ''}"
+                reason = f"the trash of {root} has no removed directory of that name"
+                raise SkillNotFound(name, near=near_names(name, known), hint=hint, reason=reason)
+            locked = _names_in(_parsed(lock_before(places, entry), lock_path))
+            found[MovedSkill(name, os.path.join(root, name), name in locked)] = entry
     except OSError as error:
         raise unwritable(places.trash, error) from error
-    return entry, tuple(MovedSkill(name, os.path.join(root, name), name in locked) for name in entry.skills)
+    return found
 
 
 def _names(root: str) -> list[str]:

@@ -51,11 +51,16 @@ class VerifiedLibrary:
         return all(one.ok for one in self.skills)
 
 
-def verify(root: str, lock_path: str, names: Collection[str] = ()) -> VerifiedLibrary:
-    """Hold the skills of a root against its lock: those of `names`, or all. Raises LockUnreadable and SkillNotFound."""
+def verify(
+    root: str, lock_path: str, names: Collection[str] = (), *, lock_command: str = "skillhub lock"
+) -> VerifiedLibrary:
+    """Hold the skills of a root against its lock, which `lock_command` writes: those of `names`, or all.
+
+    Raises LockUnreadable and SkillNotFound.
+    """
     lock = read_lock(lock_path)
     if lock is None:
-        raise LockUnreadable(lock_path, "there is none", hint="skillhub lock writes one of the skills that are there")
+        raise LockUnreadable(lock_path, "there is none", hint=f"{lock_command} writes one of the skills that are there")
     for name in names:
         if lock.find(name) is None:
             near = near_names(name, sorted(one.name for one in lock.skills))

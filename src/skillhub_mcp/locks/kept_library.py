@@ -10,7 +10,7 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -150,11 +150,15 @@ def lock_paths(root: str) -> tuple[str, ...]:
 class KeptLibrary:
     """Holds skills against their locks. With `only`, what no lock of ours names is withheld, too.
 
-    `kept` has the digests that earlier processes found.
+    `kept` has the digests that earlier processes found. `option_of` returns, for the path of a lock, the option with
+    which a command reads that lock, as errors name it.
     """
 
-    def __init__(self, *, only: bool = False, kept: KeptDigests | None = None) -> None:
+    def __init__(
+        self, *, only: bool = False, kept: KeptDigests | None = None, option_of: Callable[[str], str] = lambda _: ""
+    ) -> None:
         self._only = only
+        self._option_of = option_of
         self._kept = kept
         # What the file says of skills that nobody asked about yet, by root and name.
         self._seen: dict[str, dict[str, tuple[str, str]]] = {}
@@ -227,14 +231,17 @@ class KeptLibrary:
             if not self._only:
                 return None
             named = "" if found is None else "its lock has no digest of SkillHub's"
-            return SkillChanged(skill.name, reason=named, hint="its user can lock it with `skillhub lock`")
+            known_root = self._roots.get(os.path.dirname(skill.directory))
+            option = "" if known_root is None else self._option_of(known_root[1][-1])
+            lock = " ".join(filter(None, ["skillhub lock", option]))
+            return SkillChanged(skill.name, reason=named, hint=f"its user can lock it with `{lock}`")
         if not now and known is not None and (known.locked, known.stamp) == (found[1], skill.stamp):
             self._judged[skill.directory] = replace(known, age=age, skill=skill)
             return known.error
         if not now and known is None and self._was_as_locked(skill, found[1]):
             error = None
         else:
-            error = _error(skill.name, self._standing(skill.directory))
+            error = self._error(skill.name, self._standing(skill.directory))
         with self._mutex:
             self._judged[skill.directory] = _Judged(age, skill, found[1], skill.stamp, error)
             if error is None:
@@ -245,6 +252,16 @@ class KeptLibrary:
             if known is not None and (known.error is None) != (error is None):
                 self._changes += 1
         return error
+
+    def _error(self, name: str, standing: LockStanding) -> SkillHubError | None:
+        if standing.state is not LockState.EDITED:
+            return None
+        option = self._option_of(standing.lock_path)
+        if standing.unread:
+            return SkillChanged(name, reason=f"its files cannot be read: {standing.unread}", option=option)
+        first = standing.differs.first
+        reason = "" if first else "its files are not those that were locked, and no receipt here says which one"
+        return SkillChanged(name, first, reason=reason, option=option)
 
     def state(self, skill: Skill) -> object:
         """Return a value that is another one where a file of a locked skill was written since. Opens no file."""
@@ -273,9 +290,9 @@ class KeptLibrary:
                 files = digests_of(skill.directory)
         except OSError as error:
             reason = f"its files cannot be read: {error.strerror or type(error).__name__}"
-            raise SkillChanged(skill.name, reason=reason) from error
+            raise SkillChanged(skill.name, reason=reason, option=self._option_of(found[2])) from error
         if digest_of(files) != found[1].ours.digest:
-            raise SkillChanged(skill.name, reason="its files are being written")
+            raise SkillChanged(skill.name, reason="its files are being written", option=self._option_of(found[2]))
         return files
 
     def changes(self) -> object:
@@ -507,16 +524,6 @@ def _entry_text(locked: LockedSkill) -> str:
         return locked.ours.digest
     executable = "\0".join(sorted(locked.ours.executable)).encode("utf-8", "surrogatepass")
     return f"{locked.ours.digest} {hashlib.sha256(executable).hexdigest()}"
-
-
-def _error(name: str, standing: LockStanding) -> SkillHubError | None:
-    if standing.state is not LockState.EDITED:
-        return None
-    if standing.unread:
-        return SkillChanged(name, reason=f"its files cannot be read: {standing.unread}")
-    first = standing.differs.first
-    reason = "" if first else "its files are not those that were locked, and no receipt here says which one"
-    return SkillChanged(name, first, reason=reason)
 
 
 def _source(locked: LockedSkill) -> str:

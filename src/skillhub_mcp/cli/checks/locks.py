@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
+from skillhub_mcp.cli.library_place import LibraryPlace, place_of_lock
 from skillhub_mcp.locks.kept_library import LockStanding
 from skillhub_mcp.locks.states import LockState
+from skillhub_mcp.settings import Settings
 from skillhub_mcp.skills.problems import Problem
 
 
@@ -27,7 +29,7 @@ def check_locks(installation: Installation) -> CheckResult:
             Problem(
                 skill.directory,
                 f"is not as it was locked{f' ({one.differs.first})' if one.differs.first else ''}{withheld}",
-                "see `skillhub verify`; `skillhub lock NAME` locks it as it is now",
+                _mend(one, installation.settings),
             )
             for skill, one in edited
         ),
@@ -35,7 +37,7 @@ def check_locks(installation: Installation) -> CheckResult:
             Problem(
                 skill.directory,
                 f"is outdated: {_newer(one)}",
-                "`skillhub update` shows the changes, and asks",
+                f"`{_place(one, installation.settings).command('update')}` shows the changes, and asks",
             )
             for skill, one in outdated
         ),
@@ -56,6 +58,17 @@ def check_locks(installation: Installation) -> CheckResult:
             }
         },
     )
+
+
+def _mend(standing: LockStanding, settings: Settings) -> str:
+    """Return what shows the difference of a skill that was edited, and what locks it."""
+    place = _place(standing, settings)
+    name = standing.locked.name if standing.locked is not None else "NAME"
+    return f"see `{place.command('verify')}`; `{place.command('lock', name)}` locks it as it is now"
+
+
+def _place(standing: LockStanding, settings: Settings) -> LibraryPlace:
+    return place_of_lock(standing.lock_path, settings)
 
 
 def _newer(standing: LockStanding) -> str:

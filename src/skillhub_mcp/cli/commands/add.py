@@ -238,8 +238,8 @@ def _restore(
     from skillhub_mcp.library.frozen import missing_of, restore
 
     if not os.path.exists(place.lock_path):
-        raise LockUnreadable(place.lock_path, "there is none", hint="`skillhub add SOURCE` writes it")
-    missing = missing_of(place.root, place.lock_path, replace=args.replace)
+        raise LockUnreadable(place.lock_path, "there is none", hint=f"`{place.command('add', 'SOURCE')}` writes it")
+    missing = missing_of(place.root, place.lock_path, replace=args.replace, verify=place.command("verify"))
     names = [one.name for one in missing]
     replaced = any(os.path.lexists(os.path.join(place.root, name)) for name in names)
     if missing and not args.dry_run:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.ending import ending_in_order
-from skillhub_mcp.cli.library_place import add_place_options, place_of
+from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, place_of
+from skillhub_mcp.cli.named_directories import named_directories
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, from_home, print_json, print_note, print_text
 from skillhub_mcp.harmless import in_line
 
@@ -26,7 +27,7 @@ def add_parser(subparsers: Any) -> None:
         description="Write what the files of the skills are now into the lock that `npx skills` has too. A skill that "
         "was edited since it was locked is locked anew only where it is named.",
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="only these skills")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these skills, by name, directory or path")
     parser.add_argument("--adopt", metavar="SOURCE", help="as those of this source, where every byte is the source's")
     parser.add_argument("--insecure", action="store_true", help="with --adopt, even over http: from another machine")
     parser.add_argument("--dry-run", action="store_true", help="print what would be done, and do nothing")
@@ -42,7 +43,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.library.locking_present import Locking, adopt, lock_present
 
     place = place_of(args, options)
-    names = [decode_argument(name) for name in args.names]
+    names = named_directories(args.names, place, options, command="lock")
     if args.adopt:
         from skillhub_mcp.cli.source_options import open_options
         from skillhub_mcp.library.sources.source import parse_source
@@ -64,7 +65,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             }
         )
     else:
-        _tell(found, place.lock_path, dry_run=args.dry_run)
+        _tell(found, place, dry_run=args.dry_run)
     wrong = any(one.done in (Locking.EDITED, Locking.DIFFERENT) for one in found)
     return EXIT_FAILED if wrong else EXIT_OK
 
@@ -81,7 +82,7 @@ def _json(one: PresentSkill) -> dict[str, object]:
     }
 
 
-def _tell(found: tuple[PresentSkill, ...], lock_path: str, *, dry_run: bool) -> None:
+def _tell(found: tuple[PresentSkill, ...], place: LibraryPlace, *, dry_run: bool) -> None:
     from skillhub_mcp.library.locking_present import Locking
 
     verb = "would be" if dry_run else "is"
@@ -93,8 +94,9 @@ def _tell(found: tuple[PresentSkill, ...], lock_path: str, *, dry_run: bool) -> 
             print_text(f"{name} is left as it is: {in_line(one.problem)}")
         elif one.done is Locking.EDITED:
             named = f" ({in_line(one.files[0])})" if one.files else ""
-            print_text(f"{name} was edited since it was locked{named}: `skillhub lock {name}` locks it anew")
+            anew = in_line(place.command("lock", one.name))
+            print_text(f"{name} was edited since it was locked{named}: `{anew}` locks it anew")
         elif one.done is Locking.DIFFERENT:
             print_text(f"{name} is not what the source has: {in_line(', '.join(one.files))}")
     if not any(one.done in (Locking.LOCKED, Locking.LOCKED_ANEW) for one in found):
-        print_note(f"{in_line(from_home(lock_path))} stays as it is")
+        print_note(f"{in_line(from_home(place.lock_path))} stays as it is")

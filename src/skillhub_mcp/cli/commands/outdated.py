@@ -7,9 +7,10 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
 from skillhub_mcp.cli.ending import ending_in_order
 from skillhub_mcp.cli.library_place import add_place_options, place_of
+from skillhub_mcp.cli.named_directories import named_directories
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_note
 
 
@@ -22,7 +23,7 @@ def add_parser(subparsers: Any) -> None:
         description="Ask the source of each installed skill whether it has another version, and change no skill. "
         "The exit code is 1 where a source could not be asked.",
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="only these skills")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these skills, by name, directory or path")
     parser.add_argument("--all", action="store_true", help="list the current ones too")
     parser.add_argument("--insecure", action="store_true", help="allow http: and git: to other machines")
     add_place_options(parser)
@@ -42,7 +43,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     place = place_of(args, options)
     settings, _ = read_settings(os.environ, options)
     opening = open_options(settings, working_directory=os.path.dirname(place.lock_path), insecure=args.insecure)
-    with compared(place, [decode_argument(name) for name in args.names], opening) as found:
+    with compared(place, named_directories(args.names, place, options, command="outdated"), opening) as found:
         pass
     if args.json:
         print_json({"root": place.root, "lock": place.lock_path, "skills": [comparison_json(one) for one in found]})

@@ -8,9 +8,10 @@ import tempfile
 from collections.abc import Mapping
 from typing import Any
 
-from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
 from skillhub_mcp.cli.ending import ending_in_order
 from skillhub_mcp.cli.library_place import add_place_options, place_of
+from skillhub_mcp.cli.named_directories import named_directories
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_note
 
 
@@ -25,7 +26,9 @@ def add_parser(subparsers: Any) -> None:
         description="Show what the sources of installed skills have changed, and install it when you agree, all or "
         "none. Files that you edited stay as they are where the source did not change them.",
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="only these skills (default: all)")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="only these skills, by name, directory or path (default: all)"
+    )
     parser.add_argument(
         "--unpin", action="store_true", help="leave tags and commits, and follow what the source shows first"
     )
@@ -50,7 +53,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     settings, _ = read_settings(os.environ, options)
     terms = terms_of(args, settings)
     opening = open_options(settings, working_directory=os.path.dirname(place.lock_path), insecure=args.insecure)
-    names = [decode_argument(name) for name in args.names]
+    names = named_directories(args.names, place, options, command="update")
     with compared(place, names, opening, unpin=args.unpin) as found:
         unknown = any(one.standing is SourceStanding.UNKNOWN for one in found)
         incoming = [one.incoming for one in found if one.incoming is not None]

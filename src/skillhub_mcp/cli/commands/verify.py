@@ -7,8 +7,9 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
 from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, place_of
+from skillhub_mcp.cli.named_directories import named_directories
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, from_home, plural, print_json, print_note, print_text
 from skillhub_mcp.harmless import in_line
 
@@ -26,7 +27,7 @@ def add_parser(subparsers: Any) -> None:
         description="Read every file of the skills that a lock names, and name those that are not what was locked. "
         "The exit code is 1 where one is.",
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="only these skills")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these skills, by name, directory or path")
     add_place_options(parser)
     add_json_option(parser)
     add_setting_options(parser)
@@ -38,7 +39,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.library.verifying import verify
 
     place = place_of(args, options)
-    found = verify(place.root, place.lock_path, [decode_argument(name) for name in args.names])
+    names = named_directories(args.names, place, options, command="verify")
+    found = verify(place.root, place.lock_path, names, lock_command=place.command("lock"))
     if args.json:
         print_json(
             {

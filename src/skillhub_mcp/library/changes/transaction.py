@@ -166,7 +166,8 @@ class Change:
         for name in sorted(restores):
             if os.path.lexists(self._places.skill(name)):
                 place = self._places.skill(name)
-                raise SkillConflict(name, f"is in {self.root} again", hint=f"move {place} elsewhere, then try again")
+                hint = f"move {place} elsewhere, then try again; `skillhub remove --undo NAME` brings another back"
+                raise SkillConflict(name, f"is in {self.root} again", hint=hint)
             steps.append(Step(Move.RESTORE, name, source=restores[name]))
         for name in sorted(removals):
             if os.path.lexists(self._places.skill(name)):
