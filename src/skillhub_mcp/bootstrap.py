@@ -146,10 +146,12 @@ def surroundings_of(settings: Settings) -> Surroundings:
 
 
 def unsearched_places(settings: Settings, snapshot: Snapshot) -> tuple[UnsearchedPlace, ...]:
-    """Return the places with skills that no root of `snapshot` has.
+    """Return the places with skills that no root of `snapshot` has; none for a replica, which serves no place here.
 
     The examples are among them where there is no skill yet and no setting chooses what is searched.
     """
+    if settings.replica.read_only:
+        return ()
     report = snapshot.report
     known = {snapshot.real_directory(skill) for skill in snapshot.everything}
     known.update(os.path.realpath(refused.directory) for refused in report.refused)
@@ -162,8 +164,6 @@ def unsearched_places(settings: Settings, snapshot: Snapshot) -> tuple[Unsearche
 
 
 def _elsewhere(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]:
-    if settings.replica.read_only:
-        return ()
     return tuple(one.as_problem() for one in unsearched_places(settings, snapshot))
 
 

@@ -256,3 +256,43 @@ def test_why_says_of_a_skill_in_a_place_that_is_not_searched_what_serves_it(
         )
     outside = write_skill("outside", root=home / "some where")
     assert f"`skillhub roots add '{home}/some where'` has its directory searched" in skillhub("why", outside).out
+
+
+@pytest.fixture
+def replica(skillhub: Skillhub, write_skill: SkillWriter, project: Path, tmp_path: Path) -> dict[str, str]:
+    """The settings of a replica of one skill."""
+    write_skill("published", "Is published.")
+    assert skillhub("publish", tmp_path / "out").code == 0
+    return {"SKILLHUB_READ_ONLY": "1", "DB_PATH": str(tmp_path / "out"), "SKILLS_DIR": ""}
+
+
+def test_on_a_replica_no_place_of_the_machine_is_said_to_be_served_or_to_be_added(
+    skillhub: Skillhub, home: Path, write_skill: SkillWriter, replica: dict[str, str]
+) -> None:
+    write_skill("local", root=home / ".skillhub" / "skills")
+    write_skill("other", root=home / ".claude" / "skills")
+    listed = skillhub("list", **replica)
+    assert (listed.code, listed.out, listed.err) == (0, "published  Is published.\n", "")
+    assert skillhub("list", "--json", **replica).json["not_searched"] == []
+    assert skillhub("doctor", "--json", **replica).json["not_searched"] == []
+    served = "SKILLHUB_READ_ONLY is set: the publication "
+    shown = skillhub("roots", **replica)
+    assert (shown.out.startswith(served), "Searched otherwise;" in shown.out) == (True, True)
+    assert not [line for line in shown.out.splitlines() if "serves" in line]
+    assert skillhub("roots", "--json", **replica).json["publication"] == replica["DB_PATH"]
+    assert served in skillhub("roots", "add", home / ".skillhub" / "skills", **replica).err
+
+
+def test_a_publication_that_is_not_there_is_told_once_with_the_setting_that_names_it(
+    skillhub: Skillhub, replica: dict[str, str], tmp_path: Path
+) -> None:
+    wrong = {**replica, "DB_PATH": str(tmp_path / "typo")}
+    meant = f"DB_PATH is '{tmp_path / 'typo'}', and is to name what `skillhub publish` wrote; "
+    for command in (["list"], ["show", "x"], ["search", "x"], ["why", "x"]):
+        refused = skillhub(*command, "--json", **wrong)
+        assert (refused.code, refused.error["code"]) == (1, "INDEX_UNAVAILABLE")
+        assert refused.error["hint"].startswith(meant)
+    doctor = skillhub("doctor", "--json", **wrong)
+    (problem,) = doctor.json["problems"]
+    assert problem["about"].startswith("the checks of the clients, roots, index, ")
+    assert problem["mend"].startswith(meant)

@@ -10,9 +10,9 @@ from skillhub_mcp.bootstrap import make_hub
 from skillhub_mcp.cli.log_format import log_to_stderr
 from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.disclosure.lookup import NOTHING_SERVED
-from skillhub_mcp.errors import SkillNotFound
+from skillhub_mcp.errors import IndexUnavailable, SkillHubError, SkillNotFound
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.settings import read_settings
+from skillhub_mcp.settings import Settings, read_settings
 from skillhub_mcp.skills.problems import sentences
 
 
@@ -20,7 +20,8 @@ from skillhub_mcp.skills.problems import sentences
 def open_hub(options: Mapping[str, str], *, log_level: str = "WARNING") -> Iterator[SkillHub]:
     """Yield a hub without background threads, which reports its progress to the terminal.
 
-    Where no skill is served at all, a SkillNotFound says why with the paths, which the hub itself keeps to itself.
+    Where no skill is served at all, a SkillNotFound says why with the paths, which the hub itself keeps to itself; so
+    does what is raised where the publication of a replica cannot be read.
 
     Unless LOG_LEVEL is set, only what `log_level` lets through is logged, so that the log does not drown the result.
     Raises InvalidSetting.
@@ -34,8 +35,18 @@ def open_hub(options: Mapping[str, str], *, log_level: str = "WARNING") -> Itera
             yield hub
         except SkillNotFound as error:
             raise _with_paths(error, hub) from error
+        except IndexUnavailable as error:
+            raise with_publication(error, settings) from error
         finally:
             hub.close()
+
+
+def with_publication(error: SkillHubError, settings: Settings) -> SkillHubError:
+    """Return the error; that of a replica without an index names the setting that says where its publication is."""
+    if not (settings.replica.read_only and isinstance(error, IndexUnavailable)):
+        return error
+    meant = f"DB_PATH is {settings.index.db_path!r}, and is to name what `skillhub publish` wrote"
+    return IndexUnavailable(error.message, hint=f"{meant}; {error.hint}" if error.hint else meant)
 
 
 def _with_paths(error: SkillNotFound, hub: SkillHub) -> SkillNotFound:

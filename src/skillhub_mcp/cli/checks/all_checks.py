@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import SimpleQueue
 
 from skillhub_mcp.cli.checks import (
@@ -26,6 +26,7 @@ from skillhub_mcp.cli.checks import (
 )
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
+from skillhub_mcp.cli.open_hub import with_publication
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.skills.problems import Problem
 
@@ -50,11 +51,15 @@ CHECKS = (
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """A check with its result. `bug` is the traceback of one that failed as only a mistake of ours makes it fail."""
+    """A check with its result. `bug` is the traceback of one that failed as only a mistake of ours makes it fail.
+
+    `failure` is the error with which it failed otherwise, whose problem the first of all that failed so has.
+    """
 
     check: Check
     result: CheckResult
     bug: str = ""
+    failure: str = ""
 
 
 def examine(
@@ -78,7 +83,25 @@ def examine(
         on_open(f"checking {waiting}")
         number, examined = done.get()
         results[number] = examined
-    return tuple(results[number] for number in range(len(checks)))
+    return _each_cause_once([results[number] for number in range(len(checks))])
+
+
+def _each_cause_once(examined: Sequence[Examined]) -> tuple[Examined, ...]:
+    """Return the same with one problem for all checks that failed with the same error."""
+    failed: dict[str, list[str]] = {}
+    for one in examined:
+        if one.failure:
+            failed.setdefault(one.failure, []).append(one.check.name)
+    told = []
+    for one in examined:
+        names = failed.pop(one.failure, []) if one.failure else [one.check.name]
+        if len(names) > 1:
+            about = f"the checks of the {', '.join(names[:-1])} and {names[-1]}"
+            problems = tuple(replace(problem, about=about) for problem in one.result.problems)
+            told.append(replace(one, result=CheckResult(problems=problems)))
+        else:
+            told.append(one if names else replace(one, result=CheckResult()))
+    return tuple(told)
 
 
 def _made(check: Check, installation: Installation) -> Examined:
@@ -86,8 +109,10 @@ def _made(check: Check, installation: Installation) -> Examined:
     try:
         return Examined(check, check.look(installation))
     except SkillHubError as error:
-        mend = error.hint or "mend this first: the check needs it"
-        return Examined(check, CheckResult(problems=(Problem(about, f"failed: {error.message}", mend),)))
+        named = with_publication(error, installation.settings)
+        mend = named.hint or "mend this first: the check needs it"
+        problem = Problem(about, f"failed: {named.message}", mend)
+        return Examined(check, CheckResult(problems=(problem,)), failure=named.message)
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
         what = f"failed: {error.strerror or error}{where}"

@@ -18,12 +18,12 @@ from skillhub_mcp.chosen_roots import (
     roots_path,
 )
 from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options, decode_argument
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, print_note, print_text
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, from_home, plural, print_json, print_note, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.policy.files import change_roots
-from skillhub_mcp.settings import read_settings
+from skillhub_mcp.settings import Settings, read_settings
 from skillhub_mcp.skills.discovery import walk_roots
 from skillhub_mcp.skills.recorded_roots import RECORDABLE_PLACES, RecordedRoots
 from skillhub_mcp.skills.roots import SkillRoot, absolute, is_at_or_below
@@ -83,14 +83,24 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             {
                 "places": [*searched, *map(_other_json, others)],
                 "record": roots_path(),
+                "publication": settings.index.db_path if settings.replica.read_only else None,
                 "problems": problems,
             }
         )
     else:
-        print_text("\n".join(_listing(roots, counts, others, surroundings, words)))
+        listing = _listing(roots, counts, others, surroundings, words, publication=_publication(settings))
+        print_text("\n".join(listing))
         if problem is not None:
             print_note(f"\nwarning: {problem.sentence()}")
     return EXIT_OK if problem is None else EXIT_FAILED
+
+
+def _publication(settings: Settings) -> str:
+    """Return that a replica serves none of the places, in words; empty for what is none."""
+    if not settings.replica.read_only:
+        return ""
+    named = in_line(from_home(settings.index.db_path))
+    return f"SKILLHUB_READ_ONLY is set: the publication {named} is served here, and no place of this machine"
 
 
 def _listing(
@@ -99,8 +109,13 @@ def _listing(
     others: Sequence[UnsearchedPlace],
     surroundings: Surroundings,
     words: Sequence[str],
+    *,
+    publication: str,
 ) -> Iterator[str]:
-    yield "Searched; of two skills with one name, that of the upper place is served:"
+    if publication:
+        yield from (f"{publication}.", "")
+    searched = "Searched otherwise" if publication else "Searched"
+    yield f"{searched}; of two skills with one name, that of the upper place is served:"
     states = [plural(counts[root.path], "skill") if os.path.isdir(root.path) else "not there" for root in roots]
     width = max(map(len, states), default=0)
     for root, state in zip(roots, states, strict=True):
@@ -123,7 +138,7 @@ def _listing(
             yield in_line(f"  {one.shown} {one.problem}" if one.problem else f"  {one.where}")
             if one.skills:
                 yield f"{_INDENT}{in_line(one.reason.why)}"
-                yield f"{_INDENT}→ {in_line(one.reason.advice(one.skills))}"
+                yield from [] if publication else [f"{_INDENT}→ {in_line(one.reason.advice(one.skills))}"]
 
 
 def _chosen_by(surroundings: Surroundings) -> str:
@@ -214,6 +229,8 @@ def _add(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         print_note(f"{name} is set here: `skillhub roots` says what that leaves out")
     elif not all(outcome["before"] for outcome in outcomes):
         print_note("Running servers follow within seconds.")
+    if publication := _publication(settings):
+        print_note(publication)
     return EXIT_OK
 
 
