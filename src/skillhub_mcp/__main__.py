@@ -6,6 +6,7 @@ but its own.
 
 import os
 import sys
+from contextlib import suppress
 
 if not __package__:
     # The path begins with this package's own directory, whose modules are not to be imported by their bare names.
@@ -13,8 +14,25 @@ if not __package__:
     sys.path[:] = [place for place in sys.path if place != _HERE] + [os.path.dirname(_HERE)]
 
 
+def _restart_in_utf_8() -> None:
+    """Start this process anew in Python's UTF-8 mode, where the locale has another encoding for file names.
+
+    What is typed, and what skills and locks name, is UTF-8: a file call could not be given what the other lacks.
+    """
+    chosen = "utf8" in sys._xoptions  # noqa: SLF001 - documented; a mode that somebody chose there would win again
+    if sys.getfilesystemencoding() == "utf-8" or chosen or os.name == "nt" or not sys.executable:
+        return
+    encoding = getattr(sys.stdout, "encoding", None) or "ascii"
+    if encoding.lower() not in ("ascii", "ansi_x3.4-1968", "us-ascii"):
+        # A terminal of another encoding is still one.
+        os.environ.setdefault("PYTHONIOENCODING", encoding)
+    with suppress(OSError):
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606 - the same program
+
+
 def main() -> None:
     """Run the command line and exit with its code."""
+    _restart_in_utf_8()
     # FastMCP would read settings of its own from a `.env` of the working directory.
     os.environ.setdefault("FASTMCP_ENV_FILE", os.devnull)
     try:

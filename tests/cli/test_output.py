@@ -115,6 +115,25 @@ def test_every_script_is_printed_where_the_locale_names_no_other(
     assert process("list", "--json", **locale).json["skills"][0]["description"] == "議事録を作成する 🌍"
 
 
+@pytest.mark.parametrize("locale", [ASCII_LOCALE, {"LC_ALL": "C"}], ids=str)
+def test_a_file_of_any_name_is_written_read_and_removed_whatever_the_locale(
+    process: Skillhub, skills_dir: Path, tmp_path: Path, locale: dict[str, str]
+) -> None:
+    assert process("new", "été2", "--description", "x", **locale).code == 0
+    assert (skills_dir / "été2" / "SKILL.md").is_file()
+    source = tmp_path / "src é"
+    listed = process("add", skills_dir, "--list", "--json", **locale)
+    assert [one["title"] for one in listed.json["skills"]] == ["été2"]
+    (skills_dir / "été2").rename(source)
+    assert process("add", source, "--list", **locale).code == 0
+    source.rename(skills_dir / "été2")
+    assert process("show", skills_dir / "été2", **locale).code == 0
+    assert process("lock", "été2", **locale).out == "été2 is locked\n"
+    assert process("remove", "été2", **locale).code == 0
+    assert not (skills_dir / "été2").exists()
+    assert process("show", "été2", **locale).code == 1
+
+
 def test_a_locale_with_few_characters_gets_escapes_for_the_others(
     hub_environment: dict[str, str], write_skill: SkillWriter
 ) -> None:
