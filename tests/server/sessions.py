@@ -87,7 +87,7 @@ def http_server(
     )
     assert process.stderr is not None
     said = [] if said is None else said
-    # A server whose words nobody reads stops when the pipe is full.
+    # A server drops the words that nobody reads.
     hearing = threading.Thread(target=said.extend, args=(process.stderr,))
     try:
         for line in process.stderr:

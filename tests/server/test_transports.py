@@ -46,14 +46,16 @@ def tool_call(number: int, tool: str, **arguments: object) -> dict[str, object]:
 class RawClient:
     """A client that knows nothing but JSON lines, as a host's own code would be."""
 
-    def __init__(self, environment: Environment, *arguments: str, cwd: Path | None = None) -> None:
+    def __init__(
+        self, environment: Environment, *arguments: str, cwd: Path | None = None, stderr: int = subprocess.DEVNULL
+    ) -> None:
         self.process = subprocess.Popen(
             [*COMMAND, *arguments],
             env=environment,
             cwd=cwd,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=stderr,
         )
 
     def send(self, message: object) -> None:

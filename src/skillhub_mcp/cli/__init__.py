@@ -42,4 +42,5 @@ screen             the size of the terminal
 source_options     how a command that installs skills opens a source
 table              lists in columns
 text_width         the columns that a text takes
+unread_stderr      the stderr of a serving process, which nobody need read
 """
