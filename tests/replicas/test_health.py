@@ -67,7 +67,7 @@ def test_what_does_not_answer_is_stalled_and_what_answers_bit_by_bit_is_not(monk
     [
         (AWAY, "the connection failed"),
         (PublicationDamaged("s3://a-secret-place", "packs/ab", "is missing"), "packs/ab is missing"),
-        (PublicationMissing("s3://a-secret-place"), "nothing was published there yet"),
+        (PublicationMissing("s3://a-secret-place"), "nothing is published there"),
         (
             PublicationMissing("s3://a-secret-place", "00000001-0123456789ab"),
             "there is no snapshot 00000001-0123456789ab",

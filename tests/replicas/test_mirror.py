@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from skillhub_mcp.errors import PublicationDamaged
+from skillhub_mcp.errors import PublicationDamaged, PublicationMissing
 from skillhub_mcp.replicas import mirror as mirror_module
 from skillhub_mcp.replicas.mirror import FetchAbandoned, Mirror, MirroredPart, copy_name
 from skillhub_mcp.storage.directory_store import DirectoryStore
-from skillhub_mcp.storage.manifest import ObjectRef, pack_path
+from skillhub_mcp.storage.manifest import POINTER, ObjectRef, pack_path
 
 MEBIBYTE = 1 << 20
 
@@ -74,6 +74,9 @@ def test_what_is_not_what_was_written_never_gets_its_name(mirror: Mirror, store:
         mirror.fetch(store, part)
     assert not mirror.has(part)
     store.delete([part.path])
+    with pytest.raises(PublicationMissing):
+        mirror.fetch(store, part)
+    store.put(POINTER, b"{}")
     with pytest.raises(PublicationDamaged, match="is missing"):
         mirror.fetch(store, part)
     assert files(mirror) == {"incoming", "packs"}

@@ -276,7 +276,7 @@ def test_a_replica_that_starts_while_the_storage_is_away_serves_what_is_in_its_m
         until(lambda: storage_of(hub) is StorageState.FAILING)
         health = hub.publication()
         assert health is not None
-        assert (health.snapshot, health.problem) == (listed.id, "nothing was published there yet")
+        assert (health.snapshot, health.problem) == (listed.id, "nothing is published there")
         publication.with_name("away").rename(publication)
         until(lambda: storage_of(hub) is StorageState.OK)
 
@@ -286,7 +286,7 @@ def test_where_neither_storage_nor_mirror_has_anything_it_says_so_and_serves_whe
 ) -> None:
     write_skill("walrus", "Feeds the walrus.")
     with serving(environment) as hub:
-        with pytest.raises(IndexUnavailable, match="nothing was published there yet"):
+        with pytest.raises(IndexUnavailable, match="nothing is published there"):
             hub.search("walrus")
         publishing.publish()
         until(hub.peek)
@@ -402,6 +402,40 @@ def test_an_index_in_the_mirror_that_is_damaged_is_fetched_again(
         assert hub.damages() == ()
 
 
+@pytest.mark.parametrize("deleted", ["", "*", "*/publication.json", "*/segments"])
+def test_what_somebody_deleted_of_the_mirror_is_there_again_and_nothing_fails_meanwhile(
+    environment: dict[str, str],
+    publication: Path,
+    publishing: Publishing,
+    write_skill: SkillWriter,
+    caplog: pytest.LogCaptureFixture,
+    deleted: str,
+) -> None:
+    def there() -> set[str]:
+        found = {path.relative_to(mirrors).as_posix() for path in mirrors.glob("*/*/*") if path.is_file()}
+        return {path for path in found if "/incoming/" not in path} | {one.name for one in mirrors.glob("*/*.json")}
+
+    mirrors = Path(environment["SKILLHUB_MIRROR_DIR"])
+    for name in ("walrus", "otter"):
+        write_skill(name, f"Feeds the {name}.", body="Fish.")
+    publishing.publish()
+    with serving(environment) as hub, caplog.at_level(logging.INFO, "skillhub_mcp.replicas"):
+        assert hub.load("walrus").instructions == "Fish."
+        until(lambda: len(list(mirrors.glob("*/packs/*"))) == 2)
+        whole = there()
+        for place in list(mirrors.glob(deleted)) if deleted else [mirrors]:
+            shutil.rmtree(place) if place.is_dir() else place.unlink()
+        until(lambda: there() == whole)
+        for name in ("walrus", "otter"):
+            assert hub.search(f"feed the {name}").hits[0].handle == name
+            assert hub.load(name).instructions == "Fish."
+        assert storage_of(hub) is StorageState.OK
+    assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == []
+    publication.rename(publication.with_name("away"))
+    with serving(environment) as hub:
+        assert hub.load("otter").instructions == "Fish."
+
+
 def test_a_copy_of_a_skill_that_somebody_changed_is_made_again(
     environment: dict[str, str], publishing: Publishing, write_skill: SkillWriter
 ) -> None:
@@ -434,6 +468,33 @@ def test_files_that_are_nowhere_are_told_as_such_and_the_rest_is_served(
         assert bucket.url not in f"{caught.value.message} {caught.value.hint}"
         assert hub.load("walrus").instructions == "Fish."
         assert {hit.handle for hit in hub.search("walrus otter floats").hits} == {"walrus", "otter"}
+
+
+@pytest.mark.parametrize("mirrored", [True, False])
+def test_of_a_publication_that_is_away_no_part_is_told_to_be_damaged(
+    environment: dict[str, str], publication: Path, publishing: Publishing, write_skill: SkillWriter, mirrored: bool
+) -> None:
+    write_skill("walrus", "Feeds the walrus.", body="Fish.")
+    publishing.publish()
+    with replica(environment) as hub:
+        assert hub.skills()
+        publication.rename(publication.with_name("away"))
+        if not mirrored:
+            shutil.rmtree(environment["SKILLHUB_MIRROR_DIR"])
+        with pytest.raises(SkillFilesUnavailable, match=r"cannot be fetched: nothing is published there$"):
+            hub.load("walrus")
+
+
+def test_a_pack_that_is_not_in_the_storage_is_told_to_be_missing(
+    environment: dict[str, str], publication: Path, publishing: Publishing, write_skill: SkillWriter
+) -> None:
+    write_skill("walrus", "Feeds the walrus.", body="Fish.")
+    publishing.publish()
+    with replica(environment) as hub:
+        assert hub.skills()
+        shutil.rmtree(publication / "packs")
+        with pytest.raises(SkillFilesUnavailable, match=r"cannot be fetched: packs/[0-9a-f]+ is missing$"):
+            hub.load("walrus")
 
 
 def test_names_and_sources_are_those_of_the_publication_and_no_path_is_of_this_machine(

@@ -16,11 +16,11 @@ from concurrent.futures import TimeoutError as NotInTime
 
 from skillhub_mcp.circuit_breaker import CircuitBreaker
 from skillhub_mcp.embedders.abandonable import start_abandonable
-from skillhub_mcp.errors import PublicationDamaged, SkillFilesUnavailable, StorageUnavailable
+from skillhub_mcp.errors import PublicationDamaged, PublicationMissing, SkillFilesUnavailable, StorageUnavailable
 from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.replicas.generation import HeldSkill
 from skillhub_mcp.replicas.health import in_short
-from skillhub_mcp.replicas.mirror import CHUNK_BYTES, COPIES, Mirror, copy_name
+from skillhub_mcp.replicas.mirror import CHUNK_BYTES, COPIES, Mirror, absence, copy_name
 from skillhub_mcp.storage.manifest import StoredFile, pack_path
 from skillhub_mcp.storage.object_store import ObjectStore
 
@@ -58,7 +58,7 @@ class SkillCopies:
         try:
             if not (compared and self._mirror.has_copy(name) and os.path.isdir(path)):
                 self._make(held, name, path)
-        except (PublicationDamaged, StorageUnavailable) as error:
+        except (PublicationDamaged, PublicationMissing, StorageUnavailable) as error:
             raise SkillFilesUnavailable(held.skill.name, in_short(error)) from error
         except OSError as error:
             raise SkillFilesUnavailable(held.skill.name, f"the mirror: {error.strerror or error}") from error
@@ -88,7 +88,7 @@ class SkillCopies:
             self._breaker.record_failure()
             reason = f"the storage did not give them within {_ANSWER_SECONDS:g} seconds"
             raise StorageUnavailable(self._store.name, reason) from None
-        except (PublicationDamaged, StorageUnavailable):
+        except (PublicationDamaged, PublicationMissing, StorageUnavailable):
             self._breaker.record_failure()
             raise
         self._breaker.record_success()
@@ -124,7 +124,10 @@ class SkillCopies:
     def _stored(self, file: StoredFile) -> Iterator[bytes]:
         for at in range(0, file.size, CHUNK_BYTES):
             wanted = min(CHUNK_BYTES, file.size - at)
-            yield self._store.get_range(pack_path(file.pack), file.offset + at, wanted) or b""
+            chunk = self._store.get_range(pack_path(file.pack), file.offset + at, wanted)
+            if chunk is None:
+                raise absence(self._store, pack_path(file.pack))
+            yield chunk
 
 
 def _copied(chunks: Iterator[bytes], file: StoredFile, place: str) -> bool:

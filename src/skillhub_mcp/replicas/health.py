@@ -141,7 +141,7 @@ def in_short(error: SkillHubError) -> str:
         case StorageUnavailable():
             return error.reason
         case PublicationMissing(snapshot=""):
-            return "nothing was published there yet"
+            return "nothing is published there"
         case PublicationMissing():
             return f"there is no snapshot {error.snapshot}"
     return error.message

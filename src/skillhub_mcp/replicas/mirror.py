@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from skillhub_mcp.atomic_write import atomic_write
-from skillhub_mcp.errors import PublicationDamaged
+from skillhub_mcp.errors import PublicationDamaged, PublicationMissing
 from skillhub_mcp.file_modes import make_private_directory, private_mode
 from skillhub_mcp.storage.manifest import MAX_POINTER_BYTES, POINTER, ObjectRef
 from skillhub_mcp.storage.object_store import ObjectStore
@@ -116,7 +116,8 @@ class Mirror:
         """Have a part here, from the storage if it is not; return whether it had to be fetched.
 
         `goes_on` is asked before each piece of some megabytes; where it says no, FetchAbandoned is raised. Raises
-        StorageUnavailable, and PublicationDamaged for what is missing there, or is not what was written.
+        StorageUnavailable, PublicationDamaged for what is missing there, or is not what was written, and
+        PublicationMissing where all is.
         """
         if self.has(part):
             return False
@@ -261,6 +262,16 @@ def copy_name(version: str, size: int) -> str:
     return f"{version}-{size}"
 
 
+def absence(store: ObjectStore, path: str) -> PublicationDamaged | PublicationMissing:
+    """Return the error for an object that is not in the storage: damage, unless the publication is not there at all.
+
+    Raises StorageUnavailable.
+    """
+    if store.get(POINTER, most=MAX_POINTER_BYTES) is None:
+        return PublicationMissing(store.name)
+    return PublicationDamaged(store.name, path, "is missing")
+
+
 def _bytes_of_copy(name: str) -> int:
     size = name.rpartition("-")[2]
     return int(size) if size.isdecimal() else 0
@@ -292,7 +303,7 @@ def _download(store: ObjectStore, part: MirroredPart, file: BinaryIO, goes_on: C
         wanted = min(CHUNK_BYTES, part.ref.size - at)
         chunk = store.get_range(part.path, at, wanted)
         if chunk is None:
-            raise PublicationDamaged(store.name, part.path, "is missing")
+            raise absence(store, part.path)
         digest.update(chunk)
         file.write(chunk)
         at += len(chunk)

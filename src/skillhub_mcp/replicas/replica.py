@@ -370,7 +370,8 @@ class Replica:
         Raises StorageUnavailable, PublicationDamaged, PublicationMissing and OSError.
         """
         serving = self._generation
-        known = self._etag if serving is not None and self._damaged is None else ""
+        whole = serving is not None and self._is_mirrored(serving)
+        known = self._etag if whole and self._damaged is None else ""
         found = (
             self._store.get_if_changed(POINTER, known, most=MAX_POINTER_BYTES)
             if known
@@ -388,9 +389,22 @@ class Replica:
         changed = serving is None or serving.listed.id != listed.id or self._damaged is not None
         if changed:
             self._serve(self._fetched(listed, serving))
+        elif serving is not None and not whole:
+            self._mirror_again(serving)
         self._mirror.keep_pointer(found.content)
         self._etag = found.etag
         return changed
+
+    def _is_mirrored(self, serving: Generation) -> bool:
+        """Whether the mirror has what a replica starts from: somebody may have deleted it."""
+        return self._mirror.pointer() is not None and all(self._mirror.has(part) for part in serving.parts)
+
+    def _mirror_again(self, serving: Generation) -> None:
+        """Have what is served in the mirror again; what is mapped of it stays in use, and files come behind it."""
+        log.info("The mirror lacks what is served, which is fetched again")
+        self._fetch(serving.parts)
+        self._unfetched = [part for part in serving.packs if not self._mirror.has(part)]
+        self._room = None
 
     def _wanted(self, pointer: CommitPointer) -> ListedSnapshot | None:
         return pointer.find(self._options.pinned) if self._options.pinned else pointer.served
@@ -558,7 +572,7 @@ class Replica:
             self._room -= sum(os.path.getsize(self._mirror.path(part.path)) for part in some)
         except FetchAbandoned:
             return
-        except (StorageUnavailable, PublicationDamaged, OSError) as error:
+        except (StorageUnavailable, PublicationDamaged, PublicationMissing, OSError) as error:
             # The next look says what is wrong with the storage. One pack that is damaged does not keep the others.
             log.debug("Files are not in the mirror yet: %s", error)
             self._unfetched = [*rest, *some]
@@ -568,7 +582,10 @@ class Replica:
         self._unfetched = rest
 
     def _stored_files(self, held: HeldSkill) -> Sequence[StoredFile]:
-        """Return the files of a skill. Raises PublicationDamaged, StorageUnavailable and OSError."""
+        """Return the files of a skill.
+
+        Raises PublicationDamaged, PublicationMissing, StorageUnavailable and OSError.
+        """
         with self._shards_lock:
             shard = self._shards.get(held.shard.sha256)
         if shard is None:
