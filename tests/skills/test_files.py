@@ -330,7 +330,7 @@ def test_a_link_to_a_device_is_refused(skill: Path, opener: Opener) -> None:
         read(skill, "zero", opener=opener)
 
 
-def test_an_unreadable_file_is_said_to_be_so(skill: Path) -> None:
+def test_an_unreadable_file_is_said_to_be_so_with_who_mends_it_and_no_other_name(skill: Path) -> None:
     locked = skill / "locked.md"
     locked.write_text(SECRET, encoding="utf-8")
     locked.chmod(0)
@@ -342,13 +342,16 @@ def test_an_unreadable_file_is_said_to_be_so(skill: Path) -> None:
         "os.chdir(descriptor)\n"
         "if os.geteuid() == 0: os.setegid(65534); os.seteuid(65534)\n"
         "try: print(read_file('.', 'locked.md', skill='a', limits=ReadLimits(max_bytes=9)))\n"
-        "except SkillHubError as error: print(error.code, error.message)\n"
+        "except SkillHubError as error: print(error.code, error.message); print(error.hint)\n"
     )
     skill.chmod(0o755)
     done = subprocess.run(
         [sys.executable, "-c", program, str(skill)], capture_output=True, text=True, check=True, timeout=60
     )
-    assert done.stdout == "FILE_NOT_FOUND 'locked.md' cannot be read (Permission denied) in skill 'a'\n"
+    assert done.stdout.splitlines() == [
+        "FILE_NOT_FOUND 'locked.md' cannot be read (Permission denied) in skill 'a'",
+        "no other call mends this: whoever runs SkillHub has to make the file readable for it",
+    ]
 
 
 # How much is served

@@ -38,7 +38,7 @@ def open_in_skill(directory: str | Path, wanted: WantedFile, opener: Opener | No
     except (FileNotFoundError, NotADirectoryError) as error:
         raise wanted.missing() from error
     except OSError as error:
-        raise wanted.missing(f"cannot be read ({error.strerror or type(error).__name__})") from error
+        raise wanted.unreadable(error) from error
 
 
 def open_by_descriptors(directory: str, wanted: WantedFile) -> int:
