@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ Environment = dict[str, str]
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tools"
 HEAVY = {"lancedb", "pyarrow", "numpy", "openai", "google.genai"}
-INITIALIZE = {
+INITIALIZE: dict[str, Any] = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
@@ -65,13 +66,17 @@ class RawClient:
 
     def answer(self, message: dict[str, Any]) -> Any:
         self.send(message)
+        return self.received(lambda received: received.get("id") == message["id"])
+
+    def received(self, wanted: Callable[[dict[str, Any]], bool]) -> Any:
+        """The next message of the server that is wanted."""
         assert self.process.stdout is not None
         while True:
             line = self.process.stdout.readline()
             assert line, "the server ended"
             received = json.loads(line)
             assert received["jsonrpc"] == "2.0"
-            if received.get("id") == message["id"]:
+            if wanted(received):
                 return received
 
     def close(self) -> int:

@@ -12,6 +12,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
 from tests.server.connections import WAYS, Caller, reached
+from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient, tool_call
 
 from skillhub_mcp.bootstrap import agree_to, brought_in
 from skillhub_mcp.policy.files import trust_file
@@ -291,6 +292,19 @@ def test_a_person_is_asked_when_a_skill_of_it_is_loaded_and_the_answer_is_kept(
 
     asyncio.run(again())
     assert person.questions == []
+
+
+def test_a_reply_that_is_none_trusts_nothing_and_the_skill_is_loaded_all_the_same(environment: Environment) -> None:
+    client = RawClient(environment)
+    client.answer({**INITIALIZE, "params": {**INITIALIZE["params"], "capabilities": {"elicitation": {}}}})
+    client.send(INITIALIZED)
+    client.send(tool_call(2, "load_skill", skill_name="obey"))
+    question = client.received(lambda message: message.get("method") == "elicitation/create")
+    client.send({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "bogus"}})
+    (text,) = client.received(lambda message: message.get("id") == 2)["result"]["content"]
+    assert "Theirs: obey." in text["text"]
+    assert client.close() == 0
+    assert trusts(environment) == set()
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

@@ -17,6 +17,7 @@ from tests.conftest import SkillWriter
 from tests.server.connections import TWO_WAYS, WAYS, Caller, Said, caller, reached
 from tests.server.sessions import command, http_server, shell
 from tests.server.skills_client import ask, code_of, listed, read, refused
+from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient, tool_call
 
 from skillhub_mcp.skills.digest import skill_digest
 
@@ -270,6 +271,28 @@ def test_a_client_that_fails_to_ask_has_asked_nobody(environment: dict[str, str]
             return await hub.call("load_skill", skill_name="alpha")
 
     assert asyncio.run(journey()).code == "CONFIRMATION_REQUIRED"
+
+
+def test_a_reply_that_is_none_is_the_clients_fault_and_nobody_was_asked(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    rules(environment)
+    capable = {**INITIALIZE["params"], "capabilities": {"elicitation": {}}}
+    with (tmp_path / "said").open("wb") as said:
+        client = RawClient(environment, stderr=said.fileno())
+    client.answer({**INITIALIZE, "params": capable})
+    client.send(INITIALIZED)
+    for reply in ({"foo": 1}, {"action": "bogus"}, {"action": "accept", "content": 5}):
+        client.send(tool_call(2, "load_skill", skill_name="alpha"))
+        question = client.received(lambda message: message.get("method") == "elicitation/create")
+        client.send({"jsonrpc": "2.0", "id": question["id"], "result": reply})
+        (text,) = client.received(lambda message: message.get("id") == 2)["result"]["content"]
+        assert text["text"].startswith("CONFIRMATION_REQUIRED: ")
+        assert "skill_name" not in text["text"]
+    assert client.close() == 0
+    told = [line for line in (tmp_path / "said").read_text(encoding="utf-8").splitlines() if "could not ask" in line]
+    expected = "The client could not ask its user: its reply is not what MCP has for one: "
+    assert [line.partition(expected)[2].partition(":")[0] for line in told] == ["action", "action", "content"]
 
 
 def test_a_skill_that_no_rule_can_name_is_asked_about_and_never_remembered(

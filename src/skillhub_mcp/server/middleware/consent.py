@@ -20,6 +20,7 @@ from fastmcp.server.context import Context
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools.base import InputRequiredToolResult, Tool
 from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
 
 from skillhub_mcp.errors import ConfirmationRequired, PermissionDenied, PolicyUnwritable
 from skillhub_mcp.harmless import for_model, path_for_model, shortened
@@ -116,9 +117,10 @@ class ConsentMiddleware(Middleware):
                     requested_schema=self._form(required),
                     related_request_id=client.request_id,
                 )
-            except MCPError as error:
-                log.warning("The client could not ask its user: %s", error)
-                raise required from error
+            except (MCPError, ValidationError) as error:
+                log.warning("The client could not ask its user: %s", why_not_asked(error))
+                # Not from a ValidationError, which would pass for one of the call's own arguments.
+                raise required from None
         await self._apply(reply, required)
         return await call_next(context)
 
@@ -181,6 +183,14 @@ def _confirmation_required(error: BaseException | None) -> ConfirmationRequired 
     while error is not None and not isinstance(error, ConfirmationRequired):
         error = error.__cause__
     return error
+
+
+def why_not_asked(error: Exception) -> str:
+    """Return why a client did not ask its user, or what is wrong with the reply that it gave, on one line."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    problems = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_url=False))
+    return f"its reply is not what MCP has for one: {'; '.join(problems)}"
 
 
 def can_ask(client: Context) -> bool:

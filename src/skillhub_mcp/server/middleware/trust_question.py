@@ -20,13 +20,14 @@ from fastmcp.server.context import Context
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools.base import InputRequiredToolResult
 from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
 
 from skillhub_mcp.disclosure.brought import Brought
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.harmless import path_for_model, shortened
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.tool_actions import Action
-from skillhub_mcp.server.middleware.consent import can_ask
+from skillhub_mcp.server.middleware.consent import can_ask, why_not_asked
 from skillhub_mcp.server.middleware.sessions import is_stateless
 from skillhub_mcp.skills.namesakes import Names
 
@@ -90,9 +91,9 @@ class TrustQuestionMiddleware(Middleware):
                 message=_message(brought), requested_schema=_form(), related_request_id=client.request_id
             )
             await self._apply(reply, brought)
-        except (SkillHubError, MCPError, OSError) as error:
+        except (SkillHubError, MCPError, ValidationError, OSError) as error:
             # The call itself does not depend on the answer.
-            log.warning("Whether the project is trusted could not be asked or recorded: %s", error)
+            log.warning("Whether the project is trusted could not be asked or recorded: %s", why_not_asked(error))
         return None
 
     def _loads(self, tool: str) -> bool:
