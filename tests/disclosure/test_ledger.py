@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skillhub_mcp.disclosure.ledger import Ledger, Piece, Shown
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
+from skillhub_mcp.errors import InvalidArgument
 
 
 def test_showings_of_one_thing_add_up_and_the_last_version_counts() -> None:
@@ -40,6 +42,23 @@ def test_parts_add_up_to_the_whole_as_long_as_it_stays_the_same() -> None:
     assert show(2, 2, mtime_ms=2.0).is_complete
     whole = ledger.record("skill", "a", "a", "all of it", mtime_ms=3.0)
     assert (whole.is_complete, whole.opening) == (True, "all of it")
+
+
+def test_pieces_of_two_versions_do_not_add_up_and_the_later_is_refused() -> None:
+    ledger = Ledger()
+
+    def show(start: int, digest: str) -> Shown:
+        return ledger.record("file", "a", "a", "x", piece=Piece(start, start + 1, 2), digest=digest)
+
+    show(0, "one")
+    ledger.check_goes_on("file", "a", "one", argument="offset", first=0)
+    with pytest.raises(InvalidArgument, match="offset goes on with a text that has changed"):
+        ledger.check_goes_on("file", "a", "two", argument="offset", first=0)
+    # What was never shown, or is not known by its digest, goes on with nothing.
+    ledger.check_goes_on("file", "b", "two", argument="offset", first=0)
+    ledger.check_goes_on("file", "a", "", argument="offset", first=0)
+    assert not show(1, "two").is_complete
+    assert show(0, "two").is_complete
 
 
 @given(st.permutations(range(6)), st.integers(0, 6))

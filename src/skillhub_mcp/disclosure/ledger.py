@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
+from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
 
@@ -38,7 +39,8 @@ class Shown:
 
     `key` identifies it within its layer by a path. `mtime_ms` and `ctime_ns` are the times of the version shown last,
     and `pieces` are those that were shown of this version, in order and apart. `opening` is how its text begins, so
-    that it can be found again. `number` counts everything shown in the session, from 1, up to that time.
+    that it can be found again. `number` counts everything shown in the session, from 1, up to that time. `digest` is
+    that of the version's content where it is shown in pieces, else empty.
     """
 
     layer: Layer
@@ -51,10 +53,15 @@ class Shown:
     number: int
     opening: str
     pieces: tuple[Piece, ...]
+    digest: str = ""
 
     def is_of(self, mtime_ms: float | None, ctime_ns: int | None) -> bool:
         """Whether the version shown is the one with these times: a copying program may keep mtime, and never ctime."""
         return (self.mtime_ms, self.ctime_ns) == (mtime_ms, ctime_ns)
+
+    def differs(self, digest: str) -> bool:
+        """Whether the version shown has another digest than this one, as far as both are known."""
+        return bool(self.digest and digest and self.digest != digest)
 
     @property
     def is_complete(self) -> bool:
@@ -81,29 +88,46 @@ class Ledger:
         mtime_ms: float | None = None,
         ctime_ns: int | None = None,
         piece: Piece = WHOLE,
+        digest: str = "",
     ) -> Shown:
         """Record that `text` was shown, all or a piece of it, and return its entry."""
         tokens = estimate_tokens(text)
         with self._lock:
             self._count += 1
-            shown = Shown(layer, name, key, tokens, 1, mtime_ms, ctime_ns, self._count, _opening(text), (piece,))
+            number, opening = self._count, _opening(text)
+            shown = Shown(layer, name, key, tokens, 1, mtime_ms, ctime_ns, number, opening, (piece,), digest)
             before = self._shown.get((layer, key))
             if before is not None:
                 shown = _together(before, shown)
             self._shown.put((layer, key), shown)
             return shown
 
-    def record_skill(self, skill: Skill, text: str, *, part: int = 1, parts: int = 1) -> Shown:
+    def record_skill(self, skill: Skill, text: str, *, part: int = 1, parts: int = 1, digest: str = "") -> Shown:
         """Record that `text`, the instructions of `skill` or one part of them, was shown."""
         return self.record(
             "skill",
             skill.name,
-            os.path.join(skill.directory, SKILL_FILE),
+            skill_key(skill),
             text,
             mtime_ms=skill.stamp.mtime_ns / _NANOSECONDS_PER_MILLISECOND,
             ctime_ns=skill.stamp.ctime_ns,
             piece=Piece(part - 1, part, parts),
+            digest=digest,
         )
+
+    def check_goes_on(self, layer: Layer, key: str, digest: str, *, argument: str, first: int) -> None:
+        """Check that a later piece of what `key` names, whose whole has `digest`, fits the pieces shown before.
+
+        Raises InvalidArgument for a piece of another version: together with those it would be neither version.
+        `argument` asked for the piece, and is `first` for the first one.
+        """
+        before = self.last(layer, key)
+        if before is not None and before.differs(digest):
+            raise InvalidArgument(
+                argument,
+                "goes on with a text that has changed since its earlier part was loaded",
+                hint=f"begin again with {argument}={first}",
+            )
 
     def last(self, layer: Layer, key: str) -> Shown | None:
         """Return the entry of what was shown, or None."""
@@ -116,10 +140,15 @@ class Ledger:
             return tuple(sorted(self._shown.values(), key=lambda shown: shown.number))
 
 
+def skill_key(skill: Skill) -> str:
+    """Return what identifies a skill among those that were shown: the path of its SKILL.md."""
+    return os.path.join(skill.directory, SKILL_FILE)
+
+
 def _together(before: Shown, now: Shown) -> Shown:
     """Return the entry of something that is shown again: its pieces add up as long as it stays the same."""
     both = replace(now, tokens=before.tokens + now.tokens, times=before.times + 1)
-    if not before.is_of(now.mtime_ms, now.ctime_ns) or WHOLE in now.pieces:
+    if not before.is_of(now.mtime_ms, now.ctime_ns) or before.differs(now.digest) or WHOLE in now.pieces:
         return both
     if before.is_complete:
         # Pieces of what is there already.

@@ -28,7 +28,15 @@ from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant, Policy
 from skillhub_mcp.policy.gate import SkillUse, pass_gate
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.skills.documents import is_usable, read_document
-from skillhub_mcp.skills.files import FileContent, FileEntry, ReadLimits, list_files, read_file, read_whole
+from skillhub_mcp.skills.files import (
+    FileContent,
+    FileEntry,
+    ReadLimits,
+    list_files,
+    read_file,
+    read_whole,
+    short_digest,
+)
 from skillhub_mcp.skills.half_written import read_settled
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, SkillDocument
 from skillhub_mcp.skills.namesakes import Names
@@ -50,7 +58,8 @@ class LoadedSkill:
     """A skill and its instructions, or where the body is long, one `part` of `parts`, counted from 1.
 
     `handle` identifies the skill in further calls: its name, or `name@source` where another skill has that name.
-    `warnings` are what the audit found, with the first part.
+    `warnings` are what the audit found, with the first part. `digest` is that of the whole body where it has several
+    parts, else empty: it tells parts of one version from those of another.
     """
 
     skill: Skill
@@ -60,6 +69,7 @@ class LoadedSkill:
     part: int
     parts: int
     warnings: tuple[AuditFinding, ...] = ()
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +125,8 @@ class SkillReader:
         if self._usage is not None and part == 1:
             self._usage.record_load(found.handle)
         warnings = self._auditor.look(found.skill) if self._auditor is not None and part == 1 else ()
-        return LoadedSkill(found.skill, found.handle, found.source, parts[part - 1], part, len(parts), warnings)
+        digest = short_digest(document.instructions.encode("utf-8", "surrogatepass")) if len(parts) > 1 else ""
+        return LoadedSkill(found.skill, found.handle, found.source, parts[part - 1], part, len(parts), warnings, digest)
 
     def read_file(
         self, skill_name: str, file_path: str, *, offset: int, granted: Collection[Grant], as_stored: bool = False

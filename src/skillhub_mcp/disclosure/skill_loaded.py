@@ -24,7 +24,7 @@ def render_skill_loaded(name: str, body: str, *, files: Sequence[str] = (), wher
     The body is the file's, but for tags with which it would leave the message: their `<` is `&lt;`.
 
     `files` are the skill's other files, listed by name only; `where` names the directory that has them or the tool that
-    reads them. `rest` says how to load the rest of a body in parts.
+    reads them. `rest` says which part of a body in parts this is, and how to load the next.
     """
     lines = [f"<skill-loaded name={in_attribute(name)}>", contained(skill_content(name, body)).rstrip("\n")]
     if files:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 from tests.conftest import SkillWriter
 from tests.server.connections import WAYS, reached
-from tests.server.sessions import ask, call, in_process
+from tests.server.sessions import Answer, ask, call, in_process
 from tests.texts import ENCODINGS, TEXTS
 
 Environment = dict[str, str]
@@ -156,6 +157,72 @@ def test_a_long_body_comes_in_parts_that_join(hub_environment: Environment, writ
     assert asyncio.run(go()) == body
     beyond = ask(environment, "load_skill", skill_name="long-one", part=99)
     assert beyond.code == "INVALID_ARGUMENT"
+
+
+def steps(*numbers: int) -> str:
+    """A body of a part's length for each step."""
+    return "".join(f"# Step {number}\n{'do ' * 1_000}\n" for number in numbers)
+
+
+@pytest.mark.parametrize(("tool", "argument"), [("load_skill", "skill_name"), ("Skill", "skill")])
+def test_a_part_of_another_version_than_the_part_before_is_refused_until_the_first_is_loaded_again(
+    hub_environment: Environment, write_skill: SkillWriter, tool: str, argument: str
+) -> None:
+    write_skill("long", body=steps(0, 1, 2, 3))
+    environment = {**hub_environment, "SKILLHUB_MAX_BODY_BYTES": "4096", "SKILLHUB_TOOLS": "core,skill"}
+
+    async def go() -> None:
+        async with in_process(environment) as client:
+
+            async def load(part: int) -> Answer:
+                return await call(client, tool, **{argument: "long"}, part=part)
+
+            assert [(await load(part)).code for part in (1, 2)] == [None, None]
+            write_skill("long", body=steps(0, 2, 3))
+            refused = await load(3)
+            assert refused.text == (
+                "INVALID_ARGUMENT: part goes on with a text that has changed since its earlier part was loaded. Begin "
+                "again with part=1."
+            )
+            assert [(await load(part)).code for part in (1, 2, 3)] == [None, None, None]
+
+    asyncio.run(go())
+
+
+def test_a_file_that_was_only_touched_goes_on(hub_environment: Environment, write_skill: SkillWriter) -> None:
+    directory = write_skill("long", body=steps(0, 1))
+
+    async def go() -> str | None:
+        async with in_process({**hub_environment, "SKILLHUB_MAX_BODY_BYTES": "4096"}) as client:
+            await call(client, "load_skill", skill_name="long")
+            os.utime(directory / "SKILL.md", (1, 1))
+            return (await call(client, "load_skill", skill_name="long", part=2)).code
+
+    assert asyncio.run(go()) is None
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_parts_tell_which_version_they_are_of_and_a_whole_body_costs_nothing_more(
+    hub_environment: Environment, write_skill: SkillWriter, way: tuple[str, str]
+) -> None:
+    """In the stateless protocol there is no session in which the server would see that a part is of another one."""
+    write_skill("long", body=steps(0, 1, 2))
+    write_skill("short")
+
+    async def go() -> tuple[list[str], set[str]]:
+        environment = {**hub_environment, "SKILLHUB_MAX_BODY_BYTES": "4096"}
+        async with reached(way, environment) as client:
+            short = (await client.call("load_skill", skill_name="short")).json
+            digests = [
+                (await client.call("load_skill", skill_name="long", part=part)).json["digest"] for part in (1, 3)
+            ]
+            write_skill("long", body=steps(0, 1, 3))
+            digests.append((await client.call("load_skill", skill_name="long")).json["digest"])
+            return digests, set(short)
+
+    (first, last, later), short = asyncio.run(go())
+    assert first == last != later
+    assert "digest" not in short
 
 
 def test_a_skill_file_that_broke_since_is_named_as_unreadable(

@@ -149,6 +149,35 @@ def test_a_text_in_its_writers_encoding_is_read_as_text_part_by_part(
     assert {part["encoding"] for part in parts} == {name.lower()}
 
 
+def test_the_rest_of_a_file_that_has_changed_is_refused_until_its_start_is_read_again(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    text = "".join(f"line {number:04}\n" for number in range(100))
+    guide = write_skill("one", files={"guide.md": text}) / "guide.md"
+
+    async def go() -> None:
+        async with in_process({**hub_environment, "MAX_FILE_BYTES": "600"}) as client:
+
+            async def read(offset: int) -> Answer:
+                return await call(client, "read_skill_file", skill_name="one", file_path="guide.md", offset=offset)
+
+            first = (await read(0)).json
+            # As long as before, so that its size does not tell.
+            guide.write_text(text[10:] + text[:10])
+            refused = await read(first["next_offset"])
+            assert refused.text == (
+                "INVALID_ARGUMENT: offset goes on with a text that has changed since its earlier part was loaded. "
+                "Begin again with offset=0."
+            )
+            again = (await read(0)).json
+            rest = (await read(again["next_offset"])).json
+            assert again["content"] + rest["content"] == text[10:] + text[:10]
+            # In the stateless protocol nobody remembers: who reads has to see it.
+            assert first["digest"] != again["digest"] == rest["digest"]
+
+    asyncio.run(go())
+
+
 def test_an_offset_within_a_character_of_another_encoding_is_refused(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:

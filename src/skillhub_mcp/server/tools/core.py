@@ -12,7 +12,7 @@ from fastmcp.tools.base import ToolResult
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from skillhub_mcp.disclosure.ledger import Piece
+from skillhub_mcp.disclosure.ledger import Piece, skill_key
 from skillhub_mcp.hub import MAX_LIMIT, SkillHub
 from skillhub_mcp.server.middleware.sessions import Sessions
 from skillhub_mcp.server.progress import ProgressReporter, wait_until_searchable
@@ -78,8 +78,10 @@ class CoreTools:
     ) -> ToolResult:
         session = self.sessions.current()
         loaded = self.hub.load(skill_name, part=part, granted=session.granted)
+        if part > 1:
+            session.ledger.check_goes_on("skill", skill_key(loaded.skill), loaded.digest, argument="part", first=1)
         text = loaded_json(loaded, uri=self.base_uri(loaded.skill), with_path=self.with_paths)
-        session.ledger.record_skill(loaded.skill, text, part=part, parts=loaded.parts)
+        session.ledger.record_skill(loaded.skill, text, part=part, parts=loaded.parts, digest=loaded.digest)
         return ToolResult(
             content=text, meta=lock_meta(self.hub.lock_standing(loaded.skill), with_paths=self.with_paths)
         )
@@ -94,7 +96,9 @@ class CoreTools:
         file = self.hub.read_skill_file(skill_name, file_path, offset=offset, granted=session.granted)
         text, content = file_json(file.content), file.content
         key = os.path.join(file.skill.directory, file_path)
+        if offset > 0:
+            session.ledger.check_goes_on("file", key, content.digest, argument="offset", first=0)
         end = content.size if content.next_offset is None else content.next_offset
         piece = Piece(content.offset, end, content.size)
-        session.ledger.record("file", f"{file.skill.name}/{file_path}", key, text, piece=piece)
+        session.ledger.record("file", f"{file.skill.name}/{file_path}", key, text, piece=piece, digest=content.digest)
         return ToolResult(content=text)

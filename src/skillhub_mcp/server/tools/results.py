@@ -199,6 +199,8 @@ def loaded_json(loaded: LoadedSkill, *, uri: str | None, with_path: bool) -> str
         result["part"] = f"{loaded.part} of {loaded.parts}"
         if loaded.part < loaded.parts:
             result["next_part"] = loaded.part + 1
+        # For who has no session, in which the server would see that the parts are of two versions.
+        result["digest"] = loaded.digest
     return compact_json(result)
 
 
@@ -222,6 +224,8 @@ def file_json(content: FileContent) -> str:
     }
     if content.truncated:
         result |= {"next_offset": content.next_offset, "size": content.size}
+    if content.digest:
+        result["digest"] = content.digest
     if content.encoding == "base64":
         result["media_type"] = content.media_type
         if content.perhaps:

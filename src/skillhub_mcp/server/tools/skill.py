@@ -8,9 +8,10 @@ from typing import Annotated
 from fastmcp.tools.base import ToolResult
 from pydantic import Field
 
+from skillhub_mcp.disclosure.ledger import skill_key
 from skillhub_mcp.disclosure.skill_loaded import render_skill_loaded
 from skillhub_mcp.harmless import path_for_model
-from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.hub import LoadedSkill, SkillHub
 from skillhub_mcp.server.middleware.sessions import Sessions
 from skillhub_mcp.server.tools.arguments import MAX_NAME_CHARACTERS
 from skillhub_mcp.skills.model import SKILL_FILE
@@ -32,6 +33,8 @@ class SkillTool:
         session = self.sessions.current()
         name = skill.strip().removeprefix("/")
         loaded = self.hub.load(name, part=part, granted=session.granted)
+        if part > 1:
+            session.ledger.check_goes_on("skill", skill_key(loaded.skill), loaded.digest, argument="part", first=1)
         # Permission to load the instructions includes the names of the files that they refer to.
         granted = {*session.granted, *self.hub.grant_for(loaded.skill)}
         files, _ = self.hub.list_files(loaded.handle, granted=granted)
@@ -40,7 +43,15 @@ class SkillTool:
             loaded.instructions,
             files=[file.path for file in files if file.path != SKILL_FILE] if part == 1 else [],
             where=f"below {loaded.skill.directory}" if self.with_paths else "read one with read_skill_file",
-            rest=f"part {part} of {loaded.parts}; go on with part={part + 1}" if part < loaded.parts else "",
+            rest=_rest(loaded),
         )
-        session.ledger.record_skill(loaded.skill, text, part=part, parts=loaded.parts)
+        session.ledger.record_skill(loaded.skill, text, part=part, parts=loaded.parts, digest=loaded.digest)
         return ToolResult(content=text)
+
+
+def _rest(loaded: LoadedSkill) -> str:
+    """Return which part this is, of which version, and how to go on; nothing for a whole body."""
+    if loaded.parts == 1:
+        return ""
+    told = f"part {loaded.part} of {loaded.parts}, digest {loaded.digest}"
+    return f"{told}; go on with part={loaded.part + 1}" if loaded.part < loaded.parts else told

@@ -21,6 +21,7 @@ from skillhub_mcp.skills.files.content import (
     read_start,
     read_start_of,
     read_whole,
+    short_digest,
 )
 from skillhub_mcp.skills.files.listing import FileEntry, list_files
 from skillhub_mcp.skills.files.paths import MAX_DEPTH
@@ -39,4 +40,5 @@ __all__ = [
     "read_start",
     "read_start_of",
     "read_whole",
+    "short_digest",
 ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import functools
+import hashlib
 import mimetypes
 import os
 from collections.abc import Callable
@@ -37,6 +38,11 @@ _MORE_MEDIA_TYPES = {
 }
 
 
+# Each chunk of a file costs a look at all of it. Of a larger file size and time have to do.
+_MAX_HASHED = 16 * 1024 * 1024
+_DIGEST_CHARACTERS = 8
+
+
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
     """The maximum bytes of one read, and whether dotfiles are served. Raises ValueError for less than one byte."""
@@ -54,7 +60,8 @@ class FileContent:
     """One chunk of a file. `size` and both offsets are in bytes; `next_offset` is the start of the rest, if any.
 
     `encoding` is `base64` or, in small letters, the encoding that the text was read in. `perhaps` are the encodings in
-    which what came as base64 would be a text.
+    which what came as base64 would be a text. `digest` is that of the whole file where this is a part of it, else
+    empty: it tells chunks of one version from those of another.
     """
 
     content: str
@@ -65,6 +72,12 @@ class FileContent:
     next_offset: int | None
     media_type: str
     perhaps: tuple[str, ...] = ()
+    digest: str = ""
+
+
+def short_digest(content: bytes) -> str:
+    """Return a digest to show a model: long enough to tell one version of a text from another."""
+    return hashlib.sha256(content).hexdigest()[:_DIGEST_CHARACTERS]
 
 
 def read_file(
@@ -118,6 +131,7 @@ def read_file(
             if not (as_stored or _is_certain(text, ahead[: limits.max_bytes], size)):
                 detected = _detected(descriptor, ahead)
             before = _line_before(descriptor, offset) if detected.encoding is not None else b""
+            digest = _digest(descriptor) if offset > 0 or len(ahead) > limits.max_bytes else ""
     except SkillFileNotFound as error:
         error.hint = error.hint or files_hint(directory, wanted)
         raise
@@ -143,6 +157,7 @@ def read_file(
         next_offset=offset + used if truncated else None,
         media_type=media_type(wanted.parts[-1], text=encoding != "base64"),
         perhaps=detected.likely if encoding == "base64" else (),
+        digest=digest,
     )
 
 
@@ -172,6 +187,13 @@ def _line_before(descriptor: int, offset: int) -> bytes:
     before = _read_at(descriptor, max(0, offset - SAMPLE_BYTES), min(offset, SAMPLE_BYTES))
     start = before.rfind(b"\n") + 1
     return before[start:] if start or offset <= SAMPLE_BYTES else b""
+
+
+def _digest(descriptor: int) -> str:
+    status = os.fstat(descriptor)
+    if status.st_size > _MAX_HASHED:
+        return short_digest(f"{status.st_size} {status.st_mtime_ns}".encode())
+    return short_digest(_read_at(descriptor, 0, _MAX_HASHED))
 
 
 def _within_character(offset: int) -> InvalidArgument:
