@@ -187,7 +187,8 @@ class Sessions(Middleware):
         if "session" not in given or client is None or self._only:
             return await self._within(context, None, keeping)
         handle = given.pop("session")
-        if not isinstance(handle, str) or not self._needs_handle(client):
+        # Null is what some models give for what they leave out.
+        if handle is not None and not (isinstance(handle, str) and self._needs_handle(client)):
             raise InvalidArgument(
                 "session", "is not a handle from an earlier answer", hint="leave it out to start a new session"
             )

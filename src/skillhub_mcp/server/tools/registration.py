@@ -228,6 +228,15 @@ def run_tool(tool: RunTool) -> Sequence[ToolDefinition]:
 
 
 class _Tool(FunctionTool):
+    async def run(self, arguments: dict[str, Any]) -> ToolResult:
+        """Run the tool; an optional argument that is null has its default, as if it were left out.
+
+        Models fill arguments in with null, and a schema that allowed it would cost tokens in every conversation.
+        """
+        optional = self.parameters["properties"].keys() - self.parameters.get("required", ())
+        given = {name: value for name, value in arguments.items() if value is not None or name not in optional}
+        return await super().run(given)
+
     def to_mcp_tool(self, **overrides: Any) -> WireTool:
         """Return the tool without the metadata that FastMCP would add."""
         return super().to_mcp_tool(**{"_meta": self.meta, **overrides})

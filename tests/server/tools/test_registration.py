@@ -1,0 +1,62 @@
+"""The registered tools: what an optional argument that is null means."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from tests.conftest import SkillWriter
+from tests.server.connections import caller, listening
+from tests.server.sessions import ask, call, in_process
+
+Environment = dict[str, str]
+
+EVERYTHING = {"SKILLHUB_TOOLS": "all", "SKILLHUB_ENABLE_RUN": "1", "SKILLHUB_ALLOWED_COMMANDS": "ls"}
+# What the tools need, and what of several each needs.
+NEEDED: dict[str, dict[str, Any]] = {
+    "search_skills": {"query": "one"},
+    "load_skill": {"skill_name": "one"},
+    "read_skill_file": {"skill_name": "one", "file_path": "SKILL.md"},
+    "run_skill_command": {"skill_name": "one", "command": "ls"},
+    "Skill": {"skill": "one"},
+    "skill_search": {"query": "one"},
+    "skill_load": {"name": "one"},
+    "agents_resolve": {"path": "x"},
+}
+
+
+def test_an_optional_argument_that_is_null_has_its_default(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    write_skill("one")
+
+    async def go() -> list[tuple[str, str]]:
+        async with in_process({**hub_environment, **EVERYTHING}) as client:
+            refused = []
+            for tool in await client.list_tools():
+                needed = NEEDED.get(tool.name, {})
+                nulls = dict.fromkeys(tool.input_schema["properties"].keys() - needed.keys())
+                answer = await call(client, tool.name, **nulls, **needed)
+                refused += [(tool.name, answer.text)] if answer.code == "INVALID_ARGUMENT" else []
+            return refused
+
+    assert asyncio.run(go()) == []
+
+
+def test_an_argument_that_is_needed_or_unknown_is_refused_as_null_too(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    write_skill("one")
+    for arguments in ({"skill_name": None}, {"skill_name": "one", "parts": None}):
+        assert ask(hub_environment, "load_skill", **arguments).code == "INVALID_ARGUMENT"
+
+
+def test_a_session_that_is_null_is_left_out(hub_environment: Environment, write_skill: SkillWriter) -> None:
+    write_skill("one")
+
+    async def go(url: str) -> str | None:
+        async with caller(url, "auto") as client:
+            return (await client.call("load_skill", skill_name="one", session=None)).code
+
+    with listening(hub_environment) as url:
+        assert asyncio.run(go(url)) is None
