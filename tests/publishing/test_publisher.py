@@ -496,6 +496,19 @@ def test_rules_that_cannot_be_understood_let_nothing_through(
 # Further reports
 
 
+def test_a_long_description_is_shortened_where_resources_are_listed(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    write_skill("quokka", "Handles quokkas. " * 2_000)
+    with publishing(hub_environment) as (publisher, _):
+        (listed,) = publisher.resources()
+        of_directory = next(one for one in publisher.children("skill://hub/quokka") if one.name == "quokka")
+        for resource in (listed, of_directory):
+            assert resource.description is not None
+            assert len(resource.description) <= 1_024
+            assert resource.description.endswith("…")
+
+
 def test_resources_have_the_name_and_the_description_of_their_frontmatter(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:

@@ -292,6 +292,16 @@ def test_a_category_that_is_no_text_is_left_out_and_noted() -> None:
     assert ("key-type", 4) in violations(skill)
 
 
+def test_a_category_and_a_tag_that_nobody_could_ask_for_are_left_out_and_noted() -> None:
+    long, just = "x" * 257, "y" * 256
+    skill = served(f"name: a\ndescription: b\nmetadata:\n  skillhub.category: {long}\n  skillhub.tags: t, {long}")
+    assert (skill.category, skill.tags) == (None, ("t",))
+    assert violations(skill) == [("metadata-length", 4)]
+    kept = served(f"name: a\ndescription: b\nmetadata:\n  skillhub.category: {just}\n  skillhub.tags: t, {just}")
+    assert (kept.category, kept.tags) == (just, ("t", just))
+    assert violations(kept) == []
+
+
 def test_metadata_that_is_not_text_is_kept_and_noted() -> None:
     skill = served("name: a\ndescription: b\nmetadata:\n  version: 1.10\n  x: {y: [z]}")
     assert skill.metadata == {"version": "1.10", "x": {"y": ["z"]}}

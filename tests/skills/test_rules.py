@@ -96,6 +96,11 @@ EXAMPLES = {
     "key-misspelt": Example(with_more("allowed_tools: Read"), with_more("allowed-tools: Read"), line=4),
     "key-extension": Example(with_more("model: opus"), with_more("license: MIT"), line=4),
     "key-type": Example(with_more("license: {a: b}"), with_more("license: a b"), line=4),
+    "metadata-length": Example(
+        with_more(f"metadata:\n  skillhub.category: {'x' * 257}"),
+        with_more(f"metadata:\n  skillhub.category: {'x' * 256}\n  skillhub.tags: {','.join(['t' * 256] * 9)}"),
+        line=4,
+    ),
     "metadata-nested": Example(
         with_more("metadata:\n  skillhub: {category: x}"), with_more("metadata:\n  skillhub.category: x"), line=4
     ),

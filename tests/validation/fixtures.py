@@ -79,6 +79,10 @@ FIXTURES: dict[str, Fixture] = {
     "key-type": Fixture(
         {"SKILL.md": header("license:\n  a: b")}, {"SKILL.md": header("allowed-tools:\n  - Read\n  - Bash")}
     ),
+    "metadata-length": Fixture(
+        {"SKILL.md": header(f"metadata:\n  skillhub.tags: a, {'x' * 257}")},
+        {"SKILL.md": header(f"metadata:\n  skillhub.tags: {'a' * 256}, {'x' * 256}")},
+    ),
     "metadata-nested": Fixture(
         {"SKILL.md": header("metadata:\n  skillhub:\n    category: docs")},
         {"SKILL.md": header('metadata:\n  skillhub.category: "docs"')},

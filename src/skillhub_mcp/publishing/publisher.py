@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from skillhub_mcp.disclosure.hits import descriptions
 from skillhub_mcp.errors import (
     InvalidArgument,
     LockUnreadable,
@@ -24,7 +25,7 @@ from skillhub_mcp.errors import (
     SkillFileNotFound,
     SkillNotFound,
 )
-from skillhub_mcp.harmless import for_model, path_for_model
+from skillhub_mcp.harmless import path_for_model
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Availability, Grant, Policy
 from skillhub_mcp.publishing.entries import MAX_BYTES, PublishedEntry, PublishedFile, published_file, refresh_entry
@@ -462,7 +463,7 @@ def _digest(entry: PublishedEntry, rest: UriPath) -> str | None:
 def _resource(published: PublishedSkill, file: PublishedFile) -> Resource:
     if file.path == SKILL_FILE:
         description = str(published.entry.frontmatter["description"])
-        return Resource(published.uri, published.path[-1], _SKILL_FILE_TYPE, for_model(description), file.size)
+        return Resource(published.uri, published.path[-1], _SKILL_FILE_TYPE, _shown(description), file.size)
     name = file.path.rpartition("/")[2]
     return Resource(
         published.file_uri(file.path), path_for_model(name), media_type(name, text=file.is_text), None, file.size
@@ -470,7 +471,12 @@ def _resource(published: PublishedSkill, file: PublishedFile) -> Resource:
 
 
 def _skill_resource(path: UriPath, description: str) -> Resource:
-    return Resource(build_uri(skill_file(path)), path[-1], _SKILL_FILE_TYPE, for_model(description))
+    return Resource(build_uri(skill_file(path)), path[-1], _SKILL_FILE_TYPE, _shown(description))
+
+
+def _shown(description: str) -> str:
+    """Return a description as the first hits of a search have theirs: a list of resources may have a thousand."""
+    return descriptions((description,))[0]
 
 
 def _to_cursor(path: UriPath) -> str:

@@ -15,6 +15,8 @@ from skillhub_mcp.skills.names import is_specified_name
 from skillhub_mcp.skills.rules import Diagnostic, violation
 
 MAX_NAME = 256
+# As long as what `search_skills` takes for one: a longer one could not be asked for, and many answers repeat it.
+MAX_LABEL = 256
 MAX_SPECIFIED_DESCRIPTION = 1_024
 MAX_SPECIFIED_COMPATIBILITY = 500
 
@@ -262,9 +264,14 @@ def _skillhub_metadata(
         found.append(violation("key-type", "the category is not a string", line=document.lines.get("metadata")))
         category = None
     always = value("alwaysApply")
+    label, tags = _one_line(category).lower() if category else "", _tags(value("tags"))
+    longest = max((label, *tags), key=len)
+    if len(longest) > MAX_LABEL:
+        message = f"{'the category' if longest is label else 'a tag'} has {len(longest):,} characters"
+        found.append(violation("metadata-length", message, line=document.lines.get("metadata")))
     return (
-        (_one_line(category).lower() or None) if category else None,
-        _tags(value("tags")),
+        label if 0 < len(label) <= MAX_LABEL else None,
+        tuple(tag for tag in tags if len(tag) <= MAX_LABEL),
         isinstance(always, str) and always.strip().lower() in _TRUE_WORDS,
     )
 

@@ -212,6 +212,12 @@ RULES: dict[str, SkillRule] = {
             'use flat keys: skillhub.category: "x", skillhub.tags: "a, b"',
         ),
         SkillRule(
+            "metadata-length",
+            _WARNING,
+            "skillhub.category and each of skillhub.tags have at most 256 characters",
+            "shorten it: until then the skill is served without it",
+        ),
+        SkillRule(
             "registry-markup",
             _NOTE,
             "frontmatter values contain no < or >",
