@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
@@ -44,6 +48,65 @@ def test_a_folder_of_another_name_is_none(hub_environment: dict[str, str], write
             with pytest.raises(SkillNotFound) as failed:
                 hub.load(named)
             assert "folder" not in failed.value.message
+
+
+def _directory(path: Path) -> None:
+    path.mkdir()
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _dangling(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs pipes and links")
+@pytest.mark.parametrize(
+    ("plant", "reason", "hint"),
+    [
+        (_directory, "is not a regular file", "put a file there, or remove it"),
+        (_pipe, "is not a regular file", "put a file there, or remove it"),
+        (_dangling, "cannot be read (No such file or directory)", "make it readable, or remove it from the roots"),
+    ],
+)
+@pytest.mark.parametrize("named", ["otter", "Otter", "otter@hub"])
+def test_what_keeps_a_skill_from_being_read_is_told_to_who_asks_for_it(
+    hub_environment: dict[str, str],
+    write_skill: SkillWriter,
+    plant: Callable[[Path], None],
+    reason: str,
+    hint: str,
+    named: str,
+) -> None:
+    folder = write_skill("walrus").parent / "otter"
+    folder.mkdir()
+    plant(folder / "SKILL.md")
+    with hub_of(hub_environment) as hub:
+        with pytest.raises(SkillNotFound) as failed:
+            hub.load(named)
+        told = f"No skill is named {named!r}: the SKILL.md of a folder of that name {reason}"
+        assert (failed.value.message, failed.value.hint) == (told, hint)
+        with pytest.raises(SkillNotFound) as failed:
+            hub.load("ott")
+        assert failed.value.message == "No skill is named 'ott'"
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root reads everything")
+@pytest.mark.parametrize(("mode", "what"), [(0, "a folder"), (0o444, "the SKILL.md of a folder")])
+def test_a_folder_that_may_not_be_read_is_told_to_who_asks_for_it(
+    hub_environment: dict[str, str], write_skill: SkillWriter, mode: int, what: str
+) -> None:
+    write_skill("walrus")
+    folder = write_skill("otter")
+    folder.chmod(mode)
+    try:
+        with hub_of(hub_environment) as hub, pytest.raises(SkillNotFound) as failed:
+            hub.load("otter")
+    finally:
+        folder.chmod(0o755)
+    assert f": {what} of that name cannot be read (Permission denied)" in failed.value.message
 
 
 @pytest.mark.parametrize("named", ["", " ", "\u3000\t"])

@@ -22,6 +22,7 @@ from skillhub_mcp.index.provider import ViewProvider
 from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
 from skillhub_mcp.policy.tool_actions import Action
+from skillhub_mcp.skills.discovery import WalkProblem
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, Trust
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.namesakes import Names
@@ -188,6 +189,11 @@ def _not_found(
         why = f"the SKILL.md of a folder of that name is refused{at}: {reason.message} ({reason.rule})"
         path = os.path.join(folder.directory, SKILL_FILE)
         return SkillNotFound(name, hint=reason.hint, reason=why, path=path)
+    problem = None if policy.caller.limits else _problem_named(snapshot, name)
+    if problem is not None:
+        what = "the SKILL.md of a folder" if os.path.basename(problem.path) == SKILL_FILE else "a folder"
+        why = f"{what} of that name {problem.reason}"
+        return SkillNotFound(name, hint=problem.mend, reason=why, path=problem.path)
     renamed = folder if isinstance(folder, Skill) else None if policy.caller.limits else former
     if renamed is not None and policy.offers(renamed) and not os.path.isabs(handle := names.handle(renamed)):
         why = _other_name(name, renamed, snapshot.source(renamed), is_in_folder=renamed is folder)
@@ -210,9 +216,7 @@ def _other_name(asked: str, skill: Skill, source: Source, *, is_in_folder: bool)
 
 def folder_named(snapshot: Snapshot, name: str) -> Refused | Skill | None:
     """Return what a folder of that name, or at that path, holds instead of a skill of that name."""
-    before, _, source = name.rpartition("@")
-    plain = os.path.normpath(before if before and source in SOURCES else name)
-    plain = os.path.dirname(plain) if os.path.basename(plain) == SKILL_FILE else plain
+    plain = _folder(name)
     folded = fold_name(plain)
     # Most of a large library ends in one of these, which are folded by themselves.
     others = _LETTERS - {folded[-1:], folded[-1:].upper()}
@@ -225,3 +229,20 @@ def folder_named(snapshot: Snapshot, name: str) -> Refused | Skill | None:
     refused = (one for one in snapshot.report.refused if is_meant(one.directory))
     renamed = (skill for skill in snapshot.everything if is_meant(skill.directory))
     return next(refused, None) or next(renamed, None)
+
+
+def _problem_named(snapshot: Snapshot, name: str) -> WalkProblem | None:
+    """Return what keeps a folder of that name, or at that path, from being read; None where nothing does."""
+    plain, roots = _folder(name), {root.path for root in snapshot.report.roots}
+    for one in snapshot.report.problems:
+        directory = _folder(one.path)
+        if one.path not in roots and (directory == plain or fold_name(os.path.basename(directory)) == fold_name(plain)):
+            return one
+    return None
+
+
+def _folder(name: str) -> str:
+    """Return the folder that a name, a path, or either with a source means."""
+    before, _, source = name.rpartition("@")
+    plain = os.path.normpath(before if before and source in SOURCES else name)
+    return os.path.dirname(plain) if os.path.basename(plain) == SKILL_FILE else plain

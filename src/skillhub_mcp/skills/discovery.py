@@ -419,11 +419,11 @@ class _Walker:
             status = entry.stat()
         except OSError as error:
             # One that was removed since it was listed is no problem; a link that leads nowhere is.
-            if os.path.lexists(entry.path):
+            if not isinstance(error, FileNotFoundError) or os.path.lexists(entry.path):
                 self._report(entry.path, error)
             return None
         if not stat.S_ISREG(status.st_mode):
-            self._report(entry.path, "is not a regular file")
+            self._report(entry.path, "is not a regular file", "put a file there, or remove it")
             return None
         shown = self._root.as_configured(directory)
         return FoundSkillFile(shown, self._root.path, name, status.st_mtime_ns, status.st_size, status.st_ctime_ns)

@@ -102,14 +102,14 @@ def test_a_name_that_changed_while_the_server_runs_leads_to_the_one_it_has_now(
 def test_a_token_with_a_filter_learns_nothing_of_what_is_beyond_it(
     hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path, mode: str
 ) -> None:
-    write_skill("alpha", category="docs")
     write_skill("secret-plans", category="secrets")
     write_skill("hushed", frontmatter="name: hushed")
     write_skill("secret-kit", directory="secret-tools")
+    (write_skill("alpha", category="docs").parent / "unread" / "SKILL.md").mkdir(parents=True)
     tokens = tmp_path / "tokens.json"
     some, none = (add_token(tokens, name, skills=[name]) for name in ("alpha", "absent"))
     environment = {**hub_environment, "SKILLHUB_TOKENS_FILE": str(tokens)}
-    names = ("secret-plans", "hushed", "secret-tools", "secret-kit", "made-upxx")
+    names = ("secret-plans", "hushed", "secret-tools", "secret-kit", "unread", "made-upxx")
 
     async def go(token: str) -> tuple[list[str], list[str]]:
         async with bearer(url, token, mode) as client:
