@@ -640,10 +640,9 @@ class CommandNotAllowed(SkillHubError):
 
     def __init__(self, command: str, *, allowed: Sequence[str]) -> None:
         listed = ", ".join(allowed) or "none"
-        super().__init__(
-            f"{command!r} is not an allowed command",
-            hint=f"allowed commands: {listed}; give the name without a path",
-        )
+        is_line = len(command.split()) > 1
+        mend = "give the name alone, and what follows it as args" if is_line else "give the name without a path"
+        super().__init__(f"{command!r} is not an allowed command", hint=f"allowed commands: {listed}; {mend}")
         self.command = command
         self.allowed = tuple(allowed)
 

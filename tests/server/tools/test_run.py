@@ -76,6 +76,21 @@ def test_a_command_off_the_list_is_refused(running: Environment, write_skill: Sk
     assert answer.error["allowed"] == ["python", "uv", "node", "cat", "ls", "grep"]
 
 
+@pytest.mark.parametrize(
+    ("command", "mend"),
+    [
+        ("cat SKILL.md", "give the name alone, and what follows it as args"),
+        ("/bin/cat", "give the name without a path"),
+    ],
+)
+def test_a_line_in_place_of_a_command_is_told_where_its_arguments_go(
+    running: Environment, write_skill: SkillWriter, command: str, mend: str
+) -> None:
+    write_skill("one")
+    told = f"COMMAND_NOT_ALLOWED: {command!r} is not an allowed command. Allowed commands: "
+    assert run(running, command).text == f"{told}python, uv, node, cat, ls, grep; {mend}."
+
+
 @pytest.mark.acceptance("S2-38")
 def test_python_runs_through_uv_where_it_is_installed(
     running: Environment, write_skill: SkillWriter, tmp_path: Path
