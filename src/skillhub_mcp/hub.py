@@ -183,6 +183,16 @@ class SkillHub:
         handle = None if skill is None else Names(snapshot, self._access.now()).handle(skill)
         return None if handle == directory else handle
 
+    def handle_named(self, name: str) -> str | None:
+        """Return the text that loads the skill of that name; None where this caller may have none."""
+        snapshot, policy = self._live.snapshot_without_index(named=(name,)), self._access.now()
+        names = Names(snapshot, policy)
+        skill = names.find(name)
+        if skill is None or not policy.offers(skill):
+            return None
+        handle = names.handle(skill)
+        return None if os.path.isabs(handle) else handle
+
     # Who may have what
 
     @property

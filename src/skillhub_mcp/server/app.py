@@ -238,6 +238,7 @@ def _add_tool_sets(
             sessions,
             SearchLimits(options.context.search_limit, options.context.search_max_limit),
             handle_of=hub.handle_of,
+            elsewhere=hub.handle_named if "core" in options.tools else lambda _: None,
             agents_state=None if agents is None else agents.state,
             observer=hub.observer,
             with_paths=with_paths,

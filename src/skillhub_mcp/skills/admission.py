@@ -38,7 +38,9 @@ class Admission:
         """Return the violations that reading `found`, and those of rules that only this consumer has."""
         more: list[Diagnostic] = []
         if skill is not None and self.ascii_names and not skill.name.isascii():
-            more.append(violation("name-ascii", f"the name is {skill.name!r}"))
+            more.append(
+                violation("name-ascii", f"the name {skill.name!r} has other characters than a-z, 0-9 and hyphens")
+            )
         if not self.markup and shape.markup is not None:
             more.append(violation("registry-markup", f"the value of {shape.markup!r} contains an angle bracket"))
         if self.max_header_lines is not None and shape.lines > self.max_header_lines:

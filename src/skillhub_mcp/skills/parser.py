@@ -181,13 +181,15 @@ def _name(document: Document, directory_name: str, found: list[Diagnostic]) -> s
     if not written:
         found.append(violation("name-missing", f"there is no name; {directory_name!r} is used", line=line))
     elif name != _normalised_name(directory_name):
-        found.append(violation("name-directory", f"the directory is named {directory_name!r}", line=line))
+        message = f"the name is {name!r}, and the directory is named {directory_name!r}"
+        found.append(violation("name-directory", message, line=line))
     if not name:
         found.append(violation("name-unusable", "neither the frontmatter nor the directory gives a name", line=line))
     elif len(name) > MAX_NAME:
         found.append(violation("name-unusable", f"the name has {len(name):,} characters", line=line))
     elif written and not is_specified_name(name):
-        found.append(violation("name-form", f"the name is {name!r}", line=line))
+        message = f"the name {name!r} is not of 1 to 64 lowercase letters, digits and single hyphens"
+        found.append(violation("name-form", message, line=line))
     return name
 
 

@@ -121,6 +121,33 @@ def test_the_list_has_every_skill_and_every_error(
     assert answer.blocks == 1
 
 
+def test_an_error_names_the_name_and_what_is_wrong_with_it(
+    environment: Environment, add: Callable[..., Path], project: Path
+) -> None:
+    add(project, "other-dir", frontmatter="name: mismatch\ndescription: d")
+    add(project, "Bad_Name", frontmatter="name: Bad_Name\ndescription: d")
+    add(project, "데이터", frontmatter="name: 데이터\ndescription: d")
+    told = [error["message"].partition(";")[0] for error in ask(environment, "skills_list").json["errors"]]
+    assert sorted(told) == [
+        "the name 'Bad_Name' is not of 1 to 64 lowercase letters, digits and single hyphens (line 2)",
+        "the name '데이터' has other characters than a-z, 0-9 and hyphens",
+        "the name is 'mismatch', and the directory is named 'other-dir' (line 2)",
+    ]
+
+
+def test_a_skill_that_only_the_hub_has_is_told_with_the_tool_that_loads_it(
+    environment: Environment, write_skill: SkillWriter
+) -> None:
+    write_skill("pdf-merge")
+    places = "only those in .agents/skills of the project and of the user are known here"
+    beside = {**environment, "SKILLHUB_TOOLS": "core,context"}
+    told = ask(beside, "skill_load", name="pdf-merge").text
+    assert told == f"SKILL_NOT_FOUND: No skill is named 'pdf-merge': {places}. Load it with load_skill as 'pdf-merge'."
+    for alone, name in (({**environment, "SKILLHUB_TOOLS": "context"}, "pdf-merge"), (beside, "made-up")):
+        told = ask(alone, "skill_load", name=name).text
+        assert told == f"SKILL_NOT_FOUND: No skill is named {name!r}: {places}. Available skills: (none)."
+
+
 @pytest.mark.acceptance("S0-77")
 def test_each_directory_has_its_own_list(environment: Environment, add: Callable[..., Path], project: Path) -> None:
     add(project, "everywhere")

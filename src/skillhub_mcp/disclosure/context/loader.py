@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ _SEARCH_TOOL = "skill_search"
 _MAX_FILES = 200
 _MAX_LISTED_BYTES = 16 * 1024
 _MAX_HEIRS = 5
+_PLACES = "only those in .agents/skills of the project and of the user are known here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ def select_skill(
     path: str | None,
     with_paths: bool = True,
     search_tool: str = _SEARCH_TOOL,
+    elsewhere: Callable[[str], str | None] = lambda _: None,
 ) -> SkillMetadata:
     """Return the skill at `path` or, without one, the only skill of that name that is switched on.
 
@@ -53,7 +55,8 @@ def select_skill(
     accepted as well, and without a name, a name too. Only skills of the catalogue are selected; one that is switched
     off, if no other has the name; one that awaits trust, if each that has the name does. Raises InvalidArgument where
     neither is given, SkillNotFound, and AmbiguousSkill with the candidates' paths, or without `with_paths` with their
-    ids. `search_tool` is what errors name for finding others.
+    ids. `search_tool` is what errors name for finding others; `elsewhere` returns by which name load_skill loads what
+    is not in the catalogue, if it does.
     """
     refuse_nul(name=name, path=path)
     if path:
@@ -63,7 +66,9 @@ def select_skill(
         if name is not None or all(skill.name != path for skill in listing.skills):
             candidates = _candidates(listing, path)
             gone = [one for one in listing.vanished if _is_at(one.skill, path, candidates)]
-            raise _not_found(path, listing, gone, with_paths=with_paths, search_tool=search_tool)
+            raise _not_found(
+                path, listing, gone, with_paths=with_paths, search_tool=search_tool, elsewhere=elsewhere
+            )
     wanted = (name or path or "").strip()
     if not wanted:
         raise InvalidArgument("name", "or path must be given", hint=f"find one with {search_tool}")
@@ -78,7 +83,7 @@ def select_skill(
         )
     if not matches:
         gone = [one for one in listing.vanished if one.skill.name == wanted]
-        raise _not_found(wanted, listing, gone, with_paths=with_paths, search_tool=search_tool)
+        raise _not_found(wanted, listing, gone, with_paths=with_paths, search_tool=search_tool, elsewhere=elsewhere)
     return matches[0]
 
 
@@ -178,7 +183,13 @@ def _is_at(skill: SkillMetadata, path: str, candidates: Collection[str]) -> bool
 
 
 def _not_found(
-    wanted: str, listing: Listing, gone: Sequence[Vanished], *, with_paths: bool, search_tool: str
+    wanted: str,
+    listing: Listing,
+    gone: Sequence[Vanished],
+    *,
+    with_paths: bool,
+    search_tool: str,
+    elsewhere: Callable[[str], str | None],
 ) -> SkillNotFound:
     """Return the error for what is not in the catalogue; `gone` are the skills that it may have meant."""
     for one in reversed(gone):
@@ -196,7 +207,12 @@ def _not_found(
         for error in refused.values()
     ]
     shown = [skill.name for skill in listing.shown]
-    return not_found(wanted, shown, search_tool=search_tool, reason="; ".join(reasons))
+    reason = "; ".join(reasons)
+    handle = elsewhere(wanted)
+    if handle is not None:
+        hint = f"load it with load_skill as {handle!r}"
+        return SkillNotFound(wanted, near=[handle], reason=reason or _PLACES, hint=hint)
+    return not_found(wanted, shown, search_tool=search_tool, reason=reason or ("" if shown else _PLACES))
 
 
 def _heirs(gone: Vanished, listing: Listing) -> Sequence[SkillMetadata]:

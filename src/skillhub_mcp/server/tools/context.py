@@ -38,7 +38,8 @@ _CURSOR = re.compile(r"([0-9]{1,9})\.([0-9a-f]{24})")
 class ContextTools:
     """The tools over some catalogues. Without `with_paths` the client neither gets nor chooses paths of this machine.
 
-    `handle_of` returns what the other tools call the skill in a directory, if they know it. `agents_state` returns what
+    `handle_of` returns what the other tools call the skill in a directory, if they know it. `elsewhere` returns what
+    load_skill calls the skill of a name, if it is served beside these tools and has one. `agents_state` returns what
     a session knows of AGENTS.md, where the AGENTS.md tools are on. `observer` observes what is loaded.
     """
 
@@ -47,6 +48,7 @@ class ContextTools:
     sessions: Sessions
     limits: SearchLimits
     handle_of: Callable[[str], str | None]
+    elsewhere: Callable[[str], str | None]
     agents_state: Callable[[Session], object] | None
     observer: Observer
     with_paths: bool
@@ -105,7 +107,9 @@ class ContextTools:
         session = self.sessions.current()
         with observe(self.observer, UseEvent(action="load", skill=path or name or "")) as use:
             listing, skill = self.catalogues.select(
-                lambda listing: select_skill(listing, name=name, path=path, with_paths=self.with_paths)
+                lambda listing: select_skill(
+                    listing, name=name, path=path, with_paths=self.with_paths, elsewhere=self.elsewhere
+                )
             )
             # Several skills may have the name: the path tells which one it is.
             use.skill, use.source, use.file_path = skill.name, scope_source(skill), skill.path
