@@ -173,6 +173,10 @@ class SkillHub:
         """Let `find` return from now on the skill for a handle that is none of this hub's own."""
         self._lookup.also_find(find)
 
+    def also_take_uris(self, directory_at: Callable[[str], str | None]) -> None:
+        """Take a URI for a skill's name from now on; `directory_at` returns the directory of the skill it is of."""
+        self._lookup.also_take_uris(directory_at)
+
     def handle_of(self, directory: str) -> str | None:
         """Return the text that loads exactly the skill in that canonical directory: its name or `name@source`.
 

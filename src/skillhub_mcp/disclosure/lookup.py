@@ -57,6 +57,11 @@ class SkillLookup:
         live.on_sync(self._note_names)
         self._search_tool = search_tool
         self._find_elsewhere: Callable[[str], FoundByName | None] = _nowhere
+        self._directory_at: Callable[[str], str | None] = _nowhere
+
+    def also_take_uris(self, directory_at: Callable[[str], str | None]) -> None:
+        """Take from now on a URI for a name, where `directory_at` returns the directory of the skill that it is of."""
+        self._directory_at = directory_at
 
     def also_find(self, find: Callable[[str], FoundByName | None]) -> None:
         """Let `find` return from now on the skill for a handle that is none of the hub's own."""
@@ -123,9 +128,11 @@ class SkillLookup:
         name = unicodedata.normalize("NFKC", skill_name).strip()
         if not name:
             raise InvalidArgument("skill_name", "is empty", hint=self._where_names_are())
-        snapshot = self._live.snapshot_without_index(named=(name, skill_name))
+        at = self._directory_at(name)
+        wanted = (name, skill_name) if at is None else (at,)
+        snapshot = self._live.snapshot_without_index(named=wanted)
         names = Names(snapshot, policy)
-        skill = names.find(name) or names.find(skill_name)
+        skill = names.find(wanted[0]) or names.find(wanted[-1])
         if (
             skill is None
             and (elsewhere := self._find_elsewhere(name)) is not None
@@ -133,19 +140,23 @@ class SkillLookup:
         ):
             return elsewhere
         if skill is None or self._was_replaced(skill, policy.project):
-            named = (name, skill_name) if skill is None else (name, skill_name, *_ways(skill))
+            named = wanted if skill is None else (*wanted, *_ways(skill))
             if skill is not None:
                 self._live.look_again(*named)
             # It may have been written since the last scan.
             snapshot = self._live.snapshot_without_index(fresh=True, named=named)
             names = Names(snapshot, policy)
-            skill = names.find(name) or names.find(skill_name)
+            skill = names.find(wanted[0]) or names.find(wanted[-1])
         if skill is None or leads_out(skill, policy.project):
             # A sync shows its snapshot before it has ended.
             self._former.note(snapshot)
             former = self._former.find(name, snapshot)
             raise _not_found(name, snapshot, policy, former=former, search_tool=self._search_tool)
-        return FoundByName(skill, names.handle(skill), snapshot.source(skill), snapshot.unavailable_root(skill))
+        handle = names.handle(skill)
+        if at is not None and handle == skill.directory:
+            # Two roots of one source have the name: the path is not for a caller elsewhere.
+            handle = name
+        return FoundByName(skill, handle, snapshot.source(skill), snapshot.unavailable_root(skill))
 
     def _where_names_are(self) -> str:
         return f"find the names with {self._search_tool}" if self._search_tool else "give the name of a skill"

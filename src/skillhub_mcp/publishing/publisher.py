@@ -275,6 +275,18 @@ class Publisher:
         entry = cached.get(skill.directory)
         return None if entry is not None and entry.withheld is not None else build_uri(path)
 
+    def directory_at(self, uri: str) -> str | None:
+        """Return the directory of the skill of which `uri` is the `base_uri`, or that of its SKILL.md, or None.
+
+        Whoever asks may not be allowed to have the skill.
+        """
+        segments = parse_uri(uri)
+        if segments is None:
+            return None
+        index, _ = self._present()
+        skill = index.skills.get(segments[:-1] if segments[-1] == SKILL_FILE else segments)
+        return None if skill is None else skill.directory
+
     def publications(self) -> Iterator[Publication]:
         """Yield how each available skill is published, sorted by directory."""
         index, policy = self._present()

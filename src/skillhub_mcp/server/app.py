@@ -115,6 +115,7 @@ class _Server(FastMCP):
 
 def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
     """Return the MCP server over `hub`."""
+    hub.also_take_uris(options.publisher.directory_at)
     prewarmer = EntryPrewarmer(hub, options.publisher)
     start = DeferredStartMiddleware([hub.start, *([prewarmer.start] if options.prewarms else [])])
     notifier = ListChangedNotifier(hub, prompts="skill" in options.tools)

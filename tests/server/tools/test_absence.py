@@ -109,7 +109,7 @@ def test_a_token_with_a_filter_learns_nothing_of_what_is_beyond_it(
     tokens = tmp_path / "tokens.json"
     some, none = (add_token(tokens, name, skills=[name]) for name in ("alpha", "absent"))
     environment = {**hub_environment, "SKILLHUB_TOKENS_FILE": str(tokens)}
-    names = ("secret-plans", "hushed", "secret-tools", "secret-kit", "unread", "made-upxx")
+    names = ("secret-plans", "hushed", "secret-tools", "secret-kit", "unread", "skill://hub/secret-plans", "made-upxx")
 
     async def go(token: str) -> tuple[list[str], list[str]]:
         async with bearer(url, token, mode) as client:

@@ -159,6 +159,42 @@ def test_a_long_body_comes_in_parts_that_join(hub_environment: Environment, writ
     assert beyond.code == "INVALID_ARGUMENT"
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_the_uri_that_a_skill_came_with_loads_that_very_skill_and_reads_its_files(
+    hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path, way: tuple[str, str]
+) -> None:
+    """Two roots of one source: over HTTP, where no path is told, nothing else names the skill of the second."""
+    roots = [tmp_path / "first", tmp_path / "second"]
+    for root in roots:
+        write_skill("dup", f"Is of the {root.name}.", body=root.name, files={"a.md": root.name}, root=root)
+    environment = {**hub_environment, "SKILLS_DIR": os.pathsep.join(map(str, roots)), "SKILLHUB_TOOLS": "core,skill"}
+
+    async def go() -> None:
+        async with reached(way, environment) as client:
+            for uri, name, root in (("skill://hub/dup", "dup", "first"), ("skill://hub-2/dup",) * 2 + ("second",)):
+                loaded = (await client.call("load_skill", skill_name=uri)).json
+                assert (loaded["name"], loaded["instructions"], loaded["uri"]) == (name, root, uri)
+                for handle in (uri, f"{uri}/SKILL.md"):
+                    read = await client.call("read_skill_file", skill_name=handle, file_path="a.md")
+                    assert read.json["content"] == root
+                told = (await client.call("Skill", skill=uri)).text
+                assert f"# Skill: {name}\n\n{root}" in told
+                assert (str(tmp_path) in told) == (way[0] == "stdio")
+            unknown = await client.call("load_skill", skill_name="skill://hub-3/dup")
+            assert unknown.text.startswith("SKILL_NOT_FOUND: No skill is named 'skill://hub-3/dup'")
+            assert str(tmp_path) not in unknown.text
+
+    asyncio.run(go())
+
+
+def test_by_its_uri_a_skill_is_withheld_as_by_its_name(hub_environment: Environment, write_skill: SkillWriter) -> None:
+    write_skill("allowed")
+    write_skill("hidden")
+    environment = {**hub_environment, "SKILLHUB_ENABLED_SKILLS": "allowed"}
+    by_name, by_uri = (ask(environment, "load_skill", skill_name=name) for name in ("hidden", "skill://hub/hidden"))
+    assert (by_uri.text, by_uri.code) == (by_name.text, "SKILL_DISABLED")
+
+
 def steps(*numbers: int) -> str:
     """A body of a part's length for each step."""
     return "".join(f"# Step {number}\n{'do ' * 1_000}\n" for number in numbers)
