@@ -2,6 +2,7 @@
 
 app              builds the server from the hub and its options
 callers          the caller of the present request
+cursors          refuses cursors that are too long to be any
 error_responses  errors in MCP's form
 http/            the HTTP transport: tokens, rate limits, workers, shutdown
 middleware/      what happens around every request: errors, sessions, agreement, hooks, instructions

@@ -19,6 +19,7 @@ from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.publishing.prewarm import EntryPrewarmer
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.server.callers import caller_name
+from skillhub_mcp.server.cursors import refuse_long_cursors
 from skillhub_mcp.server.middleware.agreements import SharedAgreements
 from skillhub_mcp.server.middleware.consent import ConsentMiddleware
 from skillhub_mcp.server.middleware.deferred_start import DeferredStartMiddleware
@@ -174,6 +175,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
         cache_scope="private",
     )
     answer_unreadable_messages(server)
+    refuse_long_cursors(server)
     # No parameter of ours is to be repeated in a header: to find that out, the SDK would list all tools at each call.
     server._mcp_server.get_tool_input_schema = lambda _: None  # noqa: SLF001 - FastMCP passes it no such option
     subscriptions.serve(server, stateless=options.stateless)
