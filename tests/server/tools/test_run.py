@@ -176,7 +176,7 @@ def test_a_command_reads_no_other_skill_and_nothing_of_the_hub(
     only = {**running, "SKILLHUB_ENABLED_SKILLS": "one"}
     write_skill("one", files={"part/SKILL.md": "---\nname: part\ndescription: d\n---\n"})
     other = write_skill("two")
-    index = tmp_path / "db" / "skills.lancedb" / "row"
+    index = tmp_path / "db" / "skills.lancedb" / "others.lance" / "row"
     index.parent.mkdir(parents=True)
     index.write_text("secret", encoding="utf-8")
     paths = ("../two/SKILL.md", str(other / "SKILL.md"), str(index), f"/proc/{os.getpid()}/environ", __file__)

@@ -66,9 +66,7 @@ def select_skill(
         if name is not None or all(skill.name != path for skill in listing.skills):
             candidates = _candidates(listing, path)
             gone = [one for one in listing.vanished if _is_at(one.skill, path, candidates)]
-            raise _not_found(
-                path, listing, gone, with_paths=with_paths, search_tool=search_tool, elsewhere=elsewhere
-            )
+            raise _not_found(path, listing, gone, with_paths=with_paths, search_tool=search_tool, elsewhere=elsewhere)
     wanted = (name or path or "").strip()
     if not wanted:
         raise InvalidArgument("name", "or path must be given", hint=f"find one with {search_tool}")
