@@ -579,5 +579,5 @@ def test_who_interrupts_the_index_behind_it_is_told_what_came_in(
     done = skillhub("add", "./source", "--yes", *(["--json"] if as_json else []))
     assert done.code == 130
     assert entries(skills_dir).keys() == {"pdf", "xlsx"}
-    assert "Interrupted: 2 skills installed; the next search or `skillhub index` refreshes the index" in done.err
+    assert "Interrupted: 2 skills came in; the next search or `skillhub index` refreshes the index" in done.err
     assert ("Added pdf, xlsx in" in done.out) is not as_json

@@ -161,7 +161,7 @@ def _refreshed(
         if not as_json:
             _tell(installed, place)
         what = plural(len(installed), "skill")
-        print_note(f"Interrupted: {what} installed; the next search or `skillhub index` refreshes the index")
+        print_note(f"Interrupted: {what} came in; the next search or `skillhub index` refreshes the index")
         raise
 
 
