@@ -115,9 +115,11 @@ class Library:
         return self.unindexed
 
     def files(self, seed: int) -> Iterator[Path]:
-        """Yield the skills in a random order."""
-        names = random.Random(seed).sample(range(self.count), self.count)
-        return (self.skills / f"{name // 1_000:03}" / f"skill-{name:06d}" / "SKILL.md" for name in names)
+        """Yield the skills that a search may find in a random order."""
+        for name in random.Random(seed).sample(range(self.count), self.count):
+            file = self.skills / f"{name // 1_000:03}" / f"skill-{name:06d}" / "SKILL.md"
+            if "disable-model-invocation: true" not in file.read_text(encoding="utf-8"):
+                yield file
 
 
 def first(large: Library) -> list[Row]:
