@@ -42,8 +42,10 @@ def import_lancedb() -> Any:
             _load_libraries()
             import lancedb
 
-            # It stays for as long as the process runs: the next search would wait while all of it is gone through.
-            gc.freeze()
+            if gc.get_freeze_count():
+                # A process that has so many entries that they are left out leaves this out, too: it stays for as long,
+                # and the next search would wait while all of it is gone through.
+                gc.freeze()
     import lancedb
 
     return lancedb
