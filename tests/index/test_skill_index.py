@@ -40,6 +40,15 @@ def index(tmp_path_factory: pytest.TempPathFactory, vectors: NDArray[np.float32]
     return store.open(store.update(rows[:1], removed=[], dimension=DIMENSION, published=version))
 
 
+@pytest.fixture
+def mapped(tmp_path: Path, vectors: NDArray[np.float32], monkeypatch: pytest.MonkeyPatch) -> SkillIndex:
+    """An index of which nothing is read before somebody asks for it."""
+    monkeypatch.setattr(mapped_arrays, "READ_BYTES", 0)
+    store = LanceStore(str(tmp_path / "db"))
+    rows = [row(skill, vector=vector.tolist()) for skill, vector in zip(LIBRARY, vectors, strict=True)]
+    return store.open(store.rebuild(rows, dimension=DIMENSION))
+
+
 def test_an_index_says_what_it_is(index: SkillIndex) -> None:
     assert index.dimension == DIMENSION
     assert not index.lacks_vectors
@@ -124,36 +133,28 @@ def _reached_from(index: SkillIndex) -> Iterator[object]:
 
 @pytest.mark.skipif(not SMAPS.exists(), reason="the system does not tell which pages of a file a process has")
 def test_an_index_that_nobody_asks_gives_back_what_it_read_and_answers_as_before(
-    tmp_path: Path, vectors: NDArray[np.float32], monkeypatch: pytest.MonkeyPatch
+    mapped: SkillIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mapped_arrays, "READ_BYTES", 0)
-    store = LanceStore(str(tmp_path / "db"))
-    rows = [row(skill, vector=vector.tolist()) for skill, vector in zip(LIBRARY, vectors, strict=True)]
-    index = store.open(store.rebuild(rows, dimension=DIMENSION))
     answers = []
     for _ in range(2):
-        answers.append((index.postings("stamp")[0].tolist(), index.nearest([1.0, 0.0, 0.0, 0.0], 3, ALL).tolist()))
+        answers.append((mapped.postings("stamp")[0].tolist(), mapped.nearest([1.0, 0.0, 0.0, 0.0], 3, ALL).tolist()))
         monkeypatch.setattr(skill_index, "_IDLE_SECONDS", 60.0)
-        index.rest()
+        mapped.rest()
         assert resident(tmp_path) > 0
         monkeypatch.setattr(skill_index, "_IDLE_SECONDS", 0.0)
-        index.rest()
+        mapped.rest()
         assert resident(tmp_path) == 0
     assert answers[0] == answers[1]
 
 
 @pytest.mark.skipif(not SMAPS.exists(), reason="the system does not tell which pages of a file a process has")
 def test_what_was_read_to_learn_what_a_cosine_means_is_given_back(
-    tmp_path: Path, vectors: NDArray[np.float32], monkeypatch: pytest.MonkeyPatch
+    mapped: SkillIndex, tmp_path: Path, vectors: NDArray[np.float32]
 ) -> None:
-    monkeypatch.setattr(mapped_arrays, "READ_BYTES", 0)
-    store = LanceStore(str(tmp_path / "db"))
-    rows = [row(skill, vector=vector.tolist()) for skill, vector in zip(LIBRARY, vectors, strict=True)]
-    index = store.open(store.rebuild(rows, dimension=DIMENSION))
     assert resident(tmp_path) > 0
-    index.prepare([ALL])
+    mapped.prepare([ALL])
     assert resident(tmp_path) == 0
-    assert index.nearness_scale == nearness_scale(vectors)
+    assert mapped.nearness_scale == nearness_scale(vectors)
 
 
 def resident(directory: Path) -> int:
