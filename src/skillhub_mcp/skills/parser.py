@@ -14,9 +14,8 @@ from skillhub_mcp.skills.model import NO_SHAPE, FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.names import is_specified_name
 from skillhub_mcp.skills.rules import Diagnostic, violation
 
+# Of a name, a category and a tag: no tool takes a longer one, and many answers repeat it.
 MAX_NAME = 256
-# As long as what `search_skills` takes for one: a longer one could not be asked for, and many answers repeat it.
-MAX_LABEL = 256
 MAX_SPECIFIED_DESCRIPTION = 1_024
 MAX_SPECIFIED_COMPATIBILITY = 500
 
@@ -268,12 +267,12 @@ def _skillhub_metadata(
     always = value("alwaysApply")
     label, tags = _one_line(category).lower() if category else "", _tags(value("tags"))
     longest = max((label, *tags), key=len)
-    if len(longest) > MAX_LABEL:
+    if len(longest) > MAX_NAME:
         message = f"{'the category' if longest is label else 'a tag'} has {len(longest):,} characters"
         found.append(violation("metadata-length", message, line=document.lines.get("metadata")))
     return (
-        label if 0 < len(label) <= MAX_LABEL else None,
-        tuple(tag for tag in tags if len(tag) <= MAX_LABEL),
+        label if 0 < len(label) <= MAX_NAME else None,
+        tuple(tag for tag in tags if len(tag) <= MAX_NAME),
         isinstance(always, str) and always.strip().lower() in _TRUE_WORDS,
     )
 
