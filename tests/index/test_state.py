@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from skillhub_mcp.errors import IndexUnavailable
-from skillhub_mcp.index import state_entries
+from skillhub_mcp.index import entry_columns, state_entries
+from skillhub_mcp.index import state as state_module
 from skillhub_mcp.index.keys import free_label
 from skillhub_mcp.index.state import (
     STATE_FORMAT,
@@ -37,11 +38,14 @@ from skillhub_mcp.skills.scanner import CachedSkillFile
 ROOT = "/library"
 
 
-@pytest.fixture(params=["read at once", "read late"], autouse=True)
+@pytest.fixture(params=["read at once", "read late", "read as columns"], autouse=True)
 def reading(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Everything holds of libraries of any size: of a large one most is read when somebody asks for it."""
-    if request.param == "read late":
+    if request.param != "read at once":
         monkeypatch.setattr(state_entries, "_MANY_BYTES", 0)
+    if request.param == "read as columns":
+        monkeypatch.setattr(state_module, "_MANY_BYTES", 0)
+        monkeypatch.setattr(entry_columns, "_ROWS", 1)
     return str(request.param)
 
 
@@ -356,7 +360,7 @@ def test_a_directory_below_two_roots_is_in_the_state_of_both() -> None:
 
 
 def test_a_state_is_on_the_disk_before_it_takes_the_place_of_the_one_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading: str
 ) -> None:
     # A machine that loses its power must find one of the two, not an empty file with the name of the new one.
     steps: list[str] = []
@@ -372,7 +376,8 @@ def test_a_state_is_on_the_disk_before_it_takes_the_place_of_the_one_before(
     monkeypatch.setattr(os, "replace", noted("replace", os.replace))
     save_state(str(tmp_path / "index_state.json"), state_of(remembered("/library/a")))
     # The entries, which count from the moment at which the state names them, and then the state.
-    assert steps == ["sync", "replace", "sync", "replace"]
+    files = 3 if reading == "read as columns" else 2
+    assert steps == ["sync", "replace"] * files
 
 
 @pytest.mark.parametrize("name", ["../../precious", "a/b", "", "x" * 65, ".*", "skills\\n", None, 3])
@@ -549,7 +554,7 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("anew", [False, True])
 def test_a_writer_that_is_killed_at_any_step_leaves_the_state_before_or_the_new_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, anew: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reading: str, *, anew: bool
 ) -> None:
     path = str(tmp_path / "state.json")
     state, _ = save_state(path, state_of(remembered("/library/a"), remembered("/library/b")))
@@ -588,7 +593,10 @@ def test_a_writer_that_is_killed_at_any_step_leaves_the_state_before_or_the_new_
         if done:
             break
     assert done
-    assert len(os.listdir(tmp_path)) == 2
+    columns = (
+        {os.path.basename(entries_of(path)).replace("entries", "columns")} if reading == "read as columns" else set()
+    )
+    assert set(os.listdir(tmp_path)) == {"state.json", os.path.basename(entries_of(path)), *columns}
     assert {True, False} == set(outcomes)
 
 

@@ -481,7 +481,42 @@ def test_a_known_skill_keeps_its_own_name_where_a_link_leads_to_it(tmp_path: Pat
     assert walk_roots(make_roots([str(tmp_path)]), known) == first
 
 
-def scanned(found: FoundSkillFile) -> CachedSkillFile:
+def test_what_is_certainly_as_it_was_is_told_as_known_and_not_as_found(tmp_path: Path) -> None:
+    for name in ("kept", "changed", "young", "team/kept too"):
+        plant(tmp_path / name)
+        os.utime(tmp_path / name / "SKILL.md", ns=(10**18, 10**18))
+    known = {found.directory: scanned(found, read_at_ns=2 * 10**18) for found in walk(tmp_path).found}
+    known[str(tmp_path / "young")] = scanned(walk(tmp_path / "young").found[0], read_at_ns=10**18 + 1)
+    (tmp_path / "changed" / "SKILL.md").write_text("more", encoding="utf-8")
+    plant(tmp_path / "new")
+    again = walk_roots(make_roots([str(tmp_path)]), known)
+    assert names(again, tmp_path) == ["changed", "new", "young"]
+    assert sorted(again.as_known) == [str(tmp_path / "kept"), str(tmp_path / "team" / "kept too")]
+    # Of another name or root than it has now nothing is certain.
+    kept = known[str(tmp_path / "kept")]
+    for odd in (kept._replace(name="other"), kept._replace(root="/elsewhere")):
+        again = walk_roots(make_roots([str(tmp_path)]), {**known, str(tmp_path / "kept"): odd})
+        assert "kept" in names(again, tmp_path)
+
+
+def test_what_is_as_known_is_found_once_however_many_roots_and_links_lead_to_it(tmp_path: Path) -> None:
+    plant(tmp_path / "all" / "deep" / "own")
+    os.utime(tmp_path / "all" / "deep" / "own" / "SKILL.md", ns=(10**18, 10**18))
+    roots = make_roots([str(tmp_path / "all"), str(tmp_path / "all" / "deep")])
+    (found,) = walk_roots(roots).found
+    known = {found.directory: scanned(found, read_at_ns=2 * 10**18)}
+    again = walk_roots(roots, known)
+    assert (again.found, again.as_known) == ((), (found.directory,))
+    (tmp_path / "all" / "zz").symlink_to(tmp_path / "all" / "deep" / "own")
+    again = walk_roots(roots, known)
+    assert (again.found, again.as_known) == ((), (found.directory,))
+    # The link comes first, being nearer to the root.
+    (tmp_path / "all" / "a").symlink_to(tmp_path / "all" / "deep" / "own")
+    once = walk_roots(roots, known)
+    assert [*once.as_known, *(one.directory for one in once.found)] == [found.directory]
+
+
+def scanned(found: FoundSkillFile, *, read_at_ns: int = 0) -> CachedSkillFile:
     """Return what a scan keeps of a file that it read."""
-    stamp = FileStamp(found.mtime_ns, found.size, "", 0, found.ctime_ns)
+    stamp = FileStamp(found.mtime_ns, found.size, "", read_at_ns, found.ctime_ns)
     return CachedSkillFile(found.root, stamp, None, (), name=found.name)

@@ -17,6 +17,7 @@ from skillhub_mcp import overlay
 from skillhub_mcp.errors import SkillUnreadable
 from skillhub_mcp.skills.admission import STRICT
 from skillhub_mcp.skills.documents import read_document
+from skillhub_mcp.skills.model import HeaderShape
 from skillhub_mcp.skills.roots import Source, distinct_roots, make_roots
 from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES, Scan, scan, scan_from_cache
 
@@ -362,6 +363,34 @@ def test_a_document_that_is_gone_or_broken_meanwhile_is_an_error(
 def test_a_scan_of_no_roots_is_empty() -> None:
     seen = scan((), memory={})
     assert (seen.snapshot.skills, seen.opened, seen.changed) == ((), 0, False)
+
+
+def test_after_a_change_the_files_are_in_the_order_in_which_they_were(tmp_path: Path) -> None:
+    for name in ("one", "three", "two"):
+        (tmp_path / name).mkdir()
+        text = f"---\nname: {name}\ndescription: Does it.\n---\n"
+        (tmp_path / name / "SKILL.md").write_text(text, encoding="utf-8")
+        os.utime(tmp_path / name / "SKILL.md", ns=(10**18, 10**18))
+    roots = make_roots([str(tmp_path)])
+    first = scan(roots, memory={})
+    (tmp_path / "one" / "SKILL.md").write_text("---\nname: one\ndescription: Does more.\n---\n", encoding="utf-8")
+    again = scan(roots, memory=first.memory)
+    assert (again.opened, again.changed) == (1, True)
+    assert list(again.memory) == list(first.memory)
+    changed = [path for path, entry in again.memory.items() if first.memory[path] is not entry]
+    assert changed == [str(tmp_path / "one")]
+
+
+def test_a_file_read_a_moment_ago_counts_before_what_was_known_of_it(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    file = tmp_path / "one" / "SKILL.md"
+    file.write_text("---\nname: one\ndescription: Does it.\n---\n", encoding="utf-8")
+    os.utime(file, ns=(10**18, 10**18))
+    roots = make_roots([str(tmp_path)])
+    known = scan(roots, memory={}).memory
+    recent = {path: entry._replace(shape=HeaderShape(99)) for path, entry in known.items()}
+    again = scan(roots, memory=known, recent=recent)
+    assert (again.opened, [entry.shape.lines for entry in again.memory.values()]) == (0, [99])
 
 
 def test_what_was_read_a_moment_ago_is_not_read_again_and_still_counts_as_changed(

@@ -4,7 +4,8 @@
 atomically after that version is complete. It says whose it is: which database and table, and for which embedder. It is
 small: mtime, size, content hash and parsed fields of each SKILL.md, by which finding "nothing changed" opens no file
 and loads no database, are in a file of entries beside it (`state_entries`). A change is appended to that; how much of
-it counts, the commit says. Where enough was appended, the next change writes the file anew, under another name.
+it counts, the commit says. Where enough was appended, the next change writes the file anew, under another name. Beside
+the entries of many skills lie the columns of what a start needs of each (`entry_columns`).
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from skillhub_mcp.atomic_write import atomic_write, replacing
 from skillhub_mcp.file_modes import private_mode
 from skillhub_mcp.index.garbage import garbage_collection_off
 from skillhub_mcp.index.keys import RootKeys, free_label
 from skillhub_mcp.index.named_entries import read_named
-from skillhub_mcp.index.state_entries import earlier_entries, encode_entries, read_entries
+from skillhub_mcp.index.state_entries import earlier_entries, encode_entries, read_entries, write_columns
 from skillhub_mcp.overlay import as_dict
 from skillhub_mcp.skills.scanner import CachedSkillFile, ScanCache, changed_entries
 from skillhub_mcp.summed_digest import as_hex, summed
@@ -334,16 +335,47 @@ def _write_anew(place: str, state: IndexState, mode: int | None) -> EntriesFile:
         for root, own in state.roots.items():
             file.writelines(encode_entries(RootKeys(own.label, root), own.memory.items()))
         size = file.tell()
+        if size > _MANY_BYTES:
+            _write_columns(_columns_of(os.path.join(os.path.dirname(place), name)), file, size, mode)
     return EntriesFile(name, size, size)
+
+
+def _write_columns(path: str, lines: BinaryIO, size: int, mode: int | None) -> None:
+    """Write the columns of the entries, where these are so many that the next start is faster by it. Raises OSError."""
+    with replacing(path, mode=mode, locked=True, follow=False) as file:
+        of_use = write_columns(file, lines, size)
+    if not of_use:
+        os.unlink(path)
+
+
+@contextlib.contextmanager
+def _columns(path: str, entries: EntriesFile) -> Iterator[BinaryIO | None]:
+    """Yield the columns of the entries at `path`, or None where there are none."""
+    try:
+        file = open(_columns_of(path), "rb") if entries.compact > _MANY_BYTES else None  # noqa: SIM115 - closed below
+    except OSError:
+        file = None
+    try:
+        yield file
+    finally:
+        if file is not None:
+            file.close()
+
+
+def _columns_of(entries: str) -> str:
+    """Return the name or path of the columns of a file of entries."""
+    before, _, number = entries.rpartition(".entries-")
+    return f"{before}.columns-{number}"
 
 
 def _remove_entries(place: str, *, but: str | None = None) -> None:
     """Remove the files of entries that no state names any more; who is reading one opens that of the new state."""
     directory, name = os.path.split(place)
-    old = re.compile(re.escape(os.path.splitext(name)[0]) + r"\.entries-[0-9a-f]{8}(?:\.new)?")
+    columns = None if but is None else _columns_of(but)
+    old = re.compile(re.escape(os.path.splitext(name)[0]) + r"\.(?:entries|columns)-[0-9a-f]{8}(?:\.new)?")
     with contextlib.suppress(OSError):
         for one in os.listdir(directory):
-            if one != but and old.fullmatch(one):
+            if one not in (but, columns) and old.fullmatch(one):
                 os.unlink(os.path.join(directory, one))
 
 
@@ -454,8 +486,8 @@ def _roots_from_json(written: Any, path: str, entries: EntriesFile, known: Index
         begin = known.entries.size
         memories = {own.label: own.memory for own in known.roots.values()}
     if begin < entries.size:
-        with open(path, "rb") as file:
-            memories = read_entries(file, begin, entries.size, keys, memories)
+        with open(path, "rb") as file, _columns(path, entries) as columns:
+            memories = read_entries(file, begin, entries.size, keys, memories, columns=columns, compact=entries.compact)
     return {
         own["path"]: RootState(str(own["hash"]), int(own["missing_vectors"]), memories.get(label, {}), label)
         for label, own in written.items()

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 import gc
 import json
+import logging
 import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, BinaryIO
 
 from skillhub_mcp.errors import IndexUnavailable
+from skillhub_mcp.index.entry_columns import ColumnsWriter, LineRow, other_line, read_columns
 from skillhub_mcp.index.freed_memory import use_few_pools
 from skillhub_mcp.index.garbage import garbage_collection_off
 from skillhub_mcp.index.keys import RootKeys, label_of
@@ -26,6 +29,8 @@ from skillhub_mcp.overlay import as_dict
 from skillhub_mcp.skills.model import FileStamp, HeaderShape, Skill, text_of_unread, unread_skill
 from skillhub_mcp.skills.rules import Diagnostic, Severity
 from skillhub_mcp.skills.scanner import CachedSkillFile
+
+log = logging.getLogger(__name__)
 
 # Parsed at once: larger blocks are no faster, and take memory that stays with the process.
 _BLOCK_BYTES = 1 << 18
@@ -54,7 +59,8 @@ _END_OF_USUAL = b"}]"
 # Between a description and what only some skills have.
 _OPTIONAL = b'",{"'
 # What everybody asks of all skills is not left for later.
-_ASKED_OF_ALL = re.compile(rb'"(?:always_apply|disable_model_invocation|not_user_invocable|category|tags)"')
+_ASKED_OF_ALL = ("always_apply", "disable_model_invocation", "not_user_invocable", "category", "tags")
+_ONE_ASKED = re.compile(rb'"(?:' + "|".join(_ASKED_OF_ALL).encode() + rb')"')
 
 _NOTHING_GIVEN: Mapping[str, Any] = {}
 
@@ -77,8 +83,31 @@ def encode_entries(keys: RootKeys, entries: Iterable[tuple[str, CachedSkillFile 
         yield (dumps([key] if entry is None else _row(key, entry)) + "\n").encode("utf-8", "surrogateescape")
 
 
-def read_entries(file: BinaryIO, begin: int, end: int, roots: Mapping[str, RootKeys], known: Entries) -> Entries:
+def write_columns(file: BinaryIO, lines: BinaryIO, end: int) -> bool:
+    """Write the columns of the lines that a file has up to byte `end`, and return whether they are of use.
+
+    Raises OSError, and ValueError for a file that has no such lines.
+    """
+    writer = ColumnsWriter(file)
+    for at, block in whole_lines(lines, 0, end):
+        for row in _rows_of(block, at):
+            writer.add(_with_least(row))
+    return writer.finish(end)
+
+
+def read_entries(
+    file: BinaryIO,
+    begin: int,
+    end: int,
+    roots: Mapping[str, RootKeys],
+    known: Entries,
+    *,
+    columns: BinaryIO | None = None,
+    compact: int = 0,
+) -> Entries:
     """Return the entries that `known` and the lines from byte `begin` to `end` of a file are, by label and directory.
+
+    `columns` are those of the lines up to byte `compact`, where there are some.
 
     Raises OSError, and ValueError, LookupError or TypeError for a file that says something else.
     """
@@ -86,8 +115,17 @@ def read_entries(file: BinaryIO, begin: int, end: int, roots: Mapping[str, RootK
     many = end - begin > _MANY_BYTES
     if many:
         use_few_pools()
+    if os.fstat(file.fileno()).st_size < end:
+        raise ValueError("the file ends too early")
     decoder = _LateDecoder(_Text(file)) if many and hasattr(os, "pread") else _Decoder()
     with garbage_collection_off():
+        if columns is not None and begin == 0 and isinstance(decoder, _LateDecoder):
+            try:
+                decoder.add_columns(columns, compact, found, known, roots)
+                begin = compact
+            except (OSError, ValueError, LookupError, TypeError) as error:
+                log.debug("The columns of the index's entries cannot be read, and the lines are: %s", error)
+                found = {}
         for at, block in whole_lines(file, begin, end):
             decoder.add(block, at, found, known, roots)
         if many:
@@ -314,48 +352,103 @@ class _LateDecoder(_Decoder):
     def __init__(self, text: _Text) -> None:
         super().__init__()
         self._text = text
-        self._found: dict[bytes, tuple[Diagnostic, ...]] = {}
-        self._shapes: dict[bytes, HeaderShape] = {}
+        self._found: dict[str, tuple[Diagnostic, ...]] = {}
+        self._shapes: dict[str, HeaderShape] = {}
 
     def add(self, lines: bytes, at: int, found: dict[str, _Own], known: Entries, roots: Mapping[str, RootKeys]) -> None:
-        text, usual, asked, make = self._text, _USUAL.match, _ASKED_OF_ALL.search, tuple.__new__
-        label, root = None, ""
+        self.add_rows(_rows_of(lines, at), found, known, roots)
+
+    def add_columns(
+        self, columns: BinaryIO, end: int, found: dict[str, _Own], known: Entries, roots: Mapping[str, RootKeys]
+    ) -> None:
+        """Add to `found` what the columns of the lines up to byte `end` say, as `add` does. Raises as `read_columns`.
+
+        One line of each block is looked at: a file that was changed or exchanged is not taken for what it was.
+        """
+        for block in read_columns(columns, end):
+            rows = iter(block)
+            first = LineRow(*next(rows))
+            start = f'["{first.key}",'.encode("utf-8", "surrogateescape")
+            if first.key and not self._text.line(first.begin).startswith(start):
+                raise ValueError("the columns are of other lines")
+            self.add_rows(chain((first,), rows), found, known, roots)
+
+    def add_rows(
+        self, rows: Iterable[tuple[Any, ...]], found: dict[str, _Own], known: Entries, roots: Mapping[str, RootKeys]
+    ) -> None:
+        """Add to `found` what rows say, each with the fields of a `LineRow`, as `add` does what lines say."""
+        text, make = self._text, tuple.__new__
+        # Of a large library the loop is gone through a hundred thousand times at each start.
+        start, root = None, ""
         own: _Own = {}
         place: Callable[[str], str] = str
-        for line in lines.split(b"\n"):
-            begin, at = at, at + len(line) + 1
-            match = usual(line)
-            if match is None or not line.endswith(_END_OF_USUAL):
-                super().add(line, begin, found, known, roots)
-                continue
-            given: Mapping[str, Any] = _NOTHING_GIVEN
-            if asked(line, match.end()):
+        for key, mtime_ns, ctime_ns, size, read_at_ns, digest, said, header, name, begin, written in rows:
+            given = _NOTHING_GIVEN
+            if written:
                 try:
-                    given = self.fields("", json.loads(line[line.rindex(_OPTIONAL, match.end() - 2) + 2 : -1]))
+                    given = self.fields("", json.loads(written))
                 except ValueError:
-                    # It has such a place inside.
-                    super().add(line, begin, found, known, roots)
-                    continue
-            written_key, mtime, ctime, size, read_at, digest, said, written_header, written_name = match.groups()
-            key = written_key.decode("utf-8", "surrogateescape")
-            if (now := label_of(key)) != label:
-                label, own, place, root = now, _own_of(now, found, known), roots[now].directory, roots[now].path
+                    # What looked like the fields at the end of the line is a part of one.
+                    key = ""  # noqa: PLW2901 - as of any line that is not as nearly all are
+            if not key:
+                super().add(text.line(begin), begin, found, known, roots)
+                continue
+            if start is None or not key.startswith(start):
+                label = label_of(key)
+                start, own = f"{label}/", _own_of(label, found, known)
+                place, root = roots[label].directory, roots[label].path
             directory = place(key)
-            mtime_ns = int(mtime)
             # As named tuples are made, without a call of Python for each.
             stamp = make(
-                FileStamp,
-                (mtime_ns, int(size), digest.decode("ascii"), int(read_at), mtime_ns if ctime == mtime else int(ctime)),
+                FileStamp, (mtime_ns, size, digest, read_at_ns, mtime_ns if ctime_ns == mtime_ns else ctime_ns)
             )
             diagnostics = self._found.get(said)
             if diagnostics is None:
-                diagnostics = self._found[said] = self.diagnostics(json.loads(said.decode("utf-8", "surrogateescape")))
-            shape = self._shapes.get(written_header)
+                diagnostics = self._found[said] = self.diagnostics(json.loads(said))
+            shape = self._shapes.get(header)
             if shape is None:
-                shape = self._shapes[written_header] = _shape(json.loads(written_header))
-            name = written_name.decode("utf-8", "surrogateescape")
+                shape = self._shapes[header] = _shape(json.loads(header))
             skill = unread_skill(name, directory, root, diagnostics, stamp, text, begin, given)
             own[directory] = make(CachedSkillFile, (root, stamp, skill, diagnostics, shape, ""))
+
+
+def _rows_of(lines: bytes, at: int) -> Iterator[LineRow]:
+    """Yield what each of some lines says, the first of which begins at byte `at`."""
+    usual, asked, make = _USUAL.match, _ONE_ASKED.search, tuple.__new__
+    for line in lines.split(b"\n"):
+        begin, at = at, at + len(line) + 1
+        match = usual(line)
+        if match is None or not line.endswith(_END_OF_USUAL):
+            yield other_line(begin)
+            continue
+        given = line[line.rindex(_OPTIONAL, match.end() - 2) + 2 : -1] if asked(line, match.end()) else b""
+        key, mtime, ctime, size, read_at, digest, said, header, name = match.groups()
+        row = (
+            key.decode("utf-8", "surrogateescape"),
+            int(mtime),
+            int(ctime),
+            int(size),
+            int(read_at),
+            digest.decode("utf-8", "surrogateescape"),
+            said.decode("utf-8", "surrogateescape"),
+            header.decode("utf-8", "surrogateescape"),
+            name.decode("utf-8", "surrogateescape"),
+            begin,
+            given.decode("utf-8", "surrogateescape"),
+        )
+        yield make(LineRow, row)
+
+
+def _with_least(row: LineRow) -> LineRow:
+    """Return a row with those of its `given` fields alone that are asked of all skills."""
+    if not row.given:
+        return row
+    try:
+        fields = json.loads(row.given)
+    except ValueError:
+        return other_line(row.begin)
+    given = {field: fields[field] for field in _ASKED_OF_ALL if field in fields}
+    return row._replace(given=json.dumps(given, separators=(",", ":")) if given else "")
 
 
 def _own_of(label: str, found: dict[str, _Own], known: Entries) -> _Own:

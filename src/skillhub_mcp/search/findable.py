@@ -40,10 +40,11 @@ class FindableSkills:
         known = None if kept is None or _withholds(policy) else kept.last
         now = None if known is None else known.changed(snapshot, policy, source, _apart(known.snapshot, snapshot))
         if now is None:
-            judge = RememberingJudge(policy, {} if known is None else known.offered)
-            names = Names(snapshot, judge)
-            offered = names.findable() if source is None else names.of_source(source)
-            now = _Known(snapshot, judge.offered, frozenset(_choosable(offered)))
+            judge = None if known is None else RememberingJudge(policy, known.offered)
+            names = Names(snapshot, judge or policy)
+            skills = names.findable() if source is None else names.of_source(source)
+            offered = {one.directory: one for one in skills} if judge is None else judge.offered
+            now = _Known(snapshot, offered, frozenset(_choosable(skills)))
         with self._lock:
             self._kept.put((id(policy), source), _Kept(policy, source, now))
         return now.directories

@@ -25,6 +25,10 @@ MAX_DEPTH = 6
 MAX_NAMED_PER_REASON = 100
 # How many directories below the depth are looked into, to name the skills that are too deep.
 MAX_TOO_DEEP = 200
+# A file written twice within one tick of the file system's clock keeps its mtime: a younger one proves nothing. There
+# is none with a coarser clock.
+COARSE_TICK_NS = 2_000_000_000
+_BELOW = os.sep + SKILL_FILE
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
 
 
@@ -82,8 +86,9 @@ class Ignored:
 class Walk:
     """The result of one walk: the files found, sorted by directory, the problems, and the skipped paths.
 
-    `roots` are the roots as found, `absent` those that hold nothing, and `cut` the paths of those with more directories
-    than may be searched. `covered` are the directories that were walked, if the walk was limited; otherwise None.
+    `as_known` are the directories of files besides, which are as they were known. `roots` are the roots as found,
+    `absent` those that hold nothing, and `cut` the paths of those with more directories than may be searched. `covered`
+    are the directories that were walked, if the walk was limited; otherwise None.
     """
 
     found: tuple[FoundSkillFile, ...]
@@ -93,6 +98,7 @@ class Walk:
     absent: tuple[AbsentRoot, ...] = ()
     cut: frozenset[str] = frozenset()
     covered: tuple[str, ...] | None = None
+    as_known: tuple[str, ...] = ()
 
 
 class KnownSkillFile(Protocol):
@@ -102,6 +108,14 @@ class KnownSkillFile(Protocol):
     def stamp(self) -> FileStamp:
         """Its stamp at that time."""
 
+    @property
+    def root(self) -> str:
+        """The path of the root that it was found under."""
+
+    @property
+    def name(self) -> str:
+        """The name that its directory or the link to it had; empty if that is not known."""
+
 
 _NOTHING: Mapping[str, KnownSkillFile] = {}
 
@@ -109,7 +123,8 @@ _NOTHING: Mapping[str, KnownSkillFile] = {}
 def walk_roots(roots: tuple[SkillRoot, ...], known: Mapping[str, KnownSkillFile] = _NOTHING) -> Walk:
     """Find every SKILL.md below `roots`, in a stable order. A missing root is reported as a problem, not raised.
 
-    Of a directory in `known` only the SKILL.md is looked at, as long as that has the same stamp.
+    Of a directory in `known` only the SKILL.md is looked at, as long as that has the same stamp. Most such are
+    not among the files found, but `as_known`.
     """
     walker = _Walker(roots, known)
     for root in walker.roots:
@@ -210,7 +225,9 @@ class _Walker:
         self._known = known
         self.roots = tuple(map(located, roots))
         self._root = self.roots[0] if self.roots else SkillRoot("", "")
-        self._found: dict[str, FoundSkillFile] = {}  # by canonical directory
+        # By canonical directory, the second with directories below their roots as configured.
+        self._found: dict[str, FoundSkillFile] = {}
+        self._as_known: dict[str, str] = {}
         self._problems: dict[WalkProblem, None] = {}  # in order, each once
         self._seen: dict[str, int] = {}
         self._counts: Counter[SkipReason] = Counter()
@@ -249,9 +266,12 @@ class _Walker:
             ),
             cut=frozenset(self._cut),
             covered=covered,
+            as_known=tuple(self._as_known.values()),
         )
 
     def _walk(self, directory: str, name: str, depth: int) -> None:
+        if directory in self._as_known:
+            return
         found = self._found.get(directory)
         if found is not None and name == os.path.basename(directory):
             # A link under another name came first: it must not take the skill's own name from it.
@@ -280,36 +300,29 @@ class _Walker:
         self._walk_below(subdirectories, depth + 1)
 
     def _walk_below(self, directories: list[tuple[bool, str, str]], depth: int) -> None:
+        # Of a large library the loop is gone through a hundred thousand times at each start.
+        root, own, seen, as_known = self._root, self._root.path, self._seen, self._as_known
+        known = (self._known if self._left is None else _NOTHING).get
         # Sorted, with links last: the name of a skill must not depend on the order of the directory entries.
         for is_link, listed_name, path in sorted(directories):
-            known = not is_link and self._left is None and path not in self._seen
-            if known and self._is_as_known(path, listed_name):
+            shown = root.as_configured(path) if root.target else path
+            before = None if is_link or path in seen else known(shown)
+            if before is not None and before.root == own and _is_certainly(before, path, listed_name):
                 # Nearly all of a library: the rest of `_walk` has nothing to do for it.
-                self._seen[path] = depth
+                as_known[path] = shown
                 continue
             # The name of a link may not be UTF-8.
             self._walk(path, listed_name if _is_text(listed_name) else os.path.basename(path), depth)
 
     def _is_as_known(self, directory: str, name: str) -> bool:
         """Whether the directory has a SKILL.md with the stamp that is known; it is found then."""
-        shown = self._root.as_configured(directory) if self._root.target else directory
+        shown = self._root.as_configured(directory)
         known = self._known.get(shown)
-        if known is None:
+        if known is None or not _has_stamp(directory, known.stamp):
             return False
-        try:
-            status = os.stat(f"{directory}{os.sep}{SKILL_FILE}")
-        except OSError:
-            return False
-        stamp, mtime_ns, size, ctime_ns = known.stamp, status.st_mtime_ns, status.st_size, status.st_ctime_ns
-        # Another stamp may be that of a file whose name only differs in case, where the file system takes that for one.
-        if mtime_ns != stamp.mtime_ns or size != stamp.size or ctime_ns != stamp.ctime_ns:
-            return False
-        if not stat.S_ISREG(status.st_mode):
-            return False
-        if directory not in self._found:
-            # As a named tuple is made, without a call of Python for each.
-            found = (shown, self._root.path, name, mtime_ns, size, ctime_ns)
-            self._found[directory] = tuple.__new__(FoundSkillFile, found)
+        stamp = known.stamp
+        found = FoundSkillFile(shown, self._root.path, name, stamp.mtime_ns, stamp.size, stamp.ctime_ns)
+        self._found.setdefault(directory, found)
         return True
 
     def _list(self, directory: str, depth: int) -> tuple[os.DirEntry[str] | None, list[tuple[bool, str, str]]]:
@@ -427,6 +440,28 @@ class _Walker:
             return None
         shown = self._root.as_configured(directory)
         return FoundSkillFile(shown, self._root.path, name, status.st_mtime_ns, status.st_size, status.st_ctime_ns)
+
+
+def _is_certainly(known: KnownSkillFile, directory: str, name: str) -> bool:
+    """Whether a directory's SKILL.md is as it is known under that name, read when no write could hide any more."""
+    stamp, own = known.stamp, known.name
+    settled = stamp.read_at_ns - stamp.mtime_ns > COARSE_TICK_NS
+    return settled and (not own or own == name) and _has_stamp(directory, stamp)
+
+
+def _has_stamp(directory: str, stamp: FileStamp) -> bool:
+    """Whether the directory has a SKILL.md with that stamp."""
+    try:
+        status = os.stat(directory + _BELOW)
+    except OSError:
+        return False
+    # Another stamp may be that of a file whose name only differs in case, where the file system takes that for one.
+    return (
+        status.st_mtime_ns == stamp.mtime_ns
+        and status.st_size == stamp.size
+        and status.st_ctime_ns == stamp.ctime_ns
+        and stat.S_ISREG(status.st_mode)
+    )
 
 
 def _real_directory(entry: os.DirEntry[str]) -> str | None:

@@ -23,6 +23,7 @@ from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.overlay import changed_copy, changes_between, values_at_least
 from skillhub_mcp.skills.admission import LENIENT, Admission
 from skillhub_mcp.skills.discovery import (
+    COARSE_TICK_NS,
     FoundSkillFile,
     Ignored,
     Walk,
@@ -42,9 +43,8 @@ from skillhub_mcp.skills.snapshot import Refused, Snapshot, UnavailableRoot, cha
 MAX_SKILL_FILE_BYTES = 16 * 1024 * 1024
 _FIRST_BYTES = 2_048
 
-# A file written twice within one tick of the file system clock keeps its mtime: a younger stamp proves nothing.
+# Of file systems with a fine clock; see `COARSE_TICK_NS`.
 _FINE_TICK_NS = 20_000_000
-_COARSE_TICK_NS = 2_000_000_000
 _LAST_SKILL = 1
 
 
@@ -122,15 +122,16 @@ def scan(
     """
     began = time.perf_counter()
     known_here = entries_of(memory, {root.path for root in roots})
-    trusted = _NOTHING if reread else known_here
+    trusted = _NOTHING if reread else _without_others(known_here, recent) if recent else known_here
     walk = walk_roots(roots, trusted) if only is None else walk_changes(roots, only, known_here)
-    seen: dict[str, CachedSkillFile] = {}
+    total = len(walk.as_known) + len(walk.found)
+    seen = {directory: trusted[directory] for directory in walk.as_known}
     opened = 0
     changed = False
     undecided: list[str] = []
-    for number, found in enumerate(walk.found):
+    for number, found in enumerate(walk.found, len(seen)):
         if on_progress is not None and number % _FILES_PER_REPORT == 0:
-            on_progress(number, len(walk.found))
+            on_progress(number, total)
         known, fresh = memory.get(found.directory), recent.get(found.directory) if recent else None
         if fresh is not None and is_unchanged(found, fresh):
             now = fresh
@@ -145,7 +146,10 @@ def scan(
         changed = changed or known is None or (now is not known and _differ(known, now))
         seen[found.directory] = now
     if on_progress is not None:
-        on_progress(len(walk.found), len(walk.found))
+        on_progress(total, total)
+    if walk.as_known and walk.found:
+        # In one order always, so that what changed from one scan to the next is found without looking each path up.
+        seen = {directory: seen[directory] for directory in sorted(seen)}
     remembered: ScanCache = seen
     looked_for: AbstractSet[str] = known_here.keys()
     if walk.covered is not None:
@@ -179,7 +183,7 @@ def is_unchanged(found: FoundSkillFile, known: CachedSkillFile) -> bool:
     stamp = known.stamp
     if stamp.mtime_ns != mtime_ns or stamp.ctime_ns != ctime_ns or stamp.size != size:
         return False
-    tick = _FINE_TICK_NS if mtime_ns % 1_000_000_000 else _COARSE_TICK_NS
+    tick = _FINE_TICK_NS if mtime_ns % 1_000_000_000 else COARSE_TICK_NS
     return known.root == root and known.name in ("", name) and stamp.read_at_ns - mtime_ns > tick
 
 
@@ -265,6 +269,11 @@ def _judged(
         else:
             skills.append(entry.skill)
     return skills, refused, found
+
+
+def _without_others(memory: ScanCache, recent: ScanCache) -> ScanCache:
+    """Return the entries of `memory` in whose place `recent` has no other."""
+    return {path: entry for path, entry in memory.items() if recent.get(path, entry) is entry}
 
 
 def _problems_and_ignored(walk: Walk, before: Scan | None) -> tuple[Sequence[WalkProblem], Ignored]:

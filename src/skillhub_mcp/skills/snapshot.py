@@ -19,6 +19,7 @@ from functools import cached_property
 from skillhub_mcp.overlay import changed_copy
 from skillhub_mcp.skills.discovery import Ignored, WalkProblem
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, read_whole
+from skillhub_mcp.skills.names import is_plain_name
 from skillhub_mcp.skills.roots import SOURCES, SkillRoot, Source
 from skillhub_mcp.skills.rules import Diagnostic
 from skillhub_mcp.summed_digest import as_hex, summed
@@ -211,7 +212,7 @@ def make_snapshot(
     by_alias: dict[str, list[Skill]] = {}
     for skill in served:
         # A name of nothing but punctuation has no alias: the empty name must not find it.
-        if (alias := skill.alias) and alias != skill.name:
+        if not is_plain_name(skill.name) and (alias := skill.alias) and alias != skill.name:
             by_alias.setdefault(alias, []).append(skill)
     shadowed.sort(key=lambda s: (s.skill.name, s.skill.directory))
     everything.sort(key=lambda s: s.directory)
