@@ -169,6 +169,10 @@ class SkillNotFound(SkillHubError):
         return {"skill_name": self.name, "near": list(self.near)}
 
 
+# A source may have thousands of one name.
+_MOST_CANDIDATES = 20
+
+
 class AmbiguousSkill(SkillHubError):
     """Several skills have the name, and the agent-context tools prefer none.
 
@@ -179,13 +183,15 @@ class AmbiguousSkill(SkillHubError):
 
     def __init__(self, name: str, *, candidates: Sequence[str], kind: Literal["paths", "ids"] = "paths") -> None:
         given = "give one of their paths" if kind == "paths" else "give one of their ids as path"
-        super().__init__(f"{len(candidates)} skills are named {name!r}", hint=f"{given}: {', '.join(candidates)}")
+        more = ", …" if len(candidates) > _MOST_CANDIDATES else ""
+        shown = ", ".join(candidates[:_MOST_CANDIDATES]) + more
+        super().__init__(f"{len(candidates)} skills are named {name!r}", hint=f"{given}: {shown}")
         self.name = name
         self.candidates = tuple(candidates)
 
     @property
     def facts(self) -> Mapping[str, object]:
-        return {"skill_name": self.name, "candidates": list(self.candidates)}
+        return {"skill_name": self.name, "candidates": list(self.candidates[:_MOST_CANDIDATES])}
 
 
 def _as_a_word(name: str) -> str:

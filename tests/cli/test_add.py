@@ -249,6 +249,18 @@ def test_what_must_be_signed_and_is_not_does_not_come_in(source: Path, skillhub:
     assert list(skills_dir.iterdir()) == []
 
 
+def test_what_a_source_names_and_cannot_be_had_is_told_in_a_screenful(source: Path, skillhub: Skillhub) -> None:
+    manifest = {"plugins": [{"name": "n" * 9_000, "source": "./", "skills": [f"../x{at}" for at in range(500)]}]}
+    (source / ".claude-plugin").mkdir()
+    (source / ".claude-plugin" / "marketplace.json").write_text(json.dumps(manifest), encoding="utf-8")
+    for more in ("--list", "--dry-run"):
+        told = skillhub("add", "./source", more).err.splitlines()
+        assert max(map(len, told)) < 500
+        assert "left out: 480 more; --json has all" in told
+        assert len(told) < 30
+    assert len(skillhub("add", "./source", "--list", "--json").json["left_out"]) == 500
+
+
 def test_a_skill_that_cannot_be_unpacked_is_left_out_or_refused_by_name(
     source: Path, skillhub: Skillhub, skills_dir: Path
 ) -> None:

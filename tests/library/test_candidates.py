@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ import pytest
 from skillhub_mcp.errors import AmbiguousSkill, SkillNotFound
 from skillhub_mcp.library.candidates import Candidates, candidates, chosen
 from skillhub_mcp.library.sources.directory_tree import DirectoryTree
+from skillhub_mcp.library.tree import TreeEntry, TreeEntryKind
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.skills.scanner import ReadDepth, scan
 
@@ -100,6 +103,45 @@ def test_manifests_add_what_discovery_does_not_see(find: Find) -> None:
     )
     assert paths(found) == ["", ".claude-plugin/p/more/two", ".claude-plugin/p/skills/one"]
     assert [left.what for left in found.left_out] == ["q"]
+
+
+def test_a_manifest_of_many_places_and_skills_that_lie_deep_are_looked_through_once() -> None:
+    """Both were looked at once for each other one: a source of two megabytes took many minutes."""
+    deep = "d/" * 2_000
+    manifest = {"plugins": [{"name": "p", "source": "./", "skills": [f"x{at}" for at in range(60_000)]}]}
+    tree = _Written(
+        {
+            ".claude-plugin/marketplace.json": json.dumps(manifest),
+            **{f"all/s{at}/SKILL.md": skill(f"s{at}") for at in range(1_000)},
+            **{f"{deep}s{at}/SKILL.md": skill(f"s{at}") for at in range(1_000)},
+        }
+    )
+    before = time.process_time()
+    found = candidates(tree, name="source")
+    assert time.process_time() - before < 10
+    assert (len(found.skills), len(found.left_out)) == (1_000, 1_000)
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A tree of files that lie on no disk."""
+
+    files: Mapping[str, str]
+    commit: str = ""
+
+    @property
+    def entries(self) -> tuple[TreeEntry, ...]:
+        return tuple(TreeEntry(path, TreeEntryKind.FILE, len(self.files[path])) for path in sorted(self.files))
+
+    def tree_id(self, path: str) -> str:
+        del path
+        return ""
+
+    def read(self, path: str) -> Iterator[bytes]:
+        yield self.files[path].encode()
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 def test_a_plugin_alone_names_its_skills_too(find: Find) -> None:

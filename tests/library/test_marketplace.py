@@ -46,6 +46,20 @@ def test_what_lies_outside_of_the_source_is_told_and_not_looked_at(source: str) 
     assert (below.plugins, len(below.left_out)) == ((), 1)
 
 
+def test_a_path_that_no_file_could_have_is_told_shortened_and_not_followed() -> None:
+    """Each path behind it would be as long: a manifest of one megabyte took minutes, and was printed whole."""
+    long = "a/" * 100_000
+    below = marketplace(*[{"name": f"p{at}"} for at in range(10)], metadata={"pluginRoot": long})
+    for found in (
+        marketplace_places(below, ""),
+        marketplace_places(marketplace({"name": "p", "source": long}), ""),
+        plugin_places(json.dumps({"name": "p", "skills": [long]}), ""),
+    ):
+        (left,) = found.left_out
+        assert len(left.reason) < 300
+        assert max(map(len, found.skills), default=0) < 300
+
+
 @pytest.mark.parametrize(
     "source", [{"source": "github", "repo": "o/r"}, {"source": "npm", "package": "p"}, {"source": "url", "url": "x"}]
 )

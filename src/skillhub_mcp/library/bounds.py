@@ -23,6 +23,8 @@ class Bounds:
     # A whole archive or directory: all that an archive unpacks to, and entries, directories among them.
     source_bytes: int = 1024 * _MIB
     source_entries: int = 200_000
+    # What a repository lists of its entries: their paths above all.
+    listed_bytes: int = 64 * _MIB
 
 
 BOUNDS = Bounds()

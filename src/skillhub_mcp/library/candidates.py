@@ -124,12 +124,12 @@ class _Search:
         # In the order in which they are found: a skill that two ways lead to is there once.
         self._found: dict[str, None] = {}
         self._left_out: dict[NotFollowed, None] = {}
-        # Every directory with a SKILL.md.
-        self._skills = [
-            path.rpartition("/")[0]
+        # Every directory with a SKILL.md, so that what is below one follows it.
+        self._skills = sorted(
+            _inside(path.rpartition("/")[0])
             for path, entry in self._by_path.items()
             if (path == SKILL_FILE or path.endswith(f"/{SKILL_FILE}")) and entry.kind in _FILES
-        ]
+        )
 
     def candidates(self) -> Candidates:
         self._discover(self._start)
@@ -142,20 +142,24 @@ class _Search:
 
     def _discover(self, start: str) -> None:
         """Find the skills at and below a directory as our discovery would, were that a root."""
-        prefix = f"{start}/" if start else ""
-        below = {path[len(prefix) :] for path in self._skills if f"{path}/".startswith(prefix)}
-        for path in sorted(below):
-            names = path.split("/") if path else []
+        prefix = _inside(start)
+        above: str | None = None
+        for at in range(bisect_left(self._skills, prefix), len(self._skills)):
+            path = self._skills[at]
+            if not path.startswith(prefix):
+                break
             # A skill ends the descent.
-            if any("/".join(names[:depth]) in below for depth in range(len(names))):
+            if above is not None and path.startswith(above):
                 continue
+            above = path
+            names = path[len(prefix) :].split("/")[:-1]
             if any(map(is_skipped_directory, names)):
                 continue
             if len(names) > MAX_DEPTH:
                 reason = f"is a skill more than {MAX_DEPTH} levels below the top; name its directory as the source"
-                self._left_out[NotFollowed(prefix + path, reason)] = None
+                self._left_out[NotFollowed(path[:-1], reason)] = None
                 continue
-            self._found[(prefix + path).rstrip("/")] = None
+            self._found[path[:-1]] = None
 
     def _follow_manifests(self) -> None:
         plugins = [self._start]
@@ -170,7 +174,7 @@ class _Search:
                 self._take(plugin_places(text, plugin))
 
     def _take(self, places: ManifestPlaces) -> None:
-        for path in places.skills:
+        for path in dict.fromkeys(places.skills):
             self._discover(path)
         self._left_out.update(dict.fromkeys(places.left_out))
 
@@ -217,6 +221,11 @@ class _Search:
             if len(read) > most:
                 return None
         return bytes(read)
+
+
+def _inside(directory: str) -> str:
+    """Return what the path of everything in a directory begins with."""
+    return f"{directory}/" if directory else ""
 
 
 def _below(top: str, path: str) -> str:

@@ -9,10 +9,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from skillhub_mcp.foreign_json import BadJson, read_json
+from skillhub_mcp.harmless import shortened
+from skillhub_mcp.skills.files.paths import MAX_PATH_BYTES
 
 MARKETPLACE = ".claude-plugin/marketplace.json"
 PLUGIN = ".claude-plugin/plugin.json"
 _DEFAULT = "skills"
+_SHOWN_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ def marketplace_places(text: str, top: str) -> ManifestPlaces:
     start = top if not isinstance(below, str) else inside(top, below)
     plugins = values.get("plugins")
     if start is None or not isinstance(plugins, list):
-        reason = "has no list of plugins" if start is not None else f"names {below!r}, outside of the source"
+        reason = "has no list of plugins" if start is not None else _outside(below)
         return ManifestPlaces(left_out=(NotFollowed(MARKETPLACE, reason),))
     found = [_plugin(plugin, start) for plugin in plugins]
     return ManifestPlaces(
@@ -65,8 +68,11 @@ def plugin_places(text: str, top: str) -> ManifestPlaces:
 
 
 def inside(top: str, path: str) -> str | None:
-    """Return the path that `path` is from `top`, from the source's own top and without `.` and `..`; None outside."""
-    if path.startswith(("/", "~")) or "\\" in path or ":" in path:
+    """Return the path that `path` is from `top`, from the source's own top and without `.` and `..`.
+
+    None for one that leads out of the source, or is longer than that of any file that could be had.
+    """
+    if len(path) > MAX_PATH_BYTES or path.startswith(("/", "~")) or "\\" in path or ":" in path:
         return None
     names: list[str] = top.split("/") if top else []
     for name in path.split("/"):
@@ -89,7 +95,7 @@ def _plugin(plugin: object, start: str) -> ManifestPlaces:
         return ManifestPlaces(left_out=(NotFollowed(shown, "is elsewhere; add that source by itself"),))
     top = inside(start, source)
     if top is None:
-        return ManifestPlaces(left_out=(NotFollowed(shown, f"names {source!r}, outside of the source"),))
+        return ManifestPlaces(left_out=(NotFollowed(shown, _outside(source)),))
     found = _skills(plugin, top, shown)
     return ManifestPlaces(found.skills, (top,), found.left_out)
 
@@ -100,11 +106,15 @@ def _skills(values: Mapping[object, object], top: str, shown: str) -> ManifestPl
     for path in _texts(values.get("skills")):
         place = inside(top, path)
         if place is None:
-            left_out.append(NotFollowed(shown, f"names {path!r}, outside of the source"))
+            left_out.append(NotFollowed(shown, _outside(path)))
         else:
             skills.append(place)
     skills.append(f"{top}/{_DEFAULT}".lstrip("/"))
     return ManifestPlaces(tuple(skills), left_out=tuple(left_out))
+
+
+def _outside(path: object) -> str:
+    return f"names {shortened(repr(path), _SHOWN_CHARACTERS)}, outside of the source"
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -197,6 +197,18 @@ def test_a_tree_that_holds_itself_many_times_over_is_refused_before_it_is_listed
         open_git(parse_source(bomb.url), OPTIONS)
 
 
+def test_a_list_of_paths_that_would_fill_the_memory_is_refused_before_it_is_read_to_its_end(tmp_path: Path) -> None:
+    """A megabyte of trees, of which each file has a path of 120,000 bytes; nothing bounds a name of git."""
+    bomb = Repository(tmp_path / "bomb.git")
+    held = bomb.git("hash-object", "-w", "--stdin", stdin=b"x")
+    held = bomb.git("mktree", stdin="".join(f"100644 blob {held}\tf{at}\n" for at in range(1_000)).encode())
+    for _ in range(30):
+        held = bomb.git("mktree", stdin=f"040000 tree {held}\t{'d' * 4_000}\n".encode())
+    bomb.git("update-ref", "refs/heads/main", bomb.git("commit-tree", held, stdin=b"bomb\n"))
+    with pytest.raises(SourceUnreachable, match="the list of its files has more than 64 MiB"):
+        open_git(parse_source(bomb.url), OPTIONS)
+
+
 def test_what_a_failed_fetch_made_is_removed(
     upstream: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

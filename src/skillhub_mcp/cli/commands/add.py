@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -15,7 +16,7 @@ from skillhub_mcp.cli.ending import ending_in_order
 from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, place_of
 from skillhub_mcp.cli.output import EXIT_OK, from_home, one_line, plural, print_json, print_note, print_text
 from skillhub_mcp.errors import InvalidArgument, LockUnreadable, SkillConflict, SkillNotFound
-from skillhub_mcp.harmless import in_line
+from skillhub_mcp.harmless import in_line, shortened
 
 if TYPE_CHECKING:
     from skillhub_mcp.library.candidates import Candidate, Candidates
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from skillhub_mcp.library.tree import Tree
 
 _LOOKED_LIKE = 8
+_MOST_TOLD = 20
+_TOLD_CHARACTERS = 400
 
 
 def add_parser(subparsers: Any) -> None:
@@ -117,8 +120,7 @@ def _add(
     incoming = [incoming_of(one, tree, source, new_name or install_name(one)) for one in picked]
     _refuse_namesakes([one.name for one in incoming])
     if not args.json:
-        for left in found.left_out:
-            print_note(f"left out: {in_line(left.what)} {in_line(left.reason)}")
+        _tell_left_out([f"{left.what} {left.reason}" for left in found.left_out])
     terms = terms_of(args, read_settings(os.environ, options)[0], replace=args.replace)
     with tempfile.TemporaryDirectory(prefix="skillhub-look-") as scratch:
         proposals = prepare(place.root, place.lock_path, incoming, terms, scratch)
@@ -161,8 +163,8 @@ def _picked(found: Candidates, source: SkillSource, tree: Tree, *, as_json: bool
     for one in picked:
         if one.problem and (named or not usable):
             refuse_unusable(one, tree)
-        if one.problem and not as_json:
-            print_note(f"left out: {in_line(one.path or '.')}: {in_line(one.problem)}")
+    if not as_json:
+        _tell_left_out([f"{one.path or '.'}: {one.problem}" for one in picked if one.problem])
     return usable
 
 
@@ -182,9 +184,9 @@ def _chosen(found: Candidates, source: SkillSource) -> tuple[Candidate, ...]:
 
 
 def _refuse_namesakes(names: Sequence[str]) -> None:
-    for name in names:
-        if names.count(name) > 1:
-            raise SkillConflict(name, "is the name of two skills of the source", hint="choose one with --skill PATH")
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
+        raise SkillConflict(name, "is the name of two skills of the source", hint="choose one with --skill PATH")
 
 
 def _name_of(source: SkillSource) -> str:
@@ -223,8 +225,15 @@ def _list(found: Candidates, source: SkillSource, tree: Tree, *, as_json: bool) 
         print_text(f"  {in_line(install_name(one))}  {in_line(one.path or '.')}")
         text = f"cannot be installed: {one.problem}" if one.problem else one.skill.description if one.skill else ""
         print_text(f"    {one_line(text)}")
-    for left in found.left_out:
-        print_note(f"left out: {in_line(left.what)} {in_line(left.reason)}")
+    _tell_left_out([f"{left.what} {left.reason}" for left in found.left_out])
+
+
+def _tell_left_out(told: Sequence[str]) -> None:
+    """Say what a source names and cannot be had; what it is called there may be of any length, and any number."""
+    for text in told[:_MOST_TOLD]:
+        print_note(f"left out: {in_line(shortened(text, _TOLD_CHARACTERS))}")
+    if len(told) > _MOST_TOLD:
+        print_note(f"left out: {len(told) - _MOST_TOLD:,} more; --json has all")
 
 
 def _restore(

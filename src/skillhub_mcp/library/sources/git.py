@@ -177,12 +177,15 @@ class GitRepository:
         except ProgramEnded as ended:
             raise self.ended(ended) from None
 
-    def records(self, *arguments: str) -> Iterator[bytes]:
-        """Yield what git writes in the repository, without the NUL at the end of each. Raises SourceUnreachable."""
+    def records(self, *arguments: str, most_bytes: int) -> Iterator[bytes]:
+        """Yield what git writes in the repository, without the NUL at the end of each.
+
+        Raises SourceUnreachable, also for more than `most_bytes` of it.
+        """
         program = self._start(arguments)
         rest = b""
         try:
-            while piece := program.read():
+            for piece in _at_most(most_bytes, iter(program.read, b"")):
                 *whole, rest = (rest + piece).split(b"\0")
                 yield from whole
             _, outcome = program.wait()
@@ -290,6 +293,15 @@ def git_environment(source: Mapping[str, str], location: str) -> dict[str, str]:
         "LC_ALL": "C.UTF-8" if os.name == "posix" else "C",
         "LANGUAGE": "en",
     }
+
+
+def _at_most(most_bytes: int, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    size = 0
+    for piece in pieces:
+        size += len(piece)
+        if size > most_bytes:
+            raise ProgramEnded(f"the list of its files has more than {in_mib(most_bytes)}")
+        yield piece
 
 
 def last_line(messages: str) -> str:

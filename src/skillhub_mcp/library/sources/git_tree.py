@@ -166,7 +166,9 @@ def _list(repository: GitRepository, commit: str) -> _Listed:
     entries: list[TreeEntry] = []
     objects: dict[str, str] = {}
     trees = {"": top}
-    for record in repository.records("ls-tree", "-r", "-t", "-l", "-z", "--full-tree", commit):
+    # A name, and a path of many names, may be of any length: few entries fill all memory.
+    listing = ("ls-tree", "-r", "-t", "-l", "-z", "--full-tree", commit)
+    for record in repository.records(*listing, most_bytes=BOUNDS.listed_bytes):
         found = _ENTRY.fullmatch(record)
         if found is None:
             raise SourceUnreachable(repository.shown, "lists what no tree has")
