@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,24 @@ def write_skill(skills_dir: Path) -> SkillWriter:
         return folder
 
     return write
+
+
+@pytest.fixture
+def make_deep(tmp_path: Path) -> Iterator[Callable[[Path], None]]:
+    """Make directories in each other in one that is there, more than Python has calls on its stack."""
+
+    def make(directory: Path) -> None:
+        here = os.open(directory, os.O_RDONLY)
+        for _ in range(1_200):
+            os.mkdir("d", dir_fd=here)
+            there = os.open("d", os.O_RDONLY, dir_fd=here)
+            os.close(here)
+            here = there
+        os.close(here)
+
+    yield make
+    # pytest removes its temporary directories with Python.
+    subprocess.run(["rm", "-rf", tmp_path], check=True)
 
 
 @pytest.fixture

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from skillhub_mcp.locks.content_digest import FileDigest
 from skillhub_mcp.locks.file_digests import KnownDigests, digests_of, states_of
+from skillhub_mcp.locks.npx_hash import computed_hash
 
 
 def sha256(content: bytes) -> str:
@@ -35,6 +37,15 @@ def test_every_regular_file_counts_hidden_ones_too_and_no_link(tmp_path: Path) -
         "run": FileDigest(sha256(b"22"), 2, True),
     }
     assert set(states_of(str(tmp_path))) == {"a/.b", "run"}
+
+
+def test_directories_in_each_other_without_a_bound_cannot_be_looked_through(
+    tmp_path: Path, make_deep: Callable[[Path], None]
+) -> None:
+    make_deep(tmp_path)
+    for look in (digests_of, computed_hash):
+        with pytest.raises(OSError, match="more than 128 directories deep"):
+            look(str(tmp_path))
 
 
 @pytest.mark.usefixtures("later")

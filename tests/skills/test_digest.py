@@ -9,7 +9,7 @@ import pytest
 
 from skillhub_mcp.errors import SkillUnverifiable
 from skillhub_mcp.skills import digest
-from skillhub_mcp.skills.digest import skill_digest
+from skillhub_mcp.skills.digest import skill_digest, skill_stamp
 
 
 @pytest.fixture
@@ -101,6 +101,16 @@ def test_a_skill_with_too_many_files_cannot_be_compared(skill: Path, monkeypatch
     monkeypatch.setattr(digest, "MAX_ENTRIES", 3)
     with pytest.raises(SkillUnverifiable, match=r"'pdf' cannot be compared .* more than 3 files"):
         skill_digest(str(skill))
+
+
+def test_a_skill_of_directories_in_each_other_without_a_bound_cannot_be_compared(
+    skill: Path, make_deep: Callable[[Path], None]
+) -> None:
+    """A repository may bring them, and whoever looked at one such skill was told of a bug."""
+    make_deep(skill)
+    for look in (skill_digest, skill_stamp):
+        with pytest.raises(SkillUnverifiable, match="more than 128 directories in each other"):
+            look(str(skill))
 
 
 def test_a_file_that_cannot_be_read_is_named(skill: Path, monkeypatch: pytest.MonkeyPatch) -> None:

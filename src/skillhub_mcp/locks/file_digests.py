@@ -6,6 +6,7 @@ within the last moments is not kept, since another write in the same tick of the
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -15,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from skillhub_mcp.locks.content_digest import FileDigest
+from skillhub_mcp.skills.digest import MAX_LEVELS
 
 _PIECE = 1 << 20
 _TICK_NS = 2_000_000_000
@@ -134,6 +136,8 @@ def states_of(directory: str) -> Mapping[str, FileState]:
 
 
 def _files(directory: str, below: str) -> Iterator[tuple[str, str, os.stat_result]]:
+    if below.count("/") >= MAX_LEVELS:
+        raise OSError(errno.ENAMETOOLONG, f"it is more than {MAX_LEVELS} directories deep", directory)
     with os.scandir(directory) as entries:
         for entry in entries:
             path = f"{below}/{entry.name}" if below else entry.name

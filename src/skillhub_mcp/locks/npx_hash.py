@@ -6,9 +6,12 @@ in the order of their collation. For ASCII that order is known; of other names i
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
+
+from skillhub_mcp.skills.digest import MAX_LEVELS
 
 _LEFT_OUT = frozenset({".git", "node_modules"})
 _PIECE = 1 << 20
@@ -60,6 +63,8 @@ def _key(path: str) -> tuple[tuple[int, ...], tuple[bool, ...]]:
 
 
 def _files(directory: str, below: str) -> Iterator[str]:
+    if below.count("/") >= MAX_LEVELS:
+        raise OSError(errno.ENAMETOOLONG, f"it is more than {MAX_LEVELS} directories deep", directory)
     with os.scandir(os.path.join(directory, below)) as entries:
         for entry in entries:
             path = f"{below}/{entry.name}" if below else entry.name

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from skillhub_mcp.errors import SkillUnverifiable
 
 MAX_ENTRIES = 20_000
+# Directories in each other; each is one more call on the way down, of which Python has a thousand.
+MAX_LEVELS = 128
 # Of files beyond these, in the order of their paths, size and times count instead of the bytes.
 MAX_BYTES = 64 * 1024 * 1024
 
@@ -31,8 +33,8 @@ def skill_digest(directory: str, *, bytecode: bool = True) -> str:
     the time of its source is, or that is something else, was brought by somebody, and counts.
 
     The skill's own name, owner and times do not count, so that a copy has the same digest; for the files beyond
-    `MAX_BYTES` times count too. Raises SkillUnverifiable for more than `MAX_ENTRIES` files and directories, and where
-    one of them cannot be read.
+    `MAX_BYTES` times count too. Raises SkillUnverifiable for more than `MAX_ENTRIES` files and directories, or
+    `MAX_LEVELS` directories in each other, and where one of them cannot be read.
     """
     top = os.path.realpath(directory)
     whole = hashlib.sha256()
@@ -79,11 +81,16 @@ def skill_stamp(directory: str) -> tuple[str, int]:
 
 
 def _paths(top: str) -> Iterator[str]:
-    """Yield the path of each file, link and directory below `top`, relative to it. Raises OSError."""
+    """Yield the path of each file, link and directory below `top`, relative to it.
+
+    Raises OSError and SkillUnverifiable.
+    """
     seen, below = 0, len(os.path.join(top, ""))
     for place, directories, files in os.walk(top, onerror=_raise):
         if place == top:  # elsewhere it is none of Git's, and could hold anything
             directories[:] = [name for name in directories if name != _GIT or os.path.islink(os.path.join(place, name))]
+        if place.count(os.sep, below) >= MAX_LEVELS:
+            raise SkillUnverifiable(os.path.basename(top), f"it has more than {MAX_LEVELS} directories in each other")
         for name in (*directories, *files):
             seen += 1
             if seen > MAX_ENTRIES:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,36 @@ def test_what_is_no_entry_of_ours_is_left_alone(root: Path) -> None:
     assert last_removal(places) is None
     prune(places, Disk(), max_entries=0)
     assert (root / ".skillhub" / "trash" / "mine").is_dir()
+
+
+def test_directories_in_each_other_without_a_bound_are_deleted_and_no_link_is_followed(
+    tmp_path: Path, make_deep: Callable[[Path], None]
+) -> None:
+    """Python's own way of removing them ends at a thousand, and then no command could change the root any more."""
+    write_skill(tmp_path / "kept", "one")
+    top = tmp_path / "old"
+    write_skill(top / "skills" / "old", "one")
+    (top / "skills" / "link").symlink_to(tmp_path / "kept")
+    make_deep(top / "skills" / "old")
+    Disk().remove_tree(os.fspath(top))
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+    assert (tmp_path / "kept" / "SKILL.md").is_file()
+
+
+def test_a_skill_of_directories_in_each_other_goes_into_the_trash_and_is_pruned(
+    root: Path, make_deep: Callable[[Path], None]
+) -> None:
+    write_skill(root / "deep", "one")
+    make_deep(root / "deep")
+    for name in ("deep", "kept"):
+        write_skill(root / name, "one")
+        with changing(os.fspath(root)) as change:
+            change.commit({}, [name])
+    places = places_of(os.fspath(root))
+    assert [one.skills for one in entries(places)] == [("kept",), ("deep",)]
+    prune(places, Disk(), max_entries=1)
+    assert [one.skills for one in entries(places)] == [("kept",)]
+    assert os.listdir(places.staging) == []
 
 
 def test_a_directory_that_its_owner_made_read_only_is_deleted_too(tmp_path: Path) -> None:

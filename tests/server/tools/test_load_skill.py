@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,13 @@ from tests.texts import ENCODINGS, TEXTS
 Environment = dict[str, str]
 
 BODY = "\n# Title\r\n\r\n---\n\ttab\n\n| a | b |\n|---|---|\n```\n---\n```\n"
+
+
+def test_a_skill_of_directories_in_each_other_without_a_bound_is_loaded(
+    hub_environment: Environment, write_skill: SkillWriter, make_deep: Callable[[Path], None]
+) -> None:
+    make_deep(write_skill("one"))
+    assert ask(hub_environment, "load_skill", skill_name="one").json["name"] == "one"
 
 
 @pytest.mark.acceptance("S2-22", "S2-23")

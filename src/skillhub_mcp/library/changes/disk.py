@@ -63,17 +63,15 @@ class Disk:
     def remove_tree(self, path: str) -> None:
         """Remove what lies at `path` with everything below it, if it is there; of a link only itself."""
         try:
-            if not stat.S_ISDIR(os.lstat(path).st_mode):
-                os.unlink(path)
-                return
+            is_directory = stat.S_ISDIR(os.lstat(path).st_mode)
         except FileNotFoundError:
             return
-        try:
-            shutil.rmtree(path)
-        except PermissionError:
-            # A skill may have directories that its owner made read-only.
-            _open_up(path)
-            shutil.rmtree(path)
+        if not is_directory:
+            os.unlink(path)
+        elif os.name == "posix":
+            _remove_directory(path)
+        else:
+            _remove_by_path(path)
 
 
 def _below(directory: str) -> Iterator[str]:
@@ -86,12 +84,17 @@ def _below(directory: str) -> Iterator[str]:
                 yield entry.path
 
 
-def _open_up(directory: str) -> None:
+def _remove_directory(directory: str) -> None:
+    from skillhub_mcp.execution.sandbox.confine import remove  # not on Windows
+
+    # A skill may have directories that its owner made read-only.
     os.chmod(directory, 0o700)
-    with os.scandir(directory) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                _open_up(entry.path)
-            elif os.name == "nt" and not entry.is_symlink():
-                # Windows deletes no file that is read-only.
-                os.chmod(entry.path, stat.S_IWRITE)
+    remove(directory)
+
+
+def _remove_by_path(top: str) -> None:
+    """Remove a directory on Windows, which deletes no file that is read-only."""
+    for place, _, names in os.walk(top):
+        for name in names:
+            os.chmod(os.path.join(place, name), stat.S_IWRITE)
+    shutil.rmtree(top)

@@ -29,7 +29,7 @@ def see(path: str) -> Seen:
     """Read all of a directory, or of a link to one only where it leads. Raises OSError."""
     files: dict[str, str] = {}
     whole = hashlib.sha256()
-    for below, status in sorted(_entries(path, "")):
+    for below, status in sorted(_entries(path)):
         there = os.path.join(path, *below.split("/")) if below else path
         kind = stat.S_IFMT(status.st_mode)
         what = ""
@@ -43,14 +43,17 @@ def see(path: str) -> Seen:
     return Seen(content_digest(files), whole.hexdigest())
 
 
-def _entries(directory: str, below: str) -> Iterator[tuple[str, os.stat_result]]:
+def _entries(directory: str) -> Iterator[tuple[str, os.stat_result]]:
     """Yield every path below `directory` with `/`, itself as an empty one, each with its own status."""
-    status = os.lstat(directory)
-    yield below, status
-    if not stat.S_ISDIR(status.st_mode):
-        return
-    for name in os.listdir(directory):
-        yield from _entries(os.path.join(directory, name), f"{below}/{name}" if below else name)
+    # What went out of the root may be as deep as its owner made it.
+    waiting = [""]
+    while waiting:
+        below = waiting.pop()
+        there = os.path.join(directory, *below.split("/")) if below else directory
+        status = os.lstat(there)
+        yield below, status
+        if stat.S_ISDIR(status.st_mode):
+            waiting += [f"{below}/{name}" if below else name for name in os.listdir(there)]
 
 
 def _digest_of(path: str) -> str:

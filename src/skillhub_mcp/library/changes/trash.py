@@ -99,8 +99,13 @@ def _text(path: str) -> str | None:
 def _size(directory: str) -> int:
     """Return the bytes of the files below a directory, and a little for each, so that many empty ones count too."""
     size = 0
-    for place, _, names in os.walk(directory):
-        for name in names:
-            with contextlib.suppress(FileNotFoundError):
-                size += os.lstat(os.path.join(place, name)).st_size + 1
+    waiting = [directory]
+    while waiting:
+        # What cannot be listed, as where its path is too long for the system, counts for nothing.
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as found:
+            for entry in found:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                else:
+                    size += entry.stat(follow_symlinks=False).st_size + 1
     return size
