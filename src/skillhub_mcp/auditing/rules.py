@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 # Counts up when a rule or a pattern changes, so that what was found by the rules before is looked at again.
-RULES_VERSION = 3
+RULES_VERSION = 4
 
 
 class Risk(str, Enum):
