@@ -74,7 +74,15 @@ def test_a_malformed_entry_is_skipped_with_the_reason_and_the_others_stay(change
     assert [entry.name for entry in found.entries] == ["other"]
     (reason,) = found.skipped
     assert reason.startswith("entry 1 ")
+    assert reason.endswith(", and is left out")
     assert told in reason
+
+
+def test_of_thousands_of_malformed_entries_the_first_are_told_and_how_many_more() -> None:
+    found = parse_index(index(*[{**ENTRY, "name": 3}] * 5_000, ENTRY), URL)
+    assert [entry.name for entry in found.entries] == ["pdf-forms"]
+    assert len(found.skipped) == 21
+    assert found.skipped[-1] == "4,980 more entries are malformed, and are left out"
 
 
 @pytest.mark.parametrize(

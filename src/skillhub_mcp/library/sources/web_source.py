@@ -128,7 +128,7 @@ async def _artifacts(
     index: WellKnownIndex, skills: Sequence[str], downloader: Downloader, open_archive: OpenArchive
 ) -> SiteTree:
     for skipped in index.skipped:
-        log.warning("%s: %s, and is left out", shown(index.url), skipped)
+        log.warning("%s: %s", shown(index.url), skipped)
     if not index.entries:
         raise SourceUnreachable(shown(index.url), "lists no skill", hint="look whether the address is another")
     wanted = iter(_wanted(index, skills))

@@ -22,6 +22,7 @@ MAX_NAME_CHARACTERS = 64
 MAX_DESCRIPTION_CHARACTERS = 1_024
 
 _SHOWN_CHARACTERS = 80
+_MOST_TOLD = 20
 _TELL_THE_SITE = "tell the site, or take its skills from their repository"
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -95,15 +96,20 @@ def parse_index(content: bytes, url: str) -> WellKnownIndex:
         raise SourceUnreachable(url, f"{version}; what is read is draft 0.2.0", hint=_TELL_THE_SITE)
     entries: dict[str, SiteSkill] = {}
     skipped: list[str] = []
+    malformed = 0
     for number, one in enumerate(skills, start=1):
         entry = _entry(one, url)
         if isinstance(entry, str):
-            skipped.append(f"entry {number} {entry}")
+            malformed += 1
+            if malformed <= _MOST_TOLD:
+                skipped.append(f"entry {number} {entry}, and is left out")
         elif entry.name in entries:
             reason = f"gives two skills the name {entry.name!r}, so it is not known which is meant"
             raise SourceUnreachable(url, reason, hint=_TELL_THE_SITE)
         else:
             entries[entry.name] = entry
+    if malformed > _MOST_TOLD:
+        skipped.append(f"{malformed - _MOST_TOLD:,} more entries are malformed, and are left out")
     return WellKnownIndex(url, tuple(entries.values()), tuple(skipped))
 
 
