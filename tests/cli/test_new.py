@@ -88,6 +88,18 @@ def test_a_name_that_breaks_the_rules_is_refused_with_the_one_that_does_not(
     assert list(skills_dir.iterdir()) == []
 
 
+@pytest.mark.parametrize(("name", "offered"), [("con", "con-skill"), ("LPT9", "lpt9-skill"), ("aux", "aux-skill")])
+def test_a_name_that_no_directory_has_on_windows_is_refused_with_one_that_any_has(
+    skillhub: Skillhub, skills_dir: Path, name: str, offered: str
+) -> None:
+    """It was written, and no archive or repository with it could be installed from."""
+    refused = skillhub("new", name, "--description", DESCRIPTION)
+    assert refused.code == 2
+    assert f"hint: skillhub new {offered}\n" in refused.err
+    assert list(skills_dir.iterdir()) == []
+    assert skillhub("new", offered, "--description", DESCRIPTION).code == 0
+
+
 def test_nothing_is_overwritten_and_nobody_is_asked_before(
     skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

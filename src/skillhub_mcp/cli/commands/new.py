@@ -141,19 +141,23 @@ def _example(typed: str) -> Skill:
 
 
 def _checked_name(args: argparse.Namespace, example: Skill | None) -> str:
+    from skillhub_mcp.library.entry_rules import entry_problem
     from skillhub_mcp.skills.names import is_specified_name, safe_alias
 
     if args.name is None and example is None:
         raise InvalidArgument("NAME", "is required", hint="skillhub new --help")
     name = example.name if args.name is None and example is not None else decode_argument(args.name)
-    if not is_specified_name(name):
-        mended = safe_alias(name)
-        raise InvalidArgument(
-            "NAME",
-            f"{name!r} is not of 1 to 64 lowercase letters, digits and single hyphens",
-            hint=f"skillhub new {mended}" if mended else "choose a name such as pdf-tables",
-        )
-    return name
+    is_specified = is_specified_name(name)
+    if is_specified and entry_problem(name) is None:
+        return name
+    mended = safe_alias(name)
+    if mended and entry_problem(mended) is not None:
+        mended = f"{mended}-skill"
+    reason = "is a device on Windows, where nobody could have a directory of that name"
+    if not is_specified:
+        reason = "is not of 1 to 64 lowercase letters, digits and single hyphens"
+    hint = f"skillhub new {mended}" if mended else "choose a name such as pdf-tables"
+    raise InvalidArgument("NAME", f"{name!r} {reason}", hint=hint)
 
 
 def _place(args: argparse.Namespace, options: Mapping[str, str], settings: Settings) -> str:
