@@ -225,17 +225,17 @@ class SkillHub:
         """Return what the audit is known to have found in `skill`, the worst first; nothing before it was audited."""
         return () if self._auditor is None else self._auditor.known(skill) or ()
 
-    def lock_standing(self, skill: Skill, *, provenance: bool = True) -> LockStanding | None:
-        """Return how the files of `skill` stand against its lock now; None for a replica, which has no locks.
-
-        With `provenance` also where other programs say that it is from, for which all of its fields are read.
-        """
+    def lock_standing(self, skill: Skill) -> LockStanding | None:
+        """Return how the files of `skill` stand against its lock now; None for a replica, which has no locks."""
         if self._kept is None:
             return None
-        return self._kept().standing(skill.directory, skill.metadata if provenance else None)
+        return self._kept().standing(skill.directory, skill.metadata)
 
     def lock_standings(self, skills: Iterable[Skill], *, provenance: bool = True) -> Iterator[LockStanding | None]:
-        """Yield what `lock_standing` would return of each, in their order; the locks are looked at once for all."""
+        """Yield what `lock_standing` would return of each, in their order; the locks are looked at once for all.
+
+        Without `provenance` not where other programs say that they are from, for which all of their fields are read.
+        """
         if self._kept is None:
             return (None for _ in skills)
         asked = ((one.directory, one.metadata if provenance else None) for one in skills)

@@ -28,14 +28,3 @@ def google(options: dict[str, str]) -> Target:
 @test_stores.FOUNDATIONS
 def test_it_gives_what_every_store_does(outcome: Callable[[Target], None], google: Target) -> None:
     outcome(google)
-
-
-def test_a_look_at_an_object_that_is_unchanged_brings_nothing(google: Target) -> None:
-    store = google.open()
-    etag = store.replace("publication.json", b"one", None)
-    assert store.get_if_changed("publication.json", etag, most=10) is None
-    later = store.replace("publication.json", b"two", etag)
-    found = store.get_if_changed("publication.json", etag, most=10)
-    assert found is not None
-    assert (found.content, found.etag) == (b"two", later)
-    assert store.get_if_changed("publication.json", later, most=10) is None

@@ -5,14 +5,13 @@ from pathlib import Path
 import pytest
 from tests.fakes.object_storage import ObjectStorage
 from tests.storage.conftest import Target
-from tests.storage.values import pointer, ref, stored_skill
+from tests.storage.values import ref, stored_skill
 
 from skillhub_mcp.errors import PublicationDamaged, PublicationMissing, StorageUnavailable
 from skillhub_mcp.storage.manifest import (
     POINTER,
     StoredShard,
     pack_path,
-    pointer_json,
     segment_path,
     shard_json,
     shard_path,
@@ -82,16 +81,3 @@ def test_bytes_that_stay_wrong_leave_nothing_behind(
     with pytest.raises((PublicationDamaged, StorageUnavailable)):
         _reader(bucket).fetch(segment_path(ref(content).sha256), ref(content), str(tmp_path / "segment"))
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_pointer_is_read_again_only_when_it_changed(target: Target) -> None:
-    store, reader = target.open(), _reader(target)
-    etag = store.replace(POINTER, pointer_json(pointer()), None)
-    assert reader.pointer_if_changed(etag) is None
-    store.replace(POINTER, pointer_json(pointer(fence=2)), etag)
-    found = reader.pointer_if_changed(etag)
-    assert found is not None
-    assert found[0].fence == 2
-    store.delete([POINTER])
-    with pytest.raises(PublicationMissing):
-        reader.pointer_if_changed(found[1])

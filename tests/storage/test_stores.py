@@ -71,6 +71,21 @@ def test_a_conditional_write_succeeds_for_who_knows_the_present_object(target: T
     assert (found.content, found.etag) == (b"2", second)
 
 
+def test_a_look_at_an_object_that_is_unchanged_brings_nothing(target: Target) -> None:
+    store = target.open()
+    etag = store.replace("publication.json", b"one", None)
+    assert store.get_if_changed("publication.json", etag, most=10) is None
+    later = store.replace("publication.json", b"two", etag)
+    found = store.get_if_changed("publication.json", etag, most=10)
+    assert found is not None
+    assert (found.content, found.etag) == (b"two", later)
+    assert store.get_if_changed("publication.json", later, most=10) is None
+    store.delete(["publication.json"])
+    gone = store.get_if_changed("publication.json", later, most=10)
+    assert gone is not None
+    assert (gone.content, gone.etag) == (b"", "")
+
+
 @pytest.mark.parametrize("known", ["nothing", "an earlier one"])
 def test_a_conditional_write_changes_nothing_for_who_does_not(target: Target, known: str) -> None:
     store = target.open()
@@ -122,6 +137,7 @@ FOUNDATIONS = pytest.mark.parametrize(
         test_what_is_put_is_read_whole_and_in_ranges,
         test_an_object_larger_than_asked_for_is_no_answer,
         test_a_list_has_what_lies_below_alone_and_what_is_deleted_is_gone,
+        test_a_look_at_an_object_that_is_unchanged_brings_nothing,
         test_a_conditional_write_succeeds_for_who_knows_the_present_object,
         test_a_conditional_write_of_an_object_that_is_gone_is_a_conflict,
         test_of_many_conditional_writes_at_once_one_succeeds,

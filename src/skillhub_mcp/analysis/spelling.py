@@ -10,6 +10,7 @@ from skillhub_mcp.analysis.scripts import UNSPACED
 _SHORTEST = 4
 # A word of seven letters may have one wrong, a longer one two: "strudel" is not "stride".
 _ONE_MISTAKE_UP_TO = 7
+_MOST_NEAR = 2
 
 
 class Speller:
@@ -46,8 +47,8 @@ class Speller:
         """Whether a skill has the unspaced `text` in its name, description or tags, alone or inside a longer run."""
         return any(text in run for run in self._unspaced)
 
-    def near(self, word: str, *, limit: int = 2) -> list[str]:
-        """Return the nearest known words, at most `limit`, the most frequent first.
+    def near(self, word: str) -> list[str]:
+        """Return the nearest known words, at most two, the most frequent first.
 
         Distance counts letters left out, added, changed or swapped; the first letter is assumed to be right.
         """
@@ -60,7 +61,7 @@ class Speller:
         found = extract(word, self._by_letter.get(word[0], ()), scorer=OSA.distance, score_cutoff=mistakes, limit=None)
         fewest = min((distance for _, distance, _ in found), default=0)
         nearest = [known for known, distance, _ in found if distance == fewest]
-        return sorted(nearest, key=lambda known: (-self._words[known], known))[:limit]
+        return sorted(nearest, key=lambda known: (-self._words[known], known))[:_MOST_NEAR]
 
     @cached_property
     def _unspaced(self) -> list[str]:

@@ -78,11 +78,11 @@ def ordered(findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
     return tuple(sorted(worst.values(), key=lambda one: (one.severity.rank, one.path, one.line or 0, one.rule)))
 
 
-def text_findings(path: str, text: str, first_line: int = 1) -> Iterator[AuditFinding]:
+def text_findings(path: str, text: str) -> Iterator[AuditFinding]:
     """Report what is hostile in one text of a skill."""
     prose = os.path.splitext(path)[1].lower() in _PROSE
-    yield from hidden_characters(path, text, first_line)
-    audited = AuditText(path, text, first_line)
+    yield from hidden_characters(path, text)
+    audited = AuditText(path, text)
     yield from _said(audited)
     if not prose:
         yield from matches(CODE_COMMANDS, audited, audited.code)

@@ -66,13 +66,13 @@ def skeleton(name: str) -> str:
     return alike.translate(_ALIKE_DIGITS)
 
 
-def hidden_characters(path: str, text: str, first_line: int = 1) -> Iterator[AuditFinding]:
+def hidden_characters(path: str, text: str) -> Iterator[AuditFinding]:
     """Report invisible and reordering characters, each kind once, where it first is."""
     if text.isascii() or not _SUSPECT.search(text):
         return
 
     def line(position: int) -> int:
-        return first_line + text.count("\n", 0, position)
+        return 1 + text.count("\n", 0, position)
 
     flagless = _FLAG.sub(lambda flag: " " * len(flag[0]), text)
     tags = _TAG_RUN.search(flagless)

@@ -7,7 +7,6 @@ from skillhub_mcp.auditing.rules import Risk
 
 _HIGH, _MEDIUM = Risk.HIGH, Risk.MEDIUM
 
-_REST = r"[^\n]{0,160}"
 _SHELLS = r"(?:sudo (?:-\w{1,3} )?)?(?:/bin/|/usr/bin/(?:env )?)?(?:ba|z|da|k|fi)?sh\b|(?:sudo )?(?:python3?|perl|ruby|node|php|osascript)\b(?! -[a-z])"
 _GETS = r"(?:curl|wget|fetch|aria2c|http)\b"
 # A file that a download is written to, and that is then run or made executable.
@@ -15,7 +14,6 @@ _SAVED_AND_RUN = (
     r"[^\n|]{0,120}(?:-o|--output(?:-document)?|>)[ =]?[\"']?(?P<saved>[\w./~$-]{3,60})(?![\w./~$-])[^|]{0,120}?"
     r"[;&\n`] ?(?:sudo )?(?:chmod (?:\+x|[0-7]{3,4})|(?:ba|z|da)?sh|python3?|perl|node|source) [\"']?(?:\./)?(?P=saved)"
 )
-_IP = r"https?://(?:\d{1,3}\.){3}\d{1,3}"
 # An address that says nothing of who answers: a number, a paste site, a shortened link, no encryption, a tunnel.
 _UNVOUCHED = (
     r"(?:https?://(?:\d{1,3}\.){3}\d{1,3}|http://(?!localhost|127\.|0\.0\.0\.0|\[::1)|"

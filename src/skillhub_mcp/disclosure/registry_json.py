@@ -77,12 +77,9 @@ def report_json(report: IndexReport, *, with_paths: bool = True, max_places: int
     }
 
 
-def index_json(index: RegistryIndex, *, with_paths: bool = True) -> dict[str, object]:
+def index_json(index: RegistryIndex) -> dict[str, object]:
     """Return `{skills, report}`."""
-    return {
-        "skills": entries_json(index.skills, with_paths=with_paths),
-        "report": report_json(index.report, with_paths=with_paths),
-    }
+    return {"skills": entries_json(index.skills), "report": report_json(index.report)}
 
 
 def snapshot_json(index: RegistryIndex) -> dict[str, object]:

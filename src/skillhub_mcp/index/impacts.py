@@ -59,9 +59,8 @@ def impact(
     mean_lengths: NDArray[Any],
     *,
     fields: frozenset[str] = ALL_FIELDS,
-    weights: FieldWeights = WEIGHTS,
 ) -> NDArray[Any]:
-    """Return what each occurrence of a term is worth to its skill, from 0 to `weights.largest`: shape (n,), float32.
+    """Return what each occurrence of a term is worth to its skill, from 0 to `WEIGHTS.largest`: shape (n,), float32.
 
     `counts` are the occurrences by field, shape (fields, n); `lengths` those of the skill's fields in terms, shape
     (n, fields), and `mean_lengths` the mean of each. Only `fields` count. More occurrences are never worth less.
@@ -71,9 +70,9 @@ def impact(
     frequency = np.zeros(counts.shape[1], dtype=np.float32)
     for number, name in enumerate(FIELDS):
         if name in fields:
-            share = weights.normalised[name]
+            share = WEIGHTS.normalised[name]
             norm = (1.0 - share) + (share / float(mean_lengths[number])) * lengths[:, number].astype(np.float32)
-            frequency += np.float32(weights.fields[name]) * counts[number] / np.maximum(norm, np.float32(1e-6))
-    saturated = frequency / (np.float32(weights.k1) + frequency)
-    worth: NDArray[Any] = np.float32(weights.largest) * saturated ** np.float32(weights.power)
+            frequency += np.float32(WEIGHTS.fields[name]) * counts[number] / np.maximum(norm, np.float32(1e-6))
+    saturated = frequency / (np.float32(WEIGHTS.k1) + frequency)
+    worth: NDArray[Any] = np.float32(WEIGHTS.largest) * saturated ** np.float32(WEIGHTS.power)
     return worth

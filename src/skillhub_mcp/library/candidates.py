@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skillhub_mcp.errors import AmbiguousSkill, ArchiveRefused, SkillNotFound
-from skillhub_mcp.library.bounds import BOUNDS, Bounds
+from skillhub_mcp.library.bounds import BOUNDS
 from skillhub_mcp.library.marketplace import (
     MARKETPLACE,
     PLUGIN,
@@ -21,6 +21,7 @@ from skillhub_mcp.library.marketplace import (
     plugin_places,
 )
 from skillhub_mcp.library.skill_files import ChosenFile, skill_files
+from skillhub_mcp.library.sources.source import ALL_SKILLS
 from skillhub_mcp.library.tree import Tree, TreeEntry, TreeEntryKind
 from skillhub_mcp.skills.discovery import MAX_DEPTH, is_skipped_directory
 from skillhub_mcp.skills.model import SKILL_FILE, FileStamp, Skill
@@ -63,15 +64,15 @@ class Candidates:
     left_out: tuple[NotFollowed, ...] = ()
 
 
-def candidates(tree: Tree, start: str = "", *, name: str, bounds: Bounds = BOUNDS) -> Candidates:
+def candidates(tree: Tree, start: str = "", *, name: str) -> Candidates:
     """Return the skills at and below the directory `start` of a tree; `name` is the source's, for a skill at its top.
 
     Raises SourceUnreachable where the tree cannot be read.
     """
-    return _Search(tree, start, name, bounds).candidates()
+    return _Search(tree, start, name).candidates()
 
 
-def chosen(found: Candidates, wanted: Sequence[str], *, every: str = "*") -> tuple[Candidate, ...]:
+def chosen(found: Candidates, wanted: Sequence[str]) -> tuple[Candidate, ...]:
     """Return the candidates that are wanted by name, by the directory's name or by path; all where none is named.
 
     Raises SkillNotFound where the source has no skill, or none of that name; AmbiguousSkill where a name fits several,
@@ -80,7 +81,7 @@ def chosen(found: Candidates, wanted: Sequence[str], *, every: str = "*") -> tup
     if not found.skills:
         told = "; ".join(f"{left.what} {left.reason}" for left in found.left_out[:3])
         raise SkillNotFound("", reason="the source has none", hint=told or _NO_SKILL)
-    if not wanted or every in wanted:
+    if not wanted or ALL_SKILLS in wanted:
         return _without_namesakes(found.skills)
     picked = {candidate.path: candidate for text in wanted for candidate in _fitting(found.skills, text)}
     return _without_namesakes(tuple(picked.values()))
@@ -113,11 +114,10 @@ def _without_namesakes(skills: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
 
 
 class _Search:
-    def __init__(self, tree: Tree, start: str, name: str, bounds: Bounds) -> None:
+    def __init__(self, tree: Tree, start: str, name: str) -> None:
         self._tree = tree
         self._start = start
         self._name = name
-        self._bounds = bounds
         self._entries = tree.entries
         self._keys = [_key(entry.path) for entry in self._entries]
         self._by_path = {entry.path: entry for entry in self._entries}
@@ -181,7 +181,7 @@ class _Search:
     def _candidate(self, path: str) -> Candidate:
         directory = _last(path) or self._name
         try:
-            files = skill_files(self._below(path), path, self._bounds, name=self._name)
+            files = skill_files(self._below(path), path, BOUNDS, name=self._name)
         except ArchiveRefused as error:
             return Candidate(path, directory, None, (), error.message)
         document = next((file for file in files if file.path == SKILL_FILE), None)

@@ -72,11 +72,6 @@ def refusal(refused: Refused) -> Problem:
     )
 
 
-def shadowing_problems(report: ScanReport) -> tuple[Problem, ...]:
-    """Return the skills that lost their name to another."""
-    return tuple(shadowing(one) for one in report.shadowed)
-
-
 def shadowing(lost: Shadowed) -> Problem:
     """Return which skill took the name of another, and why."""
     return Problem(

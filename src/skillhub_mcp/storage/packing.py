@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from skillhub_mcp.storage.manifest import pack_path
 from skillhub_mcp.storage.object_store import ObjectStore
 
-PACK_BYTES = 4 * 1024 * 1024
+_PACK_BYTES = 4 * 1024 * 1024
 # A file of this size or more is a pack by itself.
-ALONE_BYTES = 1024 * 1024
+_ALONE_BYTES = 1024 * 1024
 _UPLOADS_AT_ONCE = 4
 
 
@@ -49,15 +49,11 @@ class PackWriter:
         known: Mapping[str, PackPlace],
         present: Mapping[str, int],
         check: Callable[[], None] = lambda: None,
-        pack_bytes: int = PACK_BYTES,
-        alone_bytes: int = ALONE_BYTES,
     ) -> None:
         self._store = store
         self._places = dict(known)
         self._present = present
         self._check = check
-        self._pack_bytes = pack_bytes
-        self._alone_bytes = alone_bytes
         self._open: list[tuple[str, bytes]] = []
         self._open_digests: set[str] = set()
         self._open_bytes = 0
@@ -71,13 +67,13 @@ class PackWriter:
         if digest in self._places or digest in self._open_digests:
             self.transfer.known_files += 1
             self.transfer.known_bytes += len(content)
-        elif len(content) >= self._alone_bytes:
+        elif len(content) >= _ALONE_BYTES:
             self._write([(digest, content)])
         else:
             self._open.append((digest, content))
             self._open_digests.add(digest)
             self._open_bytes += len(content)
-            if self._open_bytes >= self._pack_bytes:
+            if self._open_bytes >= _PACK_BYTES:
                 self._flush()
 
     def close(self) -> None:

@@ -41,14 +41,13 @@ _Read = TypeVar("_Read")
 
 
 class PublicationReader:
-    """The publication in a store; what fails is tried `tries` times. Safe to use from several threads.
+    """The publication in a store; what fails is tried again. Safe to use from several threads.
 
     Methods raise PublicationDamaged for what is not as it was written, or is gone, and StorageUnavailable.
     """
 
-    def __init__(self, store: ObjectStore, *, tries: int = _TRIES, pause: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, store: ObjectStore, *, pause: Callable[[float], None] = time.sleep) -> None:
         self.store = store
-        self._tries = tries
         self._pause = pause
 
     def pointer(self) -> tuple[CommitPointer, str]:
@@ -65,19 +64,6 @@ class PublicationReader:
             found = self.store.get(written.POINTER, most=written.MAX_POINTER_BYTES)
             if found is None:
                 return None
-            return self._parsed(written.POINTER, found.content, written.read_pointer), found.etag
-
-        return self._again(read)
-
-    def pointer_if_changed(self, etag: str) -> tuple[CommitPointer, str] | None:
-        """Return the commit pointer and its tag, or None where it still has that tag. Raises PublicationMissing."""
-
-        def read() -> tuple[CommitPointer, str] | None:
-            found = self.store.get_if_changed(written.POINTER, etag, most=written.MAX_POINTER_BYTES)
-            if found is None:
-                return None
-            if not found.etag:
-                raise PublicationMissing(self.store.name)
             return self._parsed(written.POINTER, found.content, written.read_pointer), found.etag
 
         return self._again(read)
@@ -166,7 +152,7 @@ class PublicationReader:
         return PublicationDamaged(self.store.name, path, reason, hint=hint)
 
     def _again(self, read: Callable[[], _Read]) -> _Read:
-        for wait in range(1, self._tries):
+        for wait in range(1, _TRIES):
             try:
                 return read()
             except StorageRefused:

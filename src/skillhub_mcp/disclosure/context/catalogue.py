@@ -211,13 +211,13 @@ class Catalogues:
             return True
         return self._clock() - look.looked_at >= min(seconds * _IDLE_FACTOR, _MAX_AGE_SECONDS)
 
-    def initial(self, cwd: str | None = None, *, with_paths: bool = True) -> Rendered:
-        """Return the catalogue for the start of a session in `cwd`, within the limits. Raises InvalidArgument."""
-        return render_initial(self.listing(cwd), self._limits, with_paths=with_paths)
+    def initial(self, *, with_paths: bool = True) -> Rendered:
+        """Return the catalogue for the start of a session, within the limits."""
+        return render_initial(self.listing(), self._limits, with_paths=with_paths)
 
-    def catalogue(self, cwd: str | None = None, *, force_reload: bool = False) -> SkillCatalog:
-        """Return the skills of that catalogue as values, within the same limits. Raises InvalidArgument."""
-        listing = self.listing(cwd, force_reload=force_reload)
+    def catalogue(self) -> SkillCatalog:
+        """Return the skills of that catalogue as values, within the same limits."""
+        listing = self.listing()
         rendered = render_initial(listing, self._limits)
         paths = {entry.path for entry in rendered.catalogue.entries}
         return SkillCatalog(

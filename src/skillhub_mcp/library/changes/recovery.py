@@ -21,8 +21,6 @@ from skillhub_mcp.skills.own_directory import has_journal
 
 log = logging.getLogger(__name__)
 
-_DISK = Disk()
-
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
@@ -32,7 +30,7 @@ class Recovery:
     skills: tuple[str, ...]
 
 
-def recover(root: str, *, disk: Disk = _DISK) -> Recovery | None:
+def recover(root: str) -> Recovery | None:
     """Complete or take back a change of `root` that was interrupted; None if there is none, or it is still going on.
 
     Costs one look at one path where there is none. Raises LibraryUnwritable.
@@ -43,7 +41,7 @@ def recover(root: str, *, disk: Disk = _DISK) -> Recovery | None:
     places.make()
     try:
         with locked(places, wait_seconds=0):
-            return recover_locked(places, disk)
+            return recover_locked(places, Disk())
     except LibraryBusy:
         return None
 

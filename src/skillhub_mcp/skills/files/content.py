@@ -207,7 +207,6 @@ def read_whole(
     skill: str,
     max_bytes: int,
     serve_dotfiles: bool = False,
-    opener: Opener | None = None,
 ) -> bytes:
     """Read a whole file of a skill, confined like `read_file`.
 
@@ -215,7 +214,7 @@ def read_whole(
     more than `max_bytes` bytes.
     """
     wanted = check_path(file_path, skill=skill, serve_dotfiles=serve_dotfiles)
-    with open_in_skill(directory, wanted, opener) as descriptor:
+    with open_in_skill(directory, wanted, None) as descriptor:
         content = _read_at(descriptor, 0, max_bytes + 1)
     if len(content) > max_bytes:
         raise wanted.missing(f"has more than {max_bytes:,} bytes")
