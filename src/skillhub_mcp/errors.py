@@ -15,7 +15,8 @@
     ├── PolicyUnreadable        POLICY_UNREADABLE      a file of rules or choices is invalid; nothing is served
     │   ├── TokensUnreadable    TOKENS_UNREADABLE      a file of tokens is invalid; every request is refused
     │   ├── RootsUnreadable     ROOTS_UNREADABLE       the file of recorded roots is invalid; the default ones are used
-    │   └── TrustUnreadable     TRUST_UNREADABLE       the record of agreements is invalid; no project is trusted
+    │   ├── TrustUnreadable     TRUST_UNREADABLE       the record of agreements is invalid; no project is trusted
+    │   └── ReviewsUnreadable   REVIEWS_UNREADABLE     the record of reviews is invalid; no finding is accepted
     ├── PolicyUnwritable        POLICY_UNWRITABLE      a file of rules, choices, tokens or roots cannot be changed
     ├── RateLimited             RATE_LIMITED           an HTTP client sent too many requests
     ├── RequestTooLarge         REQUEST_TOO_LARGE      the body of an HTTP request is too large
@@ -75,19 +76,18 @@ _SHOWN_URI_CHARACTERS = 200
 
 
 class SkillHubError(Exception):
-    """The base of every error that SkillHub expects. `message` is one sentence; `hint` says how to fix it."""
+    """The base of every error that SkillHub expects. `message` is one sentence; `hint` says how to fix it.
+
+    `facts` are what a program needs to correct the call, as JSON values.
+    """
 
     code: ClassVar[str] = "SKILLHUB_ERROR"
 
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
+    def __init__(self, message: str, *, hint: str | None = None, facts: Mapping[str, object] | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        """What a program needs to correct the call, as JSON values."""
-        return {}
+        self.facts = facts or {}
 
 
 class InvalidSetting(SkillHubError):
@@ -96,13 +96,9 @@ class InvalidSetting(SkillHubError):
     code = "INVALID_SETTING"
 
     def __init__(self, setting: str, value: str, reason: str, *, hint: str | None = None) -> None:
-        super().__init__(f"{setting}={value!r} {reason}", hint=hint)
+        super().__init__(f"{setting}={value!r} {reason}", hint=hint, facts={"setting": setting, "value": value})
         self.setting = setting
         self.value = value
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"setting": self.setting, "value": self.value}
 
 
 class InvalidArgument(SkillHubError):
@@ -111,12 +107,8 @@ class InvalidArgument(SkillHubError):
     code = "INVALID_ARGUMENT"
 
     def __init__(self, argument: str, reason: str, *, hint: str | None = None) -> None:
-        super().__init__(f"{argument} {reason}", hint=hint)
+        super().__init__(f"{argument} {reason}", hint=hint, facts={"argument": argument})
         self.argument = argument
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"argument": self.argument}
 
 
 class ToolNotFound(SkillHubError):
@@ -130,14 +122,11 @@ class ToolNotFound(SkillHubError):
         super().__init__(
             f"{name} is not enabled on this server" if known else f"No tool is named {name!r}",
             hint=f"{guess}{'A' if guess else 'a'}vailable tools: {offered}",
+            facts={"tool": name, "near": list(near), "tools": list(tools)},
         )
         self.name = name
         self.tools = tuple(tools)
         self.near = tuple(near)
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"tool": self.name, "near": list(self.near), "tools": list(self.tools)}
 
 
 class SkillNotFound(SkillHubError):
@@ -159,14 +148,12 @@ class SkillNotFound(SkillHubError):
         path: str | None = None,
     ) -> None:
         told = f"No skill is named {name!r}" if name else "No skill is there"
-        super().__init__(told + (f": {reason}" if reason else ""), hint=hint)
+        super().__init__(
+            told + (f": {reason}" if reason else ""), hint=hint, facts={"skill_name": name, "near": list(near)}
+        )
         self.name = name
         self.near = tuple(near)
         self.path = path
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"skill_name": self.name, "near": list(self.near)}
 
 
 # A source may have thousands of one name.
@@ -183,15 +170,15 @@ class AmbiguousSkill(SkillHubError):
 
     def __init__(self, name: str, *, candidates: Sequence[str], kind: Literal["paths", "ids"] = "paths") -> None:
         given = "give one of their paths" if kind == "paths" else "give one of their ids as path"
-        more = ", …" if len(candidates) > _MOST_CANDIDATES else ""
-        shown = ", ".join(candidates[:_MOST_CANDIDATES]) + more
-        super().__init__(f"{len(candidates)} skills are named {name!r}", hint=f"{given}: {shown}")
+        named = candidates[:_MOST_CANDIDATES]
+        more = ", …" if len(candidates) > len(named) else ""
+        super().__init__(
+            f"{len(candidates)} skills are named {name!r}",
+            hint=f"{given}: {', '.join(named)}{more}",
+            facts={"skill_name": name, "candidates": list(named)},
+        )
         self.name = name
         self.candidates = tuple(candidates)
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"skill_name": self.name, "candidates": list(self.candidates[:_MOST_CANDIDATES])}
 
 
 def _as_a_word(name: str) -> str:
@@ -214,13 +201,10 @@ class SkillDisabled(SkillHubError):
         super().__init__(
             message,
             hint=f"the server's operator can enable it with {fix}; a search finds enabled skills",
+            facts={"skill_name": name} | ({} if setting is None else {"setting": setting}),
         )
         self.name = name
         self.setting = setting
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"skill_name": self.name} | ({} if self.setting is None else {"setting": self.setting})
 
 
 class SkillUntrusted(SkillHubError):
@@ -235,13 +219,10 @@ class SkillUntrusted(SkillHubError):
         super().__init__(
             f"Skill {name!r} comes with a project that its user has not agreed to trust",
             hint="ask the user to look at it with `skillhub trust`; a search finds other skills",
+            facts={"skill_name": name},
         )
         self.name = name
         self.project = project
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"skill_name": self.name}
 
 
 class SkillWithheld(SkillHubError):
@@ -257,14 +238,11 @@ class SkillWithheld(SkillHubError):
         super().__init__(
             f"Skill {name!r} is withheld: the audit found something critical in it ({rule}, {place})",
             hint=hint or usual,
+            facts={"skill_name": name, "rule": rule},
         )
         self.name = name
         self.rule = rule
         self.place = place
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"skill_name": self.name, "rule": self.rule}
 
 
 class PermissionDenied(SkillHubError):
@@ -276,13 +254,13 @@ class PermissionDenied(SkillHubError):
         what = tool if skill_name is None else f"{tool} of {skill_name!r}"
         message = f"The user did not consent to {what}" if by_user else f"A rule denies {what}"
         rest = "do not ask again" if by_user else "`skillhub permissions show` lists the rules"
-        super().__init__(message, hint=f"continue without it; {rest}")
+        super().__init__(
+            message,
+            hint=f"continue without it; {rest}",
+            facts={"tool": tool} | ({} if skill_name is None else {"skill_name": skill_name}),
+        )
         self.tool = tool
         self.skill_name = skill_name
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"tool": self.tool} | ({} if self.skill_name is None else {"skill_name": self.skill_name})
 
 
 class RunNotPermitted(SkillHubError):
@@ -336,6 +314,7 @@ class ConfirmationRequired(SkillHubError):
         super().__init__(
             f"{tool} of {skill_name!r} requires the user's consent{because}",
             hint=f"ask the user to run: {command}",
+            facts={"tool": tool, "skill_name": skill_name},
         )
         self.tool = tool
         self.skill_name = skill_name
@@ -347,10 +326,6 @@ class ConfirmationRequired(SkillHubError):
         self.packages = tuple(packages)
         self.untrusted_in = untrusted_in
         self.network = network
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"tool": self.tool, "skill_name": self.skill_name}
 
 
 # Without a path, which not everybody may read who is told.
@@ -442,13 +417,10 @@ class RateLimited(SkillHubError):
         super().__init__(
             f"This client sent more than {per_minute:,} {what} a minute",
             hint=f"wait {seconds} second{'s' if seconds > 1 else ''} and try again",
+            facts={"per_minute": per_minute, "retry_after": seconds},
         )
         self.per_minute = per_minute
         self.seconds = seconds
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"per_minute": self.per_minute, "retry_after": self.seconds}
 
 
 class RequestTooLarge(SkillHubError):
@@ -460,12 +432,9 @@ class RequestTooLarge(SkillHubError):
         super().__init__(
             f"The request has more than {max_bytes:,} bytes",
             hint="send a smaller request; the server's operator can raise SKILLHUB_MAX_REQUEST_BYTES",
+            facts={"max_bytes": max_bytes},
         )
         self.max_bytes = max_bytes
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"max_bytes": self.max_bytes}
 
 
 class RequestTooSlow(SkillHubError):
@@ -477,12 +446,9 @@ class RequestTooSlow(SkillHubError):
         super().__init__(
             f"The request's body did not arrive within {seconds:g} seconds",
             hint="send it at once; the server's operator can raise SKILLHUB_BODY_TIMEOUT_SECONDS",
+            facts={"seconds": seconds},
         )
         self.seconds = seconds
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"seconds": self.seconds}
 
 
 class ServerBusy(SkillHubError):
@@ -495,11 +461,8 @@ class ServerBusy(SkillHubError):
         super().__init__(
             "This server has no place for another request now",
             hint="try again in a second; the server's operator can raise SKILLHUB_MAX_CONNECTIONS",
+            facts={"retry_after": self.seconds},
         )
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"retry_after": self.seconds}
 
 
 class BlockedByHook(SkillHubError):
@@ -509,14 +472,12 @@ class BlockedByHook(SkillHubError):
 
     def __init__(self, tool: str, reason: str) -> None:
         super().__init__(
-            f"A hook blocked {tool}: {reason}", hint="do what the hook says, or continue without this call"
+            f"A hook blocked {tool}: {reason}",
+            hint="do what the hook says, or continue without this call",
+            facts={"tool": tool},
         )
         self.tool = tool
         self.reason = reason
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"tool": self.tool}
 
 
 class SkillUnreadable(SkillHubError):
@@ -529,13 +490,9 @@ class SkillUnreadable(SkillHubError):
 
     def __init__(self, name: str, *, path: str, reason: str, is_being_written: bool = False) -> None:
         hint = "it was written a moment ago: call again" if is_being_written else "fix or remove the file"
-        super().__init__(f"The SKILL.md of {name!r} cannot be used: {reason}", hint=hint)
+        super().__init__(f"The SKILL.md of {name!r} cannot be used: {reason}", hint=hint, facts={"skill_name": name})
         self.name = name
         self.path = path
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"skill_name": self.name}
 
 
 class SkillUnverifiable(SkillHubError):
@@ -547,12 +504,9 @@ class SkillUnverifiable(SkillHubError):
         super().__init__(
             f"The files of {name!r} cannot be compared with what was approved: {reason}",
             hint="remove what does not belong to the skill, or make all of its files readable",
+            facts={"skill_name": name},
         )
         self.name = name
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"skill_name": self.name}
 
 
 class RootUnavailable(SkillHubError):
@@ -564,13 +518,10 @@ class RootUnavailable(SkillHubError):
         super().__init__(
             f"{name!r} cannot be read now: its skills directory {os.path.basename(path)!r} {reason}",
             hint="continue without it, or try again later; the server's owner mounts or restores the directory",
+            facts={"skill_name": name},
         )
         self.name = name
         self.path = path
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"skill_name": self.name}
 
 
 class SkillFilesUnavailable(SkillHubError):
@@ -582,12 +533,9 @@ class SkillFilesUnavailable(SkillHubError):
         super().__init__(
             f"The files of {name!r} are not in this replica's mirror, and cannot be fetched: {reason}",
             hint="call again in a minute; skills that were loaded before can still be loaded",
+            facts={"skill_name": name},
         )
         self.name = name
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"skill_name": self.name}
 
 
 class SkillFileNotFound(SkillHubError):
@@ -596,14 +544,12 @@ class SkillFileNotFound(SkillHubError):
     code = "FILE_NOT_FOUND"
 
     def __init__(self, skill: str, file_path: str, reason: str = "does not exist", *, hint: str | None = None) -> None:
-        super().__init__(f"{file_path!r} {reason} in skill {skill!r}", hint=hint)
+        super().__init__(
+            f"{file_path!r} {reason} in skill {skill!r}", hint=hint, facts={"skill_name": skill, "file_path": file_path}
+        )
         self.skill = skill
         self.file_path = file_path
         self.reason = reason
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"skill_name": self.skill, "file_path": self.file_path}
 
 
 class ResourceNotFound(SkillHubError):
@@ -613,12 +559,8 @@ class ResourceNotFound(SkillHubError):
 
     def __init__(self, uri: str, reason: str = "is not served", *, hint: str | None = None) -> None:
         shown = uri if len(uri) <= _SHOWN_URI_CHARACTERS else f"{uri[:_SHOWN_URI_CHARACTERS]}…"
-        super().__init__(f"{shown!r} {reason}", hint=hint)
+        super().__init__(f"{shown!r} {reason}", hint=hint, facts={"uri": uri})
         self.uri = uri
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"uri": self.uri}
 
 
 class PathNotAllowed(SkillHubError):
@@ -630,13 +572,10 @@ class PathNotAllowed(SkillHubError):
         super().__init__(
             f"{file_path!r} {reason}",
             hint="give a path relative to the skill's directory, such as 'references/guide.md'",
+            facts={"file_path": file_path},
         )
         self.file_path = file_path
         self.reason = reason
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"file_path": self.file_path}
 
 
 class CommandNotAllowed(SkillHubError):
@@ -648,13 +587,13 @@ class CommandNotAllowed(SkillHubError):
         listed = ", ".join(allowed) or "none"
         is_line = len(command.split()) > 1
         mend = "give the name alone, and what follows it as args" if is_line else "give the name without a path"
-        super().__init__(f"{command!r} is not an allowed command", hint=f"allowed commands: {listed}; {mend}")
+        super().__init__(
+            f"{command!r} is not an allowed command",
+            hint=f"allowed commands: {listed}; {mend}",
+            facts={"command": command, "allowed": list(allowed)},
+        )
         self.command = command
         self.allowed = tuple(allowed)
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"command": self.command, "allowed": list(self.allowed)}
 
 
 class CommandUnavailable(SkillHubError):
@@ -666,12 +605,9 @@ class CommandUnavailable(SkillHubError):
         super().__init__(
             f"{command!r} {reason or 'is allowed but is not installed where the server runs'}",
             hint=hint or "install it, or run the skill's script in your own terminal",
+            facts={"command": command},
         )
         self.command = command
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"command": self.command}
 
 
 class SandboxUnavailable(SkillHubError):
@@ -686,13 +622,10 @@ class SandboxUnavailable(SkillHubError):
             hint="run the skill's script in your own terminal"
             + (", or install bubblewrap" if "not installed" in reasons.get("bubblewrap", "") else "")
             + "; SKILLHUB_SANDBOX=off runs commands unconfined, with every right of the server's user",
+            facts={"reasons": dict(reasons)},
         )
         self.reasons = dict(reasons)
         self.system = system
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"reasons": self.reasons}
 
 
 class SandboxFailed(SkillHubError):
@@ -730,12 +663,9 @@ class PackagesUnavailable(SkillHubError):
         super().__init__(
             f"The packages of {script!r} cannot be installed: {reason}",
             hint=hint or "try again, or run the script in your own terminal",
+            facts={"script": script},
         )
         self.script = script
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"script": self.script}
 
 
 class ExecutionTimeout(SkillHubError):
@@ -747,13 +677,10 @@ class ExecutionTimeout(SkillHubError):
         super().__init__(
             f"{command!r} was killed after {seconds:g} seconds",
             hint="reduce its input, or raise EXEC_TIMEOUT_SECONDS",
+            facts={"command": command, "seconds": seconds},
         )
         self.command = command
         self.seconds = seconds
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"command": self.command, "seconds": self.seconds}
 
 
 class QueriesUnreadable(SkillHubError):
@@ -765,13 +692,10 @@ class QueriesUnreadable(SkillHubError):
         super().__init__(
             f"{path}:{line} {reason}" if line else f"{path} {reason}",
             hint=hint or "skillhub eval run --help shows a line of such a file",
+            facts={"path": path, "line": line},
         )
         self.path = path
         self.line = line
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"path": self.path, "line": self.line}
 
 
 class ClientFileRefused(SkillHubError):
@@ -780,15 +704,11 @@ class ClientFileRefused(SkillHubError):
     code = "CLIENT_FILE_REFUSED"
 
     def __init__(self, path: str, reason: str, *, hint: str | None = None, name_taken: bool = False) -> None:
-        super().__init__(f"{path} was left as it is: {reason}", hint=hint)
+        super().__init__(f"{path} was left as it is: {reason}", hint=hint, facts={"path": path, "reason": reason})
         self.path = path
         self.reason = reason
         # Whether another server has the name that our entry was to have.
         self.name_taken = name_taken
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"path": self.path, "reason": self.reason}
 
 
 class OutputUnwritable(SkillHubError):
@@ -800,12 +720,9 @@ class OutputUnwritable(SkillHubError):
         super().__init__(
             f"{path} cannot be written: {reason}",
             hint="see that you can write its directory and that its disk has room, or name a file elsewhere",
+            facts={"path": path},
         )
         self.path = path
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"path": self.path}
 
 
 class TerminalUnavailable(SkillHubError):
@@ -835,13 +752,10 @@ class StorageUnavailable(SkillHubError):
         super().__init__(
             f"{target} cannot be used: {reason}",
             hint=hint or "try again later; what was published before stays as it was",
+            facts={"target": target},
         )
         self.target = target
         self.reason = reason
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"target": self.target}
 
 
 class StorageRefused(StorageUnavailable):
@@ -864,12 +778,9 @@ class StorageNotInstalled(SkillHubError):
         super().__init__(
             f"{target} cannot be used: the package obstore is not installed",
             hint="install SkillHub with its extra 'storage', or name a directory",
+            facts={"target": target},
         )
         self.target = target
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"target": self.target}
 
 
 class PublicationMissing(SkillHubError):
@@ -881,13 +792,10 @@ class PublicationMissing(SkillHubError):
         super().__init__(
             f"{target} has no snapshot {snapshot!r}" if snapshot else f"Nothing was published to {target} yet",
             hint="skillhub snapshots list shows those that there are" if snapshot else "skillhub publish writes there",
+            facts={"target": target, "snapshot": snapshot},
         )
         self.target = target
         self.snapshot = snapshot
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"target": self.target, "snapshot": self.snapshot}
 
 
 class PublicationDamaged(SkillHubError):
@@ -899,14 +807,11 @@ class PublicationDamaged(SkillHubError):
         super().__init__(
             f"{part} in {target} {reason}",
             hint=hint or "publish again, or choose an earlier snapshot with skillhub snapshots",
+            facts={"target": target, "part": part},
         )
         self.target = target
         self.part = part
         self.reason = reason
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"target": self.target, "part": self.part}
 
 
 class PublicationBusy(SkillHubError):
@@ -918,13 +823,10 @@ class PublicationBusy(SkillHubError):
         super().__init__(
             f"{target} is being written by {holder}",
             hint="try again when that is done, or wait longer with --wait",
+            facts={"target": target, "holder": holder},
         )
         self.target = target
         self.holder = holder
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"target": self.target, "holder": self.holder}
 
 
 class LeaseLost(SkillHubError):
@@ -936,12 +838,9 @@ class LeaseLost(SkillHubError):
         super().__init__(
             f"Another publisher has taken over {target}; nothing was published",
             hint="publish again: what was uploaded is used",
+            facts={"target": target},
         )
         self.target = target
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"target": self.target}
 
 
 class LibraryChanging(SkillHubError):
@@ -953,12 +852,9 @@ class LibraryChanging(SkillHubError):
         super().__init__(
             f"Skills changed while they were being published: {', '.join(skills)}; nothing was published",
             hint="publish again when nothing writes to them",
+            facts={"skills": list(skills)},
         )
         self.skills = tuple(skills)
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"skills": list(self.skills)}
 
 
 class SourceUnreadable(SkillHubError):
@@ -967,12 +863,8 @@ class SourceUnreadable(SkillHubError):
     code = "SOURCE_UNREADABLE"
 
     def __init__(self, source: str, reason: str, *, hint: str | None = None) -> None:
-        super().__init__(f"{source!r} {reason}", hint=hint)
+        super().__init__(f"{source!r} {reason}", hint=hint, facts={"source": source})
         self.source = source
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"source": self.source}
 
 
 class SourceUnreachable(SkillHubError):
@@ -982,13 +874,9 @@ class SourceUnreachable(SkillHubError):
 
     def __init__(self, source: str, reason: str, *, near: Sequence[str] = (), hint: str | None = None) -> None:
         guess = "did you mean " + " or ".join(near) + "?" if near else None
-        super().__init__(f"{source} {reason}", hint=hint or guess)
+        super().__init__(f"{source} {reason}", hint=hint or guess, facts={"source": source, "near": list(near)})
         self.source = source
         self.near = tuple(near)
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"source": self.source, "near": list(self.near)}
 
 
 class ArchiveRefused(SkillHubError):
@@ -998,13 +886,9 @@ class ArchiveRefused(SkillHubError):
 
     def __init__(self, source: str, reason: str, *, entry: str = "", hint: str | None = None) -> None:
         named = f"{entry!r} " if entry else ""
-        super().__init__(f"{source} is refused: {named}{reason}", hint=hint)
+        super().__init__(f"{source} is refused: {named}{reason}", hint=hint, facts={"source": source, "entry": entry})
         self.source = source
         self.entry = entry
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"source": self.source, "entry": self.entry}
 
 
 class IntegrityFailed(SkillHubError):
@@ -1013,14 +897,14 @@ class IntegrityFailed(SkillHubError):
     code = "INTEGRITY_FAILED"
 
     def __init__(self, subject: str, *, expected: str, found: str, hint: str | None = None) -> None:
-        super().__init__(f"{subject} is not what was promised: expected {expected}, found {found}", hint=hint)
+        super().__init__(
+            f"{subject} is not what was promised: expected {expected}, found {found}",
+            hint=hint,
+            facts={"subject": subject, "expected": expected, "found": found},
+        )
         self.subject = subject
         self.expected = expected
         self.found = found
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"subject": self.subject, "expected": self.expected, "found": self.found}
 
 
 class SkillConflict(SkillHubError):
@@ -1029,13 +913,9 @@ class SkillConflict(SkillHubError):
     code = "CONFLICT"
 
     def __init__(self, skill: str, reason: str, *, files: Sequence[str] = (), hint: str) -> None:
-        super().__init__(f"{skill!r} {reason}", hint=hint)
+        super().__init__(f"{skill!r} {reason}", hint=hint, facts={"skill": skill, "files": list(files)})
         self.skill = skill
         self.files = tuple(files)
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"skill": self.skill, "files": list(self.files)}
 
 
 class LockUnreadable(SkillHubError):
@@ -1045,13 +925,9 @@ class LockUnreadable(SkillHubError):
 
     def __init__(self, path: str, reason: str, *, line: int | None = None, hint: str | None = None) -> None:
         place = path if line is None else f"{path}:{line}"
-        super().__init__(f"{place} cannot be read: {reason}", hint=hint)
+        super().__init__(f"{place} cannot be read: {reason}", hint=hint, facts={"path": path, "line": line})
         self.path = path
         self.line = line
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"path": self.path, "line": self.line}
 
 
 class LibraryBusy(SkillHubError):
@@ -1060,12 +936,10 @@ class LibraryBusy(SkillHubError):
     code = "LIBRARY_BUSY"
 
     def __init__(self, root: str) -> None:
-        super().__init__(f"{root} is being changed by another command", hint="try again when that is done")
+        super().__init__(
+            f"{root} is being changed by another command", hint="try again when that is done", facts={"root": root}
+        )
         self.root = root
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"root": self.root}
 
 
 class LibraryUnwritable(SkillHubError):
@@ -1078,12 +952,8 @@ class LibraryUnwritable(SkillHubError):
 
     def __init__(self, path: str, reason: str, *, hint: str | None = None, begun: bool = False) -> None:
         state = "what was begun could not be taken back yet" if begun else "nothing was changed"
-        super().__init__(f"{path} cannot be written: {reason}; {state}", hint=hint)
+        super().__init__(f"{path} cannot be written: {reason}; {state}", hint=hint, facts={"path": path})
         self.path = path
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"path": self.path}
 
 
 class SkillChanged(SkillHubError):
@@ -1099,13 +969,13 @@ class SkillChanged(SkillHubError):
     ) -> None:
         told = f"its file {file!r} is not the one that was locked" if file else reason or "no lock names it"
         verify = " ".join(filter(None, ["skillhub verify", option]))
-        super().__init__(f"{name!r} is withheld: {told}", hint=hint or f"`{verify}` lists every file that differs")
+        super().__init__(
+            f"{name!r} is withheld: {told}",
+            hint=hint or f"`{verify}` lists every file that differs",
+            facts={"skill": name, "file": file},
+        )
         self.name = name
         self.file = file
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        return {"skill": self.name, "file": self.file}
 
 
 class EmbeddingError(SkillHubError):
