@@ -67,7 +67,7 @@ def settings() -> str:
         sections.append(f"## {group.title}\n\n" + table(("variable", "default", "meaning"), rows))
     return page(
         "Settings",
-        "settings.py",
+        "settings/table.py",
         "Settings are environment variables; no `.env` file is read. An empty variable counts as unset, and an option "
         "of the command line overrides it. An invalid value ends the program before it serves, with exit code 2, the "
         "name of the setting and what is allowed. `skillhub config` lists every value and where it came from.",

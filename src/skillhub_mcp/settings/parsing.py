@@ -1,0 +1,260 @@
+"""From the text of a setting to its value. Each function raises ValueError, which says what is allowed."""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import os
+import re
+from collections.abc import Callable, Mapping
+
+from skillhub_mcp.settings.values import Rerank
+
+_TRUE = ("1", "true", "yes", "on")
+_FALSE = ("0", "false", "no", "off")
+
+
+def stripped(text: str) -> str:
+    # A key that was read from a file ends with a newline, which is not allowed in a header.
+    return text.strip()
+
+
+def bearer_token(text: str) -> str:
+    # What was meant to be a token and is blank must not open the server to everybody.
+    if text and not text.strip():
+        raise ValueError("must not be blank; unset it to have no such token")
+    return text.strip()
+
+
+def http_address(text: str) -> str:
+    address = text.strip()
+    if text and not re.match(r"https?://[^\s/]", address):
+        raise ValueError("must be a URL that starts with http:// or https://")
+    return address
+
+
+def mcp_address(text: str) -> str:
+    address = http_address(text)
+    if address and (not address.endswith("/mcp") or re.search(r"[?#]", address)):
+        raise ValueError("must be a URL that ends with /mcp")
+    return address
+
+
+def ip_networks(text: str) -> tuple[str, ...] | None:
+    networks = listed(text)
+    if networks == ("auto",):
+        return None
+    if networks == ("none",):
+        return ()
+    try:
+        for network in networks:
+            ipaddress.ip_network(network)
+    except ValueError:
+        raise ValueError(
+            "must be IP addresses or networks, such as 10.0.0.0/8, separated by commas, or auto or none"
+        ) from None
+    return networks
+
+
+# `skills:/shared` are two directories, but nobody means a directory named `s3:`.
+_ADDRESS = re.compile(
+    r"(?:^|(?<=:))\s*((?:[a-z][a-z0-9.+-]+://|(?:s3(?:\+ddb)?|gs|gcs|az|abfss?|adl|oss|cos|hf|db|memory|file|https?):/)\S*)",
+    re.IGNORECASE,
+)
+
+
+def _refuse_address(text: str) -> None:
+    """Raise ValueError for an address of other storage: as a path it would be a directory with a colon."""
+    found = _ADDRESS.search(text)
+    if found is not None:
+        raise ValueError(
+            f"must be a local path, and {found[1]} is the address of other storage; mount or copy that, and set the "
+            "path of the directory"
+        )
+
+
+def directories(text: str) -> tuple[str, ...]:
+    found = tuple(os.path.expanduser(part) for part in text.split(os.pathsep) if part.strip())
+    if not found or "\0" in text:
+        raise ValueError("must name at least one directory")
+    # The whole text, as the separator of directories is in every address.
+    _refuse_address(text)
+    return found
+
+
+def optional_directories(text: str) -> tuple[str, ...]:
+    return tuple(map(os.path.abspath, directories(text))) if text else ()
+
+
+def local_path(text: str) -> str:
+    if not text.strip() or "\0" in text:
+        raise ValueError("must be a local path")
+    _refuse_address(text)
+    return os.path.abspath(os.path.expanduser(text))
+
+
+def database(text: str) -> str:
+    # Whether there may be a bucket depends on another setting.
+    return text.strip().rstrip("/") if is_bucket(text) else local_path(text)
+
+
+def is_bucket(text: str) -> bool:
+    """Whether a value of DB_PATH is the URL of a bucket, and no path of this machine."""
+    return re.match(r"(?:s3|gs|az)://[^/\s]", text.strip(), re.IGNORECASE) is not None
+
+
+def optional_path(text: str) -> str:
+    return local_path(text) if text else ""
+
+
+def some_of(*allowed: str) -> Callable[[str], tuple[str, ...]]:
+    def read(text: str) -> tuple[str, ...]:
+        chosen = tuple(part.lower() for part in listed(text))
+        # Empty is the default. What names nothing, such as a comma, was meant to leave something out.
+        if not set(chosen) <= {*allowed, "all"} or (text and not chosen):
+            raise ValueError("must be one or more of " + ", ".join(allowed) + ", separated by commas")
+        return tuple(name for name in allowed if "all" in chosen or name in chosen)
+
+    return read
+
+
+def one_of(*allowed: str, upper: bool = False) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        value = text.strip().upper() if upper else text.strip().lower()
+        if value not in allowed:
+            raise ValueError("must be one of " + ", ".join(allowed))
+        return value
+
+    return read
+
+
+def log_level(text: str) -> str:
+    value = one_of("DEBUG", "INFO", "WARN", "WARNING", "ERROR", upper=True)(text)
+    return "WARNING" if value == "WARN" else value
+
+
+def switch(text: str) -> bool:
+    value = text.strip().lower()
+    if value not in (*_TRUE, *_FALSE):
+        raise ValueError("must be 1 or 0 (or true/false, yes/no, on/off)")
+    return value in _TRUE
+
+
+def rerank(text: str) -> Rerank:
+    if text.strip().lower() == "local":
+        return "local"
+    try:
+        return "provider" if switch(text) else "off"
+    except ValueError:
+        raise ValueError("must be 0, 1 (a model of the provider) or local (SEARCH_RERANK_MODEL_DIR)") from None
+
+
+def whole(low: int, high: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        requirement = f"must be a whole number from {low} to {high}"
+        try:
+            value = int(text.strip())
+        except ValueError:
+            raise ValueError(requirement) from None
+        if not low <= value <= high:
+            raise ValueError(requirement)
+        return value
+
+    return read
+
+
+def number(low: float, high: float) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        requirement = f"must be a number from {low:g} to {high:g}"
+        try:
+            value = float(text.strip())
+        except ValueError:
+            raise ValueError(requirement) from None
+        if not (math.isfinite(value) and low <= value <= high):
+            raise ValueError(requirement)
+        return value
+
+    return read
+
+
+def listed(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+
+def host_names(text: str) -> tuple[str, ...]:
+    names = listed(text)
+    if any("/" in name or name == "*" for name in names):
+        raise ValueError("must be host names, such as skills.example.com, separated by commas")
+    return names
+
+
+def web_origins(text: str) -> tuple[str, ...]:
+    origins = listed(text)
+    if not all(re.fullmatch(r"https?://[^\s/*]+", origin) for origin in origins):
+        raise ValueError("must be origins, such as https://app.example.com, separated by commas")
+    return origins
+
+
+def command_names(text: str) -> tuple[str, ...]:
+    names = listed(text)
+    if any(re.search(r"[\s/\\]", name) for name in names):
+        raise ValueError("must be command names without paths or arguments, separated by commas")
+    return names
+
+
+def name_set(text: str) -> frozenset[str] | None:
+    # A text without a name in it, such as a comma, is a filter that lets nothing pass, and not the lack of one.
+    return frozenset(listed(text)) if text else None
+
+
+def lower_name_set(text: str) -> frozenset[str] | None:
+    names = name_set(text)
+    return None if names is None else frozenset(name.lower() for name in names)
+
+
+_ENDPOINT = re.compile(r"endpoint(?:_url)?\Z", re.IGNORECASE)
+# A comma in a value is part of it, unless another key follows.
+_BETWEEN_OPTIONS = re.compile(r",(?=\s*[A-Za-z][A-Za-z0-9_.]*\s*=)")
+
+
+def storage_options(text: str) -> Mapping[str, str]:
+    options: dict[str, str] = {}
+    for part in _BETWEEN_OPTIONS.split(text) if text.strip() else ():
+        key, equals, value = part.partition("=")
+        if not (equals and re.fullmatch(r"[A-Za-z][A-Za-z0-9_.]*", key.strip())):
+            raise ValueError("must be key=value, separated by commas")
+        options[key.strip()] = value.strip()
+        if _ENDPOINT.search(key.strip()) and not _is_address(value.strip()):
+            raise ValueError("must have an address as its endpoint, such as https://s3.example.com:9000")
+    return options
+
+
+def _is_address(text: str) -> bool:
+    """Whether a text is the URL of a server. The storage's library ends the process over a port that is none."""
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+_HOST_AND_PORT = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::\d+)?")
+
+
+def source_tokens(text: str) -> Mapping[str, str]:
+    tokens: dict[str, str] = {}
+    for part in listed(text):
+        host, _, token = (each.strip() for each in part.partition("="))
+        if not (token and _HOST_AND_PORT.fullmatch(host)):
+            raise ValueError("must be host=token, such as skills.example.com=TOKEN, separated by commas")
+        tokens[host.lower()] = token
+    return tokens
+
+
+def snapshot_id(text: str) -> str:
+    wanted = text.strip()
+    if wanted and not re.fullmatch(r"\d{8}-[0-9a-f]{12}", wanted):
+        raise ValueError("must be the id of a snapshot, such as 00000012-3fa9c01d2b45")
+    return wanted
