@@ -57,7 +57,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _write() -> None:
-    from skillhub_mcp.bootstrap import make_hub
+    from skillhub_mcp.bootstrap.hub import make_hub
     from skillhub_mcp.settings import read_settings
 
     queries = {one["id"]: one for one in _lines(_SHARED / "eval" / "queries.jsonl")}

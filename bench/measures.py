@@ -225,7 +225,7 @@ def nothing_changed(scratch: Path) -> list[Outcome]:
 
 def served_as_locked(scratch: Path) -> list[Outcome]:
     """What SKILLHUB_FROZEN costs where nothing was changed since the skills were locked."""
-    from skillhub_mcp.bootstrap import make_hub
+    from skillhub_mcp.bootstrap.hub import make_hub
     from skillhub_mcp.settings import read_settings
 
     environment = _indexed(scratch, 10_000)
@@ -358,7 +358,7 @@ def servable(scratch: Path) -> list[Outcome]:
 
 
 def _loadable(corpus: Path, scratch: Path, *, strict: bool) -> int:
-    from skillhub_mcp.bootstrap import make_hub
+    from skillhub_mcp.bootstrap.hub import make_hub
     from skillhub_mcp.errors import SkillHubError
     from skillhub_mcp.settings import read_settings
 

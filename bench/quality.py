@@ -30,7 +30,8 @@ from bench.judged import (
 )
 from bench.sixty_lines import SixtyLines
 
-from skillhub_mcp.bootstrap import choose_embedder, make_hub
+from skillhub_mcp.bootstrap.hub import make_hub
+from skillhub_mcp.bootstrap.models import choose_embedder
 from skillhub_mcp.embedders.base import Embedder
 from skillhub_mcp.evaluation.baselines import Engine, EngineAnswer, open_baseline
 from skillhub_mcp.evaluation.calibration import calibration_error, refused_where_kept, reliability

@@ -404,7 +404,7 @@ def memory(large: Library) -> list[Row]:
 _SEARCH = """
 import json, sys, time
 from bench.questions import real_questions
-from skillhub_mcp.bootstrap import make_hub
+from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.settings import read_settings
 import os
 hub = make_hub(read_settings(os.environ)[0], background=False)

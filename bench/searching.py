@@ -26,7 +26,7 @@ def figures(library: str, database: str, queries: str) -> tuple[str, float]:
     """Return what was measured, told in one line, and the ratio of our p50 to that of LanceDB's bare query."""
     from lancedb.query import MatchQuery
 
-    from skillhub_mcp.bootstrap import make_hub
+    from skillhub_mcp.bootstrap.hub import make_hub
     from skillhub_mcp.settings import read_settings
 
     settings, _ = read_settings({**os.environ, "SKILLS_DIR": library, "DB_PATH": database})

@@ -169,7 +169,8 @@ async def _native_listing(environment: Mapping[str, str]) -> tuple[float, float]
     from fastmcp.skills.client import SkillsClientExtension
     from fastmcp.skills.extension import SkillsExtension
 
-    from skillhub_mcp.bootstrap import make_hub, server_options
+    from skillhub_mcp.bootstrap.hub import make_hub
+    from skillhub_mcp.bootstrap.server import server_options
     from skillhub_mcp.server.app import make_server
     from skillhub_mcp.settings import read_settings
 

@@ -35,7 +35,8 @@ from tests.requirements import GAPS, PARTS, REQUIREMENTS, claims  # noqa: E402 -
 
 from skillhub_mcp import errors  # noqa: E402 - as above
 from skillhub_mcp.auditing.rules import AUDIT_RULES, Risk  # noqa: E402 - as above
-from skillhub_mcp.bootstrap import make_hub, server_options  # noqa: E402 - as above
+from skillhub_mcp.bootstrap.hub import make_hub  # noqa: E402 - as above
+from skillhub_mcp.bootstrap.server import server_options  # noqa: E402 - as above
 from skillhub_mcp.cli.arguments import Parser  # noqa: E402 - as above
 from skillhub_mcp.cli.main import make_parser  # noqa: E402 - as above
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens  # noqa: E402 - as above

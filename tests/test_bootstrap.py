@@ -9,7 +9,8 @@ from typing import cast
 import pytest
 
 from skillhub_mcp import file_modes
-from skillhub_mcp.bootstrap import http_options, log_library
+from skillhub_mcp.bootstrap.http import http_options
+from skillhub_mcp.bootstrap.observers import log_library
 from skillhub_mcp.errors import InvalidSetting, TokensUnreadable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.http.app import HttpOptions

@@ -102,7 +102,7 @@ def test_an_answer_without_the_provider_that_failed_is_not_given_again(
     hub_environment: dict[str, str], write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embedder = WordEmbedder(dimension=64)
-    monkeypatch.setattr("skillhub_mcp.bootstrap.choose_embedder", lambda _: embedder)
+    monkeypatch.setattr("skillhub_mcp.bootstrap.hub.choose_embedder", lambda _: embedder)
     write_skill("walrus", "feed the walrus")
     with hub_of(hub_environment) as hub:
         hub.refresh()

@@ -16,7 +16,7 @@ from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
 import skillhub_mcp
-from skillhub_mcp.bootstrap import name_problems
+from skillhub_mcp.bootstrap.policy import name_problems
 from skillhub_mcp.errors import InvalidSetting, SkillDisabled
 from skillhub_mcp.execution.runner import RUN_ID_VARIABLE
 from skillhub_mcp.hub import SkillHub
@@ -562,14 +562,9 @@ def test_each_group_has_one_setting_for_each_value() -> None:
 def test_every_value_is_used_where_the_hub_is_made_or_served_or_a_source_is_opened() -> None:
     package = Path(skillhub_mcp.__file__).parent
     used = {"embedding.openai_api_key", "embedding.gemini_api_key"}  # by EmbeddingSettings.api_key
-    for place in (
-        "bootstrap.py",
-        "chosen_roots.py",
-        "cli/commands/serve.py",
-        "cli/source_options.py",
-        "cli/installing.py",
-    ):
-        for node in ast.walk(ast.parse((package / place).read_text(encoding="utf-8"))):
+    other = ("chosen_roots.py", "cli/commands/serve.py", "cli/source_options.py", "cli/installing.py")
+    for place in (*(package / "bootstrap").iterdir(), *(package / name for name in other)):
+        for node in ast.walk(ast.parse(place.read_text(encoding="utf-8"))) if place.suffix == ".py" else ():
             path = re.fullmatch(
                 r"(?:settings\.)?(\w+\.\w+)", ast.unparse(node) if isinstance(node, ast.Attribute) else ""
             )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.agents_md.resolver import AgentsResolver
     from skillhub_mcp.agents_md.schema import AgentsConfig, AgentsState
     from skillhub_mcp.api import available_skills, build_index, catalogue, refresh_index, resolve
-    from skillhub_mcp.bootstrap import make_hub
+    from skillhub_mcp.bootstrap.hub import make_hub
     from skillhub_mcp.disclosure.catalogue import Budget
     from skillhub_mcp.errors import SkillHubError
     from skillhub_mcp.hub import FoundSkill, LoadedSkill, SearchAnswer, SkillHub
@@ -77,7 +77,7 @@ _MODULES = {
     "available_skills": "api",
     "build_index": "api",
     "catalogue": "api",
-    "make_hub": "bootstrap",
+    "make_hub": "bootstrap.hub",
     "read_settings": "settings",
     "refresh_index": "api",
     "resolve": "api",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from skillhub_mcp.bootstrap import make_hub, make_registry, registry_admission
+from skillhub_mcp.bootstrap.hub import make_hub
+from skillhub_mcp.bootstrap.library import make_registry, registry_admission
 from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.disclosure.available_skills import render_available_skills
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, Rendered, fit

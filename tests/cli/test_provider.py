@@ -13,7 +13,7 @@ from tests.conftest import SkillWriter
 from tests.fakes.embedding_api import TROUBLES, EmbeddingApi
 from tests.hubs import hub_of
 
-from skillhub_mcp import bootstrap
+from skillhub_mcp.bootstrap import models
 from skillhub_mcp.embedders import EmbedderOptions, TimeLimits
 from skillhub_mcp.index import live_index
 
@@ -104,7 +104,7 @@ def test_an_index_without_embeddings_is_told_and_still_answers(skillhub: Skillhu
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """The waits for a provider are what they are, but shorter."""
     options = partial(EmbedderOptions, waiting=TimeLimits(0.6, 0.3), unhurried=TimeLimits(0.7, 0.4))
-    monkeypatch.setattr(bootstrap, "EmbedderOptions", options)
+    monkeypatch.setattr(models, "EmbedderOptions", options)
 
 
 @pytest.mark.acceptance("S2-11")

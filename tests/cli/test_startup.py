@@ -157,10 +157,10 @@ def test_a_server_loads_nothing_to_count_with_and_nothing_to_run_unless_somebody
     # FastMCP brings the API for spans along, and no more.
     program = """
 import sys
-import skillhub_mcp.bootstrap, skillhub_mcp.server.app
+import skillhub_mcp.bootstrap.hub, skillhub_mcp.server.app
 from skillhub_mcp.settings import read_settings
 settings, _ = read_settings({})
-skillhub_mcp.bootstrap.make_hub(settings).close()
+skillhub_mcp.bootstrap.hub.make_hub(settings).close()
 print(sorted({"prometheus_client", "opentelemetry.metrics", "opentelemetry.sdk"} & set(sys.modules)))
 print(sorted(name for name in sys.modules if name.startswith("skillhub_mcp.execution")))
 """

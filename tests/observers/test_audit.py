@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
-from skillhub_mcp.bootstrap import make_observer
+from skillhub_mcp.bootstrap.observers import make_observer
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.events import REQUEST_CONTEXT, Observer, RequestContext, SearchEvent, UseEvent, observe
 from skillhub_mcp.json_lines import JsonLinesLog

@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import SkillWriter
 from tests.observers.recording import EVERY_OBSERVER, Recording, record
 
-from skillhub_mcp.bootstrap import make_hub
+from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.errors import SkillHubError, SkillNotFound
 from skillhub_mcp.events import (
     EmbeddingEvent,

@@ -13,7 +13,7 @@ from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 from tests.server.processes import serving
 
-from skillhub_mcp.bootstrap import log_library
+from skillhub_mcp.bootstrap.observers import log_library
 from skillhub_mcp.index.sync import SyncDepth
 from skillhub_mcp.policy.access_tokens import make_token
 from skillhub_mcp.policy.files import change_tokens

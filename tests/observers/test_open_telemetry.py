@@ -12,7 +12,7 @@ from tests.conftest import SkillWriter
 from tests.observers.recording import Telemetry
 from tests.search.builders import WordEmbedder
 
-from skillhub_mcp.bootstrap import make_hub
+from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.events import UseEvent, observe
 from skillhub_mcp.hub import SkillHub
@@ -31,7 +31,7 @@ elif sys.argv[1] == "numbers alone":
     metrics.set_meter_provider(MeterProvider())
 elif sys.argv[1] == "api":
     import opentelemetry.trace
-from skillhub_mcp.bootstrap import make_observer
+from skillhub_mcp.bootstrap.observers import make_observer
 from skillhub_mcp.settings import read_settings
 observer = make_observer(read_settings(os.environ)[0], serving=True)
 print([type(one).__name__ for one in observer._observers], "opentelemetry" in sys.modules)
@@ -138,7 +138,7 @@ def test_a_provider_that_fails_is_counted_for_the_library_and_for_a_question(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     embedder = WordEmbedder(dimension=64)
-    monkeypatch.setattr("skillhub_mcp.bootstrap.choose_embedder", lambda _: embedder)
+    monkeypatch.setattr("skillhub_mcp.bootstrap.hub.choose_embedder", lambda _: embedder)
     settings, _ = read_settings(hub_environment)
     write_skill("pdf", "Reads and fills PDF forms.")
     hub = make_hub(settings, background=False, observer=telemetry.observer)

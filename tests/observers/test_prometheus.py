@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.conftest import SkillWriter
 
-from skillhub_mcp.bootstrap import make_hub
+from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.observers.metrics import METRICS

@@ -10,7 +10,8 @@ from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 from tests.server.bearers import add_token
 
-from skillhub_mcp.bootstrap import http_options, log_start
+from skillhub_mcp.bootstrap.http import http_options
+from skillhub_mcp.bootstrap.observers import log_start
 from skillhub_mcp.settings import read_settings
 
 ADDRESS = "http://127.0.0.1:8000/mcp"

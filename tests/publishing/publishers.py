@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from skillhub_mcp.bootstrap import make_hub, make_publisher
+from skillhub_mcp.bootstrap.hub import make_hub
+from skillhub_mcp.bootstrap.server import make_publisher
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.settings import read_settings

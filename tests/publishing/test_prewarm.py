@@ -13,7 +13,7 @@ from tests.conftest import SkillWriter
 from tests.publishing.conftest import Later
 from tests.publishing.publishers import publishing
 
-from skillhub_mcp.bootstrap import make_hub
+from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.publishing.entries import PublishedEntry
 from skillhub_mcp.publishing.entry_cache import PUBLICATION_FILE, EntryCache

@@ -18,7 +18,7 @@ Writer = Callable[..., Path]
 def embedder(monkeypatch: pytest.MonkeyPatch) -> WordEmbedder:
     """The embedder that every hub of the test has."""
     embedder = WordEmbedder(dimension=64)
-    monkeypatch.setattr("skillhub_mcp.bootstrap.choose_embedder", lambda _: embedder)
+    monkeypatch.setattr("skillhub_mcp.bootstrap.hub.choose_embedder", lambda _: embedder)
     return embedder
 
 

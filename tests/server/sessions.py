@@ -21,7 +21,8 @@ from unittest import mock
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 
-from skillhub_mcp.bootstrap import make_hub, server_options
+from skillhub_mcp.bootstrap.hub import make_hub
+from skillhub_mcp.bootstrap.server import server_options
 from skillhub_mcp.cli.main import run
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.server.error_responses import ERROR_META_KEY

@@ -26,7 +26,8 @@ from tests.server.connections import WAYS, listening, reached
 from tests.server.processes import serving
 from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient, tool_call
 
-from skillhub_mcp.bootstrap import make_hub, server_options
+from skillhub_mcp.bootstrap.hub import make_hub
+from skillhub_mcp.bootstrap.server import server_options
 from skillhub_mcp.index.indexer import LOCK_FILE
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.settings import read_settings

@@ -14,7 +14,7 @@ from tests.conftest import SkillWriter
 from tests.server.connections import WAYS, Caller, reached
 from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient, tool_call
 
-from skillhub_mcp.bootstrap import agree_to, brought_in
+from skillhub_mcp.bootstrap.library import agree_to, brought_in
 from skillhub_mcp.policy.files import trust_file
 from skillhub_mcp.settings import read_settings
 

@@ -16,7 +16,8 @@ from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 from tests.server.sessions import call, command, in_process
 
-from skillhub_mcp.bootstrap import make_publisher, registry_admission
+from skillhub_mcp.bootstrap.library import registry_admission
+from skillhub_mcp.bootstrap.server import make_publisher
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.publishing.publisher import Publisher

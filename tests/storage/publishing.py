@@ -11,7 +11,7 @@ from typing import Any
 from tests.hubs import hub_of
 from tests.storage.conftest import Target
 
-from skillhub_mcp.bootstrap import library_to_publish, publication_rows
+from skillhub_mcp.bootstrap.publication import library_to_publish, publication_rows
 from skillhub_mcp.index.lance import LanceIndex
 from skillhub_mcp.index.segment import check_pair, open_segment
 from skillhub_mcp.index.skill_index import SkillIndex

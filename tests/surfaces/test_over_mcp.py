@@ -19,7 +19,8 @@ from tests.server.skills_client import ask
 from tests.surfaces.findings import forged_lines, hidden, tags_named, values, wrong_in_a_value
 from tests.surfaces.library import PAYLOADS, Payload, folders_with_rules
 
-from skillhub_mcp.bootstrap import make_hub, server_options
+from skillhub_mcp.bootstrap.hub import make_hub
+from skillhub_mcp.bootstrap.server import server_options
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.publishing.uris import SCHEME, TEMPLATE
 from skillhub_mcp.server.app import make_server

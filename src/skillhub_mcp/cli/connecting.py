@@ -194,7 +194,7 @@ def _warn_of_directories(outcomes: Sequence[ClientOutcome]) -> None:
 
 def _note_no_skills() -> None:
     """Say what serves the first skills, where a server that a client starts would find none."""
-    from skillhub_mcp.bootstrap import surroundings_of
+    from skillhub_mcp.bootstrap.library import surroundings_of
     from skillhub_mcp.chosen_roots import roots_of
 
     own = {name: value for name, value in os.environ.items() if name not in ("SKILLS_DIR", "SKILLHUB_ROOTS")}

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from skillhub_mcp.bootstrap import forget_kept
+from skillhub_mcp.bootstrap.places import forget_kept
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, plural, print_json, print_note, print_text
 from skillhub_mcp.errors import IndexUnavailable

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from skillhub_mcp.bootstrap import make_hub
+from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.cli.log_format import log_to_stderr
 from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.disclosure.lookup import NOTHING_SERVED

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
-from skillhub_mcp.bootstrap import make_hub
+from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.commands.choices import namesakes, switched_by_path
 from skillhub_mcp.cli.picker_rows import PickerRow, SearchedFor, picker_rows, searched_for

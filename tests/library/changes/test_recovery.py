@@ -15,7 +15,7 @@ from tests.library.changes.kills import prepared
 from tests.library.changes.roots import LOCK, install, left_behind, lock_text, locked, skills_in, state_of, write_skill
 from tests.publishing.publishers import publishing
 
-from skillhub_mcp.bootstrap import library_to_publish
+from skillhub_mcp.bootstrap.publication import library_to_publish
 from skillhub_mcp.errors import InvalidArgument, LibraryUnwritable
 from skillhub_mcp.library.changes import recovery
 from skillhub_mcp.library.changes.disk import Disk

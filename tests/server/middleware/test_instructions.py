@@ -20,7 +20,7 @@ from tests.server.connections import WAYS, caller, listening, reached
 from tests.server.sessions import command
 from tests.server.test_transports import INITIALIZE, RawClient
 
-from skillhub_mcp.bootstrap import server_options
+from skillhub_mcp.bootstrap.server import server_options
 from skillhub_mcp.disclosure.card import DOMAINS, MATCHING, OTHERS
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.state import STATE_FILE

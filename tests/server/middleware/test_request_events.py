@@ -24,7 +24,8 @@ from tests.observers.recording import Telemetry
 from tests.server.connections import WAYS, Caller, caller, listening, reached
 from tests.server.sessions import call, in_process
 
-from skillhub_mcp.bootstrap import make_hub, server_options
+from skillhub_mcp.bootstrap.hub import make_hub
+from skillhub_mcp.bootstrap.server import server_options
 from skillhub_mcp.observers.audit import process_owner
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.settings import read_settings

@@ -21,7 +21,8 @@ from tests.server.bearers import ACCEPT
 from tests.server.connections import listening, reached
 from tests.server.sessions import in_process
 
-from skillhub_mcp.bootstrap import make_hub, server_options
+from skillhub_mcp.bootstrap.hub import make_hub
+from skillhub_mcp.bootstrap.server import server_options
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.access import Grant
 from skillhub_mcp.policy.tool_actions import Action

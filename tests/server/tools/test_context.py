@@ -586,7 +586,8 @@ async def go():
 asyncio.run(go())
 async def installers():
     import httpx2
-    from skillhub_mcp.bootstrap import make_hub, server_options
+    from skillhub_mcp.bootstrap.hub import make_hub
+    from skillhub_mcp.bootstrap.server import server_options
     from skillhub_mcp.server.app import make_server
     from skillhub_mcp.server.http.app import HttpOptions, WellKnownOptions, make_http_app
     from skillhub_mcp.settings import read_settings

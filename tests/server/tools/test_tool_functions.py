@@ -15,7 +15,7 @@ from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
 from skillhub_mcp.agents_md.saved_sessions import SavedSessions
-from skillhub_mcp.bootstrap import make_resolver
+from skillhub_mcp.bootstrap.server import make_resolver
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.middleware.sessions import Sessions

@@ -124,7 +124,8 @@ def test_only_a_client_without_a_session_is_shown_the_handle_of_one(hub_environm
 LISTS = """
 import asyncio, json, os
 from fastmcp import Client
-from skillhub_mcp.bootstrap import make_hub, server_options
+from skillhub_mcp.bootstrap.hub import make_hub
+from skillhub_mcp.bootstrap.server import server_options
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.settings import read_settings
 

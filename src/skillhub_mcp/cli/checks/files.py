@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skillhub_mcp.bootstrap import exposed_files
+from skillhub_mcp.bootstrap.policy import exposed_files
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
 

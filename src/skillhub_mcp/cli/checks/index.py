@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from skillhub_mcp.bootstrap import choose_embedder
+from skillhub_mcp.bootstrap.models import choose_embedder
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
 from skillhub_mcp.cli.forgetting import root_facts, root_json

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 
-from skillhub_mcp.bootstrap import unsearched_places
+from skillhub_mcp.bootstrap.library import unsearched_places
 from skillhub_mcp.chosen_roots import recorded_roots_problem
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skillhub_mcp.bootstrap import name_problems
+from skillhub_mcp.bootstrap.policy import name_problems
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
 from skillhub_mcp.errors import CLOSE_TO_OTHERS, PolicyUnreadable

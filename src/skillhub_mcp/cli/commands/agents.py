@@ -113,7 +113,7 @@ def _resume_diff(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _resolver(options: Mapping[str, str], saved: AgentsState | None) -> AgentsResolver:
-    from skillhub_mcp.bootstrap import make_resolver
+    from skillhub_mcp.bootstrap.server import make_resolver
 
     settings, _ = read_settings(os.environ, options)
     return make_resolver(settings, state=saved)

@@ -101,7 +101,8 @@ def _search(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _load(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    from skillhub_mcp.bootstrap import make_access, make_observer
+    from skillhub_mcp.bootstrap.observers import make_observer
+    from skillhub_mcp.bootstrap.policy import make_access
     from skillhub_mcp.disclosure.context.loader import load_skill_context, select_skill
     from skillhub_mcp.disclosure.context.schema import scope_source
     from skillhub_mcp.events import UseEvent, observe
@@ -126,7 +127,8 @@ def _load(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 def load_listing(options: Mapping[str, str]) -> tuple[Settings, Listing]:
     """Return the settings and the skills of the working directory. Raises InvalidSetting if they are disabled."""
-    from skillhub_mcp.bootstrap import make_access, make_catalogues
+    from skillhub_mcp.bootstrap.library import make_catalogues
+    from skillhub_mcp.bootstrap.policy import make_access
 
     settings, _ = read_settings(os.environ, options)
     if not settings.disclosure.skills_enabled:

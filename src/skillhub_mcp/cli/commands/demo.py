@@ -113,7 +113,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 def _steps_here(options: Mapping[str, str]) -> list[NextStep]:
     """Return what to type next, as it works in this shell. Raises InvalidSetting."""
-    from skillhub_mcp.bootstrap import surroundings_of
+    from skillhub_mcp.bootstrap.library import surroundings_of
     from skillhub_mcp.chosen_roots import roots_of
 
     own = {name: value for name, value in options.items() if name not in ("SKILLS_DIR", "SKILLHUB_ROOTS")}

@@ -71,7 +71,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    from skillhub_mcp.bootstrap import choose_embedder
+    from skillhub_mcp.bootstrap.models import choose_embedder
     from skillhub_mcp.evaluation.baselines import BASELINES
     from skillhub_mcp.evaluation.evaluator import evaluate
     from skillhub_mcp.evaluation.queries import read_queries, relevant_directories

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skillhub_mcp.bootstrap import make_publisher
+from skillhub_mcp.bootstrap.server import make_publisher
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
 from skillhub_mcp.cli.forgetting import forget
 from skillhub_mcp.cli.open_hub import open_hub

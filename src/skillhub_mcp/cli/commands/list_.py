@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import tee
 from typing import TYPE_CHECKING, Any
 
-from skillhub_mcp.bootstrap import unsearched_places
+from skillhub_mcp.bootstrap.library import unsearched_places
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
 from skillhub_mcp.cli.colours import Colour, painter
 from skillhub_mcp.cli.open_hub import open_hub

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from skillhub_mcp.bootstrap import every_skill, rule_files
+from skillhub_mcp.bootstrap.policy import every_skill, rule_files
 from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.open_hub import open_hub

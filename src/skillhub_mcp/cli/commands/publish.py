@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from skillhub_mcp.bootstrap import library_to_publish, publication_rows, publication_store
+from skillhub_mcp.bootstrap.publication import library_to_publish, publication_rows, publication_store
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, whole_number
 from skillhub_mcp.cli.open_hub import open_hub

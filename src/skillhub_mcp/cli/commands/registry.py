@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from skillhub_mcp.bootstrap import make_registry, registry_admission
+from skillhub_mcp.bootstrap.library import make_registry, registry_admission
 from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import (

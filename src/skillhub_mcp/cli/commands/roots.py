@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from skillhub_mcp.bootstrap import surroundings_of
+from skillhub_mcp.bootstrap.library import surroundings_of
 from skillhub_mcp.chosen_roots import (
     project_of,
     project_trust,

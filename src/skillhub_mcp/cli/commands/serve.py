@@ -130,7 +130,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if any(getattr(args, option) != _DEFAULTS[option] for option in ("host", "port", "workers")):
         log.warning("--host, --port and --workers have no effect without --transport http")
     server, hub = _make_server(settings, reindex=args.reindex)
-    from skillhub_mcp.bootstrap import log_start
+    from skillhub_mcp.bootstrap.observers import log_start
     from skillhub_mcp.server.stdio import serve_stdio
 
     log_start(hub)
@@ -141,7 +141,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[str, str]) -> int:
-    from skillhub_mcp.bootstrap import http_options, log_start, make_metrics
+    from skillhub_mcp.bootstrap.http import http_options
+    from skillhub_mcp.bootstrap.observers import log_start, make_metrics
 
     metrics = make_metrics(settings)
     # First, because this refuses a server that would be open unintentionally.
@@ -212,7 +213,9 @@ def _make_server(
     """Return the server and its hub, both not started yet, and log warnings about the configuration."""
     sys.setswitchinterval(_TURN_SECONDS)
     with _loading():
-        from skillhub_mcp.bootstrap import log_library, make_hub, make_observer, server_options
+        from skillhub_mcp.bootstrap.hub import make_hub
+        from skillhub_mcp.bootstrap.observers import log_library, make_observer
+        from skillhub_mcp.bootstrap.server import server_options
         from skillhub_mcp.index.sync import SyncDepth
         from skillhub_mcp.server.app import make_server
 
@@ -267,15 +270,10 @@ class _Worker:
     def _made(self, address: str) -> GracefulServer:
         from multiprocessing import current_process
 
-        from skillhub_mcp.bootstrap import (
-            http_options,
-            log_library,
-            log_start,
-            make_hub,
-            make_metrics,
-            make_observer,
-            server_options,
-        )
+        from skillhub_mcp.bootstrap.http import http_options
+        from skillhub_mcp.bootstrap.hub import make_hub
+        from skillhub_mcp.bootstrap.observers import log_library, log_start, make_metrics, make_observer
+        from skillhub_mcp.bootstrap.server import server_options
         from skillhub_mcp.server.app import make_server
         from skillhub_mcp.server.http.app import make_http_app, make_uvicorn
         from skillhub_mcp.server.http.workers import FIRST_WORKER

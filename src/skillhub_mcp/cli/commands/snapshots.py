@@ -157,7 +157,7 @@ def _find(pointer: CommitPointer, typed: str, target: str) -> ListedSnapshot:
 
 
 def _open(args: argparse.Namespace, options: Mapping[str, str]) -> ObjectStore:
-    from skillhub_mcp.bootstrap import publication_store
+    from skillhub_mcp.bootstrap.publication import publication_store
     from skillhub_mcp.settings import read_settings
 
     return publication_store(read_settings(os.environ, options)[0], args.target)

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from skillhub_mcp.bootstrap import brought_in, rule_files
+from skillhub_mcp.bootstrap.library import brought_in
+from skillhub_mcp.bootstrap.policy import rule_files
 from skillhub_mcp.chosen_roots import project_of, trust_path
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.output import (

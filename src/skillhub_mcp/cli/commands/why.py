@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from skillhub_mcp.bootstrap import rule_files, unsearched_places
+from skillhub_mcp.bootstrap.library import unsearched_places
+from skillhub_mcp.bootstrap.policy import rule_files
 from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument, skill_argument
 from skillhub_mcp.cli.open_hub import open_hub

@@ -1,0 +1,130 @@
+"""The skills that the settings choose, those that are here and not searched, and what a project brings."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from skillhub_mcp.chosen_roots import project_of, project_trust, recorded_roots, roots_of, trust_path
+from skillhub_mcp.errors import RootsUnreadable, SkillUnverifiable
+from skillhub_mcp.policy.access import Access
+from skillhub_mcp.policy.files import change_trust
+from skillhub_mcp.settings import DEFAULT_SKILLS_DIR, Settings
+from skillhub_mcp.skills.admission import LENIENT, REGISTRY_LENIENT, Admission, registry_strict
+from skillhub_mcp.skills.builtin import builtin_directory
+from skillhub_mcp.skills.problems import Problem
+from skillhub_mcp.skills.recorded_roots import NO_RECORD
+from skillhub_mcp.skills.registry import Registry
+from skillhub_mcp.skills.roots import Source, agent_context_roots
+from skillhub_mcp.skills.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from skillhub_mcp.disclosure.brought import Brought
+    from skillhub_mcp.disclosure.context.catalogue import Catalogues
+    from skillhub_mcp.skills.survey import Surroundings, UnsearchedPlace
+
+
+def surroundings_of(settings: Settings) -> Surroundings:
+    """Return every place that may hold skills, searched or not. Reads no skill. Raises InvalidSetting."""
+    from skillhub_mcp.skills.places import RootsChoice, known_places
+    from skillhub_mcp.skills.survey import Surroundings
+
+    skills, project, home = settings.skills, project_of(settings), os.path.expanduser("~")
+    try:
+        recorded = recorded_roots()
+    except RootsUnreadable:
+        recorded = NO_RECORD
+    places = known_places(
+        project,
+        home=home,
+        hub=os.path.expanduser(DEFAULT_SKILLS_DIR),
+        builtin=builtin_directory(),
+        environment=os.environ,
+        recorded=recorded.directories,
+        recorded_in_project=recorded.of_project(project.root),
+    )
+    choice = RootsChoice(skills.roots, skills.dirs, words_given=skills.roots_given, dirs_given=skills.dirs_given)
+    return Surroundings(places, choice, home=home, cwd=project.cwd)
+
+
+def unsearched_places(settings: Settings, snapshot: Snapshot) -> tuple[UnsearchedPlace, ...]:
+    """Return the places with skills that no root of `snapshot` has; none for a replica, which serves no place here.
+
+    The examples are among them where there is no skill yet and no setting chooses what is searched.
+    """
+    if settings.replica.read_only:
+        return ()
+    report = snapshot.report
+    known = {snapshot.real_directory(skill) for skill in snapshot.everything}
+    known.update(os.path.realpath(refused.directory) for refused in report.refused)
+    chosen = settings.skills.dirs_given or settings.skills.roots_given
+    return tuple(
+        one
+        for one in surroundings_of(settings).unsearched(report.roots, known)
+        if one.skills and (one.place.source is not Source.BUILTIN or not (snapshot.everything or chosen))
+    )
+
+
+def unsearched_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]:
+    return tuple(one.as_problem() for one in unsearched_places(settings, snapshot))
+
+
+def registry_admission(settings: Settings, *, lenient: bool = False) -> Admission:
+    """Return the rules by which the registry admits skills, with the limits that `settings` give."""
+    if lenient:
+        return REGISTRY_LENIENT
+    return registry_strict(
+        max_header_lines=settings.skills.registry_max_lines,
+        max_line_characters=settings.skills.registry_max_line_characters,
+    )
+
+
+def make_registry(settings: Settings, *, lenient: bool = False) -> Registry:
+    """Return the registry over the roots that `settings` choose. Reads no skill yet, but of projects that are trusted.
+
+    Raises InvalidSetting.
+    """
+    return Registry(
+        project_trust(settings).judged(roots_of(settings)), admission=registry_admission(settings, lenient=lenient)
+    )
+
+
+def make_catalogues(settings: Settings, access: Access) -> Catalogues:
+    """Return the agent-context catalogues by working directory, limited to what `access` allows. Reads no files yet."""
+    from skillhub_mcp.disclosure.context.catalogue import CatalogueLimits, Catalogues
+
+    return Catalogues(
+        lambda cwd: project_of(replace(settings, skills=replace(settings.skills, cwd=cwd or settings.skills.cwd))),
+        home=os.path.expanduser("~"),
+        limits=CatalogueLimits(settings.disclosure.catalogue_max_entries, settings.disclosure.catalogue_max_bytes),
+        is_allowed=access.sees,
+        enabled_in=lambda root: access.now(root).offers,
+        judge=project_trust(settings).judged,
+        reports_errors=access.sees_everything,
+    )
+
+
+def brought_in(settings: Settings) -> Brought:
+    """Return what the project brings, searched by the hub or by the agent-context tools. Raises InvalidSetting."""
+    from skillhub_mcp.disclosure.brought import brought_by
+    from skillhub_mcp.policy.project_trust import brought_digest
+
+    project = project_of(settings)
+    context = agent_context_roots(project, home=os.path.expanduser("~"))
+    roots = {root.path: root for root in (*(root for root in context if root.within), *roots_of(settings))}
+    judged = project_trust(settings).judged(sorted(roots.values(), key=lambda root: not root.within))
+    digests, problems = {}, {}
+    for root in judged:
+        if root.within:
+            try:
+                digests[root.path] = brought_digest(root)
+            except (SkillUnverifiable, OSError) as error:
+                unread = isinstance(error, OSError) and f"{error.filename!r} cannot be read: {error.strerror}"
+                problems[root.path] = unread or str(error)
+    return brought_by(project.root, Registry(judged, admission=LENIENT).snapshot, digests, problems)
+
+
+def agree_to(brought: Brought) -> None:
+    """Record that the person trusts what the project brings, as it was shown. Raises what `change_trust` raises."""
+    change_trust(trust_path(), lambda record: record.agreed(brought.project, brought.digests))

@@ -1,0 +1,124 @@
+"""What is observed of a hub, and what the log tells of its library."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from skillhub_mcp.bootstrap.library import unsearched_problems
+from skillhub_mcp.bootstrap.policy import exposed_files, name_problems
+from skillhub_mcp.disclosure.counts import count_skills
+from skillhub_mcp.errors import PolicyUnreadable
+from skillhub_mcp.events import NULL_OBSERVER, CompositeObserver, Observer
+from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.json_lines import JsonLinesLog
+from skillhub_mcp.observers.access_log import AccessLog
+from skillhub_mcp.observers.audit import Audit, process_owner
+from skillhub_mcp.observers.library_log import LibraryLog
+from skillhub_mcp.observers.start_log import StartLog
+from skillhub_mcp.settings import Settings
+from skillhub_mcp.skills.problems import Problem
+from skillhub_mcp.skills.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from skillhub_mcp.observers.prometheus import Prometheus
+    from skillhub_mcp.server.http.app import HttpOptions
+
+log = logging.getLogger(__name__)
+
+
+def make_metrics(settings: Settings, *, shared: str = "") -> Prometheus | None:
+    """Return the Prometheus metrics, or None if they are off.
+
+    `shared` is the directory through which the processes of one server share their counts.
+    """
+    if not settings.observability.metrics:
+        return None
+    if shared:
+        # The library reads this variable, and nothing else, when it is imported.
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = shared
+    from skillhub_mcp.observers.prometheus import Prometheus
+
+    return Prometheus(shared=shared)
+
+
+def log_library(hub: SkillHub, settings: Settings) -> None:
+    """Let the log tell what a server refuses, what lost its name and what cannot be searched, after each sync.
+
+    And what filters, rules and tokens name that is not there; and once, which skills are here and not searched, and
+    which of the person's own files others may read.
+    """
+    for problem in exposed_files(settings)[1]:
+        log.warning("%s", problem.sentence())
+    library = LibraryLog(partial(_readable_name_problems, settings), partial(unsearched_problems, settings))
+
+    def tell() -> None:
+        view = hub.peek()
+        if view is not None:
+            library.report(view.snapshot)
+
+    hub.on_sync(tell)
+
+
+def log_start(hub: SkillHub, *, http: HttpOptions | None = None, address: str = "") -> None:
+    """Let the log tell once, when the skills are first known, how many there are, where, and of how many tokens.
+
+    `address` is the URL of /mcp at this machine, and `http` None over stdio. As long as the rules cannot be read,
+    nothing is served, and nothing is told.
+    """
+    facts: dict[str, object] = {"transport": "stdio"}
+    if http is not None:
+        facts = {"transport": "http", "tokens": 0, "address": address}
+        if http.auth is not None:
+            named = http.auth.tokens.read() if http.auth.tokens is not None else None
+            facts["tokens"] = (1 if http.auth.token else 0) + (len(named.tokens) if named is not None else 0)
+            facts |= {"issuer": http.auth.jwt.issuer} if http.auth.jwt is not None else {}
+        facts |= {"public_address": http.public_url} if http.public_url else {}
+    start = StartLog(facts)
+
+    def tell() -> None:
+        view = hub.peek()
+        if view is None or start.told:
+            return
+        with suppress(PolicyUnreadable):
+            start.report(count_skills(view.snapshot, hub.access.now()).served)
+
+    hub.on_sync(tell)
+
+
+def _readable_name_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]:
+    """Return the `name_problems`; none of files that cannot be read, which is reported where they are used."""
+    try:
+        return name_problems(settings, snapshot)
+    except PolicyUnreadable:
+        return ()
+
+
+def make_observer(settings: Settings, *, serving: bool, metrics: Prometheus | None = None) -> Observer:
+    """Return the observer of a hub: for a server its log and the audit, for a command only what the settings ask for.
+
+    If the program has configured an OpenTelemetry SDK before, spans and metrics are recorded with it too.
+    """
+    observers: list[Observer] = []
+    if "opentelemetry" in sys.modules:
+        from skillhub_mcp.observers.open_telemetry import OpenTelemetry, is_configured
+
+        observers += [OpenTelemetry()] if is_configured() else []
+    if metrics is not None:
+        observers.append(metrics)
+    if serving:
+        observers.append(AccessLog())
+    if serving or settings.observability.audit_log:
+        file = (
+            JsonLinesLog(settings.observability.audit_log, label="The audit log")
+            if settings.observability.audit_log
+            else None
+        )
+        if serving and file is not None:
+            file.create()
+        observers.append(Audit(owner=process_owner(), file=file))
+    return CompositeObserver(observers) if observers else NULL_OBSERVER

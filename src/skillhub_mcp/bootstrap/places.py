@@ -1,0 +1,47 @@
+"""What is kept beside the index, and where the person's own files are."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+
+from skillhub_mcp.publishing.entry_cache import PUBLICATION_FILE, EntryCache
+from skillhub_mcp.settings import Settings
+
+_MIRROR_DIGITS = 16
+
+
+def reviews_path() -> str:
+    """Return the path of the person's file of reviews of the audit's findings."""
+    return os.path.expanduser("~/.skillhub/reviews.json")
+
+
+def mirror_directory(settings: Settings) -> str:
+    """Return the directory of the mirror of the publication that `settings` name: each publication has its own."""
+    name = hashlib.sha256(settings.index.db_path.encode("utf-8", "surrogateescape")).hexdigest()[:_MIRROR_DIGITS]
+    return os.path.join(settings.replica.mirror_dir, name)
+
+
+def forget_kept(settings: Settings, is_forgotten: Callable[[str], bool]) -> None:
+    """Drop what is kept beside the index of the directories that are forgotten: audits, digests, published entries.
+
+    Each is a cache, so that nothing is lost where this is stopped in between. Raises OSError.
+    """
+    from skillhub_mcp.auditing.kept import KEPT_FILE as KEPT_AUDITS
+    from skillhub_mcp.auditing.kept import KeptFile
+    from skillhub_mcp.locks.kept_digests import KEPT_FILE, KeptDigests
+
+    KeptFile(beside_index(settings, KEPT_AUDITS)).forget(is_forgotten)
+    for kept in (
+        KeptDigests(beside_index(settings, KEPT_FILE)),
+        EntryCache(beside_index(settings, PUBLICATION_FILE)),
+    ):
+        kept.forget(is_forgotten)
+        kept.close()
+
+
+def beside_index(settings: Settings, name: str) -> str:
+    if settings.replica.read_only:
+        return os.path.join(mirror_directory(settings), name)
+    return os.path.join(os.path.dirname(os.path.abspath(settings.index.db_path)), name)

@@ -1,0 +1,215 @@
+"""Who may have what: rules, choices, the audit and locks, as the settings name them, and what is wrong with those."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+from skillhub_mcp.bootstrap.places import beside_index, reviews_path
+from skillhub_mcp.chosen_roots import lock_option, project_of, project_trust, roots_path, trust_path
+from skillhub_mcp.errors import ConfirmationRequired, PolicyUnreadable
+from skillhub_mcp.file_modes import changeable_by_others, readable_by_others
+from skillhub_mcp.mcp_tools import TOOL_ACTIONS
+from skillhub_mcp.policy.access import Access, RuleFiles, read_foreign
+from skillhub_mcp.policy.access_tokens import Tokens
+from skillhub_mcp.policy.files import add_rule, choices_file, reviews_file, rules_file, tokens_file
+from skillhub_mcp.policy.project_trust import RULES_FILE
+from skillhub_mcp.policy.rules import PermissionRule, Rules
+from skillhub_mcp.policy.tool_actions import Action
+from skillhub_mcp.policy.trust import TrustMode
+from skillhub_mcp.policy.unknown_names import KnownNames, rules_problems, server_filter_problems, tokens_problems
+from skillhub_mcp.settings import Settings
+from skillhub_mcp.skills.admission import AGENT_CONTEXT
+from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.problems import Problem
+from skillhub_mcp.skills.registry import Registry
+from skillhub_mcp.skills.roots import agent_context_roots
+from skillhub_mcp.skills.snapshot import Snapshot
+from skillhub_mcp.skills.visibility import Visibility
+from skillhub_mcp.skills.whereabouts import FilesOf, own_directory
+
+if TYPE_CHECKING:
+    from skillhub_mcp.auditing.auditor import Auditor
+    from skillhub_mcp.locks.kept_library import KeptLibrary
+    from skillhub_mcp.policy.reviews import Reviews
+
+log = logging.getLogger(__name__)
+
+
+def every_skill(settings: Settings, snapshot: Snapshot) -> tuple[Skill, ...]:
+    """Return the skills that rules, tokens and filters can name: the hub's, and those of the agent-context tools.
+
+    Served or not, and also those whose name another skill won.
+    """
+    found = {skill.directory: skill for skill in snapshot.everything}
+    if settings.disclosure.skills_enabled and not settings.replica.read_only:
+        chosen = agent_context_roots(project_of(settings), home=os.path.expanduser("~"))
+        roots = project_trust(settings).judged(chosen)
+        context = Registry(roots, admission=AGENT_CONTEXT).snapshot.everything
+        found = {skill.directory: skill for skill in context} | found
+    return tuple(found[directory] for directory in sorted(found))
+
+
+def name_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]:
+    """Return what the filter, the rules and the tokens name that is not there; nothing where no skill is.
+
+    Raises PolicyUnreadable and TokensUnreadable.
+    """
+    visibility = _visibility(settings)
+    files = rule_files(settings, project_of(settings).root)
+    rules = [(file, found) for file in files.own if (found := file.read()) is not None]
+    rules += [(file, foreign) for file in files.foreign if isinstance(foreign := read_foreign(file), Rules)]
+    path = settings.http.tokens_file
+    tokens = (tokens_file(path, required=False).read() if path else None) or Tokens()
+    named = any(one.rule.skill_name for _, found in rules for one in found.listed())
+    if not (visibility.limits or named or any(token.visibility.limits for token in tokens.tokens)):
+        return ()
+    known = KnownNames(every_skill(settings, snapshot))
+    if not known.skills:
+        return ()
+    return (
+        *server_filter_problems(known, visibility, ("SKILLHUB_ENABLED_SKILLS", "SKILLHUB_ENABLED_CATEGORIES")),
+        *(
+            problem
+            for file, found in rules
+            for problem in rules_problems(known, file.path, found, changeable=file is files.own[0])
+        ),
+        *tokens_problems(known, path, tokens),
+    )
+
+
+def exposed_files(settings: Settings) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
+    """Return the person's own files that somebody else may write, which are not used, and those others may read."""
+    named = (
+        roots_path(),
+        trust_path(),
+        reviews_path(),
+        *(file.path for file in rule_files(settings, "").own),
+        settings.policy.choices,
+        settings.http.tokens_file,
+        settings.execution.hooks,
+        settings.observability.usage_log,
+    )
+    changeable, readable = [], []
+    for path in dict.fromkeys(filter(None, named)):
+        # One that cannot be looked at is told of where it is used.
+        with suppress(OSError):
+            if found := changeable_by_others(path):
+                changeable.append(Problem(path, f"is not used: {found.reason}", found.mend))
+            elif found := readable_by_others(path):
+                readable.append(Problem(path, found.reason, found.mend))
+    return tuple(changeable), tuple(readable)
+
+
+def make_access(
+    settings: Settings, *, asks: bool, auditor: Auditor | None = None, kept: Callable[[], KeptLibrary] | None = None
+) -> Access:
+    """Return what may be loaded and run. With `asks`, what no rule allows or denies needs the user's consent.
+
+    Reads no files yet.
+    """
+    no_locks = settings.policy.frozen == "0" or settings.replica.read_only
+    return Access(
+        _visibility(settings),
+        project=project_of(settings).root,
+        choices=choices_file(settings.policy.choices),
+        rule_files=lambda root: rule_files(settings, root),
+        tools=TOOL_ACTIONS,
+        asks=asks,
+        trust=TrustMode(settings.policy.trust),
+        audit=auditor if auditor is not None and auditor.blocks else None,
+        locks=None if no_locks else (kept or KeptOnDemand(settings, for_shell=True))(),
+    )
+
+
+class KeptOnDemand:
+    """What holds skills against their locks, made when it is first asked for: most have no lock. Reads no files yet."""
+
+    def __init__(self, settings: Settings, *, for_shell: bool) -> None:
+        self._settings = settings
+        self._for_shell = for_shell
+        self._lock = threading.Lock()
+        self._made: KeptLibrary | None = None
+
+    def __call__(self) -> KeptLibrary:
+        with self._lock:
+            if self._made is None:
+                from skillhub_mcp.locks.kept_digests import KEPT_FILE, KeptDigests
+                from skillhub_mcp.locks.kept_library import KeptLibrary
+
+                kept = KeptDigests(beside_index(self._settings, KEPT_FILE))
+                # Clients of a server are told no path of its machine. Many skills may be withheld, of few locks.
+                option_of = cache(partial(lock_option, settings=self._settings, with_paths=self._for_shell))
+                only = self._settings.policy.frozen == "only"
+                self._made = KeptLibrary(only=only, kept=kept, option_of=option_of)
+            return self._made
+
+    def close(self) -> None:
+        """Keep what was found, if anything was asked."""
+        if self._made is not None:
+            self._made.close()
+
+
+def make_auditor(settings: Settings, *, files_of: FilesOf = own_directory) -> Auditor | None:
+    """Return the audit of a hub's skills, or None if it is off. Reads no files yet."""
+    if settings.policy.audit == "off":
+        return None
+    from skillhub_mcp.auditing.auditor import Auditor
+    from skillhub_mcp.auditing.kept import KEPT_FILE as KEPT_AUDITS
+
+    reviews = reviews_file(reviews_path())
+
+    def acceptance() -> Reviews | None:
+        try:
+            found = reviews.read()
+        except PolicyUnreadable as error:
+            # What cannot be read accepts nothing; `skillhub audit` says what is wrong with it.
+            log.debug("%s", error.message)
+            return None
+        return found if found is not None and found.by_digest else None
+
+    return Auditor(
+        beside_index(settings, KEPT_AUDITS),
+        acceptance=acceptance,
+        blocks=settings.policy.audit == "block",
+        files_of=files_of,
+    )
+
+
+def rule_files(settings: Settings, project_root: str) -> RuleFiles:
+    """Return the files of rules: the user's own, of which the first is written to, and the project's."""
+    make_file = partial(rules_file, tools=TOOL_ACTIONS)
+    own = [make_file(os.path.expanduser("~/.skillhub/permissions.json"), what="Your permissions.json")]
+    if settings.policy.permissions:
+        named = make_file(settings.policy.permissions, what="The file that SKILLHUB_PERMISSIONS names", required=True)
+        own.insert(0, named)
+    foreign = os.path.join(project_root, RULES_FILE)
+    if os.path.realpath(foreign) in (os.path.realpath(file.path) for file in own):
+        return RuleFiles(tuple(own), ())
+    of_project = make_file(foreign, what="The project's .skillhub/permissions.json", within=project_root)
+    return RuleFiles(tuple(own), (of_project,))
+
+
+def _visibility(settings: Settings) -> Visibility:
+    return Visibility(settings.policy.enabled_skills, settings.policy.enabled_categories)
+
+
+def remember_rule(settings: Settings, act: Action, agreed: ConfirmationRequired) -> None:
+    """Add a rule that allows `act`, as the user agreed to it, to the first file of rules. Raises PolicyUnreadable.
+
+    To run commands is allowed of the files that the user was asked about.
+    """
+    file = rule_files(settings, "").own[0]
+    rule = PermissionRule(
+        TOOL_ACTIONS.rule_tool(act),
+        agreed.rule_name,
+        agreed.digest or None,
+        network=agreed.network,
+        packages=bool(agreed.packages),
+    )
+    add_rule(file.path, "allow", rule, what=file.what, tools=TOOL_ACTIONS)

@@ -1,0 +1,75 @@
+"""The storage of a publication, and what of the library is published there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from skillhub_mcp.bootstrap.models import choose_embedder
+from skillhub_mcp.errors import IndexUnavailable
+from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.index.identity import IndexIdentity
+from skillhub_mcp.index.state import NO_EMBEDDING, load_state
+from skillhub_mcp.settings import Settings
+from skillhub_mcp.skills.model import NO_SHAPE
+
+if TYPE_CHECKING:
+    from skillhub_mcp.storage.lance_rows import LanceRows
+    from skillhub_mcp.storage.library import LibraryToStore
+    from skillhub_mcp.storage.object_store import ObjectStore, Patience
+
+
+def publication_store(settings: Settings, target: str, *, patience: Patience | None = None) -> ObjectStore:
+    """Return the store of the publication at `target`: a directory or a bucket. Nothing is read or written yet.
+
+    Without `patience` it has that of whoever publishes.
+
+    Raises InvalidArgument for a target that is neither, StorageNotInstalled and InvalidSetting.
+    """
+    # Only who publishes, or serves a publication, pays for it.
+    from skillhub_mcp.storage.object_store import PATIENT
+    from skillhub_mcp.storage.targets import open_store
+
+    return open_store(target, settings.storage.options, patience or PATIENT)
+
+
+def library_to_publish(settings: Settings, hub: SkillHub) -> LibraryToStore:
+    """Bring the index up to date and return what of the library is published.
+
+    Raises IndexUnavailable where there is no index to publish, or another process has changed it since.
+    """
+    # Only who publishes pays for it.
+    from skillhub_mcp.storage.library import IndexToStore, labels_of, library_to_store
+
+    view = hub.refresh()
+    embedder = choose_embedder(settings)
+    identity = IndexIdentity.of(settings.index.db_path, NO_EMBEDDING if embedder is None else embedder.identity)
+    files = identity.find()
+    state = None if files is None else load_state(files.state_path)
+    if view.problem is not None:
+        raise view.problem
+    if view.snapshot.report.unavailable:
+        missing = view.snapshot.report.unavailable[0]
+        raise IndexUnavailable(
+            f"Skills cannot be published without those of {missing.path}, which {missing.reason}",
+            hint="bring it back, or drop its skills with skillhub index --forget-missing",
+        )
+    if view.index is None or state is None or state.published != (view.index.table_id, view.index.version):
+        raise IndexUnavailable("The index changed while it was to be published", hint="publish again")
+    memory = state.memory
+    return library_to_store(
+        view.snapshot,
+        hub.access.now(),
+        IndexToStore(view.index, state.schema, state.embedder, state.embedding),
+        labels=labels_of(view.snapshot.report.roots, {path: own.label for path, own in state.roots.items()}),
+        shapes=lambda directory: memory[directory].shape if directory in memory else NO_SHAPE,
+    )
+
+
+def publication_rows(settings: Settings, target: str, store: ObjectStore) -> Callable[[Callable[[], None]], LanceRows]:
+    """Return what makes the LanceDB table of the publication at `target`, given what it calls before each write."""
+    from skillhub_mcp.storage.lance_rows import LanceRows
+    from skillhub_mcp.storage.targets import is_bucket
+
+    uri, options = f"{store.name}/lance", settings.storage.options if is_bucket(target) else {}
+    return lambda check: LanceRows(store.name, uri, options, check=check)

@@ -1,0 +1,125 @@
+"""The options of a server over a hub, over stdio and HTTP alike."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import TYPE_CHECKING
+
+from skillhub_mcp.bootstrap.http import is_stateless
+from skillhub_mcp.bootstrap.library import agree_to, brought_in, make_catalogues, registry_admission
+from skillhub_mcp.bootstrap.places import beside_index
+from skillhub_mcp.bootstrap.policy import remember_rule
+from skillhub_mcp.chosen_roots import project_of
+from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.policy.trust import TrustMode
+from skillhub_mcp.project import DEFAULT_MARKERS
+from skillhub_mcp.publishing.entry_cache import PUBLICATION_FILE, EntryCache
+from skillhub_mcp.publishing.publisher import Publisher
+from skillhub_mcp.settings import Settings
+from skillhub_mcp.usage import skills_loaded_before
+
+if TYPE_CHECKING:
+    from skillhub_mcp.agents_md.known import KnownFiles
+    from skillhub_mcp.agents_md.resolver import AgentsResolver
+    from skillhub_mcp.agents_md.schema import AgentsState
+    from skillhub_mcp.server.app import ServerOptions
+    from skillhub_mcp.server.middleware.instructions import CardOptions
+    from skillhub_mcp.server.middleware.trust_question import TrustAsking
+
+
+def make_resolver(
+    settings: Settings, cwd: str = "", *, state: AgentsState | None = None, known: KnownFiles | None = None
+) -> AgentsResolver:
+    """Return the AGENTS.md resolver of a session in `cwd`, or where `settings` say. Raises InvalidSetting.
+
+    A root and markers from the environment override those of the configuration. With a `state` it continues from there;
+    `known` is what a session knows that has several working directories.
+    """
+    from skillhub_mcp.agents_md.configuration import read_config
+    from skillhub_mcp.agents_md.resolver import AgentsResolver
+
+    config = read_config(settings.disclosure.agents_config)
+    root = config.root
+    if settings.skills.project_root:
+        root = root.model_copy(update={"projectRootOverride": settings.skills.project_root})
+    if settings.skills.markers != DEFAULT_MARKERS or root.markers is None:
+        root = root.model_copy(update={"markers": settings.skills.markers})
+    return AgentsResolver(
+        cwd or settings.skills.cwd or None, config=config.model_copy(update={"root": root}), state=state, known=known
+    )
+
+
+def _trust_asking(settings: Settings) -> TrustAsking | None:
+    """Return how a client's user is asked whether they trust the project; None where that would change nothing."""
+    from skillhub_mcp.server.middleware.trust_question import TrustAsking
+
+    asked = TrustMode(settings.policy.trust) in (TrustMode.LIMITED, TrustMode.ASK)
+    return TrustAsking(partial(brought_in, settings), agree_to) if asked else None
+
+
+def server_options(
+    settings: Settings, hub: SkillHub, *, over_http: bool = False, state_key: bytes | None = None
+) -> ServerOptions:
+    """Return the options of a server over `hub`. Raises InvalidSetting, also for unreadable hooks."""
+    from skillhub_mcp.execution.hooks import read_hooks
+    from skillhub_mcp.server.app import ContextOptions, ServerOptions
+
+    replica = settings.replica.read_only
+    context = ContextOptions(
+        lambda: make_catalogues(settings, hub.access),
+        settings.disclosure.skill_search_limit,
+        settings.disclosure.skill_search_max_limit,
+    )
+    if "agents" in settings.disclosure.tools:
+        # An invalid configuration is reported at startup rather than to the first caller.
+        make_resolver(settings)
+    return ServerOptions(
+        transport="http" if over_http else "stdio",
+        stateless=is_stateless(settings) and over_http,
+        state_key=state_key,
+        tools=settings.disclosure.tools,
+        enable_run=settings.execution.enable_run
+        and (settings.execution.enable_run_over_http or not over_http)
+        and not replica,
+        # What a replica's skills have is the place where they were published from, and none of this machine.
+        expose_paths=(settings.disclosure.expose_paths or not over_http) and not replica,
+        error_style=settings.disclosure.error_style,
+        run_timeout_seconds=settings.execution.timeout_seconds,
+        registry_admission=lambda lenient: registry_admission(settings, lenient=lenient),
+        context=context if settings.disclosure.skills_enabled and not replica else None,
+        make_resolver=lambda cwd, known: make_resolver(settings, cwd, known=known),
+        saved_sessions=beside_index(settings, "sessions"),
+        agreements=beside_index(settings, "agreements"),
+        instructions_max_bytes=settings.disclosure.instructions_max_bytes,
+        card=_card_options(settings, over_http=over_http),
+        remember=lambda act, agreed: remember_rule(settings, act, agreed),
+        trust=None if over_http or replica else _trust_asking(settings),
+        hooks=read_hooks(settings.execution.hooks) if settings.execution.hooks else (),
+        cwd=project_of(settings).cwd,
+        publisher=make_publisher(settings, hub),
+        # Computing every entry would copy every skill of the publication.
+        prewarms=not replica,
+    )
+
+
+def _card_options(settings: Settings, *, over_http: bool) -> CardOptions:
+    from skillhub_mcp.server.middleware.instructions import CardOptions
+
+    project, home = project_of(settings).root, os.path.realpath(os.path.expanduser("~"))
+    # The working directory of an HTTP server is not its clients' project unless a setting says so, and a home directory
+    # is no project either.
+    chosen = settings.skills.cwd or settings.skills.project_root
+    return CardOptions(
+        settings.disclosure.card,
+        project=project if project != home and (chosen or not over_http) else "",
+        used_before=lambda day: (
+            skills_loaded_before(settings.observability.usage_log, day) if settings.observability.usage_log else ()
+        ),
+    )
+
+
+def make_publisher(settings: Settings, hub: SkillHub) -> Publisher:
+    """Return the publisher of the skills of `hub` to hosts that read them natively. Reads no files yet."""
+    kept = EntryCache(beside_index(settings, PUBLICATION_FILE))
+    return Publisher(hub, kept, serve_dotfiles=settings.disclosure.serve_dotfiles, files_of=hub.files_of)
