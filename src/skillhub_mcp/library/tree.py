@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -31,6 +31,11 @@ class TreeEntry:
     size: int = 0
     executable: bool = False
     target: str = ""
+
+
+def in_order(entries: Iterable[TreeEntry]) -> tuple[TreeEntry, ...]:
+    """Return the entries in the order of their paths' bytes."""
+    return tuple(sorted(entries, key=lambda entry: entry.path.encode("utf-8", "surrogateescape")))
 
 
 class Tree(Protocol):

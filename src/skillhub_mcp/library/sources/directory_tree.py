@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from skillhub_mcp.errors import ArchiveRefused, SourceUnreachable
 from skillhub_mcp.library.bounds import BOUNDS, Bounds
-from skillhub_mcp.library.tree import TreeEntry, TreeEntryKind
+from skillhub_mcp.library.tree import TreeEntry, TreeEntryKind, in_order
 from skillhub_mcp.skills.files.confinement import HAS_DESCRIPTORS, NO_LINK, TO_DIRECTORY, TO_PLAIN_FILE
 
 # As deep as a path in a skill may be is far less; each level keeps a descriptor open while it is walked.
@@ -58,8 +58,7 @@ class DirectoryTree:
         except BaseException:
             self.close()
             raise
-        found = [*(seen.entry for seen in self._files.values()), *self._others]
-        self._entries = tuple(sorted(found, key=lambda entry: entry.path.encode("utf-8", "surrogateescape")))
+        self._entries = in_order([*(seen.entry for seen in self._files.values()), *self._others])
 
     @property
     def entries(self) -> Sequence[TreeEntry]:

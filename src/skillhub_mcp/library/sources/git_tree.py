@@ -12,7 +12,7 @@ from skillhub_mcp.library.bounds import BOUNDS
 from skillhub_mcp.library.sources.git import GitOptions, GitRepository
 from skillhub_mcp.library.sources.git_refs import RemoteRef, asked_for, parse_refs, settle
 from skillhub_mcp.library.sources.source import SkillSource
-from skillhub_mcp.library.tree import TreeEntry, TreeEntryKind
+from skillhub_mcp.library.tree import TreeEntry, TreeEntryKind, in_order
 from skillhub_mcp.skills.suggestions import near_names
 
 _SHA1_DIGITS = 40
@@ -182,8 +182,7 @@ def _list(repository: GitRepository, commit: str) -> _Listed:
         # A tree may hold itself many times over, and be listed without an end.
         if len(entries) + len(trees) > BOUNDS.source_entries:
             raise ArchiveRefused(repository.shown, f"it has more than {BOUNDS.source_entries:,} entries")
-    entries.sort(key=lambda entry: entry.path.encode("utf-8", "surrogateescape"))
-    return _Listed(tuple(entries), objects, trees)
+    return _Listed(in_order(entries), objects, trees)
 
 
 def _entry(path: str, mode: bytes, kind: bytes, size: int) -> TreeEntry:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from skillhub_mcp.errors import SourceUnreachable
-from skillhub_mcp.library.tree import Tree, TreeEntry, TreeEntryKind
+from skillhub_mcp.library.tree import Tree, TreeEntry, TreeEntryKind, in_order
 from skillhub_mcp.skills.model import SKILL_FILE
 
 _MOST_OPEN = 16
@@ -63,7 +63,7 @@ class SiteTree:
             for name, artifact in self._artifacts.items()
             for entry in artifact.entries
         ]
-        self._entries = tuple(sorted(entries, key=lambda entry: entry.path.encode("utf-8", "surrogateescape")))
+        self._entries = in_order(entries)
 
     @property
     def entries(self) -> Sequence[TreeEntry]:
