@@ -15,11 +15,11 @@ from skillhub_mcp.chosen_roots import lock_option, project_of, project_trust, ro
 from skillhub_mcp.errors import ConfirmationRequired, PolicyUnreadable
 from skillhub_mcp.file_modes import changeable_by_others, readable_by_others
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
-from skillhub_mcp.policy.access import Access, RuleFiles, read_foreign
+from skillhub_mcp.policy.access import Access, RuleFiles
 from skillhub_mcp.policy.access_tokens import Tokens
 from skillhub_mcp.policy.files import add_rule, choices_file, reviews_file, rules_file, tokens_file
 from skillhub_mcp.policy.project_trust import RULES_FILE
-from skillhub_mcp.policy.rules import PermissionRule, Rules
+from skillhub_mcp.policy.rules import PermissionRule
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.policy.trust import TrustMode
 from skillhub_mcp.policy.unknown_names import KnownNames, rules_problems, server_filter_problems, tokens_problems
@@ -62,8 +62,7 @@ def name_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]
     """
     visibility = _visibility(settings)
     files = rule_files(settings, project_of(settings).root)
-    rules = [(file, found) for file in files.own if (found := file.read()) is not None]
-    rules += [(file, foreign) for file in files.foreign if isinstance(foreign := read_foreign(file), Rules)]
+    rules = list(files.usable())
     path = settings.http.tokens_file
     tokens = (tokens_file(path, required=False).read() if path else None) or Tokens()
     named = any(one.rule.skill_name for _, found in rules for one in found.listed())

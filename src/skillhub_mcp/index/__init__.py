@@ -3,6 +3,7 @@
 checksums     whether a file of the table has changed since it was written
 cut_texts     texts cut at blanks, for counting many at once
 damage        what is damaged, part by part, and what mending each takes
+entry_columns  what each start needs of all skills, as columns beside the lines that say it
 features      the terms and lengths of a skill, as stored in its row
 filter        narrowing a search by category and tags, and conditions for LanceDB
 freed_memory  memory that was freed, given back to the system

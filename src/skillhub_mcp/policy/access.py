@@ -368,6 +368,11 @@ class RuleFiles:
         """Return the rules of every file of the project's that exists, or why they cannot be used."""
         return tuple(rules for file in self.foreign if (rules := read_foreign(file)) is not None)
 
+    def usable(self) -> Iterator[tuple[PolicyFile[Rules], Rules]]:
+        """Yield every file whose rules can be used, the person's first. Raises PolicyUnreadable for one of theirs."""
+        yield from ((file, own) for file in self.own if (own := file.read()) is not None)
+        yield from ((file, foreign) for file in self.foreign if isinstance(foreign := read_foreign(file), Rules))
+
     def in_force(self, *more: Rules) -> RulesInForce:
         """Return the rules in force, with `more` of the person's own. Raises PolicyUnreadable for a file of theirs."""
         return _in_force((*more, *self.read_own()), self.read_foreign())

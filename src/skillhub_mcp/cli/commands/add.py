@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.library.sources.opening import OpenOptions
     from skillhub_mcp.library.sources.source import SkillSource
     from skillhub_mcp.library.tree import Tree
+    from skillhub_mcp.settings import Settings
 
 _LOOKED_LIKE = 8
 _MOST_TOLD = 20
@@ -95,17 +96,21 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     )
     opening = open_options(settings, working_directory=here, insecure=args.insecure)
     with closing(open_source(source, opening)) as tree:
-        return _add(args, options, place, settled(source, tree, opening), tree)
+        return _add(args, options, place, settled(source, tree, opening), tree, settings)
 
 
 def _add(
-    args: argparse.Namespace, options: Mapping[str, str], place: LibraryPlace, source: SkillSource, tree: Tree
+    args: argparse.Namespace,
+    options: Mapping[str, str],
+    place: LibraryPlace,
+    source: SkillSource,
+    tree: Tree,
+    settings: Settings,
 ) -> int:
     from skillhub_mcp.cli.installing import finish, terms_of
     from skillhub_mcp.library.candidates import candidates
     from skillhub_mcp.library.install import install_name, prepare
     from skillhub_mcp.library.sources.upstream import incoming_of
-    from skillhub_mcp.settings import read_settings
 
     found = candidates(tree, source.path, name=_name_of(source))
     if args.list:
@@ -121,7 +126,7 @@ def _add(
     _refuse_namesakes([one.name for one in incoming])
     if not args.json:
         _tell_left_out([f"{left.what} {left.reason}" for left in found.left_out])
-    terms = terms_of(args, read_settings(os.environ, options)[0], replace=args.replace)
+    terms = terms_of(args, settings, replace=args.replace)
     with tempfile.TemporaryDirectory(prefix="skillhub-look-") as scratch:
         proposals = prepare(place.root, place.lock_path, incoming, terms, scratch)
         if not args.json:

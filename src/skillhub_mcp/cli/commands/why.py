@@ -15,9 +15,7 @@ from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_optio
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
-from skillhub_mcp.policy.access import read_foreign
 from skillhub_mcp.policy.files import choices_file, read_text
-from skillhub_mcp.policy.rules import Rules
 from skillhub_mcp.settings import Settings, read_settings
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.names import fold_name
@@ -88,17 +86,13 @@ def _deciding(settings: Settings) -> Deciding:
     from skillhub_mcp.policy.origins import ChoicesText, RulesText
 
     files = rule_files(settings, project_of(settings).root)
-    rules = [
-        RulesText(file.path, read, read_text(file.path)) for file in files.own if (read := file.read()) is not None
-    ]
-    rules += [
-        RulesText(file.path, found, read_text(file.path), of_project=True)
-        for file in files.foreign
-        if isinstance(found := read_foreign(file), Rules)
-    ]
+    rules = tuple(
+        RulesText(file.path, found, read_text(file.path), of_project=file in files.foreign)
+        for file, found in files.usable()
+    )
     choices = choices_file(settings.policy.choices).read()
     path = settings.policy.choices
-    return Deciding(tuple(rules), None if choices is None else ChoicesText(path, choices, read_text(path)))
+    return Deciding(rules, None if choices is None else ChoicesText(path, choices, read_text(path)))
 
 
 def _asked_path(name: str) -> AskedPath | None:
