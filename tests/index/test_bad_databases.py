@@ -24,10 +24,10 @@ from tests.index.test_live_index import eventually
 from tests.search.builders import COMMAND, Desk, published_rows, skillhub
 
 from skillhub_mcp.cli.main import run
-from skillhub_mcp.index.indexer import LOCK_FILE
 from skillhub_mcp.index.lance_store import IN_MEMORY, LanceStore
 from skillhub_mcp.index.state import load_state, state_path
 from skillhub_mcp.index.sync import SyncDepth
+from skillhub_mcp.index.writer_lock import LOCK_FILE
 from skillhub_mcp.server.http.readiness import readiness
 
 Writer = Callable[..., Path]

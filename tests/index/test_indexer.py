@@ -19,11 +19,12 @@ from tests.search.builders import Desk, WordEmbedder, published_rows, text_hits
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.index import indexer as indexer_module
 from skillhub_mcp.index import row_embedder
-from skillhub_mcp.index.indexer import LOCK_FILE, Indexer, Published
+from skillhub_mcp.index.indexer import Indexer, Published
 from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.lance_store import SCHEMA_VERSION, LanceStore
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.state import NO_EMBEDDING, save_state, state_path
+from skillhub_mcp.index.writer_lock import LOCK_FILE
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.skills.scanner import scan
 

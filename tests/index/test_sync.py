@@ -18,11 +18,11 @@ from tests.index.earlier_states import write_as_format
 from tests.search.builders import Desk, WordEmbedder, published_rows
 
 from skillhub_mcp.index import indexer, sync
-from skillhub_mcp.index.indexer import LOCK_FILE
 from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.lance_store import IN_MEMORY, LanceStore
 from skillhub_mcp.index.state import load_state, save_state, state_path
 from skillhub_mcp.index.sync import SyncDepth
+from skillhub_mcp.index.writer_lock import LOCK_FILE
 from skillhub_mcp.skills.scanner import Scan, scan
 
 Writer = Callable[..., Path]

@@ -28,7 +28,7 @@ from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient, too
 
 from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.bootstrap.server import server_options
-from skillhub_mcp.index.indexer import LOCK_FILE
+from skillhub_mcp.index.writer_lock import LOCK_FILE
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.settings import read_settings
 

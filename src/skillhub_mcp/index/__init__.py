@@ -12,7 +12,7 @@ giving_way    threads that compute behind answers give way to those that answer
 identity      whose an index is: the state file and the table of a database and an embedder
 impacts       what an occurrence of a term is worth to a skill
 indexed_roots  the roots that an index has rows of, and forgetting some
-indexer       the one writer: lock, changed rows, embeddings, commit
+indexer       the one writer: changed rows, embeddings, commit
 keys          the keys of skills on disk: a root's label and the path below it
 lance         LanceDB, reading: one finished version of the table
 lance_import  importing LanceDB, but for what serves its REST service and its authors
@@ -40,4 +40,5 @@ stored_arrays  arrays in a file beside the table, read at no more cost than its 
 sync          one check of the files, and the view that results
 versions      which versions of the table nobody reads any more
 watcher       calling back when something below a root changed
+writer_lock   who writes an index now, and who embeds for it
 """

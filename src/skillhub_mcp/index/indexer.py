@@ -17,20 +17,17 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from skillhub_mcp.embedders.base import Embedder
 from skillhub_mcp.errors import IndexUnavailable
-from skillhub_mcp.file_modes import make_private, make_private_directory, private_mode
 from skillhub_mcp.index.damage import Damage, IndexPart
 from skillhub_mcp.index.freed_memory import give_back
 from skillhub_mcp.index.identity import IndexIdentity
 from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots, keys_without
 from skillhub_mcp.index.keys import LibraryKeys, PathKeys, RowKeys, free_label
-from skillhub_mcp.index.lance import IndexDamaged, LanceIndex, NoRoom, damaged
+from skillhub_mcp.index.lance import IndexDamaged, LanceIndex, NoRoom
 from skillhub_mcp.index.lance_store import IN_MEMORY, KEYS_SINCE, SCHEMA_VERSION, LanceStore
 from skillhub_mcp.index.moved_roots import has_moved, relocated
-from skillhub_mcp.index.own_names import make_database_private
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.row_embedder import ASK_AGAIN, EmbeddingOptions, RowEmbedder
 from skillhub_mcp.index.row_source import RowSource
@@ -39,7 +36,6 @@ from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.state import (
     FIRST_TABLE,
     NO_EMBEDDING,
-    STATE_FILE,
     STATE_FORMAT,
     IndexState,
     PublishedTable,
@@ -54,6 +50,7 @@ from skillhub_mcp.index.state import (
     state_stamp,
 )
 from skillhub_mcp.index.state_entries import can_be_read
+from skillhub_mcp.index.writer_lock import EMBEDDING_LOCK, WriterLock, unwritable
 from skillhub_mcp.skills.admission import LENIENT
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import SkillRoot
@@ -61,11 +58,6 @@ from skillhub_mcp.skills.scanner import CachedSkillFile, Scan, ScanCache, change
 
 log = logging.getLogger(__name__)
 
-LOCK_FILE = "index.lock"
-_STATE_STEM = os.path.splitext(STATE_FILE)[0]
-# Who holds it embeds: several servers of one index would each pay the provider for the same texts.
-_EMBEDDING_LOCK = ".embedding.lock"
-_LOCK_STEP_SECONDS = 0.2
 # Above, all rows are asked for at once.
 _MANY_ROWS = 5_000
 _UNUSED_SECONDS = 30 * 24 * 3600
@@ -141,13 +133,12 @@ class Indexer:
     ) -> None:
         self.db_path = db_path
         self.use_roots(roots)
-        self._lock_timeout = lock_timeout
         self._progress = progress
         self._store = LanceStore(db_path)  # that of the last table used: it holds a connection
         # The state as it was last read or written, and the stamp of its file: one value, as two threads set it.
         self._last: tuple[IndexState | None, StateStamp | None] = (None, None)
-        self._is_private = False
         self._cancelled = threading.Event()
+        self._writer = WriterLock(db_path, lambda: self.identity, timeout=lock_timeout, check=self._check_cancelled)
         self._rows_embedder = (
             None
             if embedder is None
@@ -255,7 +246,7 @@ class Indexer:
     def open(self, state: IndexState) -> SkillIndex:
         """Open the published version; vectors of another provider are not used. Raises IndexDamaged."""
         own = self._rows_embedder is not None and state.embedding == self.embedding
-        self._make_private()
+        self._writer.make_private()
         store = self._store_of(state.table.name)
         keys = _keys_of(state, known=_path_in(state.memory))
         index = store.open(state.table_version, keys=keys, created_as=state.table.id, with_vectors=own)
@@ -309,7 +300,7 @@ class Indexer:
         what they have open, and follow. Raises IndexUnavailable, also where the entries of an index are lost: which
         rows another root has, too, is not known then.
         """
-        with self._locked():
+        with self._writer.held():
             refusal = self.refusal()
             if refusal is not None:
                 raise refusal
@@ -338,7 +329,7 @@ class Indexer:
             index = store.open(version, keys=keys)
         except IndexDamaged as error:
             self._check_cancelled()
-            raise self._unwritable(str(error)) from error
+            raise unwritable(self.db_path, str(error)) from error
         table = replace(state.table, id=index.table_id)
         save_state(path, replace(state, table=table, table_version=version, roots=staying), before=state)
 
@@ -386,7 +377,7 @@ class Indexer:
         Nothing is done where another was published since. Rows and the table are for a sync.
         """
         parts = {damage.part for damage in damages}
-        with self._locked():
+        with self._writer.held():
             present = self.state()
             if present is None or present.published != state.published:
                 return
@@ -400,7 +391,7 @@ class Indexer:
                     lacking = self._located(self._open_table(present).unembedded(), _keys_of(present))
                     self._save(replace(present, roots=_with_missing(present.roots, lacking)), before=present)
             except IndexDamaged as error:
-                raise self._unwritable(str(error)) from error
+                raise unwritable(self.db_path, str(error)) from error
 
     def sync(
         self,
@@ -417,7 +408,7 @@ class Indexer:
         changed. `rebuild` rewrites the table; so does a `failed` version that is still the published one. Raises
         IndexUnavailable, naming the path, when the database cannot be locked or written.
         """
-        with self._locked():
+        with self._writer.held():
             return self._sync_locked(take_scan, force_reason=force_reason, rebuild=rebuild, failed=failed)
 
     def embed_missing(self, *, seconds: float | None = None) -> Embedded:
@@ -435,14 +426,14 @@ class Indexer:
 
         def publish(vectors: Mapping[str, StoredVector]) -> None:
             nonlocal rows
-            with self._locked():
+            with self._writer.held():
                 done = self._publish_vectors(vectors)
             if done is not None:
                 published[:] = [done]
                 rows += len(vectors)
 
         try:
-            with self._embedding_turn() as ours:
+            with self._writer.embedding_turn() as ours:
                 texts, dimension = self._texts_without_vectors() if ours else ({}, None)
                 failure = self._rows_embedder.embed(texts, publish, seconds=seconds, dimension=dimension)
         except IndexUnavailable:
@@ -460,14 +451,12 @@ class Indexer:
         before = published.memory_of(self._roots)
         if self._in_memory or not any(_has_newer_stamp(entry, before.get(path)) for path, entry in scan.memory.items()):
             return
-        from filelock import FileLock, Timeout
-
         try:
-            with FileLock(self._lock_path, timeout=0, mode=self._lock_mode):
+            with self._writer.at_once():
                 state = self.state()
                 if state is not None and state.table_version == published.table_version:
                     self._save(replace(state, roots=self._merged(state, scan.memory)), before=state)
-        except (Timeout, OSError) as error:
+        except OSError as error:
             log.debug("The index state was not updated: %s", error)
 
     def tidy(self) -> bool:
@@ -477,12 +466,10 @@ class Indexer:
         """
         if self._store.is_tidy or self._in_memory:
             return False
-        from filelock import FileLock, Timeout
-
         try:
-            with FileLock(self._lock_path, timeout=0, mode=self._lock_mode):
+            with self._writer.at_once():
                 return self._tidy_locked()
-        except (Timeout, OSError, IndexDamaged) as error:
+        except (OSError, IndexDamaged) as error:
             log.debug("The index was not tidied: %s", error)
             return False
 
@@ -512,102 +499,9 @@ class Indexer:
         """Whether `cancel` was called."""
         return self._cancelled.is_set()
 
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Hold the writer's lock. Raises IndexUnavailable, also for an OSError of the work under it."""
-        if self._in_memory:
-            yield
-            return
-        from filelock import FileLock
-
-        try:
-            make_private_directory(os.path.dirname(self._lock_path))
-            self._make_private()
-            # The operating system releases the lock of a dead process, so a stale lock cannot block.
-            lock = FileLock(self._lock_path, mode=self._lock_mode)
-            self._acquire(lock)
-            try:
-                yield
-            finally:
-                self._make_shared_private()
-                lock.release()
-                # Writing takes hundreds of megabytes for a second.
-                give_back()
-        except OSError as error:
-            raise self._unwritable(str(damaged(error))) from error
-
-    @property
-    def _lock_mode(self) -> int:
-        # Who can open a lock's file can hold it, and keep every writer waiting.
-        return private_mode(self.identity.directory) or 0o660
-
-    def _make_private(self) -> None:
-        """Make what lies there private, once: earlier versions left it to the umask. It has every skill's text."""
-        if self._is_private or self._in_memory:
-            return
-        self._is_private = True
-        identity = self.identity
-        with contextlib.suppress(OSError):
-            beside = [name for name in os.listdir(identity.directory) if name.startswith((_STATE_STEM, LOCK_FILE))]
-            make_private(os.path.join(identity.directory, name) for name in beside)
-        make_database_private(identity.database)
-
-    def _make_shared_private(self) -> None:
-        """Make private what was just written where a group shares it: its umask may let others in, too."""
-        if private_mode(self.identity.database) is None:
-            self._is_private = False
-            self._make_private()
-
-    @contextlib.contextmanager
-    def _embedding_turn(self) -> Iterator[bool]:
-        """Hold the lock of whoever embeds for this index, if nobody else does. Raises IndexUnavailable."""
-        if self._in_memory:
-            yield True
-            return
-        from filelock import FileLock, Timeout
-
-        files = self.identity.find()
-        if files is None:
-            yield False
-            return
-        lock = FileLock(files.state_path + _EMBEDDING_LOCK, mode=self._lock_mode)
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            yield False
-            return
-        except OSError as error:
-            raise self._unwritable(str(damaged(error))) from error
-        try:
-            yield True
-        finally:
-            lock.release()
-
-    def _acquire(self, lock: Any) -> None:
-        from filelock import Timeout
-
-        deadline = time.monotonic() + self._lock_timeout
-        while True:
-            self._check_cancelled()
-            try:
-                # In steps, so that a closing server does not wait for another writer.
-                lock.acquire(timeout=max(0.0, min(_LOCK_STEP_SECONDS, deadline - time.monotonic())))
-            except Timeout as error:
-                if time.monotonic() < deadline:
-                    continue
-                raise IndexUnavailable(
-                    f"Another process has been writing the index at {self.db_path} for {self._lock_timeout:g} seconds",
-                    hint="wait for that process, or stop it",
-                ) from error
-            return
-
     def _check_cancelled(self) -> None:
         if self._cancelled.is_set():
             raise IndexUnavailable("Indexing was stopped before it finished", hint="start it again")
-
-    @property
-    def _lock_path(self) -> str:
-        return os.path.join(self.identity.directory, LOCK_FILE)
 
     @property
     def _in_memory(self) -> bool:
@@ -693,7 +587,7 @@ class Indexer:
             state, stamp = self._save(state, before=published)
         except IndexDamaged as error:
             self._check_cancelled()
-            raise self._unwritable(str(error)) from error
+            raise unwritable(self.db_path, str(error)) from error
         self._remove_unused()
         return Published(index, state, written.report, stamp)
 
@@ -708,7 +602,7 @@ class Indexer:
                 log.info("The index for %s at %s was last used a month ago; it is removed", head.embedder, self.db_path)
                 remove_state(path)
                 with contextlib.suppress(FileNotFoundError):
-                    os.unlink(path + _EMBEDDING_LOCK)
+                    os.unlink(path + EMBEDDING_LOCK)
                 store.discard()
             except (OSError, IndexDamaged) as error:
                 log.warning("The unused index for %s cannot be removed: %s", head.embedder, error)
@@ -1095,7 +989,7 @@ class Indexer:
             state, stamp = self._save(replace(state, table_version=version, roots=roots), before=state)
         except IndexDamaged as error:
             self._check_cancelled()
-            raise self._unwritable(str(error)) from error
+            raise unwritable(self.db_path, str(error)) from error
         return Published(opened, state, stamp=stamp)
 
     def _merged(
@@ -1134,12 +1028,6 @@ class Indexer:
         if store.table != table:
             store = self._store = LanceStore(self.db_path, table)
         return store
-
-    def _unwritable(self, reason: str) -> IndexUnavailable:
-        return IndexUnavailable(
-            f"The index at {self.db_path} cannot be written: {reason}",
-            hint="free space or grant access there, or set DB_PATH to another path",
-        )
 
 
 def _has_newer_stamp(entry: CachedSkillFile, before: CachedSkillFile | None) -> bool:
