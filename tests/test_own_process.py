@@ -11,11 +11,11 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems h
 
 # Everything of `skillhub serve` but the serving itself.
 PROBE = """
-import sys
+import ctypes, sys
 from skillhub_mcp.cli.main import run
-from skillhub_mcp.own_process import memory_is_hidden
 from skillhub_mcp.server import stdio
-stdio.serve_stdio = lambda _: print(memory_is_hidden())
+# PR_GET_DUMPABLE
+stdio.serve_stdio = lambda _: print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0) == 0)
 sys.exit(run(["serve"]))
 """
 

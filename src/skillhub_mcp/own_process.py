@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-_PR_GET_DUMPABLE, _PR_SET_DUMPABLE = 3, 4
+_PR_SET_DUMPABLE = 4
 
 
 def hide_memory() -> None:
@@ -18,12 +18,3 @@ def hide_memory() -> None:
         import ctypes
 
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
-
-
-def memory_is_hidden() -> bool:
-    """Whether `hide_memory` has worked in this process."""
-    if sys.platform != "linux":
-        return False
-    import ctypes
-
-    return int(ctypes.CDLL(None).prctl(_PR_GET_DUMPABLE, 0, 0, 0, 0)) == 0
