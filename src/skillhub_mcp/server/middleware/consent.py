@@ -119,8 +119,7 @@ class ConsentMiddleware(Middleware):
                 )
             except (MCPError, ValidationError) as error:
                 log.warning("The client could not ask its user: %s", why_not_asked(error))
-                # Not from a ValidationError, which would pass for one of the call's own arguments.
-                raise required from None
+                raise required from error
         await self._apply(reply, required)
         return await call_next(context)
 

@@ -106,9 +106,10 @@ async def _invalid_arguments(
     context: MiddlewareContext[mcp_types.CallToolRequestParams], error: BaseException | None
 ) -> InvalidArgument | None:
     """Return the error to report if the call's arguments are invalid."""
-    while error is not None and not isinstance(error, ValidationError):
+    # A tool's own error may come of one about something else than the call's arguments, and says what.
+    while error is not None and not isinstance(error, (ValidationError, SkillHubError)):
         error = error.__cause__
-    if error is None or context.fastmcp_context is None:
+    if not isinstance(error, ValidationError) or context.fastmcp_context is None:
         return None
     tool = await context.fastmcp_context.fastmcp.get_tool(context.message.name)
     return invalid_arguments(error, context.message.name, {} if tool is None else tool.parameters)
