@@ -9,6 +9,9 @@ from fastmcp.server.dependencies import get_access_token
 
 from skillhub_mcp.skills.visibility import Visibility
 
+# Who asks where nobody is named.
+NAMELESS = "anonymous"
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:

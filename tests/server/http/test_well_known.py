@@ -88,6 +88,22 @@ def test_it_stands_behind_what_stands_before_the_endpoint(environment: dict[str,
         assert [ask(url, INDEX).status_code for _ in range(8)][-1] == 429
 
 
+def test_the_audit_says_who_installed_what(environment: dict[str, str], tmp_path: Path) -> None:
+    file, audit = tmp_path / "tokens.json", tmp_path / "audit.jsonl"
+    audited = {**environment, "SKILLHUB_AUDIT_LOG": str(audit)}
+    token = add_token(file, "ann")
+    with listening({**audited, "SKILLHUB_TOKENS_FILE": str(file)}) as url:
+        ask(url, f"{TOP}/pdf.zip", authorization=f"Bearer {token}")
+    with listening(audited) as url:
+        ask(url, f"{TOP}/notes/SKILL.md")
+    lines = [json.loads(line) for line in audit.read_text().splitlines()]
+    assert [(line["act"], line["skill"], line["who"], line["transport"]) for line in lines] == [
+        ("load", "pdf", "ann", "http"),
+        ("read", "pdf", "ann", "http"),
+        ("load", "notes", "anonymous", "http"),
+    ]
+
+
 def test_rules_that_cannot_be_read_give_nothing_and_say_so(environment: dict[str, str], tmp_path: Path) -> None:
     rules = tmp_path / "rules.json"
     rules.write_text("{")

@@ -32,9 +32,11 @@ from skillhub_mcp.errors import (
     SkillFilesUnavailable,
     SkillHubError,
 )
+from skillhub_mcp.events import REQUEST_CONTEXT, RequestContext
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.library.sources.well_known import WELL_KNOWN_PATH, ArtifactKind, SiteSkill, index_text
 from skillhub_mcp.publishing.handing_on import HandedOn, SkillGiver
+from skillhub_mcp.server.callers import NAMELESS, caller_name
 from skillhub_mcp.server.http.front_page import FrontPage
 from skillhub_mcp.skills.model import SKILL_FILE
 
@@ -146,6 +148,8 @@ class _Endpoint:
             place.leave()
 
     def _responded(self, request: Request, place: _Place) -> Response:
+        # The thread has the context of this request alone.
+        REQUEST_CONTEXT.set(RequestContext(caller_name() or NAMELESS, "http"))
         try:
             with self._before(f"{request.method} {_TOP}"):
                 answer = self._answer(request, place)

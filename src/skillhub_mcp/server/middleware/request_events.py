@@ -22,11 +22,11 @@ from pydantic import ValidationError
 
 from skillhub_mcp.events import OK, REQUEST_CONTEXT, Observer, RequestContext, RequestEvent, UseEvent, observe
 from skillhub_mcp.policy.tool_actions import Action, ToolActions
+from skillhub_mcp.server.callers import NAMELESS
 from skillhub_mcp.server.error_responses import ERROR_META_KEY
 from skillhub_mcp.server.middleware.sessions import Transport, is_stateless
 
 _UNKNOWN = "unknown"
-_NAMELESS = "anonymous"
 _CANCELLED = "CANCELLED"
 _NOT_FOUND = "NOT_FOUND"
 _METHODS = SPEC_CLIENT_METHODS | {"skills/list", "skills/get", "resources/directory/read"}
@@ -52,7 +52,7 @@ class RequestEventsMiddleware(Middleware):
         if _is_internal(context):
             return await call_next(context)
         request = RequestEvent(method=_known(context.method, _METHODS), tool=self._tool(context))
-        request_context = RequestContext(self._caller() or _NAMELESS, self._transport, self._session(context))
+        request_context = RequestContext(self._caller() or NAMELESS, self._transport, self._session(context))
         token = REQUEST_CONTEXT.set(request_context)
         try:
             with observe(self._observer, request):
