@@ -42,10 +42,12 @@ def open_hub(options: Mapping[str, str], *, log_level: str = "WARNING") -> Itera
 
 
 def with_publication(error: SkillHubError, settings: Settings) -> SkillHubError:
-    """Return the error; that of a replica without an index names the setting that says where its publication is."""
+    """Return the error; that of a replica without an index names the settings that say which publication it serves."""
     if not (settings.replica.read_only and isinstance(error, IndexUnavailable)):
         return error
     meant = f"DB_PATH is {settings.index.db_path!r}, and is to name what `skillhub publish` wrote"
+    if settings.replica.snapshot:
+        meant += f", and SKILLHUB_SNAPSHOT one of what `skillhub snapshots list {settings.index.db_path}` shows"
     return IndexUnavailable(error.message, hint=f"{meant}; {error.hint}" if error.hint else meant)
 
 
