@@ -116,6 +116,27 @@ def test_a_snapshot_tells_whether_the_skills_are_still_the_same_and_which_are_no
     )
 
 
+def test_of_a_library_that_lies_elsewhere_a_snapshot_names_only_what_differs(
+    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    here, there, file = tmp_path / "here", tmp_path / "there", tmp_path / "snapshot.json"
+    for root in (here, there):
+        for place in ("a/same", "b/other"):
+            write_skill(place, "Does this.", root=root)
+    skillhub("registry", "snapshot", "--output", file, SKILLS_DIR=str(here))
+    same = skillhub("registry", "snapshot", "--check", file, SKILLS_DIR=str(there))
+    assert (same.code, same.out) == (0, "the skills match the snapshot\n")
+    write_skill("b/other", "Does that.", root=there)
+    (there / "a").rename(there / "c")
+    other = skillhub("registry", "snapshot", "--check", file, "--json", SKILLS_DIR=str(there))
+    assert other.json == {
+        "same": False,
+        "added": [f"hub:{there / 'c' / 'same'}"],
+        "removed": [f"hub:{here / 'a' / 'same'}"],
+        "changed": [f"hub:{there / 'b' / 'other'}"],
+    }
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [
@@ -123,6 +144,8 @@ def test_a_snapshot_tells_whether_the_skills_are_still_the_same_and_which_are_no
         ("{", "is not JSON"),
         ("[]", "is not a snapshot"),
         ('{"skills": 1}', "is not a snapshot"),
+        ('{"skills": [1]}', "is not a snapshot"),
+        ('{"skills": [{"name": "x"}]}', "is not a snapshot"),
     ],
 )
 def test_a_file_that_is_no_snapshot_is_refused(

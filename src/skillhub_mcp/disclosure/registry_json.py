@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 
+from skillhub_mcp.index.keys import free_label
 from skillhub_mcp.skills.registry_index import Claim, IndexEntry, IndexReport, RegistryIndex
+from skillhub_mcp.skills.roots import is_at_or_below
 
 SNAPSHOT_FORMAT = 1
 
@@ -83,8 +86,25 @@ def index_json(index: RegistryIndex) -> dict[str, object]:
 
 
 def snapshot_json(index: RegistryIndex) -> dict[str, object]:
-    """Return a snapshot to compare builds by: the digest and the skills, without what differs from build to build."""
-    return {"format": SNAPSHOT_FORMAT, "digest": index.report.digest, "skills": entries_json(index.skills)}
+    """Return a snapshot to compare builds by: the digest and the skills, without what differs from build to build.
+
+    `place` is where a skill lies below its root, by which it is told again where that root has another path.
+    """
+    labels: dict[str, str] = {}
+    for root in index.report.roots:
+        labels[root.path] = free_label(root.source.value, labels.values())
+    skills = [{"place": _place(entry, index.report, labels), **entry_json(entry)} for entry in index.skills]
+    return {"format": SNAPSHOT_FORMAT, "digest": index.report.digest, "skills": skills}
+
+
+def _place(entry: IndexEntry, report: IndexReport, labels: Mapping[str, str]) -> str:
+    roots = [root.path for root in report.roots if root.source is entry.source]
+    around = [root for root in roots if is_at_or_below(entry.path, root)]
+    if not around:
+        # Where a link leads out of the root is another place on each machine.
+        return f"{entry.name}@{entry.source.value}"
+    root = max(around, key=len)
+    return f"{labels[root]}{entry.path[len(root) :].replace(os.sep, '/')}"
 
 
 def _claim_json(claim: Claim, *, with_paths: bool) -> dict[str, object]:

@@ -108,13 +108,15 @@ def _snapshot(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if not args.check:
         return _print_or_write(snapshot, args)
     saved = _read_snapshot(args.check)
-    before, now = _by_path(saved), _by_path(snapshot)
+    before, now = _by_place(saved), _by_place(snapshot)
     same = saved.get("digest") == snapshot["digest"]
-    differences = {
-        "added": sorted(now.keys() - before.keys()),
-        "removed": sorted(before.keys() - now.keys()),
-        "changed": sorted(place for place in now.keys() & before.keys() if now[place] != before[place]),
-    }
+    differences: dict[str, list[str]] = {"added": [], "removed": [], "changed": []}
+    if not same:
+        differences["added"] = sorted(_shown(now[place]) for place in now.keys() - before.keys())
+        differences["removed"] = sorted(_shown(before[place]) for place in before.keys() - now.keys())
+        both = now.keys() & before.keys()
+        changed = (place for place in both if {**now[place], "path": ""} != {**before[place], "path": ""})
+        differences["changed"] = sorted(_shown(now[place]) for place in changed)
     if args.json:
         print_json({"same": same, **differences})
     else:
@@ -216,10 +218,19 @@ def _read_snapshot(path: str) -> dict[str, Any]:
         raise InvalidArgument("--check", f"{path!r} is not UTF-8") from error
     except BadJson as error:
         raise InvalidArgument("--check", f"{path!r} is not JSON: {error}") from error
-    if not isinstance(saved, dict) or not isinstance(saved.get("skills"), list):
+    skills = saved.get("skills") if isinstance(saved, dict) else None
+    if not isinstance(saved, dict) or not isinstance(skills, list) or not all(map(_is_of_snapshot, skills)):
         raise InvalidArgument("--check", f"{path!r} is not a snapshot", hint="make one with skillhub registry snapshot")
     return saved
 
 
-def _by_path(snapshot: Mapping[str, Any]) -> dict[str, object]:
-    return {f"{skill['source']}:{skill['path']}": skill for skill in snapshot["skills"]}
+def _is_of_snapshot(skill: object) -> bool:
+    return isinstance(skill, dict) and all(isinstance(skill.get(key), str) for key in ("place", "source", "path"))
+
+
+def _by_place(snapshot: Mapping[str, Any]) -> dict[str, Mapping[str, object]]:
+    return {skill["place"]: skill for skill in snapshot["skills"]}
+
+
+def _shown(skill: Mapping[str, object]) -> str:
+    return f"{skill['source']}:{skill['path']}"
