@@ -240,6 +240,24 @@ def test_build_prints_the_skills_and_the_report_and_one_source_alone_if_asked(
     assert skillhub("registry", "build", "--lenient", *options, SKILLHUB_TRUST="all").code == 0
 
 
+def test_of_a_replica_each_action_tells_of_the_publication(
+    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    write_skill("published")
+    saved = tmp_path / "saved.json"
+    skillhub("registry", "snapshot", "--output", saved)
+    assert skillhub("publish", tmp_path / "out").code == 0
+    write_skill("local")
+    replica = {"SKILLHUB_READ_ONLY": "1", "DB_PATH": str(tmp_path / "out")}
+    for action in (["build"], ["build", "--source", "hub"], ["refresh"]):
+        built = skillhub("registry", *action, "--json", **replica)
+        assert names(built) == ["published"]
+        assert [(root["exists"], root["found"]) for root in built.json["report"]["roots"]] == [(True, 1)]
+    assert names(skillhub("registry", "build", "--source", "user", "--json", **replica)) == []
+    assert "1. hub      hub: 1 found\n" in skillhub("registry", "report", **replica).out
+    assert skillhub("registry", "snapshot", "--check", saved, **replica).out == "the skills match the snapshot\n"
+
+
 def test_an_action_must_be_named(skillhub: Skillhub) -> None:
     done = skillhub("registry")
     assert (done.code, done.out) == (2, "")

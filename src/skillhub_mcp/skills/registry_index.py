@@ -135,6 +135,11 @@ def to_index_entry(skill: Skill, source: Source) -> IndexEntry:
     )
 
 
+def _exists(root: str) -> bool:
+    # That of a publication has a label and no path, and was there when it was published.
+    return not os.path.isabs(root) or os.path.isdir(root)
+
+
 def _report(names: Names) -> IndexReport:
     snapshot = names.snapshot
     scanned = snapshot.report
@@ -152,7 +157,7 @@ def _report(names: Names) -> IndexReport:
         ignored.append(IgnoredPlace(refused.directory, refused.reason.message, refused.reason.rule))
     return IndexReport(
         roots=tuple(
-            ScannedRoot(root.source, root.path, root.priority, os.path.isdir(root.path), found[root.path])
+            ScannedRoot(root.source, root.path, root.priority, _exists(root.path), found[root.path])
             for root in scanned.roots
         ),
         seconds=scanned.seconds,

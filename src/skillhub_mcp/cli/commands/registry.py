@@ -30,9 +30,8 @@ from skillhub_mcp.foreign_json import BadJson, read_json
 from skillhub_mcp.harmless import in_json, in_line
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.admission import is_strict
-from skillhub_mcp.skills.registry import Registry
 from skillhub_mcp.skills.registry_index import IndexReport, RegistryIndex
-from skillhub_mcp.skills.roots import SOURCES
+from skillhub_mcp.skills.roots import SOURCES, Source
 from skillhub_mcp.skills.rules import RULES
 
 _SHOWN_PLACES = 20
@@ -81,11 +80,7 @@ def _add_mode(parser: argparse.ArgumentParser) -> None:
 
 
 def _build(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    with terminal_progress("reading skills"):
-        registry = _registry(args, options)
-        index = registry.build_index()
-    if args.source:
-        index = RegistryIndex(registry.skills(source=args.source), index.report)
+    index = _index(args, options, source=args.source)
     if args.output or args.json:
         return _print_or_write(index_json(index), args)
     for entry in index.skills:
@@ -188,14 +183,16 @@ def registry_report_text(report: IndexReport) -> str:
     return "\n".join(lines)
 
 
-def _index(args: argparse.Namespace, options: Mapping[str, str]) -> RegistryIndex:
-    with terminal_progress():
-        return _registry(args, options).build_index()
-
-
-def _registry(args: argparse.Namespace, options: Mapping[str, str]) -> Registry:
+def _index(args: argparse.Namespace, options: Mapping[str, str], *, source: str | None = None) -> RegistryIndex:
     settings, _ = read_settings(os.environ, options)
-    return make_registry(settings, lenient=args.lenient)
+    if settings.replica.read_only:
+        with open_hub(options) as hub:
+            admission = registry_admission(settings, lenient=args.lenient)
+            return hub.registry_index(admission, source=None if source is None else Source(source))
+    with terminal_progress("reading skills"):
+        registry = make_registry(settings, lenient=args.lenient)
+        index = registry.build_index()
+        return index if source is None else RegistryIndex(registry.skills(source=source), index.report)
 
 
 def _print_or_write(value: Mapping[str, object], args: argparse.Namespace) -> int:
