@@ -44,7 +44,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 @st.composite
 def entries(draw: st.DrawFn) -> CachedSkillFile:
     directory = draw(directories)
-    stamp = FileStamp(draw(st.integers(0, 2**62)), draw(st.integers(0, 9)), "c0ffee", 5, draw(st.integers(0, 2**62)))
+    stamp = FileStamp(
+        draw(st.integers(0, 2**62) | st.just(2**63)), draw(st.integers(0, 9)), "c0ffee", 5, draw(st.integers(0, 2**62))
+    )
     found = tuple(draw(findings))
     if draw(st.booleans()):
         return CachedSkillFile(ROOT, stamp, None, found)

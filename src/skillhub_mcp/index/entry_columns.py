@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, NamedTuple
 _ROWS = 8_192
 _FORMAT = 1
 _INTEGER, _PLACE = "q", "H"
+MOST_INTEGER = 2**63 - 1
 
 
 class LineRow(NamedTuple):

@@ -20,7 +20,7 @@ from itertools import chain
 from typing import Any, BinaryIO
 
 from skillhub_mcp.errors import IndexUnavailable
-from skillhub_mcp.index.entry_columns import ColumnsWriter, LineRow, other_line, read_columns
+from skillhub_mcp.index.entry_columns import MOST_INTEGER, ColumnsWriter, LineRow, other_line, read_columns
 from skillhub_mcp.index.freed_memory import use_few_pools
 from skillhub_mcp.index.garbage import garbage_collection_off
 from skillhub_mcp.index.keys import RootKeys, label_of
@@ -91,7 +91,7 @@ def write_columns(file: BinaryIO, lines: BinaryIO, end: int) -> bool:
     writer = ColumnsWriter(file)
     for at, block in whole_lines(lines, 0, end):
         for row in _rows_of(block, at):
-            writer.add(_with_least(row))
+            writer.add(_as_column(row))
     return writer.finish(end)
 
 
@@ -107,9 +107,8 @@ def read_entries(
 ) -> Entries:
     """Return the entries that `known` and the lines from byte `begin` to `end` of a file are, by label and directory.
 
-    `columns` are those of the lines up to byte `compact`, where there are some.
-
-    Raises OSError, and ValueError, LookupError or TypeError for a file that says something else.
+    `columns` are those of the lines up to byte `compact`, where there are some. Raises OSError, and ValueError,
+    LookupError or TypeError for a file that says something else.
     """
     found: dict[str, _Own] = {}
     many = end - begin > _MANY_BYTES
@@ -439,8 +438,11 @@ def _rows_of(lines: bytes, at: int) -> Iterator[LineRow]:
         yield make(LineRow, row)
 
 
-def _with_least(row: LineRow) -> LineRow:
-    """Return a row with those of its `given` fields alone that are asked of all skills."""
+def _as_column(row: LineRow) -> LineRow:
+    """Return a row with those of its `given` fields alone that are asked of all skills, as columns can have it."""
+    if max(row.mtime_ns, row.ctime_ns, row.size, row.read_at_ns) > MOST_INTEGER:
+        # A file may be of the year 2400.
+        return other_line(row.begin)
     if not row.given:
         return row
     try:
