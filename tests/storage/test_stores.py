@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -180,6 +180,22 @@ def test_a_storage_that_goes_on_failing_is_named_with_its_answer(s3: ObjectStora
         bucket.open().put("packs/a", b"x")
     assert "the storage answered 503" in caught.value.message
     assert "after 4 retries" in caught.value.message
+
+
+@pytest.mark.parametrize("method", ["get", "get_range", "download"])
+def test_a_storage_that_goes_on_sending_half_is_told_in_words(
+    s3: ObjectStorage, bucket: Target, tmp_path: Path, method: str
+) -> None:
+    store = bucket.open()
+    store.put("packs/a", b"x" * 1_000)
+    s3.faults.add("GET", "packs/a", "half", times=100)
+    reading: Mapping[str, Callable[[], object]] = {
+        "get": lambda: store.get("packs/a", most=1_000),
+        "get_range": lambda: store.get_range("packs/a", 0, 1_000),
+        "download": lambda: store.download("packs/a", str(tmp_path / "a")),
+    }
+    with pytest.raises(StorageUnavailable, match="the storage broke its answer off"):
+        reading[method]()
 
 
 def test_a_refusal_is_not_tried_again_and_says_what_to_look_at(s3: ObjectStorage, bucket: Target) -> None:

@@ -228,6 +228,8 @@ class BucketStore:
             return f"the storage answered {status[1].strip()}{more}"
         if "timed out" in text or "Timeout" in text:
             return f"the storage did not answer in time{more}"
+        if "response body error" in text:
+            return f"the storage broke its answer off{more}"
         if "error sending request" in text or "connection" in text.lower():
             return f"the connection failed{more}"
         return self._first_line(error)
