@@ -157,6 +157,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
                 options.transport,
                 caller=process_owner if over_stdio else caller_name,
                 tools=TOOL_ACTIONS,
+                stateless=options.stateless,
             ),
             ErrorHandlingMiddleware(options.error_style, known_tools=TOOL_ACTIONS.by_tool),
             NulArgumentsMiddleware(),

@@ -214,6 +214,16 @@ def test_a_session_over_http_is_identified_by_a_hash_that_cannot_be_used_to_join
     assert len(first) < len(hashlib.sha256().hexdigest())
 
 
+def test_on_a_stateless_server_no_line_tells_of_a_session(environment: dict[str, str], audit: Path) -> None:
+    async def go(url: str) -> None:
+        async with caller(url, "legacy") as hub:
+            await hub.call("load_skill", skill_name="pdf")
+
+    with listening({**environment, "SKILLHUB_STATELESS": "1"}) as url:
+        asyncio.run(go(url))
+    assert [(line["act"], "session" in line) for line in lines(audit)] == [("load", False)]
+
+
 def test_a_bearer_of_a_token_is_audited_by_name(environment: dict[str, str], audit: Path) -> None:
     token = "a-token-that-nobody-guesses"
     asked = {

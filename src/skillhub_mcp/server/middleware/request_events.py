@@ -38,12 +38,22 @@ _SHOWN_URI = 300
 
 
 class RequestEventsMiddleware(Middleware):
-    """The outermost middleware. `caller` returns the name of the caller, if there is one; `tools` are those known."""
+    """The outermost middleware. `caller` returns the name of the caller, if there is one; `tools` are those known.
+
+    A `stateless` server has no sessions, whatever id a client makes up.
+    """
 
     def __init__(
-        self, observer: Observer, transport: Transport, *, caller: Callable[[], str | None], tools: ToolActions
+        self,
+        observer: Observer,
+        transport: Transport,
+        *,
+        caller: Callable[[], str | None],
+        tools: ToolActions,
+        stateless: bool = False,
     ) -> None:
         self._observer = observer
+        self._has_sessions = transport == "http" and not stateless
         self._transport = transport
         self._caller = caller
         self._tools = tools
@@ -102,7 +112,7 @@ class RequestEventsMiddleware(Middleware):
 
     def _session(self, context: MiddlewareContext[Any]) -> str:
         client = context.fastmcp_context
-        if self._transport == "stdio" or client is None or context.method == "initialize" or is_stateless(client):
+        if not self._has_sessions or client is None or context.method == "initialize" or is_stateless(client):
             return ""
         return _session_hash(client)
 
