@@ -34,4 +34,6 @@ def _descendants(error: type[SkillHubError]) -> Iterator[type[SkillHubError]]:
 
 def test_the_drawn_tree_has_every_error_with_its_code() -> None:
     drawn = re.findall(r"── (\w+) +(\w+)  ", errors.__doc__ or "")
-    assert drawn == [(one.__name__, one.code) for one in _descendants(SkillHubError)]
+    # A module may have one of its own, with the code of the one it is a kind of.
+    own = [one for one in _descendants(SkillHubError) if one.__module__ == errors.__name__]
+    assert drawn == [(one.__name__, one.code) for one in own]

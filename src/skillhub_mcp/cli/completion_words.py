@@ -59,9 +59,11 @@ def _skills(typed: Sequence[str]) -> Iterable[bytes]:
     settings, _ = read_settings(os.environ, _options(typed))
     roots = roots_of(settings)
     known = _as_indexed(settings.index.db_path, roots)
-    for found in walk_roots(roots, known).found:
-        name = _known_name(found, known) or _name_in(os.path.join(found.directory, SKILL_FILE))
-        name = name or os.fsencode(found.name)
+    walk = walk_roots(roots, known)
+    unread = ((directory, os.path.basename(directory), _name_of(known[directory])) for directory in walk.as_known)
+    looked_at = ((found.directory, found.name, _known_name(found, known)) for found in walk.found)
+    for directory, folder, known_name in (*unread, *looked_at):
+        name = known_name or _name_in(os.path.join(directory, SKILL_FILE)) or os.fsencode(folder)
         yield name if _is_harmless(name) else os.fsencode(safe_alias(os.fsdecode(name)))
 
 
@@ -83,11 +85,16 @@ def _as_indexed(db_path: str, roots: Sequence[SkillRoot]) -> Mapping[str, Cached
 def _known_name(found: FoundSkillFile, known: Mapping[str, CachedSkillFile]) -> bytes | None:
     """Return the name that was read from a SKILL.md, if that was not written since."""
     entry = known.get(found.directory)
-    if entry is None or entry.skill is None:
+    if entry is None:
         return None
     from skillhub_mcp.skills.scanner import is_unchanged  # it was imported with the index
 
-    return entry.skill.name.encode("utf-8", "surrogateescape") if is_unchanged(found, entry) else None
+    return _name_of(entry) if is_unchanged(found, entry) else None
+
+
+def _name_of(entry: CachedSkillFile) -> bytes | None:
+    """Return the name that was read from a SKILL.md, None of one that has none."""
+    return None if entry.skill is None else entry.skill.name.encode("utf-8", "surrogateescape")
 
 
 def _options(typed: Sequence[str]) -> dict[str, str]:
