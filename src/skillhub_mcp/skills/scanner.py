@@ -126,25 +126,13 @@ def scan(
     walk = walk_roots(roots, trusted) if only is None else walk_changes(roots, only, known_here)
     total = len(walk.as_known) + len(walk.found)
     seen = {directory: trusted[directory] for directory in walk.as_known}
-    opened = 0
-    changed = False
-    undecided: list[str] = []
+    look = _Look(memory, recent, reread=reread, depth=depth)
     for number, found in enumerate(walk.found, len(seen)):
         if on_progress is not None and number % _FILES_PER_REPORT == 0:
             on_progress(number, total)
-        known, fresh = memory.get(found.directory), recent.get(found.directory) if recent else None
-        if fresh is not None and is_unchanged(found, fresh):
-            now = fresh
-        elif known is not None and not reread and is_unchanged(found, known):
-            now = known
-        else:
-            opened += 1
-            read = _read(found, depth)
-            if read is None:
-                continue
-            now = _last_good(fresh or known, read, undecided)
-        changed = changed or known is None or (now is not known and _differ(known, now))
-        seen[found.directory] = now
+        now = look.at(found)
+        if now is not None:
+            seen[found.directory] = now
     if on_progress is not None:
         on_progress(total, total)
     if walk.as_known and walk.found:
@@ -160,7 +148,7 @@ def scan(
         kept = {path: entry for path, entry in known_here.items() if entry.root == root.path}
         remembered = changed_copy(remembered, kept)
     removed = not remembered.keys() >= looked_for
-    is_same = not (opened or removed or recent) and len(remembered) == len(memory)
+    is_same = not (look.opened or removed or recent) and len(remembered) == len(memory)
     # The same entries under the same paths: of a large library a second table of them, with its paths, is 20 MB.
     remembered = memory if is_same else remembered
     problems, ignored = _problems_and_ignored(walk, before)
@@ -174,7 +162,39 @@ def scan(
         unavailable=unavailable,
         before=before,
     )
-    return Scan(snapshot, remembered, opened, changed or removed, admission, tuple(undecided))
+    return Scan(snapshot, remembered, look.opened, look.changed or removed, admission, tuple(look.undecided))
+
+
+class _Look:
+    """Looks at files, one by one, and opens those that are not as they were; see `scan` for the parameters.
+
+    `opened`, `changed` and `undecided` are as in `Scan`, of the files so far.
+    """
+
+    def __init__(self, memory: ScanCache, recent: ScanCache, *, reread: bool, depth: ReadDepth) -> None:
+        self._memory = memory
+        self._recent = recent
+        self._reread = reread
+        self._depth = depth
+        self.opened = 0
+        self.changed = False
+        self.undecided: list[str] = []
+
+    def at(self, found: FoundSkillFile) -> CachedSkillFile | None:
+        """Return what a file says, or None where it was removed since it was found."""
+        known, fresh = self._memory.get(found.directory), self._recent.get(found.directory) if self._recent else None
+        if fresh is not None and is_unchanged(found, fresh):
+            now = fresh
+        elif known is not None and not self._reread and is_unchanged(found, known):
+            now = known
+        else:
+            self.opened += 1
+            read = _read(found, self._depth)
+            if read is None:
+                return None
+            now = _last_good(fresh or known, read, self.undecided)
+        self.changed = self.changed or known is None or (now is not known and _differ(known, now))
+        return now
 
 
 def is_unchanged(found: FoundSkillFile, known: CachedSkillFile) -> bool:
