@@ -15,7 +15,7 @@ from typing import Any
 
 from fastmcp.server.auth import AccessToken, RemoteAuthProvider, TokenVerifier
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, BearerAuthBackend
-from pydantic import AnyHttpUrl
+from pydantic import AnyHttpUrl, ConfigDict, TypeAdapter
 from starlette.authentication import AuthCredentials, AuthenticationError
 from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
@@ -39,6 +39,8 @@ _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "E
 _SKILLS_CLAIM, _CATEGORIES_CLAIM, _RUN_CLAIM = "skillhub_skills", "skillhub_categories", "skillhub_may_run"
 _ONE_TOKEN = "token"  # noqa: S105 - the name of SKILLHUB_TOKEN's bearer
 _MAX_NAME = 128
+# Clients compare an issuer letter by letter with what it says of itself, and a URL of pydantic's ends with a slash.
+_AS_WRITTEN = TypeAdapter(AnyHttpUrl, config=ConfigDict(url_preserve_empty_path=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class HubTokenVerifier(TokenVerifier):
         """Return the route of the protected resource's metadata, if there is an issuer."""
         if self._issuer is None or self.base_url is None:
             return []
-        return RemoteAuthProvider(self, [AnyHttpUrl(self._issuer)], self.base_url).get_routes(mcp_path)
+        return RemoteAuthProvider(self, [_AS_WRITTEN.validate_python(self._issuer)], self.base_url).get_routes(mcp_path)
 
     def get_middleware(self) -> list[Any]:
         """Return FastMCP's middleware, with a limit for wrong tokens in the one that verifies them."""
