@@ -791,7 +791,9 @@ class PublicationMissing(SkillHubError):
     def __init__(self, target: str, snapshot: str = "") -> None:
         super().__init__(
             f"{target} has no snapshot {snapshot!r}" if snapshot else f"Nothing was published to {target} yet",
-            hint="skillhub snapshots list shows those that there are" if snapshot else "skillhub publish writes there",
+            hint=f"skillhub snapshots list {_as_a_word(target)} shows those that there are"
+            if snapshot
+            else "skillhub publish writes there",
             facts={"target": target, "snapshot": snapshot},
         )
         self.target = target

@@ -103,3 +103,20 @@ def test_where_nothing_was_published_the_command_that_does_is_named(skillhub: Sk
         assert done.code == 1
         assert "skillhub publish writes there" in done.err
     assert not (tmp_path / "nothing").exists()
+
+
+def test_of_a_first_publisher_that_was_killed_nothing_was_published(
+    skillhub: Skillhub, publication: Path, ids: list[str]
+) -> None:
+    pointer = publication / "publication.json"
+    pointer.write_text(json.dumps({**json.loads(pointer.read_bytes()), "current": "", "snapshots": []}))
+    for action in ("list", "rollback"):
+        done = skillhub("snapshots", action, publication)
+        assert (done.code, done.out) == (1, "")
+        assert f"Nothing was published to {publication} yet" in done.err
+
+
+def test_a_number_longer_than_any_is_no_snapshot(skillhub: Skillhub, publication: Path, ids: list[str]) -> None:
+    done = skillhub("snapshots", "pin", publication, "9" * 5_000)
+    assert done.code == 1
+    assert f"skillhub snapshots list {publication} shows" in done.err

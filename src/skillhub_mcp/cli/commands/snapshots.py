@@ -52,6 +52,9 @@ def _list(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
     store = _open(args, options)
     pointer, _ = PublicationReader(store).pointer()
+    if not pointer.snapshots:
+        # A first publisher is at work there, or was killed.
+        raise PublicationMissing(store.name)
     if args.json:
         print_json(
             {
@@ -138,10 +141,12 @@ def _rollback(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _former(pointer: CommitPointer, target: str) -> ListedSnapshot:
-    """Return the snapshot before the current one. Raises InvalidArgument where none is kept."""
+    """Return the snapshot before the current one. Raises InvalidArgument where none is kept, and PublicationMissing."""
     current = pointer.served
+    if current is None:
+        raise PublicationMissing(target)
     for one in pointer.snapshots:
-        if current is not None and one.number < current.number:
+        if one.number < current.number:
             return one
     hint = f"skillhub snapshots list {shlex.quote(target)}"
     raise InvalidArgument("ID", "is required: no snapshot before the current one is kept", hint=hint)
@@ -149,9 +154,8 @@ def _former(pointer: CommitPointer, target: str) -> ListedSnapshot:
 
 def _find(pointer: CommitPointer, typed: str, target: str) -> ListedSnapshot:
     """Return the snapshot with that id or number. Raises PublicationMissing."""
-    number = int(typed) if typed.isascii() and typed.isdecimal() else None
     for one in pointer.snapshots:
-        if typed == one.id or one.number == number:
+        if typed == one.id or typed.lstrip("0") == str(one.number):
             return one
     raise PublicationMissing(target, typed)
 
