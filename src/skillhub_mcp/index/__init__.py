@@ -2,7 +2,8 @@
 
 checksums     whether a file of the table has changed since it was written
 cut_texts     texts cut at blanks, for counting many at once
-damage        what is damaged, part by part, and what mending each takes
+damage        what may be damaged, part by part, and what mending each takes
+damages       which parts of a published index are damaged
 entry_columns  what each start needs of all skills, as columns beside the lines that say it
 features      the terms and lengths of a skill, as stored in its row
 filter        narrowing a search by category and tags, and conditions for LanceDB
@@ -13,6 +14,7 @@ identity      whose an index is: the state file and the table of a database and 
 impacts       what an occurrence of a term is worth to a skill
 indexed_roots  the roots that an index has rows of, and forgetting some
 indexer       the one writer: changed rows, embeddings, commit
+kept_vectors  the vectors of texts that are the same, where rows are written anew
 keys          the keys of skills on disk: a root's label and the path below it
 lance         LanceDB, reading: one finished version of the table
 lance_import  importing LanceDB, but for what serves its REST service and its authors
@@ -27,7 +29,9 @@ notices       what changed below directories, told to this process or to one of 
 own_names     what is an index's own in the directory of its database, and what of it others may read
 progress      the progress of indexing, for callers that wait
 provider      what the hub asks for the skills and their index, whoever provides them
+root_states   what a state says of each root, and what it says next
 row_embedder  vectors from the embedder, in batches, with a pause after a failure
+row_keys      what the keys of rows mean, by the published state
 row_source    rows as they are written: read and embedded when their turn comes
 rows          what is written for a skill, and read back
 segment       skills inverted, in a file beside the table

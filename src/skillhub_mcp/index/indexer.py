@@ -14,22 +14,26 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from skillhub_mcp.embedders.base import Embedder
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.index.damage import Damage, IndexPart
+from skillhub_mcp.index.damages import damages_of
 from skillhub_mcp.index.freed_memory import give_back
 from skillhub_mcp.index.identity import IndexIdentity
 from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots, keys_without
-from skillhub_mcp.index.keys import LibraryKeys, PathKeys, RowKeys, free_label
+from skillhub_mcp.index.kept_vectors import copies_of, free_table, unchanged_vectors, vectors_before, vectors_found
+from skillhub_mcp.index.keys import LibraryKeys, RowKeys
 from skillhub_mcp.index.lance import IndexDamaged, LanceIndex, NoRoom
 from skillhub_mcp.index.lance_store import IN_MEMORY, KEYS_SINCE, SCHEMA_VERSION, LanceStore
-from skillhub_mcp.index.moved_roots import has_moved, relocated
+from skillhub_mcp.index.moved_roots import located_anew
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
+from skillhub_mcp.index.root_states import has_others, merged, with_missing, without_unreadable
 from skillhub_mcp.index.row_embedder import ASK_AGAIN, EmbeddingOptions, RowEmbedder
+from skillhub_mcp.index.row_keys import keys_of, keys_with, library_keys, located, path_in
 from skillhub_mcp.index.row_source import RowSource
 from skillhub_mcp.index.rows import StoredVector
 from skillhub_mcp.index.skill_index import SkillIndex
@@ -39,22 +43,18 @@ from skillhub_mcp.index.state import (
     STATE_FORMAT,
     IndexState,
     PublishedTable,
-    RootState,
     StateStamp,
     TableVersion,
     load_named,
     load_state,
     remove_state,
-    root_digest,
     save_state,
     state_stamp,
 )
-from skillhub_mcp.index.state_entries import can_be_read
 from skillhub_mcp.index.writer_lock import EMBEDDING_LOCK, WriterLock, unwritable
-from skillhub_mcp.skills.admission import LENIENT
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import SkillRoot
-from skillhub_mcp.skills.scanner import CachedSkillFile, Scan, ScanCache, changed_entries, entries_of
+from skillhub_mcp.skills.scanner import CachedSkillFile, Scan, ScanCache, changed_entries
 
 log = logging.getLogger(__name__)
 
@@ -248,7 +248,7 @@ class Indexer:
         own = self._rows_embedder is not None and state.embedding == self.embedding
         self._writer.make_private()
         store = self._store_of(state.table.name)
-        keys = _keys_of(state, known=_path_in(state.memory))
+        keys = keys_of(state, known=path_in(state.memory))
         index = store.open(state.table_version, keys=keys, created_as=state.table.id, with_vectors=own)
         store.mark_used()
         return index
@@ -273,21 +273,9 @@ class Indexer:
                 what = "there is a table, and no state that says which version counts"
                 yield Damage(IndexPart.STATE, what, mends_itself=True)
             return
-        if state.schema != SCHEMA_VERSION:
-            return
-        if state.entries_lost:
-            what = "what was read from the skills is lost: its file is missing, cut off or changed"
-            yield Damage(IndexPart.STATE, what, mends_itself=True)
-        if unreadable := sum(1 for entry in state.memory.values() if not can_be_read(entry)):
-            yield Damage(IndexPart.STATE, f"what was read from {unreadable:,} skills is lost", mends_itself=True)
-        store = self._store_of(state.table.name)
-        if not store.exists:
-            yield Damage(IndexPart.TABLE, "it is missing")
-            return
-        of_table = list(store.damages(state.table_version, created_as=state.table.id))
-        if not any(damage.part is IndexPart.TABLE for damage in of_table):
-            yield from self._damaged_rows(state)
-        yield from of_table
+        if state.schema == SCHEMA_VERSION:
+            own = None if self._rows_embedder is None else self.embedding
+            yield from damages_of(state, self._store_of(state.table.name), embedding=own)
 
     def indexed_roots(self) -> tuple[IndexedRoot, ...]:
         """Return the roots that the database's indexes have rows of, for whatever embedder. Loads no database."""
@@ -343,34 +331,6 @@ class Indexer:
         states = [(path, load_state(path)) for path in paths]
         return [(path, state) for path, state in states if state is not None and state.schema <= SCHEMA_VERSION]
 
-    def _damaged_rows(self, state: IndexState) -> Iterator[Damage]:
-        """Yield where the rows are not what the state says. They can be read."""
-        try:
-            index = self._open_table(state)
-            keys = _keys_of(state)
-            rows = index.stored()
-            stored = {keys.directory(key): digest for key, digest in rows.items()}
-            doubled = index.count() - len(stored)
-            lacking = self._located(index.unembedded(), keys) if self._rows_embedder is not None else frozenset()
-        except IndexDamaged as error:
-            yield Damage(IndexPart.TABLE, str(error))
-            return
-        if doubled:
-            yield Damage(IndexPart.TABLE, f"{doubled:,} rows are there more than once")
-        said = {
-            path: entry.stamp.content_hash
-            for path, entry in state.memory.items()
-            if entry.skill is not None and not LENIENT.refuses(entry.diagnostics)
-        }
-        wrong = sum(1 for path, digest in said.items() if path not in stored or stored[path] != digest)
-        if wrong:
-            yield Damage(IndexPart.ROWS, f"{wrong:,} rows are missing or are not of the files that the state names")
-        counted = _with_missing(state.roots, lacking)
-        if state.embedding == self.embedding and not state.entries_lost and self._rows_embedder is not None:
-            differ = sum(abs(own.missing_vectors - counted[root].missing_vectors) for root, own in state.roots.items())
-            if differ:
-                yield Damage(IndexPart.VECTORS, f"the state is wrong about the vectors of {differ:,} skills")
-
     def mend(self, state: IndexState, damages: Collection[Damage]) -> None:
         """Make again what is damaged beside the table of the published `state`. Raises IndexUnavailable.
 
@@ -386,10 +346,10 @@ class Indexer:
                     store = self._store_of(state.table.name)
                     store.make_again(state.table_version, created_as=state.table.id)
                 if IndexPart.STATE in parts and not present.entries_lost:
-                    present, _ = self._save(_without_unreadable(present), before=present)
+                    present, _ = self._save(without_unreadable(present), before=present)
                 if IndexPart.VECTORS in parts:
-                    lacking = self._located(self._open_table(present).unembedded(), _keys_of(present))
-                    self._save(replace(present, roots=_with_missing(present.roots, lacking)), before=present)
+                    lacking = located(self._open_table(present).unembedded(), keys_of(present))
+                    self._save(replace(present, roots=with_missing(present.roots, lacking)), before=present)
             except IndexDamaged as error:
                 raise unwritable(self.db_path, str(error)) from error
 
@@ -455,7 +415,7 @@ class Indexer:
             with self._writer.at_once():
                 state = self.state()
                 if state is not None and state.table_version == published.table_version:
-                    self._save(replace(state, roots=self._merged(state, scan.memory)), before=state)
+                    self._save(replace(state, roots=merged(state, scan.memory, self._roots)), before=state)
         except OSError as error:
             log.debug("The index state was not updated: %s", error)
 
@@ -481,10 +441,10 @@ class Indexer:
             version = self._store.tidy(state.table_version)
             if version == state.table_version:
                 return False
-            merged = replace(state, table_version=version)
+            tidied = replace(state, table_version=version)
             # Before the state is saved, which is the commit: a version that cannot be read is not published.
-            self.open(merged)
-            self._save(merged, before=state)
+            self.open(tidied)
+            self._save(tidied, before=state)
         finally:
             # A merge takes hundreds of megabytes for a second.
             give_back()
@@ -534,7 +494,7 @@ class Indexer:
                 reason = f"the database is damaged ({error})"
         log.info("Indexing %s: %s", self.db_path, reason)
         written = self._write(
-            None if rebuild and (is_failed or not self._shares(state)) else state,
+            None if rebuild and (is_failed or not has_others(state, self._roots)) else state,
             scan,
             reason or "",
             published=state,
@@ -542,10 +502,6 @@ class Indexer:
             thorough=force_reason is not None or (state is not None and state.entries_lost),
         )
         return scan, written
-
-    def _shares(self, state: IndexState | None) -> bool:
-        """Whether the index has skills of roots that are not this indexer's."""
-        return state is not None and any(own.memory for root, own in state.roots.items() if root not in self._roots)
 
     def _write(
         self,
@@ -566,13 +522,13 @@ class Indexer:
         try:
             if base is not None and base.schema == KEYS_SINCE - 1 and base.embedding == self.embedding:
                 base = published = self._with_keys(base)
-            base = None if base is None else self._located_anew(base)
+            base = None if base is None else located_anew(base, self._roots)
             written, kept = self._update(base, scan, reason, thorough=thorough, anew=not keep_vectors), base
             if written is None:
                 # Vectors of texts that are the same are as good as ever, but for who asks for others.
                 written, kept = self._rebuild(skills, reason, published, same_vectors=keep_vectors), None
             index = self._store_of(written.table).open(
-                written.version, keys=self._keys(kept, known=_path_in(scan.memory))
+                written.version, keys=keys_with(kept, self._roots, known=path_in(scan.memory))
             )
             identity = self.identity
             state = IndexState(
@@ -582,7 +538,7 @@ class Indexer:
                 embedding=self.embedding,
                 table=PublishedTable(written.table, index.table_id),
                 table_version=written.version,
-                roots=self._merged(kept, scan.memory, written),
+                roots=merged(kept, scan.memory, self._roots, written.touched, written.without_vectors),
             )
             state, stamp = self._save(state, before=published)
         except IndexDamaged as error:
@@ -630,7 +586,7 @@ class Indexer:
     def _update_rows(
         self, base: IndexState, index: LanceIndex, scan: Scan, reason: str, *, thorough: bool, anew: bool
     ) -> _Written:
-        keys = self._keys(base)
+        keys = keys_with(base, self._roots)
         claimed = base.memory_of(self._roots)
         differing = changed_entries(claimed, scan.memory)
         skills: Sequence[Skill] = scan.snapshot.everything
@@ -654,10 +610,16 @@ class Indexer:
             return rows_of.get(skill.directory) or keys.key(skill.root, skill.directory)
 
         new = [skill for skill in changed if skill.directory not in rows_of]
-        donors = [*removed, *(key for directory in self._copies_of(new, base) for key in keys.of(directory))]
+
+        def known() -> dict[str, StoredVector]:
+            if self._rows_embedder is None:
+                return {}
+            copies = (key for directory in copies_of(new, base) for key in keys.of(directory))
+            return unchanged_vectors(changed, index, keys, donors=(*removed, *copies))
+
         rows = self._source(
             changed,
-            partial(self._unchanged_vectors, changed, index, keys, donors=donors),
+            known,
             key_of,
             anew=anew,
             dimension=index.dimension,
@@ -680,38 +642,11 @@ class Indexer:
             report=SyncReport(reason, len(changed), len(removed), rebuilt=anew, embedding_failure=rows.failure),
         )
 
-    def _copies_of(self, skills: Sequence[Skill], base: IndexState) -> list[str]:
-        """Return directories whose SKILL.md is that of one of `skills`: where a library was copied or moved."""
-        wanted = {skill.stamp.content_hash for skill in skills} if self._rows_embedder is not None else None
-        if not wanted:
-            return []
-        return [
-            directory
-            for own in base.roots.values()
-            for directory, entry in own.memory.items()
-            if entry.stamp.content_hash in wanted
-        ]
-
     def _unembedded(self, state: IndexState, index: LanceIndex, keys: RowKeys) -> frozenset[str]:
         """Return the rows that lack the vector of their present text; asks the table only where there are some."""
         if self._rows_embedder is None or not any(root.missing_vectors for root in state.roots.values()):
             return frozenset()
-        return self._located(index.unembedded(), keys)
-
-    def _located(self, rows: Iterable[str], keys: RowKeys) -> frozenset[str]:
-        """Return the directories of rows by their keys."""
-        return frozenset(keys.directories(rows))
-
-    def _keys(self, state: IndexState | None, *, known: Callable[[str], str] = str) -> LibraryKeys:
-        """Return the keys of all roots of a state and of this indexer's own, which get free labels there.
-
-        See `LibraryKeys` for what is `known`.
-        """
-        labels = {} if state is None else {root: own.label for root, own in state.roots.items()}
-        for root, source in self._roots.items():
-            if root not in labels:
-                labels[root] = free_label(source, labels.values())
-        return LibraryKeys(labels, known=known)
+        return located(index.unembedded(), keys)
 
     def _with_keys(self, state: IndexState) -> IndexState:
         """Give the rows of a table of the schema before keys their keys, publish it, and return its state.
@@ -719,7 +654,7 @@ class Indexer:
         Nothing is read from the skills, and nothing embedded: also the rows of other servers' roots stay. Where that
         cannot be done, `state` is returned, and the table written anew. Raises NoRoom.
         """
-        keys = _library_keys(state)
+        keys = library_keys(state)
 
         def key_of(path: str, root: str) -> str | None:
             having = (one for one, own in state.roots.items() if path in own.memory)
@@ -750,44 +685,17 @@ class Indexer:
         )
         return self._save(written, before=state)[0]
 
-    def _located_anew(self, state: IndexState) -> IndexState:
-        """Return `state` with the roots that moved where they are now.
-
-        A root has moved where it is gone, and one of this indexer's that is not known yet has its skills.
-        """
-        moved: dict[str, str] = {}
-        for root, source in self._roots.items():
-            if root in state.roots:
-                continue
-            for before, own in state.roots.items():
-                word = own.label == source or own.label.startswith(f"{source}-")
-                if word and before not in moved and before not in self._roots and has_moved(own.memory, before, root):
-                    moved[before] = root
-                    break
-        if not moved:
-            return state
-        for before, now in moved.items():
-            log.info("The skills of %s are now in %s", before, now)
-        roots = {moved.get(root, root): own for root, own in state.roots.items()}
-        for before, now in moved.items():
-            memory = relocated(roots[now].memory, before, now)
-            if any(memory.keys() & own.memory.keys() for root, own in roots.items() if root != now):
-                # Another root has them, too: each skill has one row.
-                return state
-            roots[now] = replace(roots[now], digest=root_digest(memory, now), memory=memory)
-        return replace(state, roots=roots)
-
     def _rebuild(
         self, skills: Sequence[Skill], reason: str, published: IndexState | None, *, same_vectors: bool
     ) -> _Written:
-        keys = self._keys(None)
+        keys = keys_with(None, self._roots)
 
         def key_of(skill: Skill) -> str:
             return keys.key(skill.root, skill.directory)
 
         rows = self._source(skills, partial(self._vectors_before, skills, published), key_of, anew=not same_vectors)
         now = None if published is None else published.table_version
-        store = self._store_of(self._free_table())
+        store = self._store_of(FIRST_TABLE if self._in_memory else free_table(self.identity, self.embedding))
         is_first = not store.occupied
         try:
             version = store.rebuild(rows, dimension=rows.dimension, embedding=self.embedding, published=now)
@@ -818,81 +726,15 @@ class Indexer:
             return False
         return True
 
-    def _unchanged_vectors(
-        self, skills: Sequence[Skill], index: LanceIndex, keys: RowKeys, *, donors: Iterable[str] = ()
-    ) -> dict[str, StoredVector]:
-        """Return the stored vectors of the skills whose searchable text is still the embedded one, by directory.
-
-        A skill may have it from one of the rows `donors`: where a link is switched, every skill behind it moves.
-        """
-        if self._rows_embedder is None:
-            return {}
-        earlier = index.vectors({key for skill in skills for key in keys.of(skill.directory)}.union(donors))
-        return _by_text(skills, earlier.values())
-
     def _vectors_before(self, skills: Sequence[Skill], published: IndexState | None) -> dict[str, StoredVector]:
         """Return the vectors of the published table whose text is unchanged, for a table that is written anew."""
         if self._rows_embedder is None:
             return {}
         if published is None:
-            return self._vectors_found(skills)
+            return {} if self._in_memory else vectors_found(skills, self.identity, self.embedding)
         if published.embedding != self.embedding:
             return {}
-        if self._store_of(published.table.name).is_as_written:
-            try:
-                return self._unchanged_vectors(skills, self._open_table(published), _keys_of(published))
-            except IndexDamaged as error:
-                log.debug("The vectors of the index before cannot be read from the table: %s", error)
-        return self._vectors_beside(skills, published)
-
-    def _vectors_found(self, skills: Sequence[Skill]) -> dict[str, StoredVector]:
-        """Return the vectors of a table that says itself whose they are: its state file was lost."""
-        found = None if self._in_memory else self._found_table()
-        try:
-            return {} if found is None else _by_text(skills, found.vectors().values())
-        except IndexDamaged as error:
-            log.debug("The vectors of a table without a state cannot be read: %s", error)
-            return {}
-
-    def _found_table(self) -> LanceIndex | None:
-        """Return the table without a state that has this embedder's vectors, as it was last written."""
-        for name in self.identity.possible_tables():
-            found = LanceStore(self.db_path, name).newest()
-            if found is not None and found.embedding == self.embedding:
-                return found
-        return None
-
-    def _free_table(self) -> str:
-        """Return the name of the table to write anew: none that has another embedder's vectors."""
-        if self._in_memory:
-            return FIRST_TABLE
-        if self.identity.find() is not None:
-            return self.identity.claim().table
-        first, *others = self.identity.possible_tables()
-        for name in (first, *others):
-            found = LanceStore(self.db_path, name).newest()
-            if found is None or found.embedding in (None, self.embedding):
-                return name
-        return first
-
-    def _vectors_beside(self, skills: Sequence[Skill], published: IndexState) -> dict[str, StoredVector]:
-        """Return the vectors of skills whose text is unchanged from the postings, which lie beside a damaged table.
-
-        They do not say of which text a vector is: it is the published one where no skill lacked its vector.
-        """
-        if any(root.missing_vectors for root in published.roots.values()):
-            return {}
-        memory, keys = published.memory, _keys_of(published)
-        kept = self._store_of(published.table.name).kept_vectors(published.table_version, published.table.id)
-        by_directory = dict(zip(keys.directories(kept), kept.values(), strict=True))
-        found: dict[str, StoredVector] = {}
-        for skill in skills:
-            own, before = by_directory.get(skill.directory), memory.get(skill.directory)
-            if own is not None and before is not None and before.skill is not None:
-                text = before.skill.searchable_text
-                if text == skill.searchable_text:
-                    found[skill.directory] = StoredVector(text, own)
-        return found
+        return vectors_before(skills, published, self._store_of(published.table.name))
 
     def _source(
         self,
@@ -950,7 +792,7 @@ class Indexer:
             log.debug("The index to embed cannot be read: %s", error)
             return {}, None
         memory = state.memory_of(self._roots)
-        lacking = sorted(self._located(missing, _keys_of(state)))
+        lacking = sorted(located(missing, keys_of(state)))
         found = ((directory, memory[directory].skill) for directory in lacking if directory in memory)
         return {directory: skill.searchable_text for directory, skill in found if skill is not None}, known
 
@@ -961,7 +803,7 @@ class Indexer:
             return None
         try:
             index = self._open_table(state)
-            keys = _keys_of(state)
+            keys = keys_of(state)
             rows = list(index.unembedded())
             missing = dict(zip(keys.directories(rows), rows, strict=True))
             memory = state.memory_of(self._roots)
@@ -979,40 +821,18 @@ class Indexer:
             lacking = frozenset(missing)
             if index.dimension not in (None, dimension):
                 # Those of the other length are dropped.
-                lacking = self._located(index.stored(), keys)
+                lacking = located(index.stored(), keys)
             store = self._store_of(state.table.name)
             by_key = {missing[directory]: own for directory, own in present.items()}
             version = store.add_vectors(by_key, dimension=dimension, published=index.version)
             # Before the state is saved, which is the commit: a version that cannot be read is not published.
             opened = self.open(replace(state, table_version=version))
-            roots = _with_missing(state.roots, lacking - present.keys())
+            roots = with_missing(state.roots, lacking - present.keys())
             state, stamp = self._save(replace(state, table_version=version, roots=roots), before=state)
         except IndexDamaged as error:
             self._check_cancelled()
             raise unwritable(self.db_path, str(error)) from error
         return Published(opened, state, stamp=stamp)
-
-    def _merged(
-        self, state: IndexState | None, memory: ScanCache, written: _Written | None = None
-    ) -> dict[str, RootState]:
-        """Return the state of every root, with `memory` as the scan cache of this indexer's own roots.
-
-        Other roots keep theirs, except for directories whose rows were `written`: their servers scan those again.
-        """
-        merged: dict[str, RootState] = {}
-        keys = self._keys(state)
-        for root, earlier in ({} if state is None else state.roots).items():
-            merged[root] = earlier
-            touched = frozenset() if written is None else written.touched & earlier.memory.keys()
-            if touched and root not in self._roots:
-                rest = {path: entry for path, entry in earlier.memory.items() if path not in touched}
-                merged[root] = replace(earlier, memory=rest)
-        for root in self._roots:
-            own = entries_of(memory, {root})
-            before = merged.get(root)
-            missing = 0 if before is None else before.missing_vectors
-            merged[root] = RootState(root_digest(own, root, before), missing, own, keys.label(root))
-        return merged if written is None else _with_missing(merged, written.without_vectors)
 
     def _save(self, state: IndexState, *, before: IndexState | None) -> tuple[IndexState, StateStamp | None]:
         """Publish a state in the place of the one `before`; return it as it was saved, and its file's stamp."""
@@ -1035,45 +855,5 @@ def _has_newer_stamp(entry: CachedSkillFile, before: CachedSkillFile | None) -> 
     return before is not None and before.stamp.read_at_ns != entry.stamp.read_at_ns > entry.stamp.mtime_ns
 
 
-def _keys_of(state: IndexState, *, known: Callable[[str], str] = str) -> LibraryKeys | PathKeys:
-    """Return what the keys of the rows of a published table mean; see `LibraryKeys` for what is `known`."""
-    if state.schema < KEYS_SINCE:
-        return PathKeys()
-    return _library_keys(state, known=known)
-
-
-def _library_keys(state: IndexState, *, known: Callable[[str], str] = str) -> LibraryKeys:
-    return LibraryKeys({root: own.label for root, own in state.roots.items()}, known=known)
-
-
-def _path_in(memory: ScanCache) -> Callable[[str], str]:
-    """Return what returns the text of a path that the skill there has, where there is one."""
-    entry_at = memory.get
-
-    def known(path: str) -> str:
-        entry = entry_at(path)
-        return path if entry is None or entry.skill is None else entry.skill.directory
-
-    return known
-
-
-def _by_text(skills: Sequence[Skill], vectors: Iterable[StoredVector]) -> dict[str, StoredVector]:
-    by_text = {own.text: own for own in vectors}
-    return {skill.directory: by_text[skill.searchable_text] for skill in skills if skill.searchable_text in by_text}
-
-
 def _length(vectors: Mapping[str, StoredVector]) -> int | None:
     return len(next(iter(vectors.values())).vector) if vectors else None
-
-
-def _without_unreadable(state: IndexState) -> IndexState:
-    """Return the state without what its file of entries has lost, which the next scan reads from the files."""
-    roots = {}
-    for root, own in state.roots.items():
-        memory = {path: entry for path, entry in own.memory.items() if can_be_read(entry)}
-        roots[root] = replace(own, memory=memory, digest=root_digest(memory, root, own))
-    return replace(state, roots=roots)
-
-
-def _with_missing(roots: Mapping[str, RootState], without_vectors: frozenset[str]) -> dict[str, RootState]:
-    return {root: replace(own, missing_vectors=len(own.memory.keys() & without_vectors)) for root, own in roots.items()}

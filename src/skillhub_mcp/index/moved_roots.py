@@ -5,11 +5,16 @@ Keys of skills do not name their root's place, so the rows stay; only what the s
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 
+from skillhub_mcp.index.state import IndexState, root_digest
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.scanner import CachedSkillFile, ScanCache
+
+log = logging.getLogger(__name__)
 
 # So many of the known skills are looked for, evenly chosen.
 _SAMPLE = 50
@@ -17,7 +22,36 @@ _SAMPLE = 50
 _SHARE = 0.75
 
 
-def has_moved(memory: ScanCache, before: str, now: str) -> bool:
+def located_anew(state: IndexState, sources: Mapping[str, str]) -> IndexState:
+    """Return `state` with the roots that moved where they are now.
+
+    A root has moved where it is gone, and one of those whose `sources` are given, by path, that is not known yet has
+    its skills.
+    """
+    moved: dict[str, str] = {}
+    for root, source in sources.items():
+        if root in state.roots:
+            continue
+        for before, own in state.roots.items():
+            word = own.label == source or own.label.startswith(f"{source}-")
+            if word and before not in moved and before not in sources and _has_moved(own.memory, before, root):
+                moved[before] = root
+                break
+    if not moved:
+        return state
+    for before, now in moved.items():
+        log.info("The skills of %s are now in %s", before, now)
+    roots = {moved.get(root, root): own for root, own in state.roots.items()}
+    for before, now in moved.items():
+        memory = _relocated(roots[now].memory, before, now)
+        if any(memory.keys() & own.memory.keys() for root, own in roots.items() if root != now):
+            # Another root has them, too: each skill has one row.
+            return state
+        roots[now] = replace(roots[now], digest=root_digest(memory, now), memory=memory)
+    return replace(state, roots=roots)
+
+
+def _has_moved(memory: ScanCache, before: str, now: str) -> bool:
     """Whether the root `before` is gone, and nearly all of its skills, which `memory` has, are below `now`."""
     above = os.path.join(before, "")
     below = [directory for directory in memory if directory.startswith(above)]
@@ -31,7 +65,7 @@ def has_moved(memory: ScanCache, before: str, now: str) -> bool:
     return found >= _SHARE * len(chosen)
 
 
-def relocated(memory: ScanCache, before: str, now: str) -> dict[str, CachedSkillFile]:
+def _relocated(memory: ScanCache, before: str, now: str) -> dict[str, CachedSkillFile]:
     """Return what was read below the root `before` as of the root `now`. What only links led to stays where it is."""
     above = os.path.join(before, "")
     moved: dict[str, CachedSkillFile] = {}

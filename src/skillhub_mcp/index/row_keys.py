@@ -1,0 +1,47 @@
+"""What the keys of an index's rows mean, by its published state. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from skillhub_mcp.index.keys import LibraryKeys, PathKeys, RowKeys, free_label
+from skillhub_mcp.index.lance_store import KEYS_SINCE
+from skillhub_mcp.index.state import IndexState
+from skillhub_mcp.skills.scanner import ScanCache
+
+
+def keys_of(state: IndexState, *, known: Callable[[str], str] = str) -> LibraryKeys | PathKeys:
+    """Return what the keys of the rows of a published table mean; see `LibraryKeys` for what is `known`."""
+    return PathKeys() if state.schema < KEYS_SINCE else library_keys(state, known=known)
+
+
+def library_keys(state: IndexState, *, known: Callable[[str], str] = str) -> LibraryKeys:
+    """Return the keys that a state's labels make, whether or not its table has them yet."""
+    return LibraryKeys({root: own.label for root, own in state.roots.items()}, known=known)
+
+
+def keys_with(
+    state: IndexState | None, sources: Mapping[str, str], *, known: Callable[[str], str] = str
+) -> LibraryKeys:
+    """Return the keys of all roots of a state and of others, whose `sources` are by path: these get free labels."""
+    labels = {} if state is None else {root: own.label for root, own in state.roots.items()}
+    for root, source in sources.items():
+        if root not in labels:
+            labels[root] = free_label(source, labels.values())
+    return LibraryKeys(labels, known=known)
+
+
+def located(rows: Iterable[str], keys: RowKeys) -> frozenset[str]:
+    """Return the directories of rows by their keys."""
+    return frozenset(keys.directories(rows))
+
+
+def path_in(memory: ScanCache) -> Callable[[str], str]:
+    """Return what returns the text of a path that the skill there has, where there is one."""
+    entry_at = memory.get
+
+    def known(path: str) -> str:
+        entry = entry_at(path)
+        return path if entry is None or entry.skill is None else entry.skill.directory
+
+    return known
