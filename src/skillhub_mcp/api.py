@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from skillhub_mcp.bootstrap.hub import make_hub
@@ -13,7 +12,7 @@ from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, Rendered, fit
 from skillhub_mcp.disclosure.mentions import Resolution
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.nul import refuse_nul
-from skillhub_mcp.settings import read_settings
+from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.registry import AnyRoot, Registry
 from skillhub_mcp.skills.registry_index import RegistryIndex
 
@@ -29,7 +28,7 @@ def build_index(
     InvalidSetting.
     """
     refuse_nul(cwd=cwd)
-    settings, _ = read_settings(os.environ, {} if cwd is None else {"SKILLHUB_CWD": cwd})
+    settings = settings_of({} if cwd is None else {"SKILLHUB_CWD": cwd})
     if roots is None:
         return make_registry(settings, lenient=lenient).build_index()
     return Registry(roots, admission=registry_admission(settings, lenient=lenient)).build_index()
@@ -64,7 +63,7 @@ def catalogue(format: str = "specification", *, budget: Budget | None = None, cw
     refuse_nul(format=format, cwd=cwd)
     if format not in FORMATS:
         raise InvalidArgument("format", f"{format!r} is not one of {', '.join(FORMATS)}")
-    settings, _ = read_settings(os.environ, {} if cwd is None else {"SKILLHUB_CWD": cwd})
+    settings = settings_of({} if cwd is None else {"SKILLHUB_CWD": cwd})
     hub = make_hub(settings, background=False)
     try:
         entries = hub.catalogue()
@@ -82,7 +81,7 @@ def resolve(text: str, *, cwd: str | None = None) -> Resolution:
     Raises InvalidSetting, PolicyUnreadable, and InvalidArgument for a NUL character.
     """
     refuse_nul(text=text, cwd=cwd)
-    settings, _ = read_settings(os.environ, {} if cwd is None else {"SKILLHUB_CWD": cwd})
+    settings = settings_of({} if cwd is None else {"SKILLHUB_CWD": cwd})
     hub = make_hub(settings, background=False)
     try:
         return hub.resolve(text, cwd=project_of(settings).cwd)

@@ -17,7 +17,7 @@ from skillhub_mcp.clients.model import Client, ClientScope, HttpServer, Server, 
 from skillhub_mcp.clients.secrets import has_credentials, looks_secret
 from skillhub_mcp.clients.table import client_named
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.settings import read_settings
+from skillhub_mcp.settings import settings_of
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -25,7 +25,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 def machine_of(options: Mapping[str, str]) -> Machine:
     """Return this machine, with the project in hand. Raises InvalidSetting."""
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     return Machine(this_system(), dict(os.environ), os.path.expanduser("~"), project_of(settings).root)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from skillhub_mcp.chosen_roots import recorded_roots, roots_of
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.harmless import in_line
-from skillhub_mcp.settings import read_settings
+from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.discovery import FoundSkillFile, walk_roots
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.names import safe_alias
@@ -56,7 +56,7 @@ def _is_harmless(word: bytes) -> bool:
 
 
 def _skills(typed: Sequence[str]) -> Iterable[bytes]:
-    settings, _ = read_settings(os.environ, _options(typed))
+    settings = settings_of(_options(typed))
     roots = roots_of(settings)
     known = _as_indexed(settings.index.db_path, roots)
     walk = walk_roots(roots, known)

@@ -294,10 +294,10 @@ def _signed(one: Proposal) -> str:
 
 def _neighbours(name: str, place: LibraryPlace, options: Mapping[str, str]) -> Neighbours:
     from skillhub_mcp.chosen_roots import roots_of
-    from skillhub_mcp.settings import read_settings
+    from skillhub_mcp.settings import settings_of
     from skillhub_mcp.skills.discovery import walk_roots
 
-    roots = roots_of(read_settings(os.environ, options)[0])
+    roots = roots_of(settings_of(options))
     real = os.path.realpath(place.root)
     at = next((number for number, root in enumerate(roots) if root.real == real), len(roots))
     names: list[set[str]] = [set() for _ in roots]

@@ -40,12 +40,12 @@ def add_place_options(parser: argparse.ArgumentParser) -> None:
 def place_of(args: argparse.Namespace, options: Mapping[str, str]) -> LibraryPlace:
     """Return the library that the options choose. Raises InvalidArgument and InvalidSetting."""
     from skillhub_mcp.chosen_roots import project_of
-    from skillhub_mcp.settings import read_settings
+    from skillhub_mcp.settings import settings_of
 
     option = "--project" if args.project else "--user" if args.user else ""
     if option and "SKILLS_DIR" in options:
         raise InvalidArgument(option, "cannot be combined with --skills-dir", hint="remove one of the two")
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     if "SKILLS_DIR" in options:
         option = f"--skills-dir {shlex.quote(options['SKILLS_DIR'])}"
     if args.project:

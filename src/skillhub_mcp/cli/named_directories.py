@@ -12,7 +12,7 @@ from skillhub_mcp.errors import SkillNotFound
 from skillhub_mcp.library.changes.own_places import is_plain_name
 from skillhub_mcp.library.verifying import present
 from skillhub_mcp.locks.plain_files import read_lock
-from skillhub_mcp.settings import Settings, read_settings
+from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.model import SKILL_FILE
 
 
@@ -26,7 +26,7 @@ def named_directories(
     """
     if not typed:
         return []
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     lock = read_lock(place.lock_path)
     locked = {one.name for one in lock.skills} if lock is not None else set()
     return [_directory(one, place, locked, settings, command=command) for one in typed]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -27,11 +26,11 @@ def refresh_index(options: Mapping[str, str], names: Sequence[str] = ()) -> Refr
     the root is changed by then, and the next search looks again.
     """
     from skillhub_mcp.cli.open_hub import open_hub
-    from skillhub_mcp.settings import read_settings
+    from skillhub_mcp.settings import settings_of
     from skillhub_mcp.skills.namesakes import Names
 
     try:
-        if read_settings(os.environ, options)[0].replica.read_only:
+        if settings_of(options).replica.read_only:
             # It serves a publication, and no directory of skills.
             return RefreshedIndex()
         with open_hub({**options, "SKILLHUB_USAGE_LOG": "", "SKILLHUB_SKIP_AUTO_REINDEX": "0"}) as hub:

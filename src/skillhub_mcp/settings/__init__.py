@@ -11,7 +11,7 @@ values   what is read, in frozen groups
 
 from __future__ import annotations
 
-from skillhub_mcp.settings.reading import SettingSource, read_settings, unknown_settings
+from skillhub_mcp.settings.reading import SettingSource, read_settings, settings_of, unknown_settings
 from skillhub_mcp.settings.table import DEFAULT_SKILLS_DIR, GROUPS, SETTINGS, TOOL_SETS
 from skillhub_mcp.settings.values import HttpSettings, Settings
 
@@ -24,5 +24,6 @@ __all__ = [
     "SettingSource",
     "Settings",
     "read_settings",
+    "settings_of",
     "unknown_settings",
 ]

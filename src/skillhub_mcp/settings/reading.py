@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -89,6 +90,11 @@ def read_settings(
     settings = Settings(**made)  # type: ignore[arg-type]  # GROUPS has one group per field; a test checks that
     _check_requirements(settings)
     return settings, tuple(sources)
+
+
+def settings_of(options: Mapping[str, str]) -> Settings:
+    """Return the settings of this process's environment, which `options` override; raises what `read_settings` does."""
+    return read_settings(os.environ, options)[0]
 
 
 def _read(setting: Setting, source: SettingSource) -> tuple[object, SettingSource]:

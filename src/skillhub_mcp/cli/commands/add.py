@@ -76,14 +76,14 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.cli.source_options import open_options
     from skillhub_mcp.library.sources.opening import open_source, settled
     from skillhub_mcp.library.sources.source import parse_source, refuse_directory
-    from skillhub_mcp.settings import read_settings
+    from skillhub_mcp.settings import settings_of
 
     place = place_of(args, options)
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     if args.as_locked:
         if args.source is not None or args.skill or args.name or args.list:
             raise InvalidArgument("--frozen", "takes no source", hint="it installs what the lock names")
-        opening = open_options(settings, working_directory=os.path.dirname(place.lock_path), insecure=args.insecure)
+        opening = open_options(settings, insecure=args.insecure, place=place)
         return _restore(args, options, place, opening, terms_of(args, settings))
     if args.source is None:
         raise InvalidArgument("SOURCE", "is required", hint="skillhub add --help")
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     source = parse_source(
         typed, ref=decode_argument(args.ref), path=decode_argument(args.path), skills=skills, insecure=args.insecure
     )
-    opening = open_options(settings, working_directory=here, insecure=args.insecure)
+    opening = open_options(settings, insecure=args.insecure)
     with closing(open_source(source, opening)) as tree:
         return _add(args, options, place, settled(source, tree, opening), tree, settings)
 

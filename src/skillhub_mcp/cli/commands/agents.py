@@ -12,7 +12,7 @@ from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text, write_file
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.harmless import in_line
-from skillhub_mcp.settings import read_settings
+from skillhub_mcp.settings import settings_of
 
 if TYPE_CHECKING:
     from skillhub_mcp.agents_md.resolver import AgentsResolver
@@ -115,7 +115,7 @@ def _resume_diff(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 def _resolver(options: Mapping[str, str], saved: AgentsState | None) -> AgentsResolver:
     from skillhub_mcp.bootstrap.server import make_resolver
 
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     return make_resolver(settings, state=saved)
 
 

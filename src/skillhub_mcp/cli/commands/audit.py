@@ -20,7 +20,7 @@ from skillhub_mcp.cli.pager import add_pager_option, paging
 from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.harmless import in_line
-from skillhub_mcp.settings import read_settings
+from skillhub_mcp.settings import settings_of
 
 # What is not a terminal gets as much as a large one.
 _NO_TERMINAL = (10_000, 40)
@@ -98,7 +98,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         with paging(wanted=not args.no_pager):
             _list_rules(rules, as_json=args.json)
         return EXIT_OK
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     with terminal_progress("looking for skills"):
         chosen, named = _targets(args.paths, roots_of(settings))
     if args.accept or args.revoke:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +13,7 @@ from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, Rendered, fit
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.settings import read_settings
+from skillhub_mcp.settings import settings_of
 
 
 def add_parser(subparsers: Any) -> None:
@@ -71,7 +70,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _served(args: argparse.Namespace, options: Mapping[str, str]) -> Rendered:
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     with open_hub(options) as hub:
         entries = hub.catalogue()
         if not entries:

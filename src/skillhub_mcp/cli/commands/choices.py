@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.choices import Choices
-from skillhub_mcp.settings import read_settings
+from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.namesakes import Names
@@ -50,7 +49,7 @@ def _switch(on: bool, args: argparse.Namespace, options: Mapping[str, str]) -> i
     from skillhub_mcp.policy.access import Availability
     from skillhub_mcp.policy.files import change_choices
 
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     project = project_of(settings).root if args.project else None
     with open_hub(options) as hub:
         # Every name is looked up before any choice is saved, so that a wrong name changes nothing.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from skillhub_mcp.cli.output import EXIT_OK, one_line, print_json, print_text
 from skillhub_mcp.cli.screen import room_beside
 from skillhub_mcp.errors import InvalidArgument, InvalidSetting
 from skillhub_mcp.harmless import in_line
-from skillhub_mcp.settings import Settings, read_settings
+from skillhub_mcp.settings import Settings, settings_of
 
 if TYPE_CHECKING:
     from skillhub_mcp.disclosure.context.catalogue import Listing
@@ -130,7 +129,7 @@ def load_listing(options: Mapping[str, str]) -> tuple[Settings, Listing]:
     from skillhub_mcp.bootstrap.library import make_catalogues
     from skillhub_mcp.bootstrap.policy import make_access
 
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     if not settings.disclosure.skills_enabled:
         raise InvalidSetting("SKILLHUB_SKILLS_ENABLED", "0", "disables this command", hint="set it to 1")
     return settings, make_catalogues(settings, make_access(settings, asks=False)).listing()

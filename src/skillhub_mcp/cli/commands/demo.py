@@ -26,7 +26,7 @@ from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_json, 
 from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.errors import SkillHubError
-from skillhub_mcp.settings import read_settings
+from skillhub_mcp.settings import read_settings, settings_of
 from skillhub_mcp.skills.builtin import builtin_directory
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _steps_here(options: Mapping[str, str]) -> list[NextStep]:
     from skillhub_mcp.chosen_roots import roots_of
 
     own = {name: value for name, value in options.items() if name not in ("SKILLS_DIR", "SKILLHUB_ROOTS")}
-    settings, _ = read_settings(os.environ, own)
+    settings = settings_of(own)
     counts, elsewhere = surroundings_of(settings).survey(roots_of(settings))
     steps = next_steps(sum(counts.values()), elsewhere, _clients_to_connect(own))
     return [replace(step, command=as_typed(step.command, program=sys.argv[0])) for step in steps]

@@ -26,7 +26,7 @@ from skillhub_mcp.cli.output import (
 from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.errors import InvalidArgument, QueriesUnreadable
 from skillhub_mcp.harmless import in_line, on_terminal
-from skillhub_mcp.settings import read_settings
+from skillhub_mcp.settings import settings_of
 
 if TYPE_CHECKING:
     from skillhub_mcp.evaluation.report import Report
@@ -82,7 +82,7 @@ def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     queries = read_queries(args.queries)
     if args.min_ndcg is not None and not any(query.relevant for query in queries):
         raise InvalidArgument("--min-ndcg", f"cannot be computed: no query of {args.queries} has a relevant skill")
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     with tempfile.TemporaryDirectory(prefix="skillhub-eval-") as scratch:
         # A temporary index, so that the user's is not changed.
         own = {**options, "DB_PATH": os.path.join(scratch, "skills.lancedb"), "SKILLHUB_USAGE_LOG": ""}

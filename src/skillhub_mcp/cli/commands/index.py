@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -23,7 +22,7 @@ from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.damage import Damage
 from skillhub_mcp.index.sync import SyncDepth, View
-from skillhub_mcp.settings import read_settings
+from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.admission import is_strict
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.snapshot import Shadowed
@@ -70,7 +69,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         if args.verify or args.repair or args.forget_missing:
             other = "--verify" if args.verify else "--repair" if args.repair else "--forget-missing"
             raise InvalidArgument("--forget", f"cannot be combined with {other}", hint="run one after the other")
-        settings = read_settings(os.environ, options)[0]
+        settings = settings_of(options)
         return forget(args.forget, options, settings, dry_run=args.dry_run, as_json=args.json)
     if args.dry_run and not args.repair:
         hint = "skillhub index --repair --dry-run"
@@ -184,7 +183,7 @@ def _prepare(hub: SkillHub, options: Mapping[str, str]) -> None:
     if hub.publication() is not None:
         # It would copy every skill of the publication.
         return
-    publisher = make_publisher(read_settings(os.environ, options)[0], hub)
+    publisher = make_publisher(settings_of(options), hub)
     try:
         publisher.prepare()
     finally:

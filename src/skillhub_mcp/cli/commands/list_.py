@@ -33,7 +33,7 @@ from skillhub_mcp.disclosure.counts import SkillCounts
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import ListedSkill, SkillHub
 from skillhub_mcp.policy.access import Availability
-from skillhub_mcp.settings import read_settings
+from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.model import Skill, read_whole
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.roots import SOURCES, Source
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         chosen = [one for one in listed if _matches(one, args)]
         absence = None if chosen else _absence(hub, args)
         code = EXIT_FAILED if absence is not None and absence.mistake else EXIT_OK
-        elsewhere = unsearched_places(read_settings(os.environ, options)[0], hub.snapshot())
+        elsewhere = unsearched_places(settings_of(options), hub.snapshot())
         if args.json:
             problems = {} if absence is None else {"problems": problems_json(absence.causes)}
             not_searched = [_elsewhere_json(one) for one in elsewhere]

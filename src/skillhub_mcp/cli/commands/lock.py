@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -47,11 +46,10 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.adopt:
         from skillhub_mcp.cli.source_options import open_options
         from skillhub_mcp.library.sources.source import parse_source
-        from skillhub_mcp.settings import read_settings
+        from skillhub_mcp.settings import settings_of
 
         source = parse_source(decode_argument(args.adopt), insecure=args.insecure)
-        settings, _ = read_settings(os.environ, options)
-        opened = open_options(settings, working_directory=os.getcwd(), insecure=args.insecure)
+        opened = open_options(settings_of(options), insecure=args.insecure)
         found = adopt(place.root, place.lock_path, source, opened, names, dry_run=args.dry_run)
     else:
         found = lock_present(place.root, place.lock_path, names, dry_run=args.dry_run)

@@ -96,12 +96,12 @@ def _list_examples(args: argparse.Namespace) -> int:
 def _wanted(args: argparse.Namespace, options: Mapping[str, str]) -> NewSkill:
     from skillhub_mcp.authoring.draft import described, draft_files, renamed, says_when
     from skillhub_mcp.authoring.examples import files_of
-    from skillhub_mcp.settings import read_settings
+    from skillhub_mcp.settings import settings_of
     from skillhub_mcp.skills.model import SKILL_FILE
 
     example = None if args.from_template is None else _example(decode_argument(args.from_template))
     name = _checked_name(args, example)
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     directory = os.path.join(_place(args, options, settings), name)
     typed = decode_argument(args.description or "").strip()
     if example is not None:

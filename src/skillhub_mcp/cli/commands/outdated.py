@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -38,11 +37,11 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.cli.comparing import compared, comparison_json, missing_note, tell_compared
     from skillhub_mcp.cli.source_options import open_options
     from skillhub_mcp.library.sources.upstream import SourceStanding
-    from skillhub_mcp.settings import read_settings
+    from skillhub_mcp.settings import settings_of
 
     place = place_of(args, options)
-    settings, _ = read_settings(os.environ, options)
-    opening = open_options(settings, working_directory=os.path.dirname(place.lock_path), insecure=args.insecure)
+    settings = settings_of(options)
+    opening = open_options(settings, insecure=args.insecure, place=place)
     with compared(place, named_directories(args.names, place, options, command="outdated"), opening) as found:
         pass
     if args.json:

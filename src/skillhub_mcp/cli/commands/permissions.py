@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +23,7 @@ from skillhub_mcp.policy.files import PolicyFile, forget_rules, put_rule
 from skillhub_mcp.policy.rules import NO_RULES, RULE_LISTS, Decision, ListedRule, PermissionRule, Rules, in_force
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.policy.unknown_names import KnownNames
-from skillhub_mcp.settings import Settings, read_settings
+from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.digest import skill_digest
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import is_specified_name, safe_alias
@@ -102,7 +101,7 @@ class _RulesOfFile:
 
 
 def _show(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     files = rule_files(settings, project_of(settings).root)
     shown = _read(files)
     rules = files.in_force().own
@@ -177,7 +176,7 @@ def _others_text(load: Decision, run: Decision, *, named: bool) -> str:
 
 
 def _put(verdict: str, args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     project = project_of(settings).root
     files = rule_files(settings, project)
     rule = _rule(args)
@@ -209,7 +208,7 @@ def _put(verdict: str, args: argparse.Namespace, options: Mapping[str, str]) -> 
 
 
 def _forget(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     project = project_of(settings).root
     files = rule_files(settings, project)
     file = files.own[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -38,7 +37,7 @@ from skillhub_mcp.cli.picker_rows import (
 from skillhub_mcp.cli.screen import room_beside
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import MAX_LIMIT
-from skillhub_mcp.settings import Settings, read_settings
+from skillhub_mcp.settings import Settings, settings_of
 
 
 def add_parser(subparsers: Any) -> None:
@@ -72,7 +71,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.list or args.json:
         with paging(wanted=not args.no_pager):
             return _list(typed, args.scope, options, as_json=args.json)
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     return _pick(settings, typed, args.scope)
 
 

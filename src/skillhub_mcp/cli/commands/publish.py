@@ -17,7 +17,7 @@ from skillhub_mcp.cli.output import EXIT_OK, plural, print_json, print_note, pri
 from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.errors import IndexUnavailable, InvalidArgument, InvalidSetting, LibraryChanging
 from skillhub_mcp.harmless import in_line
-from skillhub_mcp.settings import Settings, read_settings
+from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.storage.contents import ContentLimits
 from skillhub_mcp.storage.lease import LeaseTimes
 from skillhub_mcp.storage.publish import PublishOptions, PublishReport, publish
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     start = time.perf_counter()
     # This command looks for changes even if SKILLHUB_SKIP_AUTO_REINDEX is set for servers.
     updating = {**options, "SKILLHUB_SKIP_AUTO_REINDEX": "0"}
-    settings = read_settings(os.environ, updating)[0]
+    settings = settings_of(updating)
     if settings.replica.read_only:
         reason = "is set, and a replica has no skills of its own to publish"
         raise InvalidSetting("SKILLHUB_READ_ONLY", "1", reason, hint="publish where the skills are, without it")

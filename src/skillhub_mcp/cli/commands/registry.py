@@ -28,7 +28,7 @@ from skillhub_mcp.disclosure.registry_json import index_json, report_json, snaps
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.foreign_json import BadJson, read_json
 from skillhub_mcp.harmless import in_json, in_line
-from skillhub_mcp.settings import read_settings
+from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.admission import is_strict
 from skillhub_mcp.skills.registry_index import IndexReport, RegistryIndex
 from skillhub_mcp.skills.roots import SOURCES, Source
@@ -123,7 +123,7 @@ def _snapshot(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _refresh(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     admission = registry_admission(settings, lenient=args.lenient)
     with open_hub({**options, "SKILLHUB_SKIP_AUTO_REINDEX": "0"}) as hub:
         view = hub.refresh(only=[os.path.abspath(path) for path in args.changes] or None)
@@ -184,7 +184,7 @@ def registry_report_text(report: IndexReport) -> str:
 
 
 def _index(args: argparse.Namespace, options: Mapping[str, str], *, source: str | None = None) -> RegistryIndex:
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     if settings.replica.read_only:
         with open_hub(options) as hub:
             admission = registry_admission(settings, lenient=args.lenient)

@@ -74,10 +74,10 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 def _refuse_root(typed: str, options: Mapping[str, str]) -> None:
     """Raise SkillNotFound for a directory of skills, which is no skill."""
     from skillhub_mcp.chosen_roots import roots_of
-    from skillhub_mcp.settings import read_settings
+    from skillhub_mcp.settings import settings_of
 
     path = os.path.expanduser(typed)
-    roots = roots_of(read_settings(os.environ, options)[0])
+    roots = roots_of(settings_of(options))
     if os.path.isdir(path) and any(os.path.realpath(path) == root.real for root in roots):
         hint = f"`skillhub roots remove {shlex.quote(typed)}` searches this directory no longer"
         raise SkillNotFound(typed, hint=hint, reason="it is a directory of skills")

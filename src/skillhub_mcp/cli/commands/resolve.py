@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +13,7 @@ from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.harmless import in_line
-from skillhub_mcp.settings import read_settings
+from skillhub_mcp.settings import settings_of
 
 _WHY = {
     "unknown": "is not a known skill",
@@ -40,7 +39,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Print each skill once, in the order of the text, and on stderr the mentions that could not be resolved."""
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     text = sys.stdin.read() if args.text == "-" else decode_argument(args.text)
     with open_hub(options) as hub:
         resolution = hub.resolve(text, cwd=project_of(settings).cwd)

@@ -23,7 +23,7 @@ from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.policy.files import change_roots
-from skillhub_mcp.settings import Settings, read_settings
+from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.discovery import walk_roots
 from skillhub_mcp.skills.recorded_roots import RECORDABLE_PLACES, RecordedRoots
 from skillhub_mcp.skills.roots import SkillRoot, absolute, is_at_or_below
@@ -71,7 +71,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Print the places. That the record cannot be used is a failure. Raises InvalidSetting."""
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     problem = recorded_roots_problem()
     words = () if problem is not None else recorded_roots().places
     roots, surroundings = project_trust(settings).judged(roots_of(settings)), surroundings_of(settings)
@@ -188,7 +188,7 @@ def _other_json(one: UnsearchedPlace) -> dict[str, object]:
 
 
 def _add(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     surroundings = surroundings_of(settings)
     project = project_of(settings).root if args.project else None
     # Every argument is looked at before any is recorded, so that a wrong one changes nothing.
@@ -277,7 +277,7 @@ def _checked(typed: str, *, home: str, project: str | None) -> str:
 
 
 def _remove(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     surroundings = surroundings_of(settings)
     recorded = recorded_roots()
     all_entries = {*recorded.everywhere, *(entry for own in recorded.projects.values() for entry in own)}

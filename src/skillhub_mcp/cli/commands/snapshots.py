@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -162,6 +161,6 @@ def _find(pointer: CommitPointer, typed: str, target: str) -> ListedSnapshot:
 
 def _open(args: argparse.Namespace, options: Mapping[str, str]) -> ObjectStore:
     from skillhub_mcp.bootstrap.publication import publication_store
-    from skillhub_mcp.settings import read_settings
+    from skillhub_mcp.settings import settings_of
 
-    return publication_store(read_settings(os.environ, options)[0], args.target)
+    return publication_store(settings_of(options), args.target)

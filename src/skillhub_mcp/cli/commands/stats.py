@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.harmless import in_line
-from skillhub_mcp.settings import read_settings
+from skillhub_mcp.settings import settings_of
 
 if TYPE_CHECKING:
     from skillhub_mcp.hub import SkillHub
@@ -42,7 +41,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Print the summary of the log, with the skills that are served now."""
     from skillhub_mcp.usage import read_usage
 
-    path = args.log or read_settings(os.environ, options)[0].observability.usage_log
+    path = args.log or settings_of(options).observability.usage_log
     if not path:
         raise InvalidArgument(
             "LOG", "is required", hint="or set SKILLHUB_USAGE_LOG, also for the server that writes the log"

@@ -17,7 +17,7 @@ from skillhub_mcp.harmless import in_line
 from skillhub_mcp.policy.access_tokens import NOT_GIVEN, BadTokens, Token, Tokens, filter_of, make_token
 from skillhub_mcp.policy.files import change_tokens, tokens_file
 from skillhub_mcp.policy.unknown_names import KnownNames
-from skillhub_mcp.settings import read_settings
+from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.suggestions import near_names
 from skillhub_mcp.skills.visibility import Visibility
 
@@ -108,7 +108,7 @@ def _revoke(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 def _check_names(visibility: Visibility, options: Mapping[str, str]) -> None:
     """Raise InvalidArgument for a filter that names what is not there."""
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     with open_hub(options) as hub:
         known = KnownNames(every_skill(settings, hub.snapshot_and_policy()[0]))
     for option, kind, unknown in (
@@ -123,7 +123,7 @@ def _check_names(visibility: Visibility, options: Mapping[str, str]) -> None:
 
 
 def _path(args: argparse.Namespace, options: Mapping[str, str]) -> str:
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     path = os.path.abspath(os.path.expanduser(args.file)) if args.file else settings.http.tokens_file
     if not path:
         raise InvalidArgument("--file", "is required if SKILLHUB_TOKENS_FILE is not set")

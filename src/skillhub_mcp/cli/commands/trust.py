@@ -29,7 +29,7 @@ from skillhub_mcp.policy.access import UnreadableRules, read_foreign
 from skillhub_mcp.policy.files import change_trust
 from skillhub_mcp.policy.rules import RULE_LISTS
 from skillhub_mcp.policy.trust import TrustMode, TrustRecord
-from skillhub_mcp.settings import Settings, read_settings
+from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.model import Trust
 
 _STATES = {
@@ -91,8 +91,7 @@ def _settings(args: argparse.Namespace, options: Mapping[str, str]) -> Settings:
         if not os.path.isdir(os.path.expanduser(directory)):
             raise InvalidArgument("DIR", f"{directory!r} is not a directory")
         options = {**options, "SKILLHUB_CWD": directory}
-    settings, _ = read_settings(os.environ, options)
-    return settings
+    return settings_of(options)
 
 
 def _record(brought: Brought, settings: Settings) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import tempfile
 from collections.abc import Mapping
 from typing import Any
@@ -47,12 +46,12 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.cli.source_options import open_options
     from skillhub_mcp.library.install import prepare
     from skillhub_mcp.library.sources.upstream import SourceStanding
-    from skillhub_mcp.settings import read_settings
+    from skillhub_mcp.settings import settings_of
 
     place = place_of(args, options)
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     terms = terms_of(args, settings)
-    opening = open_options(settings, working_directory=os.path.dirname(place.lock_path), insecure=args.insecure)
+    opening = open_options(settings, insecure=args.insecure, place=place)
     names = named_directories(args.names, place, options, command="update")
     with compared(place, names, opening, unpin=args.unpin) as found:
         unknown = any(one.standing is SourceStanding.UNKNOWN for one in found)

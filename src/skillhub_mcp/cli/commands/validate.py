@@ -19,7 +19,7 @@ from skillhub_mcp.cli.pager import add_pager_option, paging
 from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.harmless import in_line
-from skillhub_mcp.settings import read_settings
+from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.rules import RULES, Severity
 
 # What is not a terminal gets as much as a large one.
@@ -126,7 +126,7 @@ def _targets(paths: Sequence[str], options: Mapping[str, str]) -> Iterator[Targe
 
     if paths:
         return targets(paths)
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     return targets_below(roots_of(settings))
 
 

@@ -16,7 +16,7 @@ from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.policy.files import choices_file, read_text
-from skillhub_mcp.settings import Settings, read_settings
+from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.namesakes import Names
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.cli.explanations import explanation_json, explanation_text
     from skillhub_mcp.disclosure.why import Verdict, explain
 
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     name = skill_argument(args.name)
     standing = None
     with open_hub(options) as hub:
