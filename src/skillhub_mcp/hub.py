@@ -366,6 +366,13 @@ class SkillHub:
         """
         return self._reader.load(skill_name, part=part, granted=granted)
 
+    def load_whole(self, skill_name: str, *, granted: Collection[Grant] = NOTHING_GRANTED) -> tuple[LoadedSkill, str]:
+        """Return the first part of a skill, and the instructions of all its parts. Raises what `load` raises."""
+        first = self.load(skill_name, granted=granted)
+        granted = {*granted, *self.grant_for(first.skill)}
+        rest = (self.load(first.handle, part=part, granted=granted) for part in range(2, first.parts + 1))
+        return first, "".join(one.instructions for one in (first, *rest))
+
     def read_file(
         self,
         skill_name: str,

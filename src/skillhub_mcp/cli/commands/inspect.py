@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +14,7 @@ from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, fit
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.settings import read_settings
+from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.model import SKILL_FILE
 
 
@@ -37,7 +36,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Print the costs."""
-    settings, _ = read_settings(os.environ, options)
+    settings = settings_of(options)
     budget = Budget(
         max_entries=settings.disclosure.catalogue_max_entries, max_bytes=settings.disclosure.catalogue_max_bytes
     )
@@ -75,13 +74,12 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _skill(hub: SkillHub, name: str) -> dict[str, Any]:
-    first = hub.load(name)
-    parts = [first, *(hub.load(name, part=part) for part in range(2, first.parts + 1))]
+    first, body = hub.load_whole(name)
     files, more = hub.list_files(name)
     return {
         "name": first.handle,
         "catalogue_tokens": estimate_tokens(f"- {first.skill.name}: {first.skill.description}"),
-        "tokens": estimate_tokens("".join(part.instructions for part in parts)),
+        "tokens": estimate_tokens(body),
         "files": [
             {"path": file.path, "size": file.size, "tokens": _file_tokens(hub, name, file.path)}
             for file in files

@@ -38,12 +38,10 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
     name = skill_argument(args.name)
     with open_hub(options) as hub:
-        first = hub.load(name)
-        rest = [hub.load(name, part=part) for part in range(2, first.parts + 1)]
+        first, body = hub.load_whole(name)
         files, more = hub.list_files(name)
         standing = hub.lock_standing(first.skill)
     skill = first.skill
-    body = "".join(part.instructions for part in (first, *rest))
     if args.json:
         print_json(
             {

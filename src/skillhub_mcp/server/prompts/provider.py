@@ -62,15 +62,11 @@ class SkillPromptProvider(Provider):
         return []
 
     def render(self, name: str, arguments: str) -> str:
-        """Return a skill's text for the person who invokes it. Raises what `SkillHub.load` raises."""
+        """Return a skill's text for the person who invokes it. Raises what `SkillHub.load_whole` raises."""
         session = self._sessions.current()
-        first = self._hub.load(name, granted=session.granted)
-        granted = {*session.granted, *self._hub.grant_for(first.skill)}
-        rest = [
-            self._hub.load(first.handle, part=part, granted=granted).instructions for part in range(2, first.parts + 1)
-        ]
-        body, appended = substitute_arguments("".join((first.instructions, *rest)), arguments)
-        text = render_skill_loaded(path_for_model(first.handle), body) + appended
+        first, body = self._hub.load_whole(name, granted=session.granted)
+        written, appended = substitute_arguments(body, arguments)
+        text = render_skill_loaded(path_for_model(first.handle), written) + appended
         session.ledger.record_skill(first.skill, text)
         return text
 
