@@ -379,12 +379,7 @@ class LanceStore:
         import pyarrow as pa
 
         try:
-            table = self._connect().open_table(self.table)
-            if int(table.version) != published:
-                table.checkout(published)
-                table.restore()
-            before = self._connect().open_table(self.table)
-            before.checkout(published)
+            table, before = self._begun_at(published)
             schema = _schema(dimension, before.schema.metadata)
             statistics = self._statistics(published, table_id(before))
             builder, skills = StatisticsBuilder.from_statistics(statistics), self._builder()
@@ -406,6 +401,16 @@ class LanceStore:
             self._drop_leftovers()
             raise damaged(error) from error
 
+    def _begun_at(self, published: int) -> tuple[Any, Any]:
+        """Return the table to be written from the version `published`, and that version to be read."""
+        table = self._connect().open_table(self.table)
+        if int(table.version) != published:
+            table.checkout(published)
+            table.restore()
+        before = self._connect().open_table(self.table)
+        before.checkout(published)
+        return table, before
+
     def add_vectors(self, vectors: Mapping[str, StoredVector], *, dimension: int, published: int) -> int:
         """Write vectors of that `dimension`, by key, to rows of the version `published`, and return the new version.
 
@@ -416,12 +421,7 @@ class LanceStore:
         import pyarrow as pa
 
         try:
-            table = self._connect().open_table(self.table)
-            if int(table.version) != published:
-                table.checkout(published)
-                table.restore()
-            before = self._connect().open_table(self.table)
-            before.checkout(published)
+            table, before = self._begun_at(published)
             statistics = self._statistics(published, table_id(before))
             fields = _vector_fields(dimension)
             if "vector" in table.schema.names and table.schema.field("vector").type.list_size != dimension:
