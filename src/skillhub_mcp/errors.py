@@ -62,7 +62,7 @@
     ├── EmbeddingError          EMBEDDING_FAILED       the embedding provider failed
     └── RerankingError          RERANKING_FAILED       the model that reorders hits failed
 
-Details are also attributes (`SkillNotFound.near`), not just part of the message.
+Details that somebody asks for are also attributes (`SkillNotFound.near`), not just part of the message.
 """
 
 from __future__ import annotations
@@ -98,7 +98,6 @@ class InvalidSetting(SkillHubError):
     def __init__(self, setting: str, value: str, reason: str, *, hint: str | None = None) -> None:
         super().__init__(f"{setting}={value!r} {reason}", hint=hint, facts={"setting": setting, "value": value})
         self.setting = setting
-        self.value = value
 
 
 class InvalidArgument(SkillHubError):
@@ -124,9 +123,6 @@ class ToolNotFound(SkillHubError):
             hint=f"{guess}{'A' if guess else 'a'}vailable tools: {offered}",
             facts={"tool": name, "near": list(near), "tools": list(tools)},
         )
-        self.name = name
-        self.tools = tuple(tools)
-        self.near = tuple(near)
 
 
 class SkillNotFound(SkillHubError):
@@ -177,7 +173,6 @@ class AmbiguousSkill(SkillHubError):
             hint=f"{given}: {', '.join(named)}{more}",
             facts={"skill_name": name, "candidates": list(named)},
         )
-        self.name = name
         self.candidates = tuple(candidates)
 
 
@@ -203,26 +198,19 @@ class SkillDisabled(SkillHubError):
             hint=f"the server's operator can enable it with {fix}; a search finds enabled skills",
             facts={"skill_name": name} | ({} if setting is None else {"setting": setting}),
         )
-        self.name = name
-        self.setting = setting
 
 
 class SkillUntrusted(SkillHubError):
-    """The skill comes with a project that its user has not agreed to, and SKILLHUB_TRUST=none leaves such out.
-
-    `project` is the root of the project.
-    """
+    """The skill comes with a project that its user has not agreed to, and SKILLHUB_TRUST=none leaves such out."""
 
     code = "SKILL_UNTRUSTED"
 
-    def __init__(self, name: str, *, project: str) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__(
             f"Skill {name!r} comes with a project that its user has not agreed to trust",
             hint="ask the user to look at it with `skillhub trust`; a search finds other skills",
             facts={"skill_name": name},
         )
-        self.name = name
-        self.project = project
 
 
 class SkillWithheld(SkillHubError):
@@ -240,9 +228,6 @@ class SkillWithheld(SkillHubError):
             hint=hint or usual,
             facts={"skill_name": name, "rule": rule},
         )
-        self.name = name
-        self.rule = rule
-        self.place = place
 
 
 class PermissionDenied(SkillHubError):
@@ -404,7 +389,6 @@ class PolicyUnwritable(SkillHubError):
             if number is None
             else self._fixes.get(number, "name a file elsewhere"),
         )
-        self.what = what
         self.path = path
 
 
@@ -419,7 +403,6 @@ class RateLimited(SkillHubError):
             hint=f"wait {seconds} second{'s' if seconds > 1 else ''} and try again",
             facts={"per_minute": per_minute, "retry_after": seconds},
         )
-        self.per_minute = per_minute
         self.seconds = seconds
 
 
@@ -434,7 +417,6 @@ class RequestTooLarge(SkillHubError):
             hint="send a smaller request; the server's operator can raise SKILLHUB_MAX_REQUEST_BYTES",
             facts={"max_bytes": max_bytes},
         )
-        self.max_bytes = max_bytes
 
 
 class RequestTooSlow(SkillHubError):
@@ -448,7 +430,6 @@ class RequestTooSlow(SkillHubError):
             hint="send it at once; the server's operator can raise SKILLHUB_BODY_TIMEOUT_SECONDS",
             facts={"seconds": seconds},
         )
-        self.seconds = seconds
 
 
 class ServerBusy(SkillHubError):
@@ -476,8 +457,6 @@ class BlockedByHook(SkillHubError):
             hint="do what the hook says, or continue without this call",
             facts={"tool": tool},
         )
-        self.tool = tool
-        self.reason = reason
 
 
 class SkillUnreadable(SkillHubError):
@@ -506,11 +485,10 @@ class SkillUnverifiable(SkillHubError):
             hint="remove what does not belong to the skill, or make all of its files readable",
             facts={"skill_name": name},
         )
-        self.name = name
 
 
 class RootUnavailable(SkillHubError):
-    """The skill is known, and its skills directory is missing or empty now. `path` is that directory, for logs."""
+    """The skill is known, and its skills directory is missing or empty now. `path` is that directory."""
 
     code = "ROOT_UNAVAILABLE"
 
@@ -520,8 +498,6 @@ class RootUnavailable(SkillHubError):
             hint="continue without it, or try again later; the server's owner mounts or restores the directory",
             facts={"skill_name": name},
         )
-        self.name = name
-        self.path = path
 
 
 class SkillFilesUnavailable(SkillHubError):
@@ -535,7 +511,6 @@ class SkillFilesUnavailable(SkillHubError):
             hint="call again in a minute; skills that were loaded before can still be loaded",
             facts={"skill_name": name},
         )
-        self.name = name
 
 
 class SkillFileNotFound(SkillHubError):
@@ -547,8 +522,6 @@ class SkillFileNotFound(SkillHubError):
         super().__init__(
             f"{file_path!r} {reason} in skill {skill!r}", hint=hint, facts={"skill_name": skill, "file_path": file_path}
         )
-        self.skill = skill
-        self.file_path = file_path
         self.reason = reason
 
 
@@ -560,7 +533,6 @@ class ResourceNotFound(SkillHubError):
     def __init__(self, uri: str, reason: str = "is not served", *, hint: str | None = None) -> None:
         shown = uri if len(uri) <= _SHOWN_URI_CHARACTERS else f"{uri[:_SHOWN_URI_CHARACTERS]}…"
         super().__init__(f"{shown!r} {reason}", hint=hint, facts={"uri": uri})
-        self.uri = uri
 
 
 class PathNotAllowed(SkillHubError):
@@ -574,7 +546,6 @@ class PathNotAllowed(SkillHubError):
             hint="give a path relative to the skill's directory, such as 'references/guide.md'",
             facts={"file_path": file_path},
         )
-        self.file_path = file_path
         self.reason = reason
 
 
@@ -592,8 +563,6 @@ class CommandNotAllowed(SkillHubError):
             hint=f"allowed commands: {listed}; {mend}",
             facts={"command": command, "allowed": list(allowed)},
         )
-        self.command = command
-        self.allowed = tuple(allowed)
 
 
 class CommandUnavailable(SkillHubError):
@@ -665,7 +634,6 @@ class PackagesUnavailable(SkillHubError):
             hint=hint or "try again, or run the script in your own terminal",
             facts={"script": script},
         )
-        self.script = script
 
 
 class ExecutionTimeout(SkillHubError):
@@ -679,8 +647,6 @@ class ExecutionTimeout(SkillHubError):
             hint="reduce its input, or raise EXEC_TIMEOUT_SECONDS",
             facts={"command": command, "seconds": seconds},
         )
-        self.command = command
-        self.seconds = seconds
 
 
 class QueriesUnreadable(SkillHubError):
@@ -694,7 +660,6 @@ class QueriesUnreadable(SkillHubError):
             hint=hint or "skillhub eval run --help shows a line of such a file",
             facts={"path": path, "line": line},
         )
-        self.path = path
         self.line = line
 
 
@@ -722,7 +687,6 @@ class OutputUnwritable(SkillHubError):
             hint="see that you can write its directory and that its disk has room, or name a file elsewhere",
             facts={"path": path},
         )
-        self.path = path
 
 
 class TerminalUnavailable(SkillHubError):
@@ -754,7 +718,6 @@ class StorageUnavailable(SkillHubError):
             hint=hint or "try again later; what was published before stays as it was",
             facts={"target": target},
         )
-        self.target = target
         self.reason = reason
 
 
@@ -780,7 +743,6 @@ class StorageNotInstalled(SkillHubError):
             hint="install SkillHub with its extra 'storage', or name a directory",
             facts={"target": target},
         )
-        self.target = target
 
 
 class PublicationMissing(SkillHubError):
@@ -796,7 +758,6 @@ class PublicationMissing(SkillHubError):
             else "skillhub publish writes there",
             facts={"target": target, "snapshot": snapshot},
         )
-        self.target = target
         self.snapshot = snapshot
 
 
@@ -811,7 +772,6 @@ class PublicationDamaged(SkillHubError):
             hint=hint or "publish again, or choose an earlier snapshot with skillhub snapshots",
             facts={"target": target, "part": part},
         )
-        self.target = target
         self.part = part
         self.reason = reason
 
@@ -827,8 +787,6 @@ class PublicationBusy(SkillHubError):
             hint="try again when that is done, or wait longer with --wait",
             facts={"target": target, "holder": holder},
         )
-        self.target = target
-        self.holder = holder
 
 
 class LeaseLost(SkillHubError):
@@ -842,7 +800,6 @@ class LeaseLost(SkillHubError):
             hint="publish again: what was uploaded is used",
             facts={"target": target},
         )
-        self.target = target
 
 
 class LibraryChanging(SkillHubError):
@@ -856,7 +813,6 @@ class LibraryChanging(SkillHubError):
             hint="publish again when nothing writes to them",
             facts={"skills": list(skills)},
         )
-        self.skills = tuple(skills)
 
 
 class SourceUnreadable(SkillHubError):
@@ -866,7 +822,6 @@ class SourceUnreadable(SkillHubError):
 
     def __init__(self, source: str, reason: str, *, hint: str | None = None) -> None:
         super().__init__(f"{source!r} {reason}", hint=hint, facts={"source": source})
-        self.source = source
 
 
 class SourceUnreachable(SkillHubError):
@@ -877,7 +832,6 @@ class SourceUnreachable(SkillHubError):
     def __init__(self, source: str, reason: str, *, near: Sequence[str] = (), hint: str | None = None) -> None:
         guess = "did you mean " + " or ".join(near) + "?" if near else None
         super().__init__(f"{source} {reason}", hint=hint or guess, facts={"source": source, "near": list(near)})
-        self.source = source
         self.near = tuple(near)
 
 
@@ -889,7 +843,6 @@ class ArchiveRefused(SkillHubError):
     def __init__(self, source: str, reason: str, *, entry: str = "", hint: str | None = None) -> None:
         named = f"{entry!r} " if entry else ""
         super().__init__(f"{source} is refused: {named}{reason}", hint=hint, facts={"source": source, "entry": entry})
-        self.source = source
         self.entry = entry
 
 
@@ -904,7 +857,6 @@ class IntegrityFailed(SkillHubError):
             hint=hint,
             facts={"subject": subject, "expected": expected, "found": found},
         )
-        self.subject = subject
         self.expected = expected
         self.found = found
 
@@ -916,7 +868,6 @@ class SkillConflict(SkillHubError):
 
     def __init__(self, skill: str, reason: str, *, files: Sequence[str] = (), hint: str) -> None:
         super().__init__(f"{skill!r} {reason}", hint=hint, facts={"skill": skill, "files": list(files)})
-        self.skill = skill
         self.files = tuple(files)
 
 
@@ -941,7 +892,6 @@ class LibraryBusy(SkillHubError):
         super().__init__(
             f"{root} is being changed by another command", hint="try again when that is done", facts={"root": root}
         )
-        self.root = root
 
 
 class LibraryUnwritable(SkillHubError):
@@ -976,7 +926,6 @@ class SkillChanged(SkillHubError):
             hint=hint or f"`{verify}` lists every file that differs",
             facts={"skill": name, "file": file},
         )
-        self.name = name
         self.file = file
 
 

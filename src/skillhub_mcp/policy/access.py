@@ -225,7 +225,7 @@ class Policy:
         if availability is Availability.OFF:
             raise SkillDisabled(skill.name)
         if availability is Availability.UNTRUSTED:
-            raise SkillUntrusted(skill.name, project=self.project)
+            raise SkillUntrusted(skill.name)
         if self.unreadable is not None and availability is Availability.UNDECIDED:
             raise self.unreadable.as_error()
         decision = self.decide(action, skill)
