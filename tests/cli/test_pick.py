@@ -28,7 +28,7 @@ from skillhub_mcp.cli import own_terminal, picker
 from skillhub_mcp.cli.clipboard import copy_command, copying_sequence
 from skillhub_mcp.cli.editor import editor_command, run_editor
 from skillhub_mcp.cli.picker import Picker
-from skillhub_mcp.cli.picker_keys import KEYS, footer, guide_rows
+from skillhub_mcp.cli.picker_keys import KEYS, footer
 from skillhub_mcp.cli.picker_rows import (
     NOT_SEARCHED,
     PickerRow,
@@ -364,7 +364,7 @@ def test_the_keys_are_those_of_the_footer_and_the_guide() -> None:
     bound = {name for key in KEYS for name in key.names.split(",")}
     assert set(driven.app._bindings.key_to_bindings) == bound
     guide = GUIDE.read_text(encoding="utf-8")
-    assert "\n".join(guide_rows()) in guide
+    assert "\n".join(f"| {key.shown} | {key.meaning} |" for key in KEYS) in guide
 
 
 def test_copying_is_done_by_the_systems_tool_or_asked_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from skillhub_mcp.index.statistics import StatisticsBuilder, save_statistics
 from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.files import list_files
 from skillhub_mcp.skills.model import Skill
-from skillhub_mcp.skills.roots import SkillRoot, Source, make_roots
+from skillhub_mcp.skills.roots import SkillRoot, Source, distinct_roots
 from skillhub_mcp.skills.scanner import scan
 from skillhub_mcp.storage.manifest import (
     POINTER,
@@ -109,7 +109,7 @@ class Publishing:
         sources = self.sources or [Source.HUB] * len(self.roots)
         labelled: dict[str, SkillRoot] = {}
         for path, source in zip(self.roots, sources, strict=True):
-            (root,) = make_roots([str(path)], source=source)
+            (root,) = distinct_roots([(source, str(path))])
             label, number = source.value, 1
             while label in labelled:
                 number += 1

@@ -21,7 +21,7 @@ from skillhub_mcp.skills.discovery import SkipReason
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.registry import AnyRoot, Registry, as_roots, as_source
 from skillhub_mcp.skills.registry_index import Controls, Meta, RegistryIndex
-from skillhub_mcp.skills.roots import SkillRoot, Source, make_roots
+from skillhub_mcp.skills.roots import SkillRoot, Source, distinct_roots
 
 MtimeSetter = Callable[[Path, int], None]
 SECOND = 1_000_000_000
@@ -105,7 +105,7 @@ def test_the_caller_passes_roots_in_any_form(tmp_path: Path) -> None:
         (Source.USER, f"{real}/u", 3),
         (Source.BUILTIN, f"{real}/b", 4),
     ]
-    chosen = make_roots([f"{tmp_path}/z", f"{tmp_path}/a"], source=Source.USER)
+    chosen = distinct_roots((Source.USER, f"{tmp_path}/{name}") for name in "za")
     assert as_roots(chosen) == chosen
     assert as_roots([]) == ()
     mixed = as_roots([chosen[1], {"path": f"{tmp_path}/first", "priority": 0}, chosen[0]])

@@ -35,8 +35,3 @@ KEYS = (
 def footer() -> str:
     """Return every key with its label, in one line."""
     return "  ".join(f"{key.shown} {key.label}" for key in KEYS)
-
-
-def guide_rows() -> list[str]:
-    """Return the rows of the guide's table of keys."""
-    return [f"| {key.shown} | {key.meaning} |" for key in KEYS]

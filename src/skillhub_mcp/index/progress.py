@@ -30,11 +30,6 @@ class IndexProgress:
         self._listeners: tuple[Callable[[], None], ...] = ()
         self.latest: ProgressStep | None = None
 
-    @property
-    def listener_count(self) -> int:
-        """The number of listeners."""
-        return len(self._listeners)
-
     def report(self, step: str, done: int, total: int) -> None:
         """Report the progress of a step."""
         self._progress(step, done, total)

@@ -86,9 +86,9 @@ def located(root: SkillRoot) -> SkillRoot:
     return root if target == root.target else replace(root, target=target)
 
 
-def make_roots(directories: Sequence[str], *, source: Source = Source.HUB) -> tuple[SkillRoot, ...]:
+def make_roots(directories: Sequence[str]) -> tuple[SkillRoot, ...]:
     """Return the roots for `directories` in order, without duplicates of the same real directory."""
-    return distinct_roots((source, directory) for directory in directories)
+    return distinct_roots((Source.HUB, directory) for directory in directories)
 
 
 def distinct_roots(
