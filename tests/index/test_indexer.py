@@ -6,6 +6,7 @@ import os
 import shutil
 import stat
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -866,6 +867,19 @@ def test_the_stamp_of_a_file_from_the_future_is_not_saved_at_every_scan(
 
 
 # The lock
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a directory in which no file can be made")
+def test_where_no_lock_can_be_made_a_writer_fails_at_once_and_names_no_other_process(
+    skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("a")
+    desk = Desk(Path("/proc/x"), skills_dir, lock_timeout=20)
+    began = time.monotonic()
+    with pytest.raises(IndexUnavailable) as caught:
+        desk.sync()
+    assert time.monotonic() - began < 10
+    assert caught.value.message == "The index at /proc/x cannot be written: No such file or directory"
 
 
 def test_a_writer_that_waits_too_long_for_another_fails_with_a_reason(

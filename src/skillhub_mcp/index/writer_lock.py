@@ -143,9 +143,15 @@ class WriterLock:
                 lock.acquire(timeout=max(0.0, min(_STEP_SECONDS, deadline - time.monotonic())))
             except Timeout as error:
                 if time.monotonic() < deadline:
+                    self._raise_if_not_makeable(lock.lock_file)
                     continue
                 raise IndexUnavailable(
                     f"Another process has been writing the index at {self._db_path} for {self._timeout:g} seconds",
                     hint="wait for that process, or stop it",
                 ) from error
             return
+
+    def _raise_if_not_makeable(self, path: str) -> None:
+        """Raise FileNotFoundError where no file can be made at `path`, as in /proc: to FileLock it is contention."""
+        if not os.path.lexists(path):
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, self._mode))
