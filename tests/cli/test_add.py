@@ -409,6 +409,22 @@ def test_another_command_that_is_running_is_told(
     assert (refused.code, refused.error["code"]) == (1, "LIBRARY_BUSY")
 
 
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
+def test_frozen_replaces_a_link_to_nothing_only_when_told_and_keeps_it(
+    skillhub: Skillhub, skills_dir: Path, tmp_path: Path
+) -> None:
+    repository = Repository(tmp_path / "repository")
+    repository.commit({"pdf/SKILL.md": skill_text("pdf")})
+    assert skillhub("add", repository.url, "--yes").code == 0
+    shutil.rmtree(skills_dir / "pdf")
+    (skills_dir / "pdf").symlink_to(tmp_path / "nowhere")
+    assert skillhub("add", "--frozen", "--json").error["code"] == "CONFLICT"
+    assert (skills_dir / "pdf").is_symlink()
+    assert skillhub("add", "--frozen", "--replace").code == 0
+    assert (skills_dir / "pdf" / "SKILL.md").read_text() == skill_text("pdf")
+    assert [(kept / "pdf").is_symlink() for kept in skills_dir.glob(".skillhub/trash/*/skills")] == [True]
+
+
 def test_frozen_brings_back_exactly_what_the_lock_says(skillhub: Skillhub, skills_dir: Path, tmp_path: Path) -> None:
     repository = Repository(tmp_path / "repository")
     first = repository.commit({"pdf/SKILL.md": skill_text("pdf"), "pdf/run.sh": Executable("#!/bin/sh\n")})

@@ -30,6 +30,11 @@ def missing_of(root: str, lock_path: str, *, replace: bool = False, verify: str)
     lock = read_lock(lock_path)
     for locked in () if lock is None else lock.skills:
         refuse_name(locked.name)
+        place = os.path.join(root, locked.name)
+        if replace and os.path.islink(place) and not os.path.exists(place):
+            # It leads to nothing that could be held against the lock.
+            missing.append(locked)
+            continue
         there = installed_skill(root, locked.name, locked)
         try:
             check_as_locked(locked, there.files or {})
