@@ -173,6 +173,13 @@ def test_another_name_makes_another_entry(write_skill: SkillWriter, later: Later
     assert second.files != first.files
 
 
+def test_a_skill_that_is_only_too_deep_is_not_said_to_have_too_many_files(write_skill: SkillWriter) -> None:
+    skill = write_skill("demo", files={"/".join(["d"] * 40 + ["a.txt"]): b""})
+    withheld = made(skill).withheld or ""
+    assert "over 32 levels deep" in withheld
+    assert "more than" not in withheld
+
+
 def test_a_skill_of_as_many_files_as_hosts_take_is_published_and_one_more_withholds_it(
     write_skill: SkillWriter, later: Later
 ) -> None:
@@ -182,7 +189,7 @@ def test_a_skill_of_as_many_files_as_hosts_take_is_published_and_one_more_withho
     assert (full.withheld, len(full.files)) == (None, MAX_FILES)
     (skill / "one-more.txt").write_bytes(b"")
     over = made(skill, full)
-    assert over.withheld == f"it has more than {MAX_FILES} files, or some that cannot be listed"
+    assert over.withheld == f"it has more than {MAX_FILES} files"
     assert made(skill, over) is over
     # The one that goes is none of those that were listed.
     (skill / "one-more.txt").unlink()

@@ -577,7 +577,7 @@ def test_a_person_is_told_what_becomes_of_every_skill(hub_environment: Environme
                 None,
             ),
             "日本語": (None, (), "neither its name nor its directory's has a form in a-z, 0-9 and hyphens"),
-            "large": (None, (), "it has more than 512 files, or some that cannot be listed"),
+            "large": (None, (), "it has more than 512 files"),
         }
         assert listed(publisher) == ["skill://hub/demo/SKILL.md", "skill://hub/wild/wild-name/SKILL.md"]
         with pytest.raises(ResourceNotFound, match="it has more than 512 files"):

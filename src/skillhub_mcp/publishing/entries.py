@@ -14,6 +14,7 @@ from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.publishing.normalization import Withheld, is_text, published_document
 from skillhub_mcp.publishing.portable_yaml import Json
 from skillhub_mcp.skills.files import FileEntry, list_files, read_whole
+from skillhub_mcp.skills.files.paths import MAX_DEPTH
 from skillhub_mcp.skills.model import SKILL_FILE
 
 # The limits that every host must support; a larger skill may be rejected (SEP-2640, Limits).
@@ -74,7 +75,7 @@ def refresh_entry(directory: str, name: str, before: PublishedEntry | None, *, s
     trusted = {path: stamp if is_settled(stamp, now) else _UNTRUSTED for path, stamp in stamps.items()}
     if more:
         # The stamps of the listed files say nothing about the others.
-        entry = PublishedEntry(name, {}, withheld=f"it has more than {MAX_FILES} files, or some that cannot be listed")
+        entry = PublishedEntry(name, {}, withheld=unlisted_reason(listed, MAX_FILES))
     elif sum(file.size for file in listed) > MAX_BYTES:
         entry = PublishedEntry(name, trusted, withheld=_TOO_LARGE)
     else:
@@ -84,6 +85,13 @@ def refresh_entry(directory: str, name: str, before: PublishedEntry | None, *, s
             # Without stamps, so that the next call reads the files again: the failure may be temporary.
             entry = PublishedEntry(name, {}, withheld=f"a file cannot be read: {error.message}")
     return before if before == entry else entry
+
+
+def unlisted_reason(listed: Sequence[FileEntry], max_files: int) -> str:
+    """Return why a skill is withheld of which `list_files` lists no more than these, though it has more."""
+    if len(listed) >= max_files:
+        return f"it has more than {max_files:,} files"
+    return f"some of its files cannot be listed: over {MAX_DEPTH} levels deep, too many, or in an unreadable directory"
 
 
 def is_settled(stamp: FileIdentity, now: int) -> bool:

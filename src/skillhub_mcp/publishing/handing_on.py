@@ -21,7 +21,7 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.policy.access import Policy
 from skillhub_mcp.policy.tool_actions import Action
-from skillhub_mcp.publishing.entries import FileIdentity, is_settled
+from skillhub_mcp.publishing.entries import FileIdentity, is_settled, unlisted_reason
 from skillhub_mcp.publishing.uris import published_name
 from skillhub_mcp.skills.files import FileEntry, list_files, read_whole
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
@@ -167,7 +167,7 @@ class SkillGiver:
         """Return the files of a skill; None where they are none that can be handed on."""
         listed, more = list_files(directory, serve_dotfiles=self._serve_dotfiles, max_files=MAX_FILES)
         if more:
-            problem = f"it has more than {MAX_FILES:,} files, or some that cannot be listed"
+            problem = unlisted_reason(listed, MAX_FILES)
         elif sum(file.size for file in listed) > MAX_BYTES:
             problem = f"its files have more than {MAX_BYTES:,} bytes"
         elif not all(_is_text(file.path) for file in listed):
