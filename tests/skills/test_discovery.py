@@ -473,6 +473,23 @@ def test_a_file_that_is_removed_after_it_was_listed_is_no_problem(
     assert [os.path.relpath(one.path, os.path.realpath(tmp_path)) for one in found.problems] == ["broken/SKILL.md"]
 
 
+def test_a_directory_that_is_removed_after_it_was_listed_is_no_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("kept", "removed"):
+        plant(tmp_path / name)
+    scandir = os.scandir
+
+    def remove_and_list(path: str) -> object:
+        if os.path.basename(path) == "removed":
+            shutil.rmtree(path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", remove_and_list)
+    found = walk(tmp_path)
+    assert (names(found, tmp_path), found.problems) == (["kept"], ())
+
+
 def test_a_known_skill_keeps_its_own_name_where_a_link_leads_to_it(tmp_path: Path) -> None:
     plant(tmp_path / "b" / "own")
     (tmp_path / "a").symlink_to(tmp_path / "b" / "own")

@@ -345,6 +345,9 @@ class _Walker:
                 else:
                     self._classify(entry, depth, subdirectories, skipped)
         except OSError as error:
+            if depth and isinstance(error, FileNotFoundError):
+                # It was removed since it was listed.
+                return None, []
             self._report(directory, error)
             if error.errno in (errno.EMFILE, errno.ENFILE):
                 # This process has no descriptor left, which says nothing of the skills that are there.
