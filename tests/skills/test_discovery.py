@@ -482,7 +482,8 @@ def test_a_directory_that_is_removed_after_it_was_listed_is_no_problem(
 
     def remove_and_list(path: str) -> object:
         if os.path.basename(path) == "removed":
-            shutil.rmtree(path)
+            (tmp_path / "removed" / "SKILL.md").unlink()
+            (tmp_path / "removed").rmdir()
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", remove_and_list)

@@ -345,13 +345,9 @@ class _Walker:
                 else:
                     self._classify(entry, depth, subdirectories, skipped)
         except OSError as error:
-            if depth and isinstance(error, FileNotFoundError):
-                # It was removed since it was listed.
-                return None, []
-            self._report(directory, error)
-            if error.errno in (errno.EMFILE, errno.ENFILE):
-                # This process has no descriptor left, which says nothing of the skills that are there.
-                self._starved[self._root.path] = AbsentRoot(self._root.path, _reason(error))
+            # One below a root that is not there any more was removed since it was listed, which is no problem.
+            if not (depth and isinstance(error, FileNotFoundError)):
+                self._cannot_list(directory, error)
             return None, []
         for reason, path in skipped:
             self._skip(reason, path)
@@ -360,6 +356,12 @@ class _Walker:
         if not subdirectories and depth:
             self._skip(SkipReason.NO_SKILL, directory)
         return None, subdirectories
+
+    def _cannot_list(self, directory: str, error: OSError) -> None:
+        self._report(directory, error)
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            # This process has no descriptor left, which says nothing of the skills that are there.
+            self._starved[self._root.path] = AbsentRoot(self._root.path, _reason(error))
 
     def _name_too_deep(self, path: str) -> None:
         """Report the skills at and below a directory that is too deep, as far as looking for them is cheap."""
