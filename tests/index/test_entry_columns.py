@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillhub_mcp.index import entry_columns, state_entries
@@ -80,6 +80,7 @@ def written(memory: Sequence[tuple[str, CachedSkillFile]], place: Path) -> tuple
 
 
 @pytest.mark.skipif(not hasattr(os, "pread"), reason="all is read at once where a file cannot be read at a place")
+@settings(max_examples=100, deadline=None)
 @given(st.lists(entries(), min_size=4, max_size=12, unique_by=lambda entry: entry.skill and entry.skill.directory))
 def test_columns_say_what_the_lines_say(tmp_path_factory: pytest.TempPathFactory, found: list[CachedSkillFile]) -> None:
     memory = [
