@@ -89,9 +89,11 @@ def test_columns_say_what_the_lines_say(tmp_path_factory: pytest.TempPathFactory
     ]
     place = tmp_path_factory.mktemp("entries") / "lines"
     size, columns = written(memory, place)
+    beside = place.with_name("columns")
+    beside.write_bytes(columns)
     with place.open("rb") as lines:
         by_line = read_entries(lines, 0, size, KEYS, {})
-        by_column = read_entries(lines, 0, size, KEYS, {}, columns=io.BytesIO(columns), compact=size)
+        by_column = read_entries(lines, 0, size, KEYS, {}, columns=str(beside), compact=size)
         assert list(by_column["hub"].items()) == list(by_line["hub"].items()) == memory
         # The lines were not read a second time: without their columns they would have to be.
         rows = [row for block in read_columns(io.BytesIO(columns), size) for row in block]

@@ -14,7 +14,7 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, NamedTuple
 
@@ -348,20 +348,6 @@ def _write_columns(path: str, lines: BinaryIO, size: int, mode: int | None) -> N
         os.unlink(path)
 
 
-@contextlib.contextmanager
-def _columns(path: str, entries: EntriesFile) -> Iterator[BinaryIO | None]:
-    """Yield the columns of the entries at `path`, or None where there are none."""
-    try:
-        file = open(_columns_of(path), "rb") if entries.compact > _MANY_BYTES else None  # noqa: SIM115 - closed below
-    except OSError:
-        file = None
-    try:
-        yield file
-    finally:
-        if file is not None:
-            file.close()
-
-
 def _columns_of(entries: str) -> str:
     """Return the name or path of the columns of a file of entries."""
     before, _, number = entries.rpartition(".entries-")
@@ -486,7 +472,8 @@ def _roots_from_json(written: Any, path: str, entries: EntriesFile, known: Index
         begin = known.entries.size
         memories = {own.label: own.memory for own in known.roots.values()}
     if begin < entries.size:
-        with open(path, "rb") as file, _columns(path, entries) as columns:
+        columns = _columns_of(path) if entries.compact > _MANY_BYTES else None
+        with open(path, "rb") as file:
             memories = read_entries(file, begin, entries.size, keys, memories, columns=columns, compact=entries.compact)
     return {
         own["path"]: RootState(str(own["hash"]), int(own["missing_vectors"]), memories.get(label, {}), label)

@@ -102,13 +102,13 @@ def read_entries(
     roots: Mapping[str, RootKeys],
     known: Entries,
     *,
-    columns: BinaryIO | None = None,
+    columns: str | None = None,
     compact: int = 0,
 ) -> Entries:
     """Return the entries that `known` and the lines from byte `begin` to `end` of a file are, by label and directory.
 
-    `columns` are those of the lines up to byte `compact`, where there are some. Raises OSError, and ValueError,
-    LookupError or TypeError for a file that says something else.
+    `columns` is the path of those of the lines up to byte `compact`, where there may be some. Raises OSError, and
+    ValueError, LookupError or TypeError for a file that says something else.
     """
     found: dict[str, _Own] = {}
     many = end - begin > _MANY_BYTES
@@ -120,7 +120,8 @@ def read_entries(
     with garbage_collection_off():
         if columns is not None and begin == 0 and isinstance(decoder, _LateDecoder):
             try:
-                decoder.add_columns(columns, compact, found, known, roots)
+                with open(columns, "rb") as blocks:
+                    decoder.add_columns(blocks, compact, found, known, roots)
                 begin = compact
             except (OSError, ValueError, LookupError, TypeError) as error:
                 log.debug("The columns of the index's entries cannot be read, and the lines are: %s", error)
@@ -382,14 +383,8 @@ class _LateDecoder(_Decoder):
         own: _Own = {}
         place: Callable[[str], str] = str
         for key, mtime_ns, ctime_ns, size, read_at_ns, digest, said, header, name, begin, written in rows:
-            given = _NOTHING_GIVEN
-            if written:
-                try:
-                    given = self.fields("", json.loads(written))
-                except ValueError:
-                    # What looked like the fields at the end of the line is a part of one.
-                    key = ""  # noqa: PLW2901 - as of any line that is not as nearly all are
-            if not key:
+            given = self._given(written) if written else _NOTHING_GIVEN
+            if not key or given is None:
                 super().add(text.line(begin), begin, found, known, roots)
                 continue
             if start is None or not key.startswith(start):
@@ -409,6 +404,13 @@ class _LateDecoder(_Decoder):
                 shape = self._shapes[header] = _shape(json.loads(header))
             skill = unread_skill(name, directory, root, diagnostics, stamp, text, begin, given)
             own[directory] = make(CachedSkillFile, (root, stamp, skill, diagnostics, shape, ""))
+
+    def _given(self, written: str) -> Mapping[str, Any] | None:
+        """Return the fields at the end of a line; None where that is a part of one, which looked like them."""
+        try:
+            return self.fields("", json.loads(written))
+        except ValueError:
+            return None
 
 
 def _rows_of(lines: bytes, at: int) -> Iterator[LineRow]:

@@ -122,10 +122,12 @@ def scan(
     """
     began = time.perf_counter()
     known_here = entries_of(memory, {root.path for root in roots})
-    trusted = _NOTHING if reread else _without_others(known_here, recent) if recent else known_here
-    walk = walk_roots(roots, trusted) if only is None else walk_changes(roots, only, known_here)
+    if only is None:
+        walk = walk_roots(roots, _NOTHING if reread else _without_others(known_here, recent))
+    else:
+        walk = walk_changes(roots, only, known_here)
     total = len(walk.as_known) + len(walk.found)
-    seen = {directory: trusted[directory] for directory in walk.as_known}
+    seen = {directory: known_here[directory] for directory in walk.as_known}
     look = _Look(memory, recent, reread=reread, depth=depth)
     for number, found in enumerate(walk.found, len(seen)):
         if on_progress is not None and number % _FILES_PER_REPORT == 0:
@@ -293,7 +295,7 @@ def _judged(
 
 def _without_others(memory: ScanCache, recent: ScanCache) -> ScanCache:
     """Return the entries of `memory` in whose place `recent` has no other."""
-    return {path: entry for path, entry in memory.items() if recent.get(path, entry) is entry}
+    return {path: entry for path, entry in memory.items() if recent.get(path, entry) is entry} if recent else memory
 
 
 def _problems_and_ignored(walk: Walk, before: Scan | None) -> tuple[Sequence[WalkProblem], Ignored]:
