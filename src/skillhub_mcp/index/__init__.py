@@ -3,7 +3,7 @@
 checksums     whether a file of the table has changed since it was written
 cut_texts     texts cut at blanks, for counting many at once
 damage        what may be damaged, part by part, and what mending each takes
-damages       which parts of a published index are damaged
+damage_check  which parts of a published index are damaged: all of it is read
 entry_columns  what each start needs of all skills, as columns beside the lines that say it
 features      the terms and lengths of a skill, as stored in its row
 filter        narrowing a search by category and tags, and conditions for LanceDB

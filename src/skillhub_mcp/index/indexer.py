@@ -21,7 +21,7 @@ from functools import partial
 from skillhub_mcp.embedders.base import Embedder
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.index.damage import Damage, IndexPart
-from skillhub_mcp.index.damages import damages_of
+from skillhub_mcp.index.damage_check import damages_of
 from skillhub_mcp.index.freed_memory import give_back
 from skillhub_mcp.index.identity import IndexIdentity
 from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots, keys_without
