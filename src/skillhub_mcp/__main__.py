@@ -4,6 +4,7 @@ Started as a file, by its path, it is the same command too, and the one of them 
 but its own.
 """
 
+import gc
 import os
 import sys
 from contextlib import suppress
@@ -35,6 +36,8 @@ def main() -> None:
     _restart_in_utf_8()
     # FastMCP would read settings of its own from a `.env` of the working directory.
     os.environ.setdefault("FASTMCP_ENV_FILE", os.devnull)
+    # The threads of the library below numpy spin a tenth of a second for more work, from the import on: 2^4 turns do.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     try:
         if sys.argv[1:2] == ["__complete"]:
             # The commands, which this leaves out, take three times as long to import.
@@ -49,6 +52,8 @@ def main() -> None:
         code = run(sys.argv[1:])
     except KeyboardInterrupt:
         code = 130  # interrupted before the command line could handle it
+    # Python would look twice through all there is for garbage, a tenth of a command's time, and the process ends.
+    gc.freeze()
     sys.exit(code)
 
 
