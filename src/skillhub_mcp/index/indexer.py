@@ -33,7 +33,7 @@ from skillhub_mcp.index.moved_roots import located_anew
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.root_states import has_others, merged, with_missing, without_unreadable
 from skillhub_mcp.index.row_embedder import ASK_AGAIN, EmbeddingOptions, RowEmbedder
-from skillhub_mcp.index.row_keys import keys_of, keys_with, library_keys, located, path_in
+from skillhub_mcp.index.row_keys import keys_of, keys_with, library_keys, located, paths_in
 from skillhub_mcp.index.row_source import RowSource
 from skillhub_mcp.index.rows import StoredVector
 from skillhub_mcp.index.skill_index import SkillIndex
@@ -248,7 +248,7 @@ class Indexer:
         own = self._rows_embedder is not None and state.embedding == self.embedding
         self._writer.make_private()
         store = self._store_of(state.table.name)
-        keys = keys_of(state, known=path_in(state.memory))
+        keys = keys_of(state, known=paths_in(state.memory))
         index = store.open(state.table_version, keys=keys, created_as=state.table.id, with_vectors=own)
         store.mark_used()
         return index
@@ -528,7 +528,7 @@ class Indexer:
                 # Vectors of texts that are the same are as good as ever, but for who asks for others.
                 written, kept = self._rebuild(skills, reason, published, same_vectors=keep_vectors), None
             index = self._store_of(written.table).open(
-                written.version, keys=keys_with(kept, self._roots, known=path_in(scan.memory))
+                written.version, keys=keys_with(kept, self._roots, known=paths_in(scan.memory))
             )
             identity = self.identity
             state = IndexState(

@@ -72,10 +72,10 @@ class RowKeys(Protocol):
 class LibraryKeys:
     """The keys of all skills of a database, and back. `labels` are those of its roots, by path.
 
-    `known` returns the text of a path that is in memory already, so that of a large library there are not two of each.
+    `known` returns the texts of paths that are in memory already, so that of a large library there are not two of each.
     """
 
-    def __init__(self, labels: Mapping[str, str], *, known: Callable[[str], str] = str) -> None:
+    def __init__(self, labels: Mapping[str, str], *, known: Callable[[list[str]], list[str]] = list) -> None:
         self._known = known
         self._labels = dict(labels)
         self._by_root = {path: RootKeys(label, path) for path, label in labels.items()}
@@ -117,8 +117,8 @@ class LibraryKeys:
                     else self.directory(key)
                     for key in keys
                 ]  # fmt: skip
-                return list(map(self._known, paths))
-        return [self._known(self.directory(key)) for key in keys]
+                return self._known(paths)
+        return self._known([self.directory(key) for key in keys])
 
     def of(self, directory: str) -> list[str]:
         """Return the keys that the row of a directory may have: one for each root."""

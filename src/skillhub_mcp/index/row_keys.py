@@ -10,18 +10,18 @@ from skillhub_mcp.index.state import IndexState
 from skillhub_mcp.skills.scanner import ScanCache
 
 
-def keys_of(state: IndexState, *, known: Callable[[str], str] = str) -> LibraryKeys | PathKeys:
+def keys_of(state: IndexState, *, known: Callable[[list[str]], list[str]] = list) -> LibraryKeys | PathKeys:
     """Return what the keys of the rows of a published table mean; see `LibraryKeys` for what is `known`."""
     return PathKeys() if state.schema < KEYS_SINCE else library_keys(state, known=known)
 
 
-def library_keys(state: IndexState, *, known: Callable[[str], str] = str) -> LibraryKeys:
+def library_keys(state: IndexState, *, known: Callable[[list[str]], list[str]] = list) -> LibraryKeys:
     """Return the keys that a state's labels make, whether or not its table has them yet."""
     return LibraryKeys({root: own.label for root, own in state.roots.items()}, known=known)
 
 
 def keys_with(
-    state: IndexState | None, sources: Mapping[str, str], *, known: Callable[[str], str] = str
+    state: IndexState | None, sources: Mapping[str, str], *, known: Callable[[list[str]], list[str]] = list
 ) -> LibraryKeys:
     """Return the keys of all roots of a state and of others, whose `sources` are by path: these get free labels."""
     labels = {} if state is None else {root: own.label for root, own in state.roots.items()}
@@ -36,12 +36,18 @@ def located(rows: Iterable[str], keys: RowKeys) -> frozenset[str]:
     return frozenset(keys.directories(rows))
 
 
-def path_in(memory: ScanCache) -> Callable[[str], str]:
-    """Return what returns the text of a path that the skill there has, where there is one."""
+def paths_in(memory: ScanCache) -> Callable[[list[str]], list[str]]:
+    """Return what returns the texts of paths that the skills there have, where there are such."""
     entry_at = memory.get
 
-    def known(path: str) -> str:
-        entry = entry_at(path)
-        return path if entry is None or entry.skill is None else entry.skill.directory
+    def known(paths: list[str]) -> list[str]:
+        own = list(memory)
+        if paths == own:
+            # As long as rows and entries are those of one index of all: nothing is looked up a hundred thousand times.
+            return own
+        return [
+            path if (entry := entry_at(path)) is None or entry.skill is None else entry.skill.directory
+            for path in paths
+        ]
 
     return known

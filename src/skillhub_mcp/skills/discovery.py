@@ -220,6 +220,13 @@ def _start(root: SkillRoot, path: str, known: Collection[str]) -> tuple[str, int
     return start, len(names)
 
 
+class _Subdirectories(NamedTuple):
+    """Names and canonical paths of what a directory has to walk: directories of its own, and those that it links to."""
+
+    own: list[tuple[str, str]]
+    linked: list[tuple[str, str]]
+
+
 class _Walker:
     def __init__(self, roots: tuple[SkillRoot, ...], known: Mapping[str, KnownSkillFile] = _NOTHING) -> None:
         self._known = known
@@ -290,29 +297,31 @@ class _Walker:
                 return
         if self._is_as_known(directory, name):
             return
-        entry, subdirectories = self._list(directory, depth)
+        entry, listed = self._list(directory, depth)
         if entry is not None:
             # Even an unusable SKILL.md makes the directory a skill: no other skill is searched for below it.
             found = self._stat_skill_file(entry, directory, name)
             if found is not None:
                 self._found.setdefault(directory, found)
             return
-        self._walk_below(subdirectories, depth + 1)
+        self._walk_below(listed, depth + 1)
 
-    def _walk_below(self, directories: list[tuple[bool, str, str]], depth: int) -> None:
+    def _walk_below(self, listed: _Subdirectories, depth: int) -> None:
         # Of a large library the loop is gone through a hundred thousand times at each start.
         root, own, seen, as_known = self._root, self._root.path, self._seen, self._as_known
         known = (self._known if self._left is None else _NOTHING).get
         # Sorted, with links last: the name of a skill must not depend on the order of the directory entries.
-        for is_link, listed_name, path in sorted(directories):
+        for name, path in sorted(listed.own):
             shown = root.as_configured(path) if root.target else path
-            before = None if is_link or path in seen else known(shown)
-            if before is not None and before.root == own and _is_certainly(before, path, listed_name):
+            before = None if path in seen else known(shown)
+            if before is not None and before.root == own and _is_certainly(before, path, name):
                 # Nearly all of a library: the rest of `_walk` has nothing to do for it.
                 as_known[path] = shown
-                continue
+            else:
+                self._walk(path, name, depth)
+        for name, path in sorted(listed.linked):
             # The name of a link may not be UTF-8.
-            self._walk(path, listed_name if _is_text(listed_name) else os.path.basename(path), depth)
+            self._walk(path, name if _is_text(name) else os.path.basename(path), depth)
 
     def _is_as_known(self, directory: str, name: str) -> bool:
         """Whether the directory has a SKILL.md with the stamp that is known; it is found then."""
@@ -325,9 +334,9 @@ class _Walker:
         self._found.setdefault(directory, found)
         return True
 
-    def _list(self, directory: str, depth: int) -> tuple[os.DirEntry[str] | None, list[tuple[bool, str, str]]]:
+    def _list(self, directory: str, depth: int) -> tuple[os.DirEntry[str] | None, _Subdirectories]:
         """Return the entry of a directory's SKILL.md, or else its subdirectories to walk."""
-        subdirectories: list[tuple[bool, str, str]] = []
+        subdirectories = _Subdirectories([], [])
         skipped: list[tuple[SkipReason, str]] = []
         try:
             with os.scandir(directory) as listed:
@@ -335,25 +344,25 @@ class _Walker:
             # First: what else a skill's directory holds is no matter of the walk, in whatever order it is listed.
             for entry in entries:
                 if entry.name == SKILL_FILE:
-                    return entry, []
+                    return entry, subdirectories
             for entry in entries:
                 name = entry.name
                 # Nearly all of a library: of these `_classify` says the same.
                 walked = name[0] != "." and name not in _SKIPPED and depth < MAX_DEPTH
                 if walked and entry.is_dir(follow_symlinks=False):
-                    subdirectories.append((False, name, entry.path))
+                    subdirectories.own.append((name, entry.path))
                 else:
                     self._classify(entry, depth, subdirectories, skipped)
         except OSError as error:
             # One below a root that is not there any more was removed since it was listed, which is no problem.
             if not (depth and isinstance(error, FileNotFoundError)):
                 self._cannot_list(directory, error)
-            return None, []
+            return None, _Subdirectories([], [])
         for reason, path in skipped:
             self._skip(reason, path)
             if reason is SkipReason.TOO_DEEP:
                 self._name_too_deep(path)
-        if not subdirectories and depth:
+        if depth and not any(subdirectories):
             self._skip(SkipReason.NO_SKILL, directory)
         return None, subdirectories
 
@@ -387,7 +396,7 @@ class _Walker:
         self,
         entry: os.DirEntry[str],
         depth: int,
-        subdirectories: list[tuple[bool, str, str]],
+        subdirectories: _Subdirectories,
         skipped: list[tuple[SkipReason, str]],
     ) -> None:
         """Add an entry to the directories to walk, or to the skipped paths."""
@@ -408,7 +417,7 @@ class _Walker:
         elif depth >= MAX_DEPTH:
             skipped.append((SkipReason.TOO_DEEP, entry.path))
         else:
-            subdirectories.append((path != entry.path, entry.name, path))
+            (subdirectories.own if path == entry.path else subdirectories.linked).append((entry.name, path))
 
     def _leads_out(self, directory: str, path: str) -> bool:
         """Whether the link at `path` to that canonical directory leads out of the project; report it.

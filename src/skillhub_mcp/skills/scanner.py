@@ -127,7 +127,9 @@ def scan(
     else:
         walk = walk_changes(roots, only, known_here)
     total = len(walk.as_known) + len(walk.found)
-    seen = {directory: known_here[directory] for directory in walk.as_known}
+    # Of a large library looking each path up again takes as long as reading what is known of it.
+    all_as_known = len(walk.as_known) == len(known_here) and not walk.found
+    seen = {} if all_as_known else {directory: known_here[directory] for directory in walk.as_known}
     look = _Look(memory, recent, reread=reread, depth=depth)
     for number, found in enumerate(walk.found, len(seen)):
         if on_progress is not None and number % _FILES_PER_REPORT == 0:
@@ -140,7 +142,7 @@ def scan(
     if walk.as_known and walk.found:
         # In one order always, so that what changed from one scan to the next is found without looking each path up.
         seen = {directory: seen[directory] for directory in sorted(seen)}
-    remembered: ScanCache = seen
+    remembered: ScanCache = known_here if all_as_known else seen
     looked_for: AbstractSet[str] = known_here.keys()
     if walk.covered is not None:
         looked_for = _below(known_here, walk.covered)
@@ -149,7 +151,7 @@ def scan(
     for root in unavailable:
         kept = {path: entry for path, entry in known_here.items() if entry.root == root.path}
         remembered = changed_copy(remembered, kept)
-    removed = not remembered.keys() >= looked_for
+    removed = remembered is not known_here and not remembered.keys() >= looked_for
     is_same = not (look.opened or removed or recent) and len(remembered) == len(memory)
     # The same entries under the same paths: of a large library a second table of them, with its paths, is 20 MB.
     remembered = memory if is_same else remembered
