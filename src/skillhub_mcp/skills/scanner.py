@@ -38,7 +38,7 @@ from skillhub_mcp.skills.model import NO_SHAPE, SKILL_FILE, FileStamp, HeaderSha
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.roots import SkillRoot, is_at_or_below
 from skillhub_mcp.skills.rules import Diagnostic, violation
-from skillhub_mcp.skills.snapshot import Refused, Snapshot, UnavailableRoot, change_snapshot, make_snapshot
+from skillhub_mcp.skills.snapshot import Refused, ScanReport, Snapshot, UnavailableRoot, change_snapshot, make_snapshot
 
 MAX_SKILL_FILE_BYTES = 16 * 1024 * 1024
 _FIRST_BYTES = 2_048
@@ -244,35 +244,30 @@ def scan_from_cache(
 ) -> Snapshot:
     """Return the snapshot of the cached files under `roots`, without accessing any file; see `scan` for `before`."""
     began = time.perf_counter() if began is None else began
-    ignored = ignored or Ignored()
+
+    def report(found: int, refused: Iterable[Refused]) -> ScanReport:
+        return ScanReport(
+            roots=roots,
+            found=found,
+            refused=tuple(sorted(refused, key=lambda one: one.directory)),
+            shadowed=(),
+            problems=tuple(problems),
+            ignored=ignored or Ignored(),
+            seconds=time.perf_counter() - began,
+            unavailable=tuple(unavailable),
+        )
+
     if before is not None and before.admission is admission and before.snapshot.report.roots == roots:
         changed = changed_entries(before.memory, memory)
         if len(changed) * _FEW_SHARE < len(memory):
             earlier = ((path, before.memory.get(path)) for path in changed)
             *_, lost = _judged(earlier, roots, admission)
             skills, refused, found = _judged(changed.items(), roots, admission)
-            return change_snapshot(
-                before.snapshot,
-                changed,
-                skills,
-                found=before.snapshot.report.found - lost + found,
-                refused=refused,
-                problems=problems,
-                ignored=ignored,
-                began=began,
-                unavailable=unavailable,
-            )
+            others = (one for one in before.snapshot.report.refused if one.directory not in changed)
+            now = report(before.snapshot.report.found - lost + found, (*others, *refused))
+            return change_snapshot(before.snapshot, changed, skills, now)
     skills, refused, found = _judged(memory.items(), roots, admission)
-    return make_snapshot(
-        skills,
-        roots=roots,
-        found=found,
-        refused=refused,
-        problems=problems,
-        ignored=ignored,
-        began=began,
-        unavailable=unavailable,
-    )
+    return make_snapshot(skills, report(found, refused))
 
 
 def _judged(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from bisect import bisect_left, insort
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -71,7 +70,8 @@ class Shadowed:
 class ScanReport:
     """What a scan found besides the skills that are served: no file is dropped silently.
 
-    `roots` are the scanned roots in order. `found` counts the SKILL.md files, `seconds` is the duration of the scan.
+    `roots` are the scanned roots in order. `found` counts the SKILL.md files, `seconds` is how long finding and reading
+    them took.
     The skills of the roots that are `unavailable` are those of an earlier scan.
     """
 
@@ -183,19 +183,9 @@ class Snapshot:
         return {root.path: root for root in self.report.roots}
 
 
-def make_snapshot(
-    skills: Iterable[Skill],
-    *,
-    roots: Sequence[SkillRoot],
-    found: int,
-    refused: Sequence[Refused],
-    problems: Sequence[WalkProblem],
-    ignored: Ignored,
-    began: float,
-    unavailable: Sequence[UnavailableRoot] = (),
-) -> Snapshot:
-    """Resolve name conflicts and return the snapshot. `began` is the start of the scan, from `time.perf_counter`."""
-    everything = _trusted(skills, roots)
+def make_snapshot(skills: Iterable[Skill], report: ScanReport) -> Snapshot:
+    """Resolve name conflicts and return the snapshot. Of shadowed skills the `report` says nothing yet."""
+    everything = _trusted(skills, report.roots)
     winners: dict[str, Skill] = {}
     contested: dict[str, list[Skill]] = {}
     for skill in everything:
@@ -203,7 +193,7 @@ def make_snapshot(
         if other is not skill:
             contested.setdefault(skill.name, [other]).append(skill)
     shadowed: list[Shadowed] = []
-    priority = _priority(_root_ranks(roots))
+    priority = _priority(_root_ranks(report.roots))
     for name, group in contested.items():
         group.sort(key=priority)
         winners[name] = group[0]
@@ -219,16 +209,7 @@ def make_snapshot(
     return Snapshot(
         skills=served,
         everything=tuple(everything),
-        report=ScanReport(
-            roots=tuple(roots),
-            found=found,
-            refused=tuple(sorted(refused, key=lambda r: r.directory)),
-            shadowed=tuple(shadowed),
-            problems=tuple(problems),
-            ignored=ignored,
-            seconds=time.perf_counter() - began,
-            unavailable=tuple(unavailable),
-        ),
+        report=replace(report, shadowed=tuple(shadowed)),
         contested={name: tuple(group) for name, group in contested.items()},
         _by_name=winners,
         _by_alias=by_alias,
@@ -238,22 +219,13 @@ def make_snapshot(
 
 
 def change_snapshot(
-    before: Snapshot,
-    changed: Collection[str],
-    skills: Iterable[Skill],
-    *,
-    found: int,
-    refused: Sequence[Refused],
-    problems: Sequence[WalkProblem],
-    ignored: Ignored,
-    began: float,
-    unavailable: Sequence[UnavailableRoot] = (),
+    before: Snapshot, changed: Collection[str], skills: Iterable[Skill], report: ScanReport
 ) -> Snapshot:
-    """Return the snapshot `before`, with these skills and refusals in place of what the directories `changed` had.
+    """Return the snapshot `before`, with these skills in place of what the directories `changed` had.
 
-    It is the one that `make_snapshot` makes of everything, for the same roots, in the time that the change takes.
+    It is the one that `make_snapshot` makes of everything, for the same roots, in the time that the change takes. Of
+    shadowed skills the `report` says nothing yet.
     """
-    report = before.report
     priority = _priority(before._root_ranks)  # noqa: SLF001 - of the same module
     known = before._by_directory  # noqa: SLF001
     gone = [skill for skill in map(known.get, changed) if skill is not None]
@@ -267,7 +239,7 @@ def change_snapshot(
     names: dict[str, Skill | None] = {}
     touched = {skill.directory for name in added for skill in contested.get(name, ())}
     ranks = {directory: rank for directory, rank in before._ranks.items() if directory not in touched}  # noqa: SLF001
-    shadowed = [lost for lost in report.shadowed if lost.skill.name not in added]
+    shadowed = [lost for lost in before.report.shadowed if lost.skill.name not in added]
     unserved: list[Skill] = []
     served: list[Skill] = []
     for name, own in added.items():
@@ -289,20 +261,7 @@ def change_snapshot(
     after = Snapshot(
         skills=_replaced(before.skills, unserved, served, key=lambda s: s.name),
         everything=_replaced(before.everything, gone, new, key=lambda s: s.directory),
-        report=ScanReport(
-            roots=report.roots,
-            found=found,
-            refused=tuple(
-                sorted(
-                    [*(r for r in report.refused if r.directory not in changed), *refused], key=lambda r: r.directory
-                )
-            ),
-            shadowed=tuple(shadowed),
-            problems=tuple(problems),
-            ignored=ignored,
-            seconds=time.perf_counter() - began,
-            unavailable=tuple(unavailable),
-        ),
+        report=replace(report, shadowed=tuple(shadowed)),
         contested=contested,
         _by_name=changed_copy(winners, names),
         _by_alias=_aliased(before._by_alias, unserved, served),  # noqa: SLF001
