@@ -100,12 +100,16 @@ async def wait_until_searchable(hub: SkillHub, query: str, progress: ProgressRep
 
 
 async def run_with_progress(
-    work: Callable[[], T], report: Callable[[], Coroutine[Any, Any, None]], *, stop: threading.Event | None = None
+    work: Callable[[], T],
+    report: Callable[[], Coroutine[Any, Any, None]],
+    *,
+    stop: threading.Event | None = None,
+    threads: anyio.CapacityLimiter | None = None,
 ) -> T:
     """Run `work` in a thread, and `report` at the same time, and return the work's result. Raises what it raises.
 
     When the call is cancelled or its client gone, `stop` is set and the end of the work awaited; without `stop` the
-    work of a cancelled call is abandoned.
+    work of a cancelled call is abandoned. The thread is one of `threads`, or of those that all requests share.
     """
     outcome: list[T] = []
     failure: SkillHubError | None = None
@@ -115,7 +119,7 @@ async def run_with_progress(
             group.start_soon(_set_when_cancelled, stop)
             group.start_soon(_set_when_disconnected, stop)
         try:
-            outcome.append(await anyio.to_thread.run_sync(work, abandon_on_cancel=stop is None))
+            outcome.append(await anyio.to_thread.run_sync(work, abandon_on_cancel=stop is None, limiter=threads))
         except SkillHubError as error:
             # A task group would wrap the error in an exception group.
             failure = error

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
+import anyio.to_thread
 import pytest
 from tests.conftest import SkillWriter
 from tests.server.connections import caller, listening
@@ -64,6 +66,33 @@ def test_over_http_it_must_be_asked_for_a_second_time(running: Environment) -> N
         assert "run_skill_command" not in asyncio.run(tool_names(Client(f"{url}/mcp")))
     with http_server(running, "--enable-run-over-http", "--allow-anonymous") as url:
         assert "run_skill_command" in asyncio.run(tool_names(Client(f"{url}/mcp")))
+
+
+def test_commands_that_run_keep_no_other_call_waiting(
+    running: Environment, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    never = tmp_path / "never"
+    os.mkfifo(never)
+    write_skill("one", files={"a.txt": "text"})
+    command = {"skill_name": "one", "command": "cat", "args": [str(never)]}
+
+    async def journey() -> Any:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = 1
+        async with in_process({**running, "SKILLHUB_SANDBOX": "off"}) as client:
+            commands = [asyncio.ensure_future(client.call_tool("run_skill_command", command)) for _ in range(2)]
+            # Opening it waits for somebody who reads.
+            writing = await asyncio.to_thread(never.open, "wb")
+            read = client.call_tool("read_skill_file", {"skill_name": "one", "file_path": "a.txt"})
+            try:
+                await asyncio.wait_for(read, timeout=20)
+                assert not any(one.done() for one in commands)
+            finally:
+                writing.close()
+                for one in commands:
+                    one.cancel()
+                await asyncio.gather(*commands, return_exceptions=True)
+
+    asyncio.run(journey())
 
 
 @pytest.mark.acceptance("S2-37", "S2-6")

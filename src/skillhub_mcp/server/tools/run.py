@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+from anyio import CapacityLimiter
 from fastmcp.tools.base import ToolResult
 from mcp_types import TextContent
 from pydantic import Field
@@ -22,6 +23,9 @@ from skillhub_mcp.server.progress import ProgressReporter, run_with_progress
 from skillhub_mcp.server.tools.arguments import MAX_NAME_CHARACTERS, MAX_PATH_CHARACTERS, SkillName
 from skillhub_mcp.server.tools.results import compact_json, run_result
 
+# As many as all other calls have threads. A further command waits for one of them to end.
+MAX_AT_ONCE = 40
+
 
 @dataclass(frozen=True, slots=True)
 class RunTool:
@@ -34,6 +38,8 @@ class RunTool:
     sessions: Sessions
     timeout_seconds: float
     with_paths: bool
+    # A command has its thread for a minute: in those of all requests, a few clients' commands would stop every answer.
+    _threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(MAX_AT_ONCE))
 
     async def run_skill_command(
         self,
@@ -52,6 +58,7 @@ class RunTool:
             ),
             lambda: progress.report_time(self.timeout_seconds, command),
             stop=stop,
+            threads=self._threads,
         )
         fields = run_result(finished, with_path=self.with_paths).model_dump(exclude_none=True)
         made = self._made(command, fields, timed_out=finished.timeout)
