@@ -459,6 +459,23 @@ def test_a_query_waits_for_no_sync_while_the_watcher_reports_nothing_and_a_poll_
             assert found(live, "walruses") == ["one"]
 
 
+def test_a_skill_that_is_merely_read_once_more_is_no_change(
+    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where another process on the same index read it, perhaps because its file had just been written."""
+    monkeypatch.setattr(scanner, "_FINE_TICK_NS", 10**18)
+    changes: list[int] = []
+    file = write_skill("one") / "SKILL.md"
+    with live_index(db, skills_dir, background=False) as live:
+        live.on_change(lambda: changes.append(1))
+        first, second = (live.sync_now().snapshot.everything[0].stamp for _ in range(2))
+        assert first.read_at_ns < second.read_at_ns
+        assert changes == []
+        os.utime(file, ns=(0, first.mtime_ns + 10**9))
+        live.sync_now()
+        assert changes == [1]
+
+
 def test_a_skill_file_that_breaks_while_nobody_asks_is_decided_about_without_another_notice(
     db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,7 +30,9 @@ from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.sync import IndexSync, SyncDepth, View
 from skillhub_mcp.index.watcher import RootWatcher
 from skillhub_mcp.skills.admission import Admission
+from skillhub_mcp.skills.differences import differences
 from skillhub_mcp.skills.half_written import JUST_WRITTEN_SECONDS
+from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.scanner import Scan
 from skillhub_mcp.skills.snapshot import Snapshot
@@ -572,11 +574,10 @@ class LiveIndex:
                     )
                     view = replace(tidied, report=view.report)
                     self._publish(view, whole=only is None)
-            # Unchanged skills are the same objects, so comparing them is cheap.
             before, self._reported = self._reported, view.snapshot
         if before is None or len(before.everything) != len(view.snapshot.everything):
             self._observer.start(LibraryEvent(skills=len(view.snapshot.everything)))()
-        if before is not None and before.everything != view.snapshot.everything:
+        if before is not None and _are_other_skills(before.everything, view.snapshot.everything):
             for listener in self._change_listeners:
                 listener()
         for listener in self._sync_listeners:
@@ -630,6 +631,17 @@ class LiveIndex:
 def not_built_yet() -> IndexUnavailable:
     """Return the error of a search that has waited too long for the first index."""
     return IndexUnavailable("The first index is still being built", hint="call again in a few seconds")
+
+
+def _are_other_skills(before: Sequence[Skill], now: Sequence[Skill]) -> bool:
+    """Whether there are other skills than before: one that was merely read once more is none."""
+    gone, new = differences(before, now)
+    return len(gone) != len(new) or any(map(_is_another, gone, new))
+
+
+def _is_another(before: Skill, now: Skill) -> bool:
+    read_at_ns = before.stamp.read_at_ns
+    return before != now and before != replace(now, stamp=now.stamp._replace(read_at_ns=read_at_ns))
 
 
 def _can_search(view: View) -> bool:
