@@ -237,7 +237,8 @@ def test_agents_md_are_given_once_and_further_ones_as_paths_come_up(
             assert f"- {root}/AGENTS.md (mtime: " in reminder
             bad = await hub.call("agents_resume_diff", saved_state={"cwd": 1})
             assert bad.code == "INVALID_ARGUMENT"
-            assert "saved_state is not a saved state: cwd: Input should be a valid string" in bad.text
+            wrong = "saved_state is not a saved state: cwd: Input should be a valid string"
+            assert bad.text == f"INVALID_ARGUMENT: {wrong}. Pass one of agents_context."
 
     asyncio.run(journey())
 

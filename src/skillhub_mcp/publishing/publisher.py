@@ -188,7 +188,7 @@ class Publisher:
         index, policy = self._present()
         path, rest = self._find(index, policy, uri)
         if not rest:
-            raise ResourceNotFound(uri, "is a directory", hint="resources/directory/read lists it")
+            raise ResourceNotFound(uri, "is a directory", hint="list it with resources/directory/read")
         file_path = "/".join(rest)
         published = self._skill_with_file(index, path, file_path, uri)
         content = self._read_bytes(published, file_path, uri, granted)

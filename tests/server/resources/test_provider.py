@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import mcp_types
 import pytest
+from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
 from tests.publishing.publishers import FILES
 from tests.server.connections import WAYS, caller, listening, reached, stdio
@@ -53,7 +54,9 @@ def test_the_skill_files_are_listed_as_the_extension_wants_them_and_every_file_c
             ]
             assert [one["uri"] for one in result["resources"]] == await listed(hub)
             templates = (await ask(hub, "resources/templates/list"))["resourceTemplates"]
-            assert [(one["uriTemplate"], "_meta" in one) for one in templates] == [("skill://{+path}", False)]
+            assert [one["uriTemplate"] for one in templates] == ["skill://{+path}"]
+            # A media type would be that of every file.
+            assert not {"_meta", "mimeType"} & templates[0].keys()
             for path, held in FILES.items():
                 content = await read(hub, f"skill://hub/demo/{quote(path)}")
                 assert bytes_of(content) == held, path
@@ -65,6 +68,9 @@ def test_the_skill_files_are_listed_as_the_extension_wants_them_and_every_file_c
             assert skill_file.mime_type == "text/markdown"
             assert bytes_of(skill_file).startswith(b'---\nname: "wild-name"\n')
             assert bytes_of(await read(hub, "skill://hub/hidden/SKILL.md"))
+            told = r"'skill://hub/demo' is a directory\. List it with resources/directory/read\.$"
+            with pytest.raises(MCPError, match=told):
+                await hub.client.read_resource("skill://hub/demo")
 
     asyncio.run(journey())
 

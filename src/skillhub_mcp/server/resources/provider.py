@@ -105,5 +105,5 @@ class _SkillFile(Resource):
 
 class _Template(ResourceTemplate):
     def to_mcp_template(self, **overrides: Any) -> mcp_types.ResourceTemplate:
-        """Return the template without FastMCP's metadata."""
-        return super().to_mcp_template(**{"_meta": None, **overrides})
+        """Return the template without FastMCP's metadata, and without a media type: the files have many."""
+        return super().to_mcp_template(**{"_meta": None, "mimeType": None, **overrides})

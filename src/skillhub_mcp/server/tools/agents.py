@@ -268,5 +268,5 @@ def _parse_state(saved: dict[str, Any]) -> AgentsState:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"])) or "it"
         raise InvalidArgument(
-            "saved_state", f"is not a saved state: {place}: {first['msg']}", hint="agents_context returns one"
+            "saved_state", f"is not a saved state: {place}: {first['msg']}", hint="pass one of agents_context"
         ) from error
