@@ -179,6 +179,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
     refuse_long_cursors(server)
     # No parameter of ours is to be repeated in a header: to find that out, the SDK would list all tools at each call.
     server._mcp_server.get_tool_input_schema = lambda _: None  # noqa: SLF001 - FastMCP passes it no such option
+    notifier.declare(server, stateless=options.stateless)
     subscriptions.serve(server, stateless=options.stateless)
     completion = ArgumentCompletion(hub, options.publisher, has_prompts="skill" in options.tools)
     server.completion(completion.complete)

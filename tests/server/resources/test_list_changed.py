@@ -163,3 +163,25 @@ def test_where_skills_are_prompts_too_a_client_is_notified_of_those(
 
     with served({**hub_environment, "SKILLHUB_TOOLS": "core,skill"}) as url:
         assert "bird" in asyncio.run(go(url))
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({}, (True, False, False)),
+        ({"SKILLHUB_TOOLS": "core,skill"}, (True, True, False)),
+        ({"SKILLHUB_TOOLS": "core,skill", "SKILLHUB_STATELESS": "1"}, (False, False, False)),
+    ],
+    ids=["core", "skill", "stateless"],
+)
+def test_a_client_of_the_older_era_is_told_which_lists_it_is_notified_of(
+    hub_environment: dict[str, str], options: dict[str, str], told: tuple[bool, ...]
+) -> None:
+    async def journey(url: str) -> None:
+        async with mcp.Client(url, mode="legacy") as client:
+            able = client.server_capabilities
+            lists = [able.resources, able.prompts, able.tools]
+            assert tuple(one is not None and one.list_changed for one in lists) == told
+
+    with served({**hub_environment, **options}) as url:
+        asyncio.run(journey(url))

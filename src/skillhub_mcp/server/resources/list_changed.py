@@ -13,9 +13,11 @@ import logging
 
 import anyio
 import mcp_types
+from fastmcp import FastMCP
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import NotificationOptions
 from mcp.server.subscriptions import (
     SUBSCRIPTION_ID_META_KEY,
     InMemorySubscriptionBus,
@@ -53,6 +55,13 @@ class ListChangedNotifier(Middleware):
         self._due: float | None = None
         self._task: asyncio.Task[None] | None = None
         hub.on_change(self._changed)
+
+    def declare(self, server: FastMCP, *, stateless: bool) -> None:
+        """Have `server` tell clients of the 2025-11-25 protocol of what they are notified; if `stateless`, of none."""
+        # FastMCP tells all of them that every list may change.
+        server._mcp_server.notification_options = NotificationOptions(  # noqa: SLF001 - there is no other way
+            resources_changed=not stateless, prompts_changed=self._prompts and not stateless
+        )
 
     def open(self) -> None:
         """Start to send, from the running loop."""
