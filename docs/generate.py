@@ -66,12 +66,14 @@ def settings() -> str:
             for setting in group.settings
         ]
         sections.append(f"## {group.title}\n\n" + table(("variable", "default", "meaning"), rows))
+    *most, last = (f"`{setting.name}`" for group in GROUPS for setting in group.settings if setting.forgiving)
     return page(
         "Settings",
         "settings/table.py",
         "Settings are environment variables; no `.env` file is read. An empty variable counts as unset, and an option "
         "of the command line overrides it. An invalid value ends the program before it serves, with exit code 2, the "
-        "name of the setting and what is allowed. `skillhub config` lists every value and where it came from.",
+        f"name of the setting and what is allowed; one of {', '.join(most)} and {last} is reported, and the default is "
+        "used. `skillhub config` lists every value and where it came from.",
         *sections,
     )
 

@@ -55,20 +55,21 @@ def test_the_seeds_catalogue_has_the_projects_skills_alone_and_keeps_its_bounds(
     assert "<scope>repo</scope>" in whole
     for number in range(30):
         write_skill(f"more-{number:02}", "Word " * 50, root=project / ".agents" / "skills")
-    for arguments, entries in (
-        (["--max-entries", "5"], 5),
-        (["--max-bytes", "3000"], None),
-        (["--max-tokens", "400"], None),
-    ):
+    for option, most, measured in (("entries", 5, "skills"), ("bytes", 3_000, "bytes"), ("tokens", 400, "tokens")):
+        arguments = (f"--max-{option}", str(most))
         done = skillhub("catalogue", "--format", "codelia", "--cwd", project, "--json", *arguments).json
         assert done["truncated"] is True
         assert 'truncated="true"' in done["text"]
         assert "call skill_search" in done["text"]
-        assert entries is None or done["skills"] == entries
+        assert most * 2 // 3 < done[measured] <= most
         assert done["bytes"] == len(done["text"].encode())
         assert done["tokens"] == estimate_tokens(done["text"])
         assert done["skills"] + done["left_out"] == 31
-    assert skillhub("catalogue", "--format", "codelia", "--cwd", project, SKILLHUB_CATALOGUE_MAX_BYTES="2000").out
+    set_bytes = skillhub("catalogue", "--format", "codelia", "--cwd", project, SKILLHUB_CATALOGUE_MAX_BYTES="2000").out
+    assert 1_500 < len(set_bytes.rstrip("\n").encode()) <= 2_000
+    assert 'truncated="true"' in set_bytes
+    set_entries = skillhub("catalogue", "--format", "codelia", "--cwd", project, SKILLHUB_CATALOGUE_MAX_ENTRIES="3").out
+    assert set_entries.count("<skill>") == 3
     empty = skillhub("catalogue", "--format", "codelia", "--cwd", project.parent)
     assert (empty.code, empty.out) == (0, "")
 

@@ -10,10 +10,10 @@ from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_optio
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, note_absence, print_json, print_note, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
+from skillhub_mcp.cli.told_settings import told_settings
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, Rendered, fit
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.settings import settings_of
 
 
 def add_parser(subparsers: Any) -> None:
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _served(args: argparse.Namespace, options: Mapping[str, str]) -> Rendered:
-    settings = settings_of(options)
+    settings = told_settings(options)
     with open_hub(options) as hub:
         entries = hub.catalogue()
         if not entries:

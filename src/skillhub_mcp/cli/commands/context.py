@@ -16,9 +16,10 @@ from skillhub_mcp.cli.arguments import (
 )
 from skillhub_mcp.cli.output import EXIT_OK, one_line, print_json, print_text
 from skillhub_mcp.cli.screen import room_beside
+from skillhub_mcp.cli.told_settings import told_settings
 from skillhub_mcp.errors import InvalidArgument, InvalidSetting
 from skillhub_mcp.harmless import in_line
-from skillhub_mcp.settings import Settings, settings_of
+from skillhub_mcp.settings import Settings
 
 if TYPE_CHECKING:
     from skillhub_mcp.disclosure.context.catalogue import Listing
@@ -129,7 +130,7 @@ def load_listing(options: Mapping[str, str]) -> tuple[Settings, Listing]:
     from skillhub_mcp.bootstrap.library import make_catalogues
     from skillhub_mcp.bootstrap.policy import make_access
 
-    settings = settings_of(options)
+    settings = told_settings(options)
     if not settings.disclosure.skills_enabled:
         raise InvalidSetting("SKILLHUB_SKILLS_ENABLED", "0", "disables this command", hint="set it to 1")
     return settings, make_catalogues(settings, make_access(settings, asks=False)).listing()

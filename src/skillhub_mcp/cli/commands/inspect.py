@@ -10,11 +10,11 @@ from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_optio
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, note_absence, print_json, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
+from skillhub_mcp.cli.told_settings import told_settings
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, fit
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.model import SKILL_FILE
 
 
@@ -36,7 +36,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Print the costs."""
-    settings = settings_of(options)
+    settings = told_settings(options)
     budget = Budget(
         max_entries=settings.disclosure.catalogue_max_entries, max_bytes=settings.disclosure.catalogue_max_bytes
     )
