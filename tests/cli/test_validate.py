@@ -63,6 +63,7 @@ def test_roots_and_folders_that_cannot_be_checked_are_no_success(
     assert "file-unreadable  cannot be read (Permission denied); make it readable" in done.out
 
 
+@pytest.mark.acceptance("S2-56")
 def test_a_fault_is_told_with_its_place_and_fix_and_the_exit_code_is_1(
     skillhub: Skillhub, write_skill: SkillWriter
 ) -> None:
@@ -73,7 +74,8 @@ def test_a_fault_is_told_with_its_place_and_fix_and_the_exit_code_is_1(
         f"{directory}/SKILL.md\n"
         "  4 error   key-unknown  'homepage' is not a specified key\n"
         "\n"
-        "1 error   key-unknown  move it under metadata, unless a host of yours reads it where it is\n"
+        "1 error   key-unknown  move it under metadata, unless a host of yours reads it where it is; the specification "
+        "has name, description, license, compatibility, metadata and allowed-tools\n"
         "\n"
         "1 skill: 0 valid, 1 invalid; 1 error, 0 warnings, 0 notes\n"
         "--fix can mend 1 file\n"

@@ -189,7 +189,8 @@ RULES: dict[str, SkillRule] = {
             "key-unknown",
             _ERROR,
             "top-level keys are name, description, license, compatibility, metadata and allowed-tools only",
-            "move it under metadata, unless a host of yours reads it where it is",
+            "move it under metadata, unless a host of yours reads it where it is; the specification has "
+            "name, description, license, compatibility, metadata and allowed-tools",
         ),
         SkillRule(
             "key-misspelt",
