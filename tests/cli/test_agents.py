@@ -86,6 +86,7 @@ def test_the_first_block_keeps_its_bounds_and_says_what_is_missing(skillhub: Ski
     assert f"{repo}/a/AGENTS.md is not a regular file" in odd.err
     off = skillhub("agents", "context", "--cwd", here, SKILLHUB_AGENTS_CONFIG='{"enabled": false}')
     assert (off.code, off.out) == (0, "")
+    assert off.err == 'AGENTS.md files are switched off: "enabled" is false in SKILLHUB_AGENTS_CONFIG\n'
 
 
 @pytest.mark.acceptance("S1-1", "S1-4")

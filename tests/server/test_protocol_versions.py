@@ -511,7 +511,9 @@ def test_what_a_session_begins_with_keeps_its_bounds_and_says_what_is_missing(
             assert known[0]["covered"] == [str(project), str(project / "feature")]
         off = {**environment, "SKILLHUB_AGENTS_CONFIG": '{"enabled": false}'}
         async with reached(way, off) as hub:
-            assert "<" not in (await hub.call("agents_context")).text
+            said = (await hub.call("agents_context")).text
+            assert said.startswith("AGENTS.md files are switched off on this server.")
+            assert "<" not in said
             assert (await hub.call("agents_resolve", path="x")).structured == {"files": []}
 
     asyncio.run(journey())

@@ -58,6 +58,11 @@ class AgentsResolver:
         self._first: InitialAgents | None = None
         self._known = KnownFiles(state) if known is None else known
 
+    @property
+    def enabled(self) -> bool:
+        """Whether AGENTS.md files are read at all; otherwise every answer is empty."""
+        return self._config.enabled
+
     def initial(self) -> InitialAgents:
         """Return the initial block of the session, the same on every call."""
         with self._lock:

@@ -71,7 +71,9 @@ def _context(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         print_text(first.text)
     for one in first.notes:
         print_note(in_line(f"{one.path} {one.message}"))
-    if not first.text:
+    if not resolver.enabled:
+        print_note('AGENTS.md files are switched off: "enabled" is false in SKILLHUB_AGENTS_CONFIG')
+    elif not first.text:
         print_note(in_line(f"No AGENTS.md from {resolver.project.root} to {resolver.project.cwd}"))
     return EXIT_OK
 

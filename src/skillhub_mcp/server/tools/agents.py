@@ -39,6 +39,7 @@ _CONTINUATION = range(0x80, 0xC0)
 _NOTHING_MORE = "No further AGENTS.md applies to this path."
 _OUTSIDE = "This path lies outside the project: no AGENTS.md is looked for there."
 _NO_AGENTS = "There is no AGENTS.md for this directory."
+_SWITCHED_OFF = "AGENTS.md files are switched off on this server."
 _NO_CHANGE = "Nothing has changed since."
 
 
@@ -60,7 +61,8 @@ class AgentsTools:
         text = self._initial_text(resolver)
         state = self._shown_state(resolver).model_dump(mode="json")
         facts = {"files": self._dumped(self._shown_files(resolver, resolver.initial().files)), "state": state}
-        return self._with_resume_handle(ToolResult(content=text or _NO_AGENTS, meta={AGENTS_META_KEY: facts}))
+        nothing = _NO_AGENTS if resolver.enabled else _SWITCHED_OFF
+        return self._with_resume_handle(ToolResult(content=text or nothing, meta={AGENTS_META_KEY: facts}))
 
     def agents_resolve(
         self,
