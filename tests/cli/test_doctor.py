@@ -148,6 +148,25 @@ def test_a_default_directory_that_nobody_named_may_be_missing(
     assert "~/.skillhub/skills\n  has no skill\n  → put a folder with a SKILL.md there" in elsewhere.out
 
 
+@pytest.mark.parametrize("variable", ["SKILLHUB_PROJECT_ROOT", "CODELIA_AGENTS_ROOT"])
+def test_a_root_of_the_project_that_was_named_has_to_be_there(
+    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path, variable: str
+) -> None:
+    write_skill("painter")
+    missing = tmp_path.resolve() / "missing"
+    done = skillhub("doctor", SKILLHUB_ROOTS="project,hub", **{variable: str(missing)})
+    assert done.code == 1
+    assert (
+        "problem  SKILLHUB_PROJECT_ROOT\n"
+        f"  {missing} is not a directory: no skill and no AGENTS.md of a project is found\n"
+        "  → correct it, or unset it and CODELIA_AGENTS_ROOT\n"
+    ) in done.out
+    missing.mkdir()
+    assert (
+        "SKILLHUB_PROJECT_ROOT" not in skillhub("doctor", SKILLHUB_ROOTS="project,hub", **{variable: str(missing)}).out
+    )
+
+
 @pytest.mark.parametrize("kind", ["missing", "file"])
 def test_a_directory_that_was_named_has_to_be_there_even_where_another_has_skills(
     skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, tmp_path: Path, kind: str
