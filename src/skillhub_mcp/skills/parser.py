@@ -178,7 +178,7 @@ def _name(document: Document, directory_name: str, found: list[Diagnostic]) -> s
     written = _normalised_name(_text(document, "name", found) or "")
     name = written or _normalised_name(directory_name)
     if not written:
-        found.append(violation("name-missing", f"there is no name; {directory_name!r} is used", line=line))
+        found.append(violation("name-missing", "there is no name", line=line))
     elif name != _normalised_name(directory_name):
         message = f"the name is {name!r}, and the directory is named {directory_name!r}"
         found.append(violation("name-directory", message, line=line))

@@ -155,7 +155,7 @@ RULES: dict[str, SkillRule] = {
             "remove the duplicate; the last value is used",
             strict_severity=_ERROR,
         ),
-        SkillRule("name-missing", _ERROR, "the name is set", "add a name; until then the directory's name is used"),
+        SkillRule("name-missing", _ERROR, "the name is set", "add a name; until then load_skill takes the directory's"),
         SkillRule(
             "name-unusable",
             _ERROR,

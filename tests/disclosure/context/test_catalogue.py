@@ -89,44 +89,55 @@ def test_what_cannot_be_looked_into_costs_nothing_but_itself(catalogues: Catalog
     assert all(error.message for error in listing.errors)
 
 
-HEADERS = {
-    "no frontmatter": None,
-    "an unclosed one": "---\nname: one\ndescription: d\n",
-    "no name": "---\ndescription: d\n---\n",
-    "an empty name": "---\nname: ''\ndescription: d\n---\n",
-    "a long name": f"---\nname: {'x' * 65}\ndescription: d\n---\n",
-    "a capital": "---\nname: One\ndescription: d\n---\n",
-    "another script": "---\nname: 技能\ndescription: d\n---\n",
-    "a slash": "---\nname: a/b\ndescription: d\n---\n",
-    "a hyphen first": "---\nname: -a\ndescription: d\n---\n",
-    "a hyphen last": "---\nname: a-\ndescription: d\n---\n",
-    "two hyphens": "---\nname: a--b\ndescription: d\n---\n",
-    "no description": "---\nname: one\n---\n",
-    "a blank description": "---\nname: one\ndescription: '  '\n---\n",
-    "a long description": f"---\nname: one\ndescription: {LONG}y\n---\n",
-    "another directory": "---\nname: two\ndescription: d\n---\n",
-    "broken YAML": "---\nname: 'one\ndescription: d\n---\n",
-    "NUL bytes": "---\nname: one\0\ndescription: d\n---\n",
+# What is wrong, the directory, the file, and what is said of it. The directory has the name wherever that can be, so
+# that the two rules are not mistaken for each other.
+BROKEN: dict[str, tuple[str, str, str]] = {
+    "no frontmatter": ("one", "# One\n", "the file does not start with a line ---"),
+    "an unclosed one": ("one", "---\nname: one\ndescription: d\n", "there is no closing line ---"),
+    "no name": ("one", "---\ndescription: d\n---\n", "there is no name;"),
+    "an empty name": ("one", "---\nname: ''\ndescription: d\n---\n", "there is no name "),
+    "a long name": ("x" * 65, f"---\nname: {'x' * 65}\ndescription: d\n---\n", "is not of 1 to 64 lowercase letters"),
+    "a capital": ("One", "---\nname: One\ndescription: d\n---\n", "is not of 1 to 64 lowercase letters"),
+    "a blank": ("one two", "---\nname: one two\ndescription: d\n---\n", "is not of 1 to 64 lowercase letters"),
+    "another script": ("技能", "---\nname: 技能\ndescription: d\n---\n", "has other characters than a-z"),
+    "a slash": ("one", "---\nname: a/b\ndescription: d\n---\n", "the name is 'a/b', and the directory is named 'one'"),
+    "a hyphen first": ("-a", "---\nname: -a\ndescription: d\n---\n", "the name '-a' is not of 1 to 64"),
+    "a hyphen last": ("a-", "---\nname: a-\ndescription: d\n---\n", "the name 'a-' is not of 1 to 64"),
+    "two hyphens": ("a--b", "---\nname: a--b\ndescription: d\n---\n", "the name 'a--b' is not of 1 to 64"),
+    "no description": ("one", "---\nname: one\n---\n", "there is no description"),
+    "a blank description": ("one", "---\nname: one\ndescription: '  '\n---\n", "there is no description"),
+    "a long description": (
+        "one",
+        f"---\nname: one\ndescription: {LONG}y\n---\n",
+        "the description has 1,025 characters",
+    ),
+    "another directory": (
+        "one",
+        "---\nname: two\ndescription: d\n---\n",
+        "the name is 'two', and the directory is named 'one' (line 2); rename the skill or the directory",
+    ),
+    "broken YAML": ("one", "---\nname: 'one\ndescription: d\n---\n", "fix the YAML at the reported line"),
+    "NUL bytes": ("one", "---\nname: one\0\ndescription: d\n---\n", "the file contains NUL bytes"),
 }
 
 
 @pytest.mark.acceptance("S0-4", "S0-17", "S0-18", "S0-19", "S0-20", "S0-22", "S0-23")
-@pytest.mark.parametrize("case", HEADERS)
+@pytest.mark.parametrize("case", BROKEN)
 def test_a_skill_that_breaks_a_rule_is_an_error_with_its_path_and_costs_no_other(
     case: str, catalogues: Catalogues, add: Add, project: Path
 ) -> None:
     add(project, "good")
-    name = {"another script": "技能", "a hyphen first": "-a", "a hyphen last": "a-", "two hyphens": "a--b"}.get(
-        case, "one"
-    )
+    name, written, told = BROKEN[case]
     directory = project / ".agents" / "skills" / name
     directory.mkdir(parents=True)
-    (directory / "SKILL.md").write_bytes((HEADERS[case] or "# One\n").encode())
+    (directory / "SKILL.md").write_text(written, encoding="utf-8")
     listing = catalogues.listing()
     assert names(listing) == [("repo", "good")]
     (error,) = listing.errors
     assert error.path == str(directory / "SKILL.md")
-    assert len(error.message) > 10
+    assert told in error.message
+    # Where the whole skill is left out, nothing may sound as if it were not.
+    assert "is used" not in error.message
 
 
 @pytest.mark.acceptance("S0-20", "S0-21", "S0-23")
