@@ -107,6 +107,22 @@ def test_categories_filter_only_where_no_names_are_given(
     assert sorted(names(hub_environment, "PDF")) == ["a-data", "b-docs", "c-none"]
 
 
+@pytest.mark.acceptance("S2-14", "S2-7")
+def test_skills_outside_the_filter_take_no_place_from_those_within_however_many_fit_better(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
+    # More than are looked at closely for one answer.
+    for number in range(130):
+        write_skill(f"closed-{number:03}", "Walrus walrus walrus.")
+    filler = " ".join(f"filler{word}" for word in range(200))
+    write_skill("open-one", f"{filler} walrus {filler}", category="special", tags="rare")
+    assert names(hub_environment, "walrus", limit=100).count("open-one") == 0
+    assert names({**hub_environment, "SKILLHUB_ENABLED_SKILLS": "open-one"}, "walrus", limit=1) == ["open-one"]
+    assert names({**hub_environment, "SKILLHUB_ENABLED_CATEGORIES": "special"}, "walrus", limit=1) == ["open-one"]
+    assert names(hub_environment, "walrus", limit=1, category="special") == ["open-one"]
+    assert names(hub_environment, "walrus", limit=1, tags=["rare"]) == ["open-one"]
+
+
 def strong_and_weak(write_skill: SkillWriter, *, weak: int) -> None:
     write_skill("zebra-zebra", "Zebra.", tags="zebra", category="zebra")
     for number in range(weak):
