@@ -275,7 +275,7 @@ AUDIT_RULES: dict[str, AuditRule] = {
         AuditRule(
             "not-read",
             _HIGH,
-            "a part of the skill that was not read: too large, too many files, too deep, or installed packages",
+            "a part of the skill that was not read: too large, too many, too deep, installed packages, or unreadable",
             "read it yourself",
             "-",
         ),
