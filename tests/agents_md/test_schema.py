@@ -62,7 +62,18 @@ def test_a_malformed_configuration_is_refused(written: Any) -> None:
 def test_what_a_resolve_returns_is_strict() -> None:
     file = {"path": "/r/AGENTS.md", "mtimeMs": 1, "sizeBytes": 2}
     assert ResolvedAgents.model_validate({"files": [file]}).model_dump(mode="json") == {"files": [file]}
-    for bad in ({"mtimeMs": -1}, {"sizeBytes": -1}, {"sizeBytes": 1.5}, {"path": 1}, {"body": "x"}):
+    # A number of milliseconds as another host has it.
+    assert AgentsFile.model_validate({**file, "mtimeMs": 1.5}) == AgentsFile.model_validate(file)
+    for bad in (
+        {"mtimeMs": -1},
+        {"mtimeMs": -0.5},
+        {"mtimeMs": float("nan")},
+        {"mtimeMs": True},
+        {"sizeBytes": -1},
+        {"sizeBytes": 1.5},
+        {"path": 1},
+        {"body": "x"},
+    ):
         with pytest.raises(ValidationError):
             AgentsFile.model_validate({**file, **bad})
     with pytest.raises(ValidationError):

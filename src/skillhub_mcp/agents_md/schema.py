@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import os
 from enum import Enum
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+
+def _whole(value: Any) -> Any:
+    # The seed's are any numbers: a host in JavaScript has fractions from its file system, where ours are cut off.
+    return math.floor(value) if isinstance(value, float) and math.isfinite(value) else value
+
 
 Positive = Annotated[int, Field(gt=0)]
-Milliseconds = Annotated[int, Field(ge=0)]
+Milliseconds = Annotated[int, BeforeValidator(_whole), Field(ge=0)]
 
 
 class _Strict(BaseModel):
