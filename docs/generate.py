@@ -146,8 +146,11 @@ def lock() -> str:
         + ours
         + "\n\n## The digest\n\nSHA-256 over a line for each regular file, sorted by the bytes of the paths: the "
         "path with `/`, NUL, the SHA-256 of the file in hexadecimal, and a line feed. Hidden files "
-        "count, and links do not. It is written as `sha256:` and 64 hexadecimal digits, and "
-        "is the `contentDigest` of ToolHive.\n\n"
+        "count. It is written as `sha256:` and 64 hexadecimal digits, and is the `contentDigest` of ToolHive.\n\n"
+        "What is no regular file does not count: a link, a FIFO, a socket, a device. `irregular` names it, and one "
+        "that it does not name, that leads elsewhere or that is gone is a difference as an edited file is. `skillhub "
+        "add` writes none; `skillhub lock NAME` locks a skill with those that it has, also where an older lock has no "
+        "`irregular`.\n\n"
         "## What is told of a skill\n\nThe member `lock` of each skill in `skillhub list --json` and `show --json`, "
         "each of `locks.skills` in `doctor --json`, and `io.skillhub/lock` in `_meta` of `load_skill` have these "
         "fields. One that does not apply is null or left out. Without `--json` the same is said in words.\n\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -86,6 +88,42 @@ def test_a_file_that_was_added_is_a_change(hub: SkillHub, skill: Path) -> None:
     (skill / ".hidden").write_text("1")
     with pytest.raises(SkillChanged, match=r"'\.hidden'"):
         hub.load("pdf")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there, and there is no FIFO")
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda skill: (skill / "l").symlink_to("/etc/passwd"), "its link 'l' was added"),
+        (lambda skill: (skill / "l").symlink_to("SKILL.md"), "its link 'l' was added"),
+        (lambda skill: (skill / "l").symlink_to("/etc"), "its link 'l' was added"),
+        (lambda skill: os.mkfifo(skill / "p"), "its FIFO 'p' was added"),
+        (lambda skill: (skill / "own").unlink(), "its link 'own' is gone"),
+        (lambda skill: _retargeted(skill / "own", "/etc/passwd"), "its link 'own' is not what was locked"),
+        (lambda skill: _retargeted(skill / "run.py", "/etc/passwd"), "its link 'run.py' is not what was locked"),
+    ],
+)
+def test_a_link_or_a_pipe_that_was_not_locked_so_withholds_the_skill_until_it_is_mended(
+    hub: SkillHub, skill: Path, tmp_path: Path, change: Callable[[Path], None], told: str
+) -> None:
+    (skill / "own").symlink_to("run.py")
+    lock(skill)
+    shutil.copytree(skill, tmp_path / "before", symlinks=True)
+    assert hub.load("pdf").instructions
+    change(skill)
+    for way in (lambda: hub.load("pdf"), lambda: hub.list_files("pdf")):
+        with pytest.raises(SkillChanged, match=told) as caught:
+            way()
+        assert "/etc" not in str(caught.value)
+    assert found(hub) == ["other"]
+    shutil.rmtree(skill)
+    shutil.copytree(tmp_path / "before", skill, symlinks=True)
+    assert found(hub) == ["other", "pdf"]
+
+
+def _retargeted(path: Path, target: str) -> None:
+    path.unlink()
+    path.symlink_to(target)
 
 
 def test_a_later_process_reads_no_file_that_is_unchanged_and_finds_the_one_that_is_not(

@@ -919,7 +919,7 @@ class SkillChanged(SkillHubError):
     def __init__(
         self, name: str, file: str = "", *, reason: str = "", hint: str | None = None, option: str = ""
     ) -> None:
-        told = f"its file {file!r} is not the one that was locked" if file else reason or "no lock names it"
+        told = reason or (f"its file {file!r} is not the one that was locked" if file else "no lock names it")
         verify = " ".join(filter(None, ["skillhub verify", option]))
         super().__init__(
             f"{name!r} is withheld: {told}",

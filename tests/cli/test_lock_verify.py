@@ -79,6 +79,95 @@ def test_edits_that_were_locked_are_brought_back_by_nothing_and_that_is_said(
     assert skillhub("verify").err == "\nthe edits of one that were locked are only where they were made\n"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there, and there is no FIFO")
+def test_links_are_locked_as_they_are_and_one_more_or_one_that_leads_elsewhere_is_told_with_where_it_leads(
+    skillhub: Skillhub, skills_dir: Path
+) -> None:
+    one = skills_dir / "one"
+    write_skill(one, "one")
+    write_skill(skills_dir / "two", "two")
+    (one / "own").symlink_to("scripts/run.sh")
+    skillhub("lock")
+    locks = json.loads((skills_dir / "skills-lock.json").read_text())["skills"]
+    assert locks["one"]["skillhub"]["irregular"] == {"own": "-> scripts/run.sh"}
+    assert "irregular" not in locks["two"]["skillhub"]
+    assert skillhub("verify").code == 0
+    (one / "own").unlink()
+    (one / "own").symlink_to("SKILL.md")
+    (one / "l").symlink_to("/etc/passwd")
+    os.mkfifo(one / "p")
+    told = skillhub("verify")
+    assert (told.code, told.out.splitlines()) == (
+        1,
+        [
+            "one is not as it was locked",
+            "  changed: link own -> SKILL.md (it was -> scripts/run.sh)",
+            "  added: link l -> /etc/passwd",
+            "  added: FIFO p",
+        ],
+    )
+    assert "`skillhub lock one` locks what is there" in told.err
+    (verified, _) = skillhub("verify", "--json").json["skills"]
+    assert (verified["changed"], verified["added"], verified["unknown_files"]) == (["own"], ["l", "p"], False)
+    assert verified["irregular"]["l"] == {"locked": None, "now": "-> /etc/passwd"}
+    assert "(link own -> SKILL.md (it was -> scripts/run.sh))" in skillhub("lock").out
+    assert skillhub("lock", "one").out == "one is locked anew\n"
+    assert skillhub("verify").code == 0
+    for name in ("own", "l", "p"):
+        (one / name).unlink()
+    assert "  missing: link l -> /etc/passwd\n" in skillhub("verify").out
+    skillhub("lock", "one")
+    assert json.loads((skills_dir / "skills-lock.json").read_text())["skills"]["one"]["skillhub"].keys() == (
+        locks["two"]["skillhub"].keys()
+    )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_a_link_in_a_skill_that_was_added_is_an_edit_that_stays_until_the_lock_is_brought_back(
+    skillhub: Skillhub, skills_dir: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "source" / "one"
+    write_skill(source, "one")
+    skillhub("add", tmp_path / "source", "--yes")
+    link, up = skills_dir / "one" / "l", skills_dir / "one" / "up"
+    link.symlink_to("/etc/passwd")
+    up.symlink_to("..")
+    assert "added: link l -> /etc/passwd" in skillhub("verify").out
+    assert "l (-> /etc/passwd)" in skillhub("add", "--frozen").err
+    (source / "scripts" / "run.sh").write_text("echo newer\n")
+    updated = skillhub("update", "--yes")
+    assert (updated.code, "edited here, and kept: l, up" in updated.out) == (0, True)
+    assert (skills_dir / "one" / "scripts" / "run.sh").read_text() == "echo newer\n"
+    assert (os.readlink(link), os.readlink(up)) == ("/etc/passwd", "..")
+    assert skillhub("verify").code == 1
+    assert skillhub("add", "--frozen", "--replace").code == 0
+    assert not os.path.lexists(link)
+    assert skillhub("verify").code == 0
+    # A person may mean it: then it is an edit that was locked, which an update carries on and no source brings.
+    link.symlink_to("/etc/passwd")
+    skillhub("lock", "one")
+    assert skillhub("verify").code == 0
+    (source / "scripts" / "run.sh").write_text("echo newest\n")
+    assert skillhub("update", "--yes").code == 0
+    assert (os.readlink(link), skillhub("verify").code) == ("/etc/passwd", 0)
+    shutil.rmtree(skills_dir / "one")
+    refused = skillhub("add", "--frozen")
+    assert (refused.code, "only where" in refused.err) == (1, True)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_a_skill_with_a_link_that_its_source_does_not_have_is_not_adopted(
+    skillhub: Skillhub, skills_dir: Path, tmp_path: Path
+) -> None:
+    for root in (tmp_path / "source", skills_dir):
+        write_skill(root / "one", "one")
+    (skills_dir / "one" / "l").symlink_to("/etc/passwd")
+    adopted = skillhub("lock", "--adopt", tmp_path / "source")
+    assert (adopted.code, adopted.out) == (1, "one is not what the source has: l\n")
+    (skills_dir / "one" / "l").unlink()
+    assert skillhub("lock", "--adopt", tmp_path / "source").code == 0
+
+
 def test_what_asks_for_a_token_gets_it_when_it_is_adopted(skillhub: Skillhub, tmp_path: Path) -> None:
     root = tmp_path / "skills"
     write_skill(root / "one", "one")

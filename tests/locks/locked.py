@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from skillhub_mcp.locks.content_digest import content_digest
+from skillhub_mcp.locks.content_digest import digest_of, irregular_of
 from skillhub_mcp.locks.file_digests import digests_of
 from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text
 from skillhub_mcp.locks.plain_files import read_lock
@@ -15,8 +15,12 @@ def lock(skill: Path, *, at: Path | None = None, receipt: bool = True) -> Path:
     """Lock a skill as it is now, in its root or at another path, and return the lock."""
     path = at or skill.parent / "skills-lock.json"
     files = digests_of(str(skill))
-    digest = content_digest({name: one.sha256 for name, one in files.items()})
-    ours = LockedByHub(digest, executable=tuple(name for name, one in files.items() if one.executable))
+    digest = digest_of(files)
+    ours = LockedByHub(
+        digest,
+        executable=tuple(name for name, one in files.items() if one.executable),
+        irregular=tuple(irregular_of(files).items()),
+    )
     found = read_lock(str(path)) or Lock(str(path))
     path.write_text(lock_text(found.having(LockedSkill(skill.name, "o/r", "github", ours=ours))))
     if receipt:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from skillhub_mcp.locks.content_digest import FileDigest
+from skillhub_mcp.locks.content_digest import FileDigest, digest_of, irregular_of, regular_of
 from skillhub_mcp.locks.file_digests import KnownDigests, digests_of, states_of
 from skillhub_mcp.locks.npx_hash import computed_hash
 
@@ -26,17 +26,21 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("skillhub_mcp.locks.file_digests.time.time_ns", lambda: now() + 60_000_000_000)
 
 
-def test_every_regular_file_counts_hidden_ones_too_and_no_link(tmp_path: Path) -> None:
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there, and there is no FIFO")
+def test_every_file_is_told_hidden_ones_and_links_too_and_only_regular_ones_count(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / ".b").write_bytes(b"1")
     (tmp_path / "run").write_bytes(b"22")
     (tmp_path / "run").chmod(0o755)
     (tmp_path / "link").symlink_to("run")
-    assert digests_of(str(tmp_path)) == {
-        "a/.b": FileDigest(sha256(b"1"), 1, False),
-        "run": FileDigest(sha256(b"22"), 2, True),
-    }
-    assert set(states_of(str(tmp_path))) == {"a/.b", "run"}
+    (tmp_path / "a" / "up").symlink_to("..")
+    os.mkfifo(tmp_path / "pipe")
+    regular = {"a/.b": FileDigest(sha256(b"1"), 1, False), "run": FileDigest(sha256(b"22"), 2, True)}
+    files = digests_of(str(tmp_path))
+    assert regular_of(files) == regular
+    assert irregular_of(files) == {"link": "-> run", "a/up": "-> ..", "pipe": "FIFO"}
+    assert digest_of(files) == digest_of(regular)
+    assert set(states_of(str(tmp_path))) == files.keys()
 
 
 def test_directories_in_each_other_without_a_bound_cannot_be_looked_through(
@@ -80,6 +84,17 @@ def test_a_bit_that_was_turned_is_seen(tmp_path: Path) -> None:
     assert not digests_of(str(tmp_path), known)["a"].executable
     file.chmod(0o755)
     assert digests_of(str(tmp_path), known)["a"].executable
+
+
+@pytest.mark.usefixtures("later")
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_a_link_that_leads_elsewhere_is_seen(tmp_path: Path) -> None:
+    known, link = KnownDigests(), tmp_path / "link"
+    link.symlink_to("a")
+    assert digests_of(str(tmp_path), known)["link"].irregular == "-> a"
+    link.unlink()
+    link.symlink_to("b")
+    assert digests_of(str(tmp_path), known)["link"].irregular == "-> b"
 
 
 def test_a_file_that_was_written_a_moment_ago_is_read_again(tmp_path: Path) -> None:

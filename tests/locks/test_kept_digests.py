@@ -104,6 +104,26 @@ def test_what_was_added_removed_or_may_be_run_now_is_a_change(process: Process, 
     assert states(process(), skills)[0] == [UNCHANGED, EDITED]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_a_link_that_was_added_or_leads_elsewhere_between_is_seen_and_costs_no_hash(
+    process: Process, skills: list[Path]
+) -> None:
+    (skills[0] / "own").symlink_to("run.py")
+    lock(skills[0])
+    states(process(), skills)
+    assert states(process(), skills) == ([UNCHANGED] * 2, 0)
+    (skills[0] / "own").unlink()
+    (skills[0] / "own").symlink_to("SKILL.md")
+    (skills[1] / "new").symlink_to("run.py")
+    second = process()
+    assert second.standing(str(skills[0])).differs.changed == ("own",)
+    assert second.standing(str(skills[1])).differs.added == ("new",)
+    assert states(process(), skills)[0] == [EDITED, EDITED]
+    # The lock alone is another: what was kept is of the entry before.
+    lock(skills[1])
+    assert states(process(), skills)[0] == [EDITED, UNCHANGED]
+
+
 @pytest.mark.skipif(os.name == "nt", reason="there is no such bit")
 def test_a_bit_that_was_turned_between_is_seen(process: Process, skills: list[Path]) -> None:
     states(process(), skills)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from skillhub_mcp.locks.content_digest import FileDigest
@@ -30,6 +32,33 @@ def test_a_turned_bit_is_a_difference_but_where_a_system_has_none() -> None:
     files = {**FILES, "run": FileDigest("b" * 64, 2, False)}
     assert differences(LOCKED, files, None) == Differences(modes=("run",))
     assert not differences(LOCKED, files, None, modes=False)
+
+
+def test_what_is_no_regular_file_is_held_against_the_lock_itself_and_needs_no_receipt() -> None:
+    locked = replace(LOCKED, ours=LockedByHub(RECEIPT.digest, executable=("run",), irregular=(("own", "-> run"),)))
+    link, pipe = (FileDigest("", 0, False, irregular=what) for what in ("-> run", "FIFO"))
+    assert not differences(locked, {**FILES, "own": link}, None)
+    found = differences(locked, {**FILES, "own": pipe, "new": link}, None)
+    assert (found.changed, found.added, found.unknown) == (("own",), ("new",), False)
+    assert [found.shown(path) for path in ("own", "new", "run")] == [
+        "FIFO own (it was -> run)",
+        "link new -> run",
+        "run",
+    ]
+    gone = differences(locked, FILES, None)
+    assert (gone.missing, gone.shown("own")) == (("own",), "link own -> run")
+
+
+def test_a_link_in_the_place_of_a_file_is_one_difference_and_so_is_a_file_in_that_of_a_link() -> None:
+    link = FileDigest("", 0, False, irregular="-> /etc/passwd")
+    found = differences(LOCKED, {**FILES, "run": link}, RECEIPT)
+    assert (found.changed, found.missing, found.added) == (("run",), (), ())
+    assert found.shown("run") == "link run -> /etc/passwd (it was a file)"
+    receipt = InstallReceipt("pdf", {"SKILL.md": FILES["SKILL.md"]})
+    ours = LockedByHub(receipt.digest, irregular=(("run", "-> /etc/passwd"),))
+    back = differences(replace(LOCKED, ours=ours), FILES, receipt)
+    assert (back.changed, back.missing, back.added) == (("run",), (), ())
+    assert back.irregular["run"].reason("run") == "its file 'run' is not what was locked"
 
 
 def test_the_lock_decides_and_a_receipt_of_something_else_names_no_file() -> None:

@@ -37,7 +37,7 @@ from skillhub_mcp.library.sources.signatures import Signature, SignatureState, c
 from skillhub_mcp.library.sources.source import SkillSource
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
-from skillhub_mcp.locks.content_digest import digest_of, executables_of
+from skillhub_mcp.locks.content_digest import digest_of, executables_of, irregular_of, regular_of
 from skillhub_mcp.locks.file_digests import digests_of
 from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text
 from skillhub_mcp.locks.npx_hash import computed_hash
@@ -84,7 +84,7 @@ class Proposal:
 
     `directory` has the files as they will be, edits that stay among them, and `digest` is theirs; `files` are the
     source's, and `locked_files` those that the lock will say: edits among them only where those were locked before. Of
-    what is there now `before` is the digest, `locked` the entry and `document` the SKILL.md, each None
+    what is there now `before` are the files, `locked` the entry and `document` the SKILL.md, each None
     for nothing. `news` are the powers that what is there has not.
     """
 
@@ -95,7 +95,7 @@ class Proposal:
     digest: str
     files: Files
     locked_files: Files
-    before: str | None
+    before: Files | None
     locked: LockedSkill | None
     document: str | None
     merge: Merge
@@ -156,10 +156,10 @@ def installed_skill(root: str, name: str, locked: LockedSkill | None) -> Install
             # The lock is another than the one that this machine installed by, or nobody knows what the source gave.
             installed = None
         if installed is None and digest_of(files) == locked.ours.from_source:
-            installed = files
+            installed = regular_of(files)
     elif locked is not None and installed is None and locked.computed_hash and _is_hashed_so(place, locked):
         # Installed by npx skills, which leaves no receipt.
-        installed = files
+        installed = regular_of(files)
     return InstalledSkill(name, files, installed, source)
 
 
@@ -203,7 +203,7 @@ def install(root: str, lock_path: str, proposals: Sequence[Proposal]) -> None:
             _check_unchanged(root, lock, one)
         puts = {}
         for one in wanted:
-            if one.before != one.digest or one.changes:
+            if one.before is None or digest_of(one.before) != one.digest or one.changes:
                 _copy(one.directory, change.staged(one.name), root)
                 puts[one.name] = one.digest
         entries = [_with_foreign_fields(one, lock) for one in wanted]
@@ -257,6 +257,16 @@ def check_as_locked(locked: LockedSkill, files: Files) -> None:
             f"what may be run of {locked.name}", expected=", ".join(locked.ours.executable) or "nothing",
             found=", ".join(runs) or "nothing",
         )  # fmt: skip
+    irregular, locked_so = _listed(irregular_of(files)), _listed(dict(locked.ours.irregular))
+    if irregular != locked_so:
+        raise IntegrityFailed(
+            f"what is no regular file of {locked.name}", expected=locked_so or "nothing", found=irregular or "nothing",
+            hint="no source brings that: it is only where it was locked" if locked_so else None,
+        )  # fmt: skip
+
+
+def _listed(irregular: Mapping[str, str]) -> str:
+    return ", ".join(f"{path} ({what})" for path, what in sorted(irregular.items()))
 
 
 def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, signature: Signature) -> Proposal:
@@ -313,6 +323,7 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
         commit=one.tree.commit,
         tree=one.tree.tree_id(one.path),
         executable=executables_of(locked_files),
+        irregular=tuple(irregular_of(locked_files).items()),
         fetched=f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}",
         signer=signature.fingerprint,
         principal=signature.principal,
@@ -327,7 +338,7 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
         digest=digest_of(after),
         files=files,
         locked_files=locked_files,
-        before=digest_of(there.files) if there.files is not None else None,
+        before=there.files,
         locked=locked,
         document=look_before.document if look_before is not None else None,
         merge=step.merge,
@@ -342,7 +353,7 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
 def _is_locked_so(files: Files | None, ours: LockedByHub) -> bool:
     if files is None or digest_of(files) != ours.digest:
         return False
-    return executables_of(files) == tuple(sorted(ours.executable))
+    return executables_of(files) == tuple(sorted(ours.executable)) and irregular_of(files) == dict(ours.irregular)
 
 
 def _receipt(one: Proposal) -> InstallReceipt:
@@ -362,10 +373,16 @@ def _apply_merge(merge: Merge, here: str, place: str) -> None:
             os.unlink(there)
             _remove_empty(os.path.dirname(there), place)
     for path in merge.kept:
-        there = os.path.join(place, *path.split("/"))
+        there, own = os.path.join(place, *path.split("/")), os.path.join(here, *path.split("/"))
+        if not os.path.islink(own) and not os.path.isfile(own):
+            raise SkillConflict(
+                path, "is neither a file nor a link, and cannot stay", hint="move it elsewhere, then try again"
+            )
         try:
             os.makedirs(os.path.dirname(there), exist_ok=True)
-            shutil.copy(os.path.join(here, *path.split("/")), there, follow_symlinks=False)
+            if os.path.islink(own) and os.path.lexists(there):
+                os.unlink(there)
+            shutil.copy(own, there, follow_symlinks=False)
         except OSError as error:
             raise SkillConflict(
                 path, f"was edited here and cannot stay: {error.strerror}", hint="move it elsewhere, then try again"
@@ -381,19 +398,26 @@ def _remove_empty(directory: str, top: str) -> None:
 
 def _check_unchanged(root: str, lock: Lock, one: Proposal) -> None:
     there = os.path.join(root, one.name)
-    now = digest_of(digests_of(there)) if os.path.isdir(there) else None
-    if now != one.before or lock.find(one.name) != one.locked:
+    now = digests_of(there) if os.path.isdir(there) else None
+    if not _is_as_seen(now, one.before) or lock.find(one.name) != one.locked:
         raise SkillConflict(one.name, "was changed while it was looked at", hint="run the command again")
 
 
+def _is_as_seen(now: Files | None, before: Files | None) -> bool:
+    if now is None or before is None:
+        return now is before
+    return digest_of(now) == digest_of(before) and irregular_of(now) == irregular_of(before)
+
+
 def _copy(directory: str, destination: str, root: str) -> None:
-    """Copy what was unpacked, which has no links. Raises LibraryUnwritable."""
+    """Copy what was unpacked, which has no links but those that stay. Raises LibraryUnwritable."""
     try:
         for top, directories, files in os.walk(directory):
             there = os.path.join(destination, os.path.relpath(top, directory))
-            for name in directories:
+            links = [name for name in directories if os.path.islink(os.path.join(top, name))]
+            for name in set(directories).difference(links):
                 os.mkdir(os.path.join(there, name))
-            for name in files:
+            for name in (*files, *links):
                 # Not `copytree`, which tells its errors as one text.
                 shutil.copy2(os.path.join(top, name), os.path.join(there, name), follow_symlinks=False)
     except OSError as error:

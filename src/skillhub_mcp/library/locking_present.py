@@ -23,7 +23,7 @@ from skillhub_mcp.library.sources.upstream import is_its_own_source
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
 from skillhub_mcp.library.verifying import present, verify_skill
-from skillhub_mcp.locks.content_digest import FileDigest, digest_of, executables_of
+from skillhub_mcp.locks.content_digest import FileDigest, digest_of, executables_of, irregular_of
 from skillhub_mcp.locks.file_digests import digests_of
 from skillhub_mcp.locks.lock_file import UNKNOWN_ORIGIN, Lock, LockedByHub, LockedSkill, lock_text
 from skillhub_mcp.locks.npx_hash import computed_hash
@@ -160,7 +160,8 @@ def _present(root: str, lock_path: str, lock: Lock, name: str, *, named: bool) -
         if verified.ok and before.ours is not None:
             return PresentSkill(name, Locking.UNCHANGED, before)
         if not verified.ok and not named:
-            return PresentSkill(name, Locking.EDITED, before, _files(verified.differs.first), problem=verified.problem)
+            shown = verified.differs.shown(verified.differs.first)
+            return PresentSkill(name, Locking.EDITED, before, _files(shown), problem=verified.problem)
         done = Locking.LOCKED if verified.ok else Locking.LOCKED_ANEW
         origin = _Origin(before)
         if not is_its_own_source(before, root, os.path.dirname(lock_path)):
@@ -210,17 +211,19 @@ def _locked(
     directory: str, origin: _Origin, done: Locking, files: Mapping[str, FileDigest] | None = None
 ) -> PresentSkill:
     files = digests_of(directory) if files is None else files
+    irregular = irregular_of(files)
     given = None if origin.files is None or same(origin.files, files) else origin.files
     if origin.files is not None:
         from_source = "" if given is None else digest_of(given)
     else:
-        from_source = "" if origin.digest == digest_of(files) else origin.digest
+        from_source = "" if origin.digest == digest_of(files) and not irregular else origin.digest
     ours = LockedByHub(
         digest_of(files),
         origin=from_source,
         commit=origin.commit,
         tree=origin.tree,
         executable=executables_of(files),
+        irregular=tuple(irregular.items()),
         signer=origin.signer,
         principal=origin.principal,
         fetched=f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}",
@@ -231,11 +234,11 @@ def _locked(
 
 
 def _different(theirs: Mapping[str, FileDigest], ours: Mapping[str, FileDigest]) -> tuple[str, ...]:
-    """Return the paths whose bytes, or executable bits, are not the same in both."""
+    """Return the paths whose kind, bytes or executable bits are not the same in both."""
 
-    def seen(files: Mapping[str, FileDigest], path: str) -> tuple[str, bool] | None:
+    def seen(files: Mapping[str, FileDigest], path: str) -> tuple[str, str, bool] | None:
         one = files.get(path)
-        return None if one is None else (one.sha256, one.executable and os.name != "nt")
+        return None if one is None else (one.irregular, one.sha256, one.executable and os.name != "nt")
 
     return tuple(sorted(path for path in theirs.keys() | ours.keys() if seen(theirs, path) != seen(ours, path)))
 

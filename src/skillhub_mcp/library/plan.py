@@ -44,6 +44,7 @@ class Settlement(str, Enum):
 class InstalledSkill:
     """What is under a name in the root: the files of its directory, those that were installed, and where from.
 
+    `files` have links and what else is no regular file, too: an edit like any other, since no source gives such.
     `source` is where its lock has it from, `None` where no lock names it. `files` is None where there is no directory,
     and `installed` where nothing says what was installed.
     """

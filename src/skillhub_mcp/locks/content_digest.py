@@ -1,7 +1,7 @@
 """The digest of a skill's files: SHA-256 over `path NUL sha256(content) LF`, sorted by the paths' bytes.
 
 It is ToolHive's `contentDigest`, so a skill has the same digest there and here. Every regular file counts,
-dotfiles too; modes and times do not.
+dotfiles too; modes and times do not, and neither does what is irregular: a link, a FIFO, a socket, a device.
 """
 
 from __future__ import annotations
@@ -13,11 +13,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FileDigest:
-    """What is kept of one file: SHA-256 of its bytes in hexadecimal, its size in bytes, and whether it may be run."""
+    """What is kept of one file: SHA-256 of its bytes in hexadecimal, its size in bytes, and whether it may be run.
+
+    `irregular` says what it is where it is no regular file, as a lock does: `-> ` with where a link leads as it is
+    written, `FIFO`, `socket` or `device`. Nothing is read of it then: there is no SHA-256, and no size.
+    """
 
     sha256: str
     size: int
     executable: bool
+    irregular: str = ""
 
 
 def content_digest(files: Mapping[str, str]) -> str:
@@ -30,7 +35,17 @@ def content_digest(files: Mapping[str, str]) -> str:
 
 def digest_of(files: Mapping[str, FileDigest]) -> str:
     """Return the content digest of files by path."""
-    return content_digest({path: one.sha256 for path, one in files.items()})
+    return content_digest({path: one.sha256 for path, one in files.items() if not one.irregular})
+
+
+def regular_of(files: Mapping[str, FileDigest]) -> Mapping[str, FileDigest]:
+    """Return the regular files: all that a source gives, and that a digest counts."""
+    return {path: one for path, one in files.items() if not one.irregular}
+
+
+def irregular_of(files: Mapping[str, FileDigest]) -> Mapping[str, str]:
+    """Return what each path is that is no regular file."""
+    return {path: one.irregular for path, one in files.items() if one.irregular}
 
 
 def executables_of(files: Mapping[str, FileDigest]) -> tuple[str, ...]:

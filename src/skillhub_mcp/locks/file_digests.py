@@ -1,7 +1,8 @@
 """The digests of a skill's files, kept by what the system says of each file: unchanged, it costs a look and no hash.
 
 Size, mtime, ctime and inode together tell a change: nobody but an administrator sets a ctime. A file that was written
-within the last moments is not kept, since another write in the same tick of the clock would leave no trace.
+within the last moments is not kept, since another write in the same tick of the clock would leave no trace. The same
+look finds what is no regular file: no digest counts it, and a lock names it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from skillhub_mcp.skills.digest import MAX_LEVELS
 
 _PIECE = 1 << 20
 _TICK_NS = 2_000_000_000
+_BEING_WRITTEN = "it is being written"
 _TO_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -95,10 +97,10 @@ class ReadFiles(NamedTuple):
 
 
 def digests_of(directory: str, known: KnownDigests | None = None) -> Mapping[str, FileDigest]:
-    """Return the digest of each regular file below a directory, by path with `/`, dotfiles too.
+    """Return the digest of each file below a directory, by path with `/`, dotfiles too.
 
-    What is no regular file does not count, and no link is followed, but one that `directory` itself is. Raises OSError,
-    also for a file that is written while it is read.
+    Of what is no regular file it says what that is, and no link is followed, but one that `directory` itself is. Raises
+    OSError, also for a file that is written while it is read.
     """
     return read_files(directory, KnownDigests() if known is None else known).digests
 
@@ -113,7 +115,7 @@ def read_files(directory: str, known: KnownDigests) -> ReadFiles:
             state = _state(status)
             found = before.get(path)
             if found is None or found.state != state:
-                found = KnownFile(state, _hashed(there, state))
+                found = KnownFile(state, _looked_at(there, state))
                 hashed += 1
             files[path] = found
     finally:
@@ -128,7 +130,7 @@ def _settled(files: Mapping[str, KnownFile], began: int) -> Mapping[str, KnownFi
 
 
 def states_of(directory: str) -> Mapping[str, FileState]:
-    """Return what the system says of each regular file below a directory, by path with `/`. Opens no file.
+    """Return what the system says of each file below a directory, by path with `/`, links too. Opens no file.
 
     Equal before and after something was read, the files were the same between. Raises OSError.
     """
@@ -143,9 +145,26 @@ def _files(directory: str, below: str) -> Iterator[tuple[str, str, os.stat_resul
             path = f"{below}/{entry.name}" if below else entry.name
             if entry.is_dir(follow_symlinks=False):
                 yield from _files(entry.path, path)
-            # Not the entry's own, which on Windows has no inode.
-            elif stat.S_ISREG((status := os.lstat(entry.path)).st_mode):
-                yield path, entry.path, status
+            else:
+                # Not the entry's own, which on Windows has no inode.
+                yield path, entry.path, os.lstat(entry.path)
+
+
+def _looked_at(path: str, state: FileState) -> FileDigest:
+    if stat.S_ISREG(state.mode):
+        return _hashed(path, state)
+    kind = "FIFO" if stat.S_ISFIFO(state.mode) else "socket" if stat.S_ISSOCK(state.mode) else "device"
+    if stat.S_ISLNK(state.mode):
+        kind = f"-> {_target(path)}"
+        if _state(os.lstat(path)) != state:
+            raise OSError(0, _BEING_WRITTEN, path)
+    return FileDigest("", 0, executable=False, irregular=kind)
+
+
+def _target(link: str) -> str:
+    """Return where a link leads, as every system writes it."""
+    target = os.readlink(link)
+    return target.removeprefix("\\\\?\\").replace("\\", "/") if os.name == "nt" else target
 
 
 def _hashed(path: str, state: FileState) -> FileDigest:
@@ -156,7 +175,7 @@ def _hashed(path: str, state: FileState) -> FileDigest:
             whole.update(piece)
         after = _state(os.fstat(file.fileno()))
     if not before == after == state:
-        raise OSError(0, "it is being written", path)
+        raise OSError(0, _BEING_WRITTEN, path)
     return FileDigest(whole.hexdigest(), state.size, state.is_executable)
 
 

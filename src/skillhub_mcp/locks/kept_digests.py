@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import sqlite3
+import stat
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -208,19 +209,21 @@ def _key(directory: str) -> tuple[bytes, bytes]:
 
 
 def _to_json(skill: KeptSkill) -> str:
-    files = [[path, one.digest.sha256, *one.state] for path, one in skill.files.items()]
+    files = [[path, one.digest.irregular or one.digest.sha256, *one.state] for path, one in skill.files.items()]
     return json.dumps(files, separators=(",", ":"))
 
 
 def _from_row(entry: str, files: str) -> KeptSkill | None:
     try:
-        found = {path: _known_file(sha256, FileState(*state)) for path, sha256, *state in json.loads(files)}
+        found = {path: _known_file(told, FileState(*state)) for path, told, *state in json.loads(files)}
     except (ValueError, TypeError, RecursionError):
         return None
     return KeptSkill(entry, found)
 
 
-def _known_file(sha256: str, state: FileState) -> KnownFile:
-    if not isinstance(sha256, str) or not all(isinstance(one, int) for one in state):
-        raise TypeError(sha256)
-    return KnownFile(state, FileDigest(sha256, state.size, state.is_executable))
+def _known_file(told: str, state: FileState) -> KnownFile:
+    if not isinstance(told, str) or not all(isinstance(one, int) for one in state):
+        raise TypeError(told)
+    if not stat.S_ISREG(state.mode):
+        return KnownFile(state, FileDigest("", 0, executable=False, irregular=told))
+    return KnownFile(state, FileDigest(told, state.size, state.is_executable))

@@ -16,7 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.errors import LockUnreadable, SkillChanged, SkillHubError
-from skillhub_mcp.locks.content_digest import FileDigest, digest_of
+from skillhub_mcp.locks.content_digest import FileDigest, digest_of, regular_of
 from skillhub_mcp.locks.file_digests import (
     FileState,
     KnownDigests,
@@ -117,7 +117,7 @@ class LockStanding:
         ref, commit = str(told["ref"] or ""), str(told["commit"] or "")[:_SHOWN_DIGITS]
         at = f" at {commit}" if commit else f" at {ref}" if ref else ""
         parts = [
-            self.state.value + (f" ({told['file']})" if told.get("file") else ""),
+            self.state.value + (f" ({self.differs.shown(self.differs.first)})" if told.get("file") else ""),
             f"from {told['source']}{at}" + (f", as {told['told_by']} says: not verified" if "told_by" in told else ""),
             f"signed by {told['signer']}" if told.get("signer") else "",
         ]
@@ -260,6 +260,9 @@ class KeptLibrary:
         if standing.unread:
             return SkillChanged(name, reason=f"its files cannot be read: {standing.unread}", option=option)
         first = standing.differs.first
+        irregular = standing.differs.irregular.get(first)
+        if irregular is not None:
+            return SkillChanged(name, first, reason=irregular.reason(first), option=option)
         reason = "" if first else "its files are not those that were locked, and no receipt here says which one"
         return SkillChanged(name, first, reason=reason, option=option)
 
@@ -274,7 +277,8 @@ class KeptLibrary:
             return error
 
     def files(self, skill: Skill) -> Mapping[str, FileDigest] | None:
-        """Return what the lock says each file of `skill` is, by path with `/`; None where no lock has a digest of ours.
+        """Return what the lock says each file of `skill` is, by path with `/`, links not; None where no lock has a
+        digest of ours.
 
         Together they have the digest of the lock, whatever was kept of them. Raises SkillChanged and LockUnreadable.
         """
@@ -293,7 +297,7 @@ class KeptLibrary:
             raise SkillChanged(skill.name, reason=reason, option=self._option_of(found[2])) from error
         if digest_of(files) != found[1].ours.digest:
             raise SkillChanged(skill.name, reason="its files are being written", option=self._option_of(found[2]))
-        return files
+        return regular_of(files)
 
     def changes(self) -> object:
         """Return a value that is another one where other skills may be withheld. Looks at some of them again."""
@@ -411,7 +415,7 @@ class KeptLibrary:
             self._unproven.discard(directory)
         elif directory not in self._clean or not is_as_before:
             # What is right now tells later which file is not.
-            self._clean[directory] = InstallReceipt(locked.name, files.digests)
+            self._clean[directory] = InstallReceipt(locked.name, regular_of(files.digests))
         if not is_as_before:
             self._note(directory, locked, files, differs=bool(found))
         return LockStanding(LockState.EDITED if found else LockState.UNCHANGED, locked, path, found)
@@ -520,10 +524,12 @@ def _entry_text(locked: LockedSkill) -> str:
     """Return what decides whether files are those of an entry."""
     if locked.ours is None:
         return ""
-    if not locked.ours.executable:
+    if not locked.ours.executable and not locked.ours.irregular:
         return locked.ours.digest
-    executable = "\0".join(sorted(locked.ours.executable)).encode("utf-8", "surrogatepass")
-    return f"{locked.ours.digest} {hashlib.sha256(executable).hexdigest()}"
+    beside = "\0".join(sorted(locked.ours.executable))
+    if locked.ours.irregular:
+        beside += "\0\0" + "\0".join(f"{path}\0{what}" for path, what in sorted(locked.ours.irregular))
+    return f"{locked.ours.digest} {hashlib.sha256(beside.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def _source(locked: LockedSkill) -> str:

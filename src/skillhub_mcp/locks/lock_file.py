@@ -40,10 +40,11 @@ class LockedByHub:
     `digest` is that of all files, `sha256:` and 64 hexadecimal digits. `origin` is the same of the files that the
     source gave, where a person locked edits of them, and empty elsewhere; `UNKNOWN_ORIGIN` where nothing says what it
     gave. `commit` and `tree` are git's ids of the source's, empty where there is none. `executable` are the paths of
-    the files that may be run, sorted. `fetched` is a time in UTC, as `2026-11-22T22:40:00Z`. `signer` is the
-    fingerprint of a key and `principal` whose it is, empty where nobody signed. `findings` are the rules of the audit
-    that a person accepted, each with the digest for which they did. `installed_by` names the program with its
-    version.
+    the files that may be run, sorted. `irregular` are the paths that are no regular file, which the digest does not
+    count, each with what it is, as `FileDigest` says it: without them, the skill has none. `fetched` is a time in UTC,
+    as `2026-11-22T22:40:00Z`. `signer` is the fingerprint of a key and `principal` whose it is, empty where nobody
+    signed. `findings` are the rules of the audit that a person accepted, each with the digest for which they did.
+    `installed_by` names the program with its version.
     """
 
     digest: str
@@ -51,6 +52,7 @@ class LockedByHub:
     commit: str = ""
     tree: str = ""
     executable: tuple[str, ...] = ()
+    irregular: tuple[tuple[str, str], ...] = ()
     fetched: str = ""
     signer: str = ""
     principal: str = ""
@@ -119,7 +121,8 @@ NPX_FIELDS: Mapping[str, str] = {
     "well_known_digest": "wellKnownDigest",
 }
 HUB_FIELDS = (
-    "digest", "origin", "commit", "tree", "executable", "fetched", "signer", "principal", "findings", "installed_by",
+    "digest", "origin", "commit", "tree", "executable", "irregular", "fetched", "signer", "principal", "findings",
+    "installed_by",
 )  # fmt: skip
 
 
@@ -216,15 +219,25 @@ def _by_hub(name: str, found: Any) -> LockedByHub | None:
         _refuse(name, f"{OURS}.origin", f"'sha256:' and 64 hexadecimal digits, or {UNKNOWN_ORIGIN!r}")
     if not _COMMIT.fullmatch(texts["commit"]):
         _refuse(name, f"{OURS}.commit", "a commit's 40 or 64 hexadecimal digits")
-    executable, findings = found.get("executable") or [], found.get("findings") or {}
+    executable = found.get("executable") or []
     if not isinstance(executable, list) or not all(isinstance(one, str) for one in executable):
         _refuse(name, f"{OURS}.executable", "a list of texts")
-    if not isinstance(findings, dict) or not all(isinstance(one, str) for one in findings.values()):
-        _refuse(name, f"{OURS}.findings", "an object of texts")
-    return LockedByHub(**texts, executable=tuple(executable), findings=tuple(findings.items()))
+    return LockedByHub(
+        **texts,
+        executable=tuple(executable),
+        irregular=_pairs(name, f"{OURS}.irregular", found.get("irregular") or {}),
+        findings=_pairs(name, f"{OURS}.findings", found.get("findings") or {}),
+    )
 
 
-_LISTS = ("executable", "findings")
+_OBJECTS = ("irregular", "findings")
+_LISTS = ("executable", *_OBJECTS)
+
+
+def _pairs(name: str, key: str, value: Any) -> tuple[tuple[str, str], ...]:
+    if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
+        _refuse(name, key, "an object of texts")
+    return tuple(value.items())
 
 
 def _text(name: str, key: str, value: Any) -> str:
@@ -253,7 +266,7 @@ def _entry(skill: LockedSkill) -> dict[str, Any]:
 
 def _hub_entry(ours: LockedByHub) -> dict[str, Any]:
     entry: dict[str, Any] = {key: getattr(ours, key) for key in HUB_FIELDS}
-    return {**entry, "executable": sorted(ours.executable), "findings": dict(sorted(ours.findings))}
+    return {**entry, "executable": sorted(ours.executable)} | {key: dict(sorted(entry[key])) for key in _OBJECTS}
 
 
 def _merged(kept: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:

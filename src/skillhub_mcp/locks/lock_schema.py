@@ -48,6 +48,12 @@ HUB_FIELDS_TOLD = (
     LockField("commit", "of a repository, the commit that was fetched", _COMMIT),
     LockField("tree", "the source's own id of the skill's directory, for git that of the tree", _TEXT),
     LockField("executable", "the paths of the files that may be run, sorted", {"type": "array", "items": _TEXT}),
+    LockField(
+        "irregular",
+        "what is no regular file, by path: `-> ` and where a link leads as it is written, `FIFO`, `socket` or "
+        "`device`. A skill whose entry does not have this may have none",
+        {"type": "object", "additionalProperties": _TEXT},
+    ),
     LockField("fetched", "when, in UTC, such as `2026-11-22T22:40:00Z`", _TEXT),
     LockField("signer", "the fingerprint of the key that signed it, if one did", _TEXT),
     LockField("principal", "whose that key is", _TEXT),

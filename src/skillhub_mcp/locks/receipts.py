@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skillhub_mcp.foreign_json import BadJson, read_json
-from skillhub_mcp.locks.content_digest import FileDigest, digest_of
+from skillhub_mcp.locks.content_digest import FileDigest, digest_of, regular_of
 from skillhub_mcp.locks.plain_files import read_plain
 from skillhub_mcp.skills.own_directory import OWN_DIRECTORY
 
@@ -26,7 +26,8 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 class InstallReceipt:
     """The files of the skill `name` as they were installed, by path with `/`.
 
-    Where a person locked their edits, `files` have them, and `origin` are those that the source gave; else None.
+    Where a person locked their edits, `files` have them, and `origin` are those that the source gave; else None. What
+    is no regular file is not written: the lock names it.
     """
 
     name: str
@@ -85,7 +86,7 @@ def read_receipt(root: str, name: str) -> InstallReceipt | None:
 def _written(files: Mapping[str, FileDigest]) -> Mapping[str, object]:
     return {
         path: {"sha256": one.sha256, "size": one.size, "executable": one.executable}
-        for path, one in sorted(files.items())
+        for path, one in sorted(regular_of(files).items())
     }
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from skillhub_mcp.locks.content_digest import FileDigest, digest_of
-from skillhub_mcp.locks.lock_file import LockedSkill
+from skillhub_mcp.locks.content_digest import FileDigest, digest_of, irregular_of, regular_of
+from skillhub_mcp.locks.lock_file import LockedByHub, LockedSkill
 from skillhub_mcp.locks.receipts import InstallReceipt
 
 
@@ -22,11 +22,43 @@ class LockState(str, Enum):
     UNLOCKED = "unlocked"
 
 
+_LINK = "-> "
+_REGULAR = "file"
+
+
+@dataclass(frozen=True, slots=True)
+class Irregular:
+    """A path that is no regular file, or was none: what it was when it was locked and what it is, as a lock says it;
+    `file` for a regular one, and empty for nothing.
+    """
+
+    locked: str = ""
+    now: str = ""
+
+    def sentence(self, path: str) -> str:
+        """Return what it is with where it leads, for who may know that."""
+        before = f" (it was {'a file' if self.locked == _REGULAR else self.locked})" if self.locked and self.now else ""
+        what = self.now or self.locked
+        return f"{_word(what)} {path}{f' {what}' if what.startswith(_LINK) else ''}{before}"
+
+    def reason(self, path: str) -> str:
+        """Return why a skill is withheld for it, without where it leads."""
+        what = _word(self.now or self.locked)
+        if not self.now:
+            return f"its {what} {path!r} is gone"
+        return f"its {what} {path!r} {'is not what was locked' if self.locked else 'was added'}"
+
+
+def _word(what: str) -> str:
+    return "link" if what.startswith(_LINK) else what
+
+
 @dataclass(frozen=True, slots=True)
 class Differences:
     """The paths of the files of a skill that are not as they were locked; all empty where it is unchanged.
 
-    Where no receipt says what each file was, `unknown` is set if there is a difference, and the paths are empty.
+    Where no receipt says what each file was, `unknown` is set if there is a difference of regular files, and their
+    paths are empty. `irregular` has those paths that are no regular file, or were none: the lock itself names them.
     """
 
     changed: tuple[str, ...] = ()
@@ -34,6 +66,7 @@ class Differences:
     missing: tuple[str, ...] = ()
     modes: tuple[str, ...] = ()
     unknown: bool = False
+    irregular: Mapping[str, Irregular] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.changed or self.added or self.missing or self.modes or self.unknown)
@@ -42,6 +75,11 @@ class Differences:
     def first(self) -> str:
         """The path that an error names; empty where there is none."""
         return next(iter((*self.changed, *self.missing, *self.added, *self.modes)), "")
+
+    def shown(self, path: str) -> str:
+        """Return one of the paths as a person is told it, with what it is where that is no regular file."""
+        found = self.irregular.get(path)
+        return path if found is None else found.sentence(path)
 
 
 NO_DIFFERENCES = Differences()
@@ -57,12 +95,38 @@ def differences(
     """
     if locked.ours is None:
         raise ValueError(f"{locked.name!r} was locked by another program")
-    executable = frozenset(locked.ours.executable)
+    was, now = dict(locked.ours.irregular), irregular_of(files)
+    found = _of_regular(locked.ours, regular_of(files) if now else files, receipt, modes=modes)
+    if was == now:
+        return found
+    irregular = {
+        path: Irregular(
+            was.get(path, _REGULAR if path in found.missing else ""),
+            now.get(path, _REGULAR if path in found.added else ""),
+        )
+        for path in sorted({*was, *now})
+        if was.get(path) != now.get(path)
+    }
+    # What takes the place of a file, or gives way to one, is one difference.
+    changed = {path for path, one in irregular.items() if one.locked and one.now}
+    return replace(
+        found,
+        changed=tuple(sorted({*found.changed, *changed})),
+        added=tuple(sorted({*found.added, *(now.keys() - was.keys())} - changed)),
+        missing=tuple(sorted({*found.missing, *(was.keys() - now.keys())} - changed)),
+        irregular=irregular,
+    )
+
+
+def _of_regular(
+    ours: LockedByHub, files: Mapping[str, FileDigest], receipt: InstallReceipt | None, *, modes: bool
+) -> Differences:
+    executable = frozenset(ours.executable)
     turned = tuple(sorted(path for path, one in files.items() if one.executable != (path in executable)))
     turned = turned if modes else ()
-    if digest_of(files) == locked.ours.digest:
+    if digest_of(files) == ours.digest:
         return Differences(modes=turned)
-    if receipt is None or receipt.digest != locked.ours.digest:
+    if receipt is None or receipt.digest != ours.digest:
         return Differences(unknown=True)
     return Differences(
         changed=tuple(

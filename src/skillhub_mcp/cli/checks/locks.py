@@ -28,7 +28,7 @@ def check_locks(installation: Installation) -> CheckResult:
         warnings=tuple(
             Problem(
                 skill.directory,
-                f"is not as it was locked{f' ({one.differs.first})' if one.differs.first else ''}{withheld}",
+                f"is not as it was locked{_first(one)}{withheld}",
                 _mend(one, installation.settings),
             )
             for skill, one in edited
@@ -58,6 +58,11 @@ def check_locks(installation: Installation) -> CheckResult:
             }
         },
     )
+
+
+def _first(standing: LockStanding) -> str:
+    first = standing.differs.first
+    return f" ({standing.differs.shown(first)})" if first else ""
 
 
 def _mend(standing: LockStanding, settings: Settings) -> str:

@@ -66,6 +66,9 @@ def _json(one: VerifiedSkill) -> dict[str, object]:
         "missing": list(differs.missing),
         "executable_bits": list(differs.modes),
         "unknown_files": differs.unknown,
+        "irregular": {
+            path: {"locked": each.locked or None, "now": each.now or None} for path, each in differs.irregular.items()
+        },
         "problem": one.problem or None,
         "locked_by": "npx skills" if one.by_npx else "skillhub",
     }
@@ -84,7 +87,7 @@ def _tell(found: VerifiedLibrary, place: LibraryPlace) -> None:
             ("executable bit turned", differs.modes),
         ):
             for path in paths:
-                print_text(f"  {what}: {in_line(path)}")
+                print_text(f"  {what}: {in_line(differs.shown(path))}")
         if differs.unknown:
             print_text("  which file is not known: no receipt of this installation is here")
     wrong = sum(not one.ok for one in found.skills)
