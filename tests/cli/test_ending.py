@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import SKILLHUB
+from tests.library.changes.roots import write_skill
 from tests.library.sources.repositories import needs_git
 
 from skillhub_mcp.cli.ending import ending_in_order
@@ -39,6 +40,32 @@ def test_a_fetch_that_is_told_to_end_removes_what_it_has_and_ends_git(tmp_path: 
         assert list((tmp_path / "tmp").iterdir()) == []
         assert select.select([began], [], [], 30)[0] == [began]
         assert began.read(16) == b""
+
+
+@needs_git
+def test_what_a_fetch_that_is_killed_has_is_removed_by_the_next_command_that_fetches(tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    os.mkfifo(tmp_path / "began")
+    ssh = tmp_path / "ssh"
+    ssh.write_text(f"#!/bin/sh\nexec 3> {tmp_path / 'began'}\necho began >&3\nexec cat >&3\n")
+    ssh.chmod(0o755)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "TMPDIR": str(tmp_path / "tmp"),
+        "GIT_SSH_COMMAND": str(ssh),
+    }
+    command = subprocess.Popen([*SKILLHUB, "add", "git@host.invalid:owner/repository.git"], env=environment)
+    with open(tmp_path / "began", "rb", buffering=0) as began:
+        assert began.read(16) == b"began\n"
+        command.kill()
+        command.wait(30)
+        (left,) = (tmp_path / "tmp").iterdir()
+        write_skill(tmp_path / "source" / "one", "one")
+        added = [*SKILLHUB, "add", str(tmp_path / "source"), "--dry-run", "--skills-dir", str(tmp_path / "skills")]
+        assert subprocess.run(added, env=environment, check=False, stdout=subprocess.DEVNULL).returncode == 0
+        assert left.name.startswith("skillhub-git-")
+        assert list((tmp_path / "tmp").iterdir()) == []
 
 
 def test_a_signal_that_is_ignored_stays_ignored() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -57,7 +58,7 @@ def fetched(scratch: Path) -> Tree:
     (scratch / "download").mkdir()
     (scratch / "download" / "source-0").write_bytes(pack_zip(FILES, executable=EXECUTABLE))
     tree = open_archive(str(scratch / "download" / "source-0"), "https://a.example/pdf.zip")
-    return FetchedTree(tree, str(scratch / "download"))
+    return FetchedTree(tree, lambda: shutil.rmtree(scratch / "download", ignore_errors=True))
 
 
 def committed(scratch: Path) -> Tree:

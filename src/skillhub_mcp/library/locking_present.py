@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -29,6 +28,7 @@ from skillhub_mcp.locks.lock_file import UNKNOWN_ORIGIN, Lock, LockedByHub, Lock
 from skillhub_mcp.locks.npx_hash import computed_hash
 from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.locks.receipts import InstallReceipt, read_receipt, receipt_text
+from skillhub_mcp.scratch import scratch_directory
 from skillhub_mcp.skills.suggestions import near_names
 from skillhub_mcp.version import version
 
@@ -192,7 +192,7 @@ def _adopted(
     if entry.source_type == "local":
         entry = replace(entry, source=_relative(entry.source, lock_path))
     try:
-        with tempfile.TemporaryDirectory(prefix="skillhub-adopt-") as place:
+        with scratch_directory("adopt") as place:
             theirs = unpack_skill(tree, candidate.path, place, name=str(source)).files
         ours = digests_of(directory)
     except ArchiveRefused as error:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import secrets
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from skillhub_mcp.errors import LeaseLost, LibraryChanging, PublicationDamaged, 
 from skillhub_mcp.index.freed_memory import give_back
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.state import NO_EMBEDDING
+from skillhub_mcp.scratch import scratch_directory
 from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
 from skillhub_mcp.storage.commit import change_pointer
 from skillhub_mcp.storage.contents import ContentLimits, FileToStore, NotPublished, contents_of
@@ -351,7 +351,7 @@ class _Publication:
             return earlier, False
         wanted = own.embedding != NO_EMBEDDING
         unembedded = sum(not row.embedded for row in rows.values()) if wanted else 0
-        with tempfile.TemporaryDirectory(prefix="skillhub-publish-") as scratch:
+        with scratch_directory("publish") as scratch:
             segments, base_keys = self._put_segments(Path(scratch), before if continued else _NOTHING, rows, table_id)
             self._progress("writing the index", 1, 3)
             path = Path(scratch, "statistics.npz")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -17,6 +16,7 @@ from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, plac
 from skillhub_mcp.cli.output import EXIT_OK, from_home, one_line, plural, print_json, print_note, print_text
 from skillhub_mcp.errors import InvalidArgument, LockUnreadable, SkillConflict, SkillNotFound
 from skillhub_mcp.harmless import in_line, shortened
+from skillhub_mcp.scratch import scratch_directory
 
 if TYPE_CHECKING:
     from skillhub_mcp.library.candidates import Candidate, Candidates
@@ -127,7 +127,7 @@ def _add(
     if not args.json:
         _tell_left_out([f"{left.what} {left.reason}" for left in found.left_out])
     terms = terms_of(args, settings, replace=args.replace)
-    with tempfile.TemporaryDirectory(prefix="skillhub-look-") as scratch:
+    with scratch_directory("look") as scratch:
         proposals = prepare(place.root, place.lock_path, incoming, terms, scratch)
         if not args.json:
             print_text(_from(source, tree))
@@ -257,7 +257,7 @@ def _restore(
     names = [one.name for one in missing]
     replaced = any(os.path.lexists(os.path.join(place.root, name)) for name in names)
     if missing and not args.dry_run:
-        with tempfile.TemporaryDirectory(prefix="skillhub-look-") as scratch:
+        with scratch_directory("look") as scratch:
             restore(place.root, missing, opening, terms, scratch)
     problem = refresh_index(options, names).problem if missing and not args.dry_run else ""
     if args.json:

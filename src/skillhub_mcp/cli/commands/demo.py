@@ -11,7 +11,6 @@ import json
 import os
 import re
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -26,6 +25,7 @@ from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_json, 
 from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.errors import SkillHubError
+from skillhub_mcp.scratch import scratch_directory
 from skillhub_mcp.settings import read_settings, settings_of
 from skillhub_mcp.skills.builtin import builtin_directory
 
@@ -95,7 +95,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     environment["SKILLS_DIR"] = own or builtin_directory()
     task = decode_argument(" ".join(args.task)).strip() or DEFAULT_TASK
     log_to_stderr("ERROR")
-    with tempfile.TemporaryDirectory(prefix="skillhub-demo-") as scratch:
+    with scratch_directory("demo") as scratch:
         environment["DB_PATH"] = str(Path(scratch, "skills.lancedb"))
         settings, _ = read_settings(environment)
         with terminal_progress("asking a server over stdio"):

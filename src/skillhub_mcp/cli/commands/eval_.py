@@ -7,7 +7,6 @@ import json
 import math
 import os
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -26,6 +25,7 @@ from skillhub_mcp.cli.output import (
 from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.errors import InvalidArgument, QueriesUnreadable
 from skillhub_mcp.harmless import in_line, on_terminal
+from skillhub_mcp.scratch import scratch_directory
 from skillhub_mcp.settings import settings_of
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.min_ndcg is not None and not any(query.relevant for query in queries):
         raise InvalidArgument("--min-ndcg", f"cannot be computed: no query of {args.queries} has a relevant skill")
     settings = settings_of(options)
-    with tempfile.TemporaryDirectory(prefix="skillhub-eval-") as scratch:
+    with scratch_directory("eval") as scratch:
         # A temporary index, so that the user's is not changed.
         own = {**options, "DB_PATH": os.path.join(scratch, "skills.lancedb"), "SKILLHUB_USAGE_LOG": ""}
         with terminal_progress() as progress, open_hub(own) as hub:

@@ -153,15 +153,10 @@ def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[st
     if settings.execution.enable_run and settings.execution.enable_run_over_http and not settings.replica.read_only:
         _warn_if_nobody_may_run(http)
     if settings.http.workers > 1:
-        from tempfile import TemporaryDirectory
-
+        from skillhub_mcp.scratch import scratch_directory
         from skillhub_mcp.server.http.workers import serve_by_workers
 
-        with (
-            TemporaryDirectory(prefix="skillhub-metrics-")
-            if settings.observability.metrics
-            else nullcontext("") as shared
-        ):
+        with scratch_directory("metrics") if settings.observability.metrics else nullcontext("") as shared:
             worker = _Worker(dict(options), args.host, args.port, secrets.token_bytes(32), shared)
             return EXIT_OK if serve_by_workers(worker, http, settings.http.workers) else EXIT_FAILED
     from skillhub_mcp.server.http.app import serve_http

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ from skillhub_mcp.cli.ending import ending_in_order
 from skillhub_mcp.cli.library_place import add_place_options, place_of
 from skillhub_mcp.cli.named_directories import named_directories
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_note
+from skillhub_mcp.scratch import scratch_directory
 
 
 def add_parser(subparsers: Any) -> None:
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         if not args.json:
             told = [one for one in found if one.standing is not SourceStanding.CURRENT or args.names]
             tell_compared(told, found, place)
-        with tempfile.TemporaryDirectory(prefix="skillhub-look-") as scratch:
+        with scratch_directory("look") as scratch:
             proposals = prepare(place.root, place.lock_path, incoming, terms, scratch)
             code = finish(proposals, place, args, options, {"compared": [comparison_json(one) for one in found]})
     if not incoming and not args.json and not unknown:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import stat
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from skillhub_mcp.errors import CommandUnavailable, SourceUnreachable
@@ -19,6 +18,7 @@ from skillhub_mcp.execution.command_policy import absolute_path_entries
 from skillhub_mcp.execution.program import Outcome, Program, ProgramEnded
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.library.bounds import BOUNDS, in_mib
+from skillhub_mcp.scratch import remove_tree, scratch_directory
 
 _MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 _SHOWN_CHARACTERS = 300
@@ -110,12 +110,13 @@ class GitRepository:
         self.shown = shown
         self._options = options
         self._git = find_git(options.environment)
-        self._top = tempfile.mkdtemp(prefix="skillhub-git-")
+        self._until_closed = ExitStack()
+        self._top = self._until_closed.enter_context(scratch_directory("git"))
         self._directory = os.path.join(self._top, "repository")
         # Where git looks for hooks and templates, and finds none.
         self._empty = os.path.join(self._top, "none")
-        os.mkdir(self._empty)
         try:
+            os.mkdir(self._empty)
             self._environment = git_environment(options.environment, location)
             if location.startswith("ssh://") or "://" not in location:
                 self._environment |= self._batch_mode()
@@ -130,7 +131,7 @@ class GitRepository:
 
     def initialise(self, object_format: str = "sha1") -> None:
         """Make the repository, anew if it was made before."""
-        _remove(self._directory)
+        remove_tree(self._directory)
         options = () if object_format == "sha1" else (f"--object-format={object_format}",)
         self.run("init", "--quiet", "--bare", f"--template={self._empty}", *options, self._directory, outside=True)
 
@@ -223,7 +224,7 @@ class GitRepository:
 
     def close(self) -> None:
         """Remove the repository."""
-        _remove(self._top)
+        self._until_closed.close()
 
     def _start(
         self,
@@ -323,14 +324,3 @@ def _bytes_below(directory: str) -> int:
             except FileNotFoundError:  # git has renamed it since it was listed
                 continue
     return total
-
-
-def _remove(directory: str) -> None:
-    def writable(function: Callable[[str], object], path: str, _: object) -> None:
-        """Git's packs are read-only, which keeps Windows from removing them."""
-        if os.path.lexists(path):
-            os.chmod(path, stat.S_IRWXU)
-            function(path)
-
-    if os.path.lexists(directory):
-        shutil.rmtree(directory, onerror=writable)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import shutil
-import tempfile
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import partial
 from urllib.parse import urlsplit
@@ -26,6 +24,7 @@ from skillhub_mcp.library.sources.well_known import (
     parse_index,
 )
 from skillhub_mcp.library.tree import Tree
+from skillhub_mcp.scratch import scratch_directory
 from skillhub_mcp.skills.frontmatter import parse
 from skillhub_mcp.skills.suggestions import not_found
 
@@ -43,9 +42,8 @@ def open_web(url: str, skills: Sequence[str], options: DownloadOptions, open_arc
     Raises SourceUnreachable, IntegrityFailed, SkillNotFound for a skill that an index does not have, and what
     `open_archive` raises. Nothing is left behind where it raises.
     """
-    directory = tempfile.mkdtemp(prefix="skillhub-")
-    with contextlib.ExitStack() as if_it_fails:
-        if_it_fails.callback(shutil.rmtree, directory, ignore_errors=True)
+    with contextlib.ExitStack() as fetched:
+        directory = fetched.enter_context(scratch_directory("fetch"))
         try:
             tree, digest = asyncio.run(_within(_fetch(url, skills, directory, options, open_archive), options))
         except asyncio.TimeoutError as error:
@@ -55,8 +53,7 @@ def open_web(url: str, skills: Sequence[str], options: DownloadOptions, open_arc
                 f"took too long: more than {seconds:g} seconds in all",
                 hint="name fewer skills with --skill",
             ) from error
-        if_it_fails.pop_all()
-    return FetchedTree(tree, directory, digest=digest)
+        return FetchedTree(tree, fetched.pop_all().close, digest=digest)
 
 
 async def _within(fetching: Coroutine[object, object, tuple[Tree, str]], options: DownloadOptions) -> tuple[Tree, str]:

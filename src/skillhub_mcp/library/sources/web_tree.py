@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -98,11 +97,11 @@ class SiteTree:
 
 
 class FetchedTree:
-    """A tree whose files lie in a directory that is removed with it. An archive's top has its digest as its id."""
+    """A tree whose files lie in a directory, which `remove` removes. An archive's top has its digest as its id."""
 
-    def __init__(self, tree: Tree, directory: str, *, digest: str = "") -> None:
+    def __init__(self, tree: Tree, remove: Callable[[], None], *, digest: str = "") -> None:
         self._tree = tree
-        self._directory = directory
+        self._remove = remove
         self._digest = digest
 
     @property
@@ -126,4 +125,4 @@ class FetchedTree:
     def close(self) -> None:
         """Close the tree, and remove what was fetched."""
         self._tree.close()
-        shutil.rmtree(self._directory, ignore_errors=True)
+        self._remove()
