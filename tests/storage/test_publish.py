@@ -531,10 +531,30 @@ def test_what_is_published_is_held_against_the_lock_and_not_against_digests_that
 def test_a_dry_run_writes_nothing_at_all(source: Source, three: None, target: Target) -> None:
     report = source.publish(target, dry_run=True)
     assert (report.changed, report.snapshot, report.added, report.files) == (True, "", 3, 6)
-    assert report.uploaded_objects == 2
     assert [target.open().get(path, most=10_000) for path in (POINTER, LEASE)] == [None, None]
     source.publish(target)
     assert source.publish(target, dry_run=True).changed is False
+
+
+def test_a_dry_run_counts_what_is_then_uploaded(source: Source, three: None, target: Target, skills_dir: Path) -> None:
+    def both() -> int:
+        planned, done = source.publish(target, dry_run=True), source.publish(target)
+        assert (planned.changed, planned.uploaded_objects) == (done.changed, done.uploaded_objects)
+        assert (planned.known_files, planned.known_bytes) == (done.known_files, done.known_bytes)
+        # The version of the table is not known before it is written.
+        assert abs(planned.uploaded_bytes - done.uploaded_bytes) <= 2
+        return done.uploaded_objects
+
+    # A pack, a shard, the base, its keys, the statistics and the snapshot.
+    assert both() == 6
+    assert both() == 0
+    edited(skills_dir / "pdf")
+    assert both() > 0
+    target.open().delete([one.path for one in target.open().list("shards")])
+    with (skills_dir / "sql" / "SKILL.md").open("a") as file:
+        file.write("More.\n")
+    assert both() > 0
+    assert both() == 0
 
 
 def test_a_full_or_read_only_target_is_named(source: Source, three: None, tmp_path: Path) -> None:

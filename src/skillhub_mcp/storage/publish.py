@@ -43,6 +43,7 @@ from skillhub_mcp.storage.manifest import (
     SnapshotManifest,
     StoredFile,
     StoredIndex,
+    StoredRows,
     StoredShard,
     StoredSkill,
     manifest_json,
@@ -165,7 +166,7 @@ def publish(
     if options.dry_run:
         found = reader.pointer_if_any()
         pointer = CommitPointer() if found is None else found[0]
-        return _Publication(library, reader, options, progress, None, pointer).compared()
+        return _Publication(library, reader, options, progress, None, pointer).planned()
     known = reader.pointer_if_any()
     at_least = 0 if known is None else known[0].fence
     with held_lease(store, options.publisher, options.lease, at_least=at_least, on_wait=options.on_wait) as lease:
@@ -202,33 +203,25 @@ class _Publication:
         self._left_out: list[NotPublished] = list(library.left_out)
         self._transfer = Transfer()
 
-    def compared(self) -> PublishReport:
-        """Return what would be done; uploads nothing, and does not know what the index would add."""
+    def planned(self) -> PublishReport:
+        """Return what would be done; uploads nothing."""
         before = self._before()
-        skills, _ = self._files(before)
-        shards = _shards(skills, _shard_count(len(skills), before.manifest))
-        present = {shard.ref.sha256 for shard in (before.manifest.shards if before.manifest else ())}
-        for content in shards.values():
-            if hashlib.sha256(content).hexdigest() not in present:
-                self._count(len(content))
-        return self._report(before, skills, "", changed=bool(self._transfer.objects) or before.manifest is None)
+        skills, manifest = self._put(before, None)
+        if manifest is not None:
+            self._count(len(manifest_json(manifest)))
+        return self._report(before, skills, "", changed=manifest is not None)
 
     def written(self, table: LanceRows) -> PublishReport:
         """Do it, and return what was done."""
         before = self._before()
-        skills, packs = self._files(before)
-        shards = self._put_shards(before, skills)
-        index, index_changed = self._put_index(before, skills, table)
-        unchanged = before.manifest is not None and not index_changed and shards == before.manifest.shards
-        if unchanged:
-            snapshot, pointer = self._pointer.current, self._pointer
-            dropped: tuple[str, ...] = ()
+        skills, manifest = self._put(before, table)
+        if manifest is not None:
+            pointer, snapshot, dropped = self._commit(manifest)
+        else:
+            snapshot, pointer, dropped = self._pointer.current, self._pointer, ()
             if drop_snapshots(pointer, keep=self._options.keep) != pointer:
                 pointer, dropped = self._changed(lambda one: one)
-        else:
-            manifest = self._manifest(skills, packs, shards, index)
-            pointer, snapshot, dropped = self._commit(manifest)
-        report = self._report(before, skills, snapshot, changed=not unchanged)
+        report = self._report(before, skills, snapshot, changed=manifest is not None)
         report = replace(report, dropped=dropped, kept=len(pointer.snapshots))
         try:
             removed = remove_orphans(self._reader, pointer, seconds=self._options.orphan_seconds, check=self._check)
@@ -236,6 +229,17 @@ class _Publication:
             # The snapshot is published: the next publisher tidies up.
             return replace(report, not_tidied=error.message)
         return replace(report, removed=removed)
+
+    def _put(
+        self, before: _Before, table: LanceRows | None
+    ) -> tuple[Mapping[str, StoredSkill], SnapshotManifest | None]:
+        """Upload what differs; return the skills, and the manifest that names it, None where all was there already."""
+        skills, packs = self._files(before)
+        shards = self._put_shards(before, skills)
+        index, index_changed = self._put_index(before, skills, table)
+        if before.manifest is not None and not index_changed and shards == before.manifest.shards:
+            return skills, None
+        return skills, self._manifest(skills, packs, shards, index)
 
     # What was there
 
@@ -325,9 +329,12 @@ class _Publication:
         return tuple(shards)
 
     def _put_index(
-        self, before: _Before, skills: Mapping[str, StoredSkill], table: LanceRows
+        self, before: _Before, skills: Mapping[str, StoredSkill], table: LanceRows | None
     ) -> tuple[StoredIndex, bool]:
-        """Write what differs of the index, and return it, and whether anything did."""
+        """Write what differs of the index, and return it, and whether anything did.
+
+        Without a `table` its version is the next, which is a digit or two of what the manifest says.
+        """
         # The files and the list of skills are there: what they took would be held while the table is written.
         give_back()
         own = self._library.index
@@ -359,14 +366,16 @@ class _Publication:
             self._upload(segment_path(statistics.sha256), path, statistics.size)
             self._progress("writing the index", 2, 3)
         known = earlier.rows if earlier is not None and continued else None
-        written = table.write(
-            own.index.table,
-            rows,
-            table_id=table_id,
-            before=None if known is None else RowsBefore(known, changed, removed),
-            tag=_tag(self._number),
-            kept_tags=[_tag(one.number) for one in self._pointer.snapshots],
-        )
+        written = StoredRows(1 if known is None else known.version + 1, _tag(self._number))
+        if table is not None:
+            written = table.write(
+                own.index.table,
+                rows,
+                table_id=table_id,
+                before=None if known is None else RowsBefore(known, changed, removed),
+                tag=written.tag,
+                kept_tags=[_tag(one.number) for one in self._pointer.snapshots],
+            )
         self._progress("writing the index", 3, 3)
         return StoredIndex(
             own.schema, table_id, own.embedder, own.embedding, unembedded, segments, statistics, base_keys, written
@@ -405,6 +414,7 @@ class _Publication:
         self, skills: Mapping[str, StoredSkill], packs: PackWriter, shards: tuple[StoredShard, ...], index: StoredIndex
     ) -> SnapshotManifest:
         sizes = {entry.path.rpartition("/")[2]: entry.size for entry in self._store.list("packs")}
+        sizes = sizes if self._lease is not None else {**sizes, **packs.sizes}
         used = sorted({file.pack for skill in skills.values() for file in skill.files if file.size})
         lost = [pack for pack in used if pack not in sizes or packs.sizes.get(pack, sizes[pack]) != sizes[pack]]
         if lost:
@@ -474,15 +484,17 @@ class _Publication:
             self._check()
             self._store.put(*one)
 
-        with ThreadPoolExecutor(_READS_AT_ONCE, thread_name_prefix="skillhub-upload") as threads:
-            for done, _ in enumerate(threads.map(put, objects), 1):
-                self._progress(step, done, len(objects))
+        if self._lease is not None:
+            with ThreadPoolExecutor(_READS_AT_ONCE, thread_name_prefix="skillhub-upload") as threads:
+                for done, _ in enumerate(threads.map(put, objects), 1):
+                    self._progress(step, done, len(objects))
         for _, content in objects:
             self._count(len(content))
 
     def _upload(self, path: str, source: Path, size: int) -> None:
         self._check()
-        self._store.upload(path, str(source))
+        if self._lease is not None:
+            self._store.upload(path, str(source))
         self._count(size)
 
     def _count(self, size: int) -> None:
