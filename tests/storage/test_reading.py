@@ -60,6 +60,16 @@ def test_a_pointer_that_is_damaged_is_named(target: Target) -> None:
         _reader(target).pointer()
 
 
+@pytest.mark.parametrize("page", [b"<!DOCTYPE html>\n<title>Log in</title>", b"\xef\xbb\xbf\r\n<html></html>"])
+def test_a_page_in_the_place_of_the_pointer_is_told_as_another_answer_and_nothing_is_to_be_removed(
+    target: Target, page: bytes
+) -> None:
+    target.open().put(POINTER, page)
+    with pytest.raises(PublicationDamaged, match="is a web page and no publication: likely a proxy") as told:
+        _reader(target).pointer()
+    assert "remove nothing" in str(told.value.hint)
+
+
 @pytest.mark.parametrize("kind", ["half", "wrong", "503"])
 def test_half_or_wrong_bytes_are_asked_for_again(s3: ObjectStorage, bucket: Target, tmp_path: Path, kind: str) -> None:
     content = b"0123456789" * 1_000

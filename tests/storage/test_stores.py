@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from tests.storage.conftest import Target
 
 from skillhub_mcp.errors import InvalidArgument, InvalidSetting, StorageRefused, StorageUnavailable
 from skillhub_mcp.storage.bucket_store import BucketStore
-from skillhub_mcp.storage.object_store import ObjectStore, PutConflict, without_options
+from skillhub_mcp.storage.object_store import ObjectStore, Patience, PutConflict, without_options
 from skillhub_mcp.storage.targets import is_bucket, open_store
 
 
@@ -180,6 +181,35 @@ def test_a_storage_that_goes_on_failing_is_named_with_its_answer(s3: ObjectStora
         bucket.open().put("packs/a", b"x")
     assert "the storage answered 503" in caught.value.message
     assert "after 4 retries" in caught.value.message
+
+
+def test_a_storage_that_never_answers_is_told_once_while_it_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("skillhub_mcp.storage.bucket_store._SLOW_SECONDS", 0.1)
+    told: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        options = {
+            "aws_access_key_id": "an-access-key",
+            "aws_secret_access_key": "a-very-secret-key",
+            "region": "us-east-1",
+            "endpoint": f"http://127.0.0.1:{silent.getsockname()[1]}",
+            "allow_http": "true",
+        }
+        store = open_store("s3://bucket/prefix", options, Patience(0.5, retries=0, seconds=1.0), told.append)
+        for _ in range(2):
+            with pytest.raises(StorageUnavailable, match="did not answer in time"):
+                store.get("publication.json", most=10)
+    assert told == ["s3://bucket/prefix"]
+
+
+def test_a_storage_that_has_answered_once_is_not_told_as_one_that_does_not(
+    s3: ObjectStorage, bucket: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    store = open_store(bucket.url, s3.options, on_slow=told.append)
+    assert store.get("publication.json", most=10) is None
+    monkeypatch.setattr("skillhub_mcp.storage.bucket_store._SLOW_SECONDS", 0.0)
+    store.put("packs/a", b"x")
+    assert told == []
 
 
 @pytest.mark.parametrize("method", ["get", "get_range", "download"])

@@ -19,10 +19,17 @@ if TYPE_CHECKING:
     from skillhub_mcp.storage.object_store import ObjectStore, Patience
 
 
-def publication_store(settings: Settings, target: str, *, patience: Patience | None = None) -> ObjectStore:
+def publication_store(
+    settings: Settings,
+    target: str,
+    *,
+    patience: Patience | None = None,
+    on_slow: Callable[[str], None] | None = None,
+) -> ObjectStore:
     """Return the store of the publication at `target`: a directory or a bucket. Nothing is read or written yet.
 
-    Without `patience` it has that of whoever publishes.
+    Without `patience` it has that of whoever publishes. `on_slow` is called, with the target's name, where a bucket
+    takes seconds to answer for the first time.
 
     Raises InvalidArgument for a target that is neither, StorageNotInstalled and InvalidSetting.
     """
@@ -30,7 +37,7 @@ def publication_store(settings: Settings, target: str, *, patience: Patience | N
     from skillhub_mcp.storage.object_store import PATIENT
     from skillhub_mcp.storage.targets import open_store
 
-    return open_store(target, settings.storage.options, patience or PATIENT)
+    return open_store(target, settings.storage.options, patience or PATIENT, on_slow)
 
 
 def library_to_publish(settings: Settings, hub: SkillHub) -> LibraryToStore:

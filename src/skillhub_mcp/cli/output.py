@@ -102,6 +102,11 @@ def print_note(text: str) -> None:
         drop(sys.stderr)
 
 
+def print_waiting(name: str) -> None:
+    """Print a note that a storage does not answer yet: that may go on for minutes."""
+    print_note(in_line(f"waiting for {name}, which has not answered yet"))
+
+
 def print_absence(absence: Absence) -> None:
     """Print on stdout why there is nothing to show, each cause with its mend."""
     print_text(_absence_text(absence))

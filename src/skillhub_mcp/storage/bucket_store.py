@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.errors import InvalidSetting, StorageNotInstalled, StorageRefused, StorageUnavailable
@@ -58,16 +59,25 @@ _MISSING: Mapping[str, tuple[str, str, str]] = {
 _VARIABLES: Mapping[str, str] = {"s3": "AWS_*", "gs": "GOOGLE_*", "az": "AZURE_*"}
 _AND_GENERATION = " of generation "
 _SHOWN = 160
+_SLOW_SECONDS = 5.0
 
 
 class BucketStore:
     """An ObjectStore at a URL such as `s3://bucket/prefix`.
 
     `options` are those of the object_store crate, by which LanceDB reaches the bucket too; without them it looks at
-    the environment. Raises StorageNotInstalled and InvalidSetting.
+    the environment. `on_slow` is called once, with the name, if no request has been answered yet and one takes seconds.
+    Raises StorageNotInstalled and InvalidSetting.
     """
 
-    def __init__(self, url: str, options: Mapping[str, str], patience: Patience = PATIENT) -> None:
+    def __init__(
+        self,
+        url: str,
+        options: Mapping[str, str],
+        patience: Patience = PATIENT,
+        on_slow: Callable[[str], None] | None = None,
+    ) -> None:
+        self._on_slow = on_slow
         self._name = url.rstrip("/")
         # Google compares generations where S3 and Azure compare ETags: there a tag is both, the ETag for reading.
         self._has_generations = self._name.lower().startswith("gs://")
@@ -207,7 +217,8 @@ class BucketStore:
         from obstore.exceptions import BaseError, NotModifiedError, PermissionDeniedError, UnauthenticatedError
 
         try:
-            yield
+            with self._watched():
+                yield
         except NotModifiedError:
             raise
         except FileNotFoundError as error:
@@ -218,6 +229,26 @@ class BucketStore:
             # Listing says no more than that its request failed.
             reason = _NO_SUCH_BUCKET if _is_of_bucket(error) else self._reason(error)
             raise _as_refused(self.name, reason) from None
+
+    @contextlib.contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Have it told where the storage has not answered anything yet, and does not now."""
+        if self._on_slow is None:
+            yield
+            return
+        slow = threading.Timer(_SLOW_SECONDS, self._tell_slow)
+        slow.daemon = True
+        slow.start()
+        try:
+            yield
+            self._on_slow = None
+        finally:
+            slow.cancel()
+
+    def _tell_slow(self) -> None:
+        tell, self._on_slow = self._on_slow, None
+        if tell is not None:
+            tell(self.name)
 
     def _reason(self, error: Exception) -> str:
         """Return why a request failed, in a few words: what the library says has whole answers in it."""

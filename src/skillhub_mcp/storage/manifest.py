@@ -24,6 +24,7 @@ LEASE = "lease.json"
 MAX_POINTER_BYTES = 4 * 1024 * 1024
 MAX_SNAPSHOT_BYTES = 64 * 1024 * 1024
 MAX_SHARD_BYTES = 256 * 1024 * 1024
+_BEGINNING = 1024
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _SNAPSHOT_ID = re.compile(r"\d{8}-[0-9a-f]{12}")
@@ -37,6 +38,13 @@ class BadManifest(ValueError):
 
 class NewerFormat(BadManifest):
     """A part of a publication that a newer version wrote."""
+
+
+class WebPage(BadManifest):
+    """A page that something else answered with, in the place of the storage."""
+
+    def __init__(self) -> None:
+        super().__init__("is a web page and no publication: likely a proxy before the storage asks to log in")
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,6 +348,9 @@ def _checked(content: bytes, read: Callable[[Any], _Read]) -> _Read:
     except NewerFormat:
         raise
     except _UNUSABLE as error:
+        # Some begin with the mark of UTF-8.
+        if content[:_BEGINNING].lstrip(b" \t\r\n\xef\xbb\xbf").startswith(b"<"):
+            raise WebPage from error
         raise BadManifest("is damaged, or no part of a publication") from error
 
 

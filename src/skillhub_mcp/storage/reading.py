@@ -26,6 +26,7 @@ from skillhub_mcp.storage.manifest import (
     StoredFile,
     StoredShard,
     StoredSkill,
+    WebPage,
     pack_path,
     segment_path,
     shard_path,
@@ -143,6 +144,9 @@ class PublicationReader:
             return read(content)
         except NewerFormat as error:
             raise PublicationDamaged(self.store.name, path, str(error), hint="update SkillHub here") from error
+        except WebPage as error:
+            hint = "remove nothing: have it let this machine through, or name the storage's own address"
+            raise PublicationDamaged(self.store.name, path, str(error), hint=hint) from error
         except BadManifest as error:
             raise self._damaged(path, str(error)) from error
 

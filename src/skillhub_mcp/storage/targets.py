@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from urllib.parse import unquote, urlsplit
 
 from skillhub_mcp.errors import InvalidArgument
@@ -27,8 +27,15 @@ def is_bucket(target: str) -> bool:
     return found is not None and found[1].lower() in BUCKET_SCHEMES
 
 
-def open_store(target: str, options: Mapping[str, str], patience: Patience = PATIENT) -> ObjectStore:
+def open_store(
+    target: str,
+    options: Mapping[str, str],
+    patience: Patience = PATIENT,
+    on_slow: Callable[[str], None] | None = None,
+) -> ObjectStore:
     """Return the store that `target` names; nothing is read or written yet. A directory answers or fails at once.
+
+    `on_slow` is called, with the target's name, where a bucket takes seconds to answer for the first time.
 
     Raises InvalidArgument for a target that is neither, StorageNotInstalled, and InvalidSetting for `options`.
     """
@@ -44,7 +51,7 @@ def open_store(target: str, options: Mapping[str, str], patience: Patience = PAT
             raise InvalidArgument("TARGET", "has a prefix with . or .. in it", hint="name the prefix that is meant")
         from skillhub_mcp.storage.bucket_store import BucketStore
 
-        return BucketStore(target, options, patience)
+        return BucketStore(target, options, patience, on_slow)
     found = _SCHEME.match(target)
     if found is not None or not target:
         kind = f"of {found[1]}://" if found else "without a name"

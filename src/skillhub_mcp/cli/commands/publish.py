@@ -13,7 +13,7 @@ from skillhub_mcp.bootstrap.publication import library_to_publish, publication_r
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, whole_number
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, plural, print_json, print_note, print_text, size_text
+from skillhub_mcp.cli.output import EXIT_OK, plural, print_json, print_note, print_text, print_waiting, size_text
 from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.errors import IndexUnavailable, InvalidArgument, InvalidSetting, LibraryChanging
 from skillhub_mcp.harmless import in_line
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 def _published(args: argparse.Namespace, settings: Settings, options: Mapping[str, str]) -> PublishReport:
     from skillhub_mcp.index.lance import IndexDamaged
 
-    store = publication_store(settings, args.target)
+    store = publication_store(settings, args.target, on_slow=print_waiting)
     # A link in a root may lead to a skill elsewhere.
     around = skills_around(args.target)
     how = PublishOptions(

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options
-from skillhub_mcp.cli.output import EXIT_OK, plural, print_json, print_text, size_text
+from skillhub_mcp.cli.output import EXIT_OK, plural, print_json, print_text, print_waiting, size_text
 from skillhub_mcp.errors import InvalidArgument, PublicationMissing
 from skillhub_mcp.harmless import in_line
 
@@ -163,4 +163,4 @@ def _open(args: argparse.Namespace, options: Mapping[str, str]) -> ObjectStore:
     from skillhub_mcp.bootstrap.publication import publication_store
     from skillhub_mcp.settings import settings_of
 
-    return publication_store(settings_of(options), args.target)
+    return publication_store(settings_of(options), args.target, on_slow=print_waiting)
