@@ -152,3 +152,12 @@ def test_a_working_directory_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidSetting) as caught:
         in_environment(SKILLHUB_CWD=str(tmp_path / "missing"))
     assert "SKILLHUB_CWD" in caught.value.message
+
+
+@pytest.mark.parametrize("variable", ["CODELIA_AGENTS_ROOT", "SKILLHUB_PROJECT_ROOT"])
+def test_a_root_that_is_no_directory_is_refused(tmp_path: Path, variable: str) -> None:
+    (tmp_path / "file").touch()
+    for root in (str(tmp_path / "missing"), "file"):
+        with pytest.raises(InvalidSetting) as caught:
+            in_environment(**{variable: root, "SKILLHUB_CWD": str(tmp_path)})
+        assert caught.value.message == f"SKILLHUB_PROJECT_ROOT={root!r} is not a directory"

@@ -137,4 +137,7 @@ def project_of(settings: Settings) -> Project:
     except FileNotFoundError:
         # The working directory was deleted, so it has no skills; the user's own are still there.
         cwd = home
-    return find_project(cwd, root=settings.skills.project_root, markers=settings.skills.markers, home=home)
+    project = find_project(cwd, root=settings.skills.project_root, markers=settings.skills.markers, home=home)
+    if settings.skills.project_root and not os.path.isdir(project.root):
+        raise InvalidSetting("SKILLHUB_PROJECT_ROOT", settings.skills.project_root, "is not a directory")
+    return project
