@@ -218,6 +218,34 @@ def test_a_variable_that_is_no_setting_is_a_warning_with_the_setting_that_it_may
     }
 
 
+def test_a_file_that_stops_a_server_is_a_problem_though_no_command_needs_it(
+    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    write_skill("painter")
+    broken, gone = tmp_path / "broken.json", tmp_path / "gone"
+    broken.write_text("{", encoding="utf-8")
+    broken.chmod(0o600)
+
+    def problem(**settings: str) -> str:
+        done = skillhub("doctor", PATH="", **settings)
+        assert done.code == 1
+        assert done.out.startswith("1 problem. 1 skill served.\n\nproblem  ")
+        return done.out.partition("\n\nproblem  ")[2]
+
+    mend = "  → correct it; a server that needs it does not start\n"
+    assert problem(SKILLHUB_HOOKS=str(gone)) == f"SKILLHUB_HOOKS\n  cannot be read: No such file or directory\n{mend}"
+    assert problem(SKILLHUB_HOOKS=str(broken)).startswith("SKILLHUB_HOOKS\n  is not valid JSON: ")
+    assert problem(SKILLHUB_AGENTS_CONFIG="{").startswith("SKILLHUB_AGENTS_CONFIG\n  cannot be used: Invalid JSON: ")
+    assert problem(SKILLHUB_TOKENS_FILE=str(gone)).startswith(
+        f"{gone}\n  The file of tokens cannot be used: it does not exist\n  → fix it; where it is missing"
+    )
+    # One that others may write is told of once.
+    broken.write_text('{"hooks": {}}', encoding="utf-8")
+    assert skillhub("doctor", PATH="", SKILLHUB_HOOKS=str(broken)).out == "All well: 1 skill served.\n"
+    broken.chmod(0o666)
+    assert problem(SKILLHUB_HOOKS=str(broken)).startswith(f"{broken}\n  is not used: ")
+
+
 def test_what_is_served_is_counted_and_not_what_is_there(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
 ) -> None:

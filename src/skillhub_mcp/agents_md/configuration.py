@@ -24,8 +24,9 @@ def read_config(written: str) -> AgentsConfig:
         return AgentsConfig.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"])) or "it"
-        raise InvalidSetting(SETTING, written, f"cannot be used: {place}: {first['msg']}") from error
+        place = ".".join(map(str, first["loc"]))
+        reason = f"{place}: {first['msg']}" if place else first["msg"]
+        raise InvalidSetting(SETTING, written, f"cannot be used: {reason}") from error
 
 
 def _file(path: str) -> str:

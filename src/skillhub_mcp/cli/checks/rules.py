@@ -6,13 +6,18 @@ from skillhub_mcp.bootstrap.policy import name_problems
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
 from skillhub_mcp.errors import CLOSE_TO_OTHERS, PolicyUnreadable
+from skillhub_mcp.policy.files import tokens_file
 from skillhub_mcp.skills.problems import Problem, refusal_problems, root_problems
 
 
 def check_rules(installation: Installation) -> CheckResult:
     """Return the names that nothing has, the file that cannot be read, and the causes of an empty hub."""
     hub, snapshot = installation.hub, installation.library.view.snapshot
+    path = installation.settings.http.tokens_file
     try:
+        if path:
+            # Where it is missing a server over HTTP does not start; one over stdio does.
+            tokens_file(path).read()
         named = name_problems(installation.settings, snapshot)
         if hub.skills():
             return CheckResult(problems=named)
