@@ -389,8 +389,10 @@ def test_an_offset_at_the_end_gives_an_empty_part(skill: Path) -> None:
 
 @pytest.mark.parametrize("offset", [-1, 9, 2**80])
 def test_an_offset_outside_the_file_is_an_unusable_argument(skill: Path, offset: int) -> None:
-    with pytest.raises(InvalidArgument, match="offset"):
+    with pytest.raises(InvalidArgument, match="offset") as error:
         read(skill, "references/guide.md", offset=offset)
+    # A shell reads a file whole, and knows no next_offset.
+    assert error.value.hint == "start at 0"
 
 
 @pytest.mark.parametrize(("offset", "begin"), [(2, 1), (3, 1), (6, 4), (8, 7), (9, 7), (10, 7)])

@@ -120,7 +120,7 @@ class SkillReader:
             parts = split_body(document.instructions, max_bytes=self._max_body_bytes)
             event.part = part if len(parts) > 1 else None
             if not 1 <= part <= len(parts):
-                raise InvalidArgument("part", f"must be from 1 to {len(parts)} for {found.skill.name!r}")
+                raise _no_such_part(part, len(parts), found.skill.name)
             event.size = len(parts[part - 1])
         if self._usage is not None and part == 1:
             self._usage.record_load(found.handle)
@@ -254,6 +254,14 @@ class SkillReader:
 
     def _is_gone(self, skill: Skill) -> bool:
         return not os.path.lexists(os.path.join(self._files_of(skill), SKILL_FILE))
+
+
+def _no_such_part(part: int, parts: int, name: str) -> InvalidArgument:
+    if parts == 1:
+        return InvalidArgument("part", f"is {part}, but {name!r} comes in one part", hint="leave part out")
+    return InvalidArgument(
+        "part", f"is {part}, but {name!r} has parts 1 to {parts}", hint="begin with part=1 and go on with next_part"
+    )
 
 
 def _place(skill: Skill) -> tuple[int, int] | None:

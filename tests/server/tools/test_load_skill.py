@@ -164,7 +164,11 @@ def test_a_long_body_comes_in_parts_that_join(hub_environment: Environment, writ
 
     assert asyncio.run(go()) == body
     beyond = ask(environment, "load_skill", skill_name="long-one", part=99)
-    assert beyond.code == "INVALID_ARGUMENT"
+    assert beyond.text == (
+        "INVALID_ARGUMENT: part is 99, but 'long-one' has parts 1 to 4. Begin with part=1 and go on with next_part."
+    )
+    whole = ask(hub_environment, "load_skill", skill_name="long-one", part=2)
+    assert whole.text == "INVALID_ARGUMENT: part is 2, but 'long-one' comes in one part. Leave part out."
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -93,5 +93,5 @@ def refuse_within_character(found: bytes, lookback: int, offset: int, most: int)
         raise InvalidArgument(
             "offset",
             f"is {offset}, which is within a character",
-            hint=f"continue with next_offset; this character starts at {offset - lookback + across[0]}",
+            hint=f"this character starts at {offset - lookback + across[0]}",
         )

@@ -117,11 +117,7 @@ def read_file(
         with open_in_skill(directory, wanted, opener) as descriptor:
             size = os.fstat(descriptor).st_size
             if offset > size:
-                raise InvalidArgument(
-                    "offset",
-                    f"is {offset}, but the file has {size} bytes",
-                    hint="start at 0 and continue with next_offset",
-                )
+                raise InvalidArgument("offset", f"is {offset}, but the file has {size} bytes", hint="start at 0")
             found = _read_at(descriptor, offset - lookback, lookback + count)
             # The file may have grown or shrunk since.
             size = max(os.fstat(descriptor).st_size, offset - lookback + len(found) if found else 0)
