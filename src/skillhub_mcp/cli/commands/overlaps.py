@@ -29,7 +29,7 @@ def add_parser(subparsers: Any) -> None:
         type=whole_number,
         default=80,
         metavar="PERCENT",
-        help="minimum share of a skill's own score (default: %(default)s)",
+        help="minimum share of a skill's own score; from 100 on, the other one comes first (default: %(default)s)",
     )
     parser.add_argument(
         "--limit", type=whole_number, default=50, metavar="N", help="maximum number of pairs (default: %(default)s)"
