@@ -202,6 +202,12 @@ def test_what_is_longer_than_the_terminal_goes_to_the_pager(
     assert (code, seen.decode().split()[0], len(seen.splitlines())) == (0, "skill-00", 1)
     code, seen = on_a_terminal(["list", "--no-pager"], environment, stream="stdout")
     assert (code, len(seen.splitlines())) == (0, 33)
+    # So does what a source has, which may be thousands of skills.
+    listing = ["add", hub_environment["SKILLS_DIR"], "--list"]
+    code, seen = on_a_terminal(listing, environment, stream="stdout")
+    assert (code, seen.decode().split()[0], len(seen.splitlines())) == (0, "skill-00", 1)
+    code, seen = on_a_terminal([*listing, "--no-pager"], environment, stream="stdout")
+    assert (code, len(seen.splitlines())) == (0, 61)
 
 
 @pytest.mark.parametrize("items", [[], [{"a": []}], [{"a": "one\nline", "b": [1, {"c": "\u200bé"}]}, "x", []]])

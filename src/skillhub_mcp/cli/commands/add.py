@@ -14,6 +14,7 @@ from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_optio
 from skillhub_mcp.cli.ending import ending_in_order
 from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, place_of
 from skillhub_mcp.cli.output import EXIT_OK, from_home, one_line, plural, print_json, print_note, print_text
+from skillhub_mcp.cli.pager import add_pager_option, paging
 from skillhub_mcp.errors import InvalidArgument, LockUnreadable, SkillConflict, SkillNotFound
 from skillhub_mcp.harmless import in_line, shortened
 from skillhub_mcp.scratch import scratch_directory
@@ -65,6 +66,7 @@ def add_parser(subparsers: Any) -> None:
     add_terms(parser)
     add_place_options(parser)
     add_json_option(parser)
+    add_pager_option(parser)
     add_setting_options(parser)
     parser.set_defaults(run=run)
 
@@ -116,7 +118,10 @@ def _add(
     if args.list:
         if source.skills or not found.skills:
             found = replace(found, skills=_chosen(found, source))
-        _list(found, source, tree, as_json=args.json)
+        with paging(wanted=not args.no_pager):
+            _list(found, source, tree, as_json=args.json)
+        if not args.json:
+            _tell_left_out([f"{left.what} {left.reason}" for left in found.left_out])
         return EXIT_OK
     picked = _picked(found, source, tree, as_json=args.json)
     if args.name is not None and len(picked) != 1:
@@ -230,7 +235,6 @@ def _list(found: Candidates, source: SkillSource, tree: Tree, *, as_json: bool) 
         print_text(f"  {in_line(install_name(one))}  {in_line(one.path or '.')}")
         text = f"cannot be installed: {one.problem}" if one.problem else one.skill.description if one.skill else ""
         print_text(f"    {one_line(text)}")
-    _tell_left_out([f"{left.what} {left.reason}" for left in found.left_out])
 
 
 def _tell_left_out(told: Sequence[str]) -> None:
