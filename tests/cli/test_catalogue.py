@@ -96,9 +96,24 @@ def test_inspect_says_what_each_layer_costs(skillhub: Skillhub, write_skill: Ski
     listed = skillhub("catalogue", "--format", "descriptions", "--json").json
     assert done["catalogue"]["descriptions"]["tokens"] == listed["tokens"]
     out = skillhub("inspect", "pdf").out
-    assert "1 skills; estimated cost of a catalogue:" in out
+    assert "1 skill; estimated cost of a catalogue:" in out
     assert "its instructions" in out
     assert skillhub("inspect", "pfd").code == 1
+
+
+def test_inspect_counts_in_each_format_the_skills_that_its_catalogue_has(
+    skillhub: Skillhub, write_skill: SkillWriter, project: Path
+) -> None:
+    for number in range(20):
+        write_skill(f"elsewhere-{number}", "Not in .agents/skills.")
+    inspected = skillhub("inspect", "--json", "--cwd", project).json["catalogue"]
+    for name, cost in inspected.items():
+        listed = skillhub("catalogue", "--format", name, "--json", "--cwd", project).json
+        assert (cost["skills"], cost["tokens"]) == (listed["skills"], listed["tokens"])
+    assert inspected["codelia"]["skills"] == 1
+    assert "tokens  as codelia, of 1 skill in .agents/skills\n" in skillhub("inspect", "--cwd", project).out
+    # Without the set there is no catalogue of it.
+    assert "codelia" not in skillhub("inspect", "--json", SKILLHUB_SKILLS_ENABLED="0").json["catalogue"]
 
 
 def test_one_skill_too_many_costs_no_description(skillhub: Skillhub, write_skill: SkillWriter) -> None:

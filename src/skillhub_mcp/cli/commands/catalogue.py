@@ -14,6 +14,10 @@ from skillhub_mcp.cli.told_settings import told_settings
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, Rendered, fit
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.settings import Settings
+
+CODELIA = "codelia"
+"""The format of the agent-context tools, and of the skills that these see."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -46,7 +50,9 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     for option in ("max_entries", "max_bytes", "max_tokens"):
         if getattr(args, option) is not None and getattr(args, option) < 1:
             raise InvalidArgument(f"--{option.replace('_', '-')}", "must be at least 1")
-    rendered = _codelia(args, options) if args.format == "codelia" else _served(args, options)
+    settings = told_settings(options)
+    budget = _budget(args, settings.disclosure.catalogue_max_entries, settings.disclosure.catalogue_max_bytes)
+    rendered = context_catalogue(settings, budget) if args.format == CODELIA else _served(args.format, options, budget)
     fitted = rendered.catalogue
     if args.json:
         print_json(
@@ -69,26 +75,21 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     return EXIT_OK
 
 
-def _served(args: argparse.Namespace, options: Mapping[str, str]) -> Rendered:
-    settings = told_settings(options)
+def context_catalogue(settings: Settings, budget: Budget) -> Rendered:
+    """Return the catalogue of the agent-context tools, which see `.agents/skills` alone. Raises InvalidSetting."""
+    from skillhub_mcp.cli.commands.context import load_listing
+    from skillhub_mcp.disclosure.context.catalogue import context_entries
+
+    listing = load_listing(settings)
+    return fit(context_entries(listing), budget, FORMATS[CODELIA], search_tool="skill_search", load_tool="skill_load")
+
+
+def _served(chosen: str, options: Mapping[str, str], budget: Budget) -> Rendered:
     with open_hub(options) as hub:
         entries = hub.catalogue()
         if not entries:
             note_absence(hub.why_nothing())
-    return fit(
-        entries,
-        _budget(args, settings.disclosure.catalogue_max_entries, settings.disclosure.catalogue_max_bytes),
-        FORMATS[args.format],
-    )
-
-
-def _codelia(args: argparse.Namespace, options: Mapping[str, str]) -> Rendered:
-    from skillhub_mcp.cli.commands.context import load_listing
-    from skillhub_mcp.disclosure.context.catalogue import context_entries
-
-    settings, listing = load_listing(options)
-    budget = _budget(args, settings.disclosure.catalogue_max_entries, settings.disclosure.catalogue_max_bytes)
-    return fit(context_entries(listing), budget, FORMATS["codelia"], search_tool="skill_search", load_tool="skill_load")
+    return fit(entries, budget, FORMATS[chosen])
 
 
 def _budget(args: argparse.Namespace, max_entries: int, max_bytes: int) -> Budget:

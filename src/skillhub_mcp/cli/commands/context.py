@@ -54,7 +54,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _list(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    _, listing = load_listing(options)
+    listing = load_listing(told_settings(options))
     if args.json:
         print_json(
             {
@@ -78,7 +78,8 @@ def _list(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 def _search(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.disclosure.context.tiered_search import SearchLimits, tiered_search
 
-    settings, listing = load_listing(options)
+    settings = told_settings(options)
+    listing = load_listing(settings)
     found = tiered_search(
         listing.shown,
         decode_argument(" ".join(args.query)),
@@ -110,7 +111,8 @@ def _load(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
     if not (args.name or args.path or "").strip():
         raise InvalidArgument("--name", "or --path is required", hint="`skillhub context list` has the skills")
-    settings, listing = load_listing(options)
+    settings = told_settings(options)
+    listing = load_listing(settings)
     event = UseEvent(action="load", skill=args.path or args.name or "")
     with observe(make_observer(settings, serving=False), event) as use:
         skill = select_skill(listing, name=args.name, path=args.path, search_tool="`skillhub context search`")
@@ -125,12 +127,11 @@ def _load(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     return EXIT_OK
 
 
-def load_listing(options: Mapping[str, str]) -> tuple[Settings, Listing]:
-    """Return the settings and the skills of the working directory. Raises InvalidSetting if they are disabled."""
+def load_listing(settings: Settings) -> Listing:
+    """Return the skills of the working directory. Raises InvalidSetting if they are disabled."""
     from skillhub_mcp.bootstrap.library import make_catalogues
     from skillhub_mcp.bootstrap.policy import make_access
 
-    settings = told_settings(options)
     if not settings.disclosure.skills_enabled:
         raise InvalidSetting("SKILLHUB_SKILLS_ENABLED", "0", "disables this command", hint="set it to 1")
-    return settings, make_catalogues(settings, make_access(settings, asks=False)).listing()
+    return make_catalogues(settings, make_access(settings, asks=False)).listing()

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, skill_argument
+from skillhub_mcp.cli.commands.catalogue import CODELIA, context_catalogue
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, note_absence, print_json, print_text
+from skillhub_mcp.cli.output import EXIT_OK, note_absence, plural, print_json, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.cli.told_settings import told_settings
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, fit
@@ -47,7 +48,12 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         skills = [_skill(hub, skill_argument(name)) for name in args.names]
     catalogues = {}
     for name, render in FORMATS.items():
-        rendered = fit(entries, budget, render)
+        if name != CODELIA:
+            rendered = fit(entries, budget, render)
+        elif settings.disclosure.skills_enabled:
+            rendered = context_catalogue(settings, budget)
+        else:
+            continue
         catalogues[name] = {
             "tokens": estimate_tokens(rendered.text),
             "skills": len(rendered.catalogue.entries),
@@ -57,11 +63,12 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.json:
         print_json({"skills": len(entries), "catalogue": catalogues, "loaded": skills})
         return EXIT_OK
-    print_text(f"{len(entries):,} skills; estimated cost of a catalogue:")
+    print_text(f"{plural(len(entries), 'skill')}; estimated cost of a catalogue:")
     for name, cost in catalogues.items():
         missing = f" ({cost['left_out']:,} left out, {cost['shortened']:,} shortened)"
         cut = missing if cost["left_out"] or cost["shortened"] else ""
-        print_text(f"{cost['tokens']:>8,} tokens  as {name}{cut}")
+        fewer = f", of {plural(cost['skills'], 'skill')} in .agents/skills" if name == CODELIA else ""
+        print_text(f"{cost['tokens']:>8,} tokens  as {name}{fewer}{cut}")
     for skill in skills:
         print_text(f"\n{in_line(skill['name'])}")
         print_text(f"{skill['catalogue_tokens']:>8,} tokens  its line in a catalogue")
