@@ -75,6 +75,14 @@ def test_a_file_that_is_not_there_stops_the_start(tmp_path: Path) -> None:
         read_hooks(str(tmp_path / "none.json"))
 
 
+def test_what_a_hook_appends_to_a_file_is_a_call_a_line(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    for tool in ("first", "second"):
+        assert run_hook(hook(f"cat >> {shlex.quote(str(log))}"), {"tool_name": tool}).failure is None
+    lines = log.read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["tool_name"] for line in lines] == ["first", "second"]
+
+
 @pytest.mark.parametrize(
     ("matcher", "tool", "fits"),
     [

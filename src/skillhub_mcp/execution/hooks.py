@@ -89,7 +89,7 @@ def read_hooks(path: str) -> tuple[Hook, ...]:
 
 
 def run_hook(hook: Hook, payload: Mapping[str, object]) -> HookOutcome:
-    """Run a hook in a shell with `payload` as JSON on its stdin, wait for it, and return its outcome.
+    """Run a hook in a shell with `payload` as a line of JSON on its stdin, wait for it, and return its outcome.
 
     A hook that exceeds its timeout is killed with all that it started, in whatever session.
     """
@@ -106,7 +106,8 @@ def run_hook(hook: Hook, payload: Mapping[str, object]) -> HookOutcome:
                 env={**os.environ, RUN_ID_VARIABLE: run_id},
             )
             try:
-                process.communicate(json.dumps(payload).encode(), timeout=hook.timeout_seconds)
+                # With a line end, so that what a hook appends to a file is one call a line.
+                process.communicate(json.dumps(payload).encode() + b"\n", timeout=hook.timeout_seconds)
             except subprocess.TimeoutExpired:
                 return HookOutcome(f"it ran longer than {hook.timeout_seconds:g} seconds")
             finally:

@@ -153,7 +153,7 @@ def test_a_hook_is_told_what_its_tool_would_have_been_called_with_and_by_which_r
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     log = tmp_path / "log"
-    hooks(environment, group("load_skill", f"cat >> '{log}'; echo >> '{log}'"))
+    hooks(environment, group("load_skill", f"cat >> '{log}'"))
     alpha = Path(environment["SKILLHUB_CWD"], ".agents", "skills", "alpha")
     said(
         environment,
