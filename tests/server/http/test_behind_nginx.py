@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import shutil
 import socket
 import ssl
@@ -118,6 +119,7 @@ def environment(hub_environment: dict[str, str], write_skill: SkillWriter, tmp_p
         "SKILLHUB_JWT_ISSUER": "http://127.0.0.1:9",
         "SKILLHUB_JWT_AUDIENCE": f"https://{NAME}/mcp",
         "SKILLHUB_RATE_LIMIT": "30",
+        "SKILLHUB_WELL_KNOWN": "1",
     }
 
 
@@ -172,6 +174,15 @@ def test_an_event_passes_at_once_while_the_stream_stays_open(
                 await heard.get()
 
     asyncio.run(journey())
+
+
+def test_skills_are_told_of_and_handed_on_to_who_has_a_token(proxied: Proxied) -> None:
+    index, bearer = "/.well-known/agent-skills/index.json", {"authorization": f"Bearer {proxied.token}"}
+    for path in ("/skills", index):
+        assert (proxied.get(path).status_code, proxied.get(path, **bearer).status_code) == (401, 200)
+    (skill,) = proxied.get(index, **bearer).json()["skills"]
+    artifact = proxied.get(f"/.well-known/agent-skills/{skill['url']}", **bearer).content
+    assert skill["digest"] == f"sha256:{hashlib.sha256(artifact).hexdigest()}"
 
 
 def test_a_client_without_a_token_learns_through_the_proxy_where_to_get_one(proxied: Proxied) -> None:

@@ -546,7 +546,7 @@ def test_hooks_stand_around_every_call_and_one_that_fails_before_it_stops_it(
     way: tuple[str, str], environment: dict[str, str], tmp_path: Path
 ) -> None:
     log = tmp_path / "log"
-    noted = f"cat >> '{log}'; echo >> '{log}'"
+    noted = f"cat >> '{log}'"
     hooks = {
         "PreToolUse": [
             {"matcher": "load_skill|Skill", "hooks": [{"type": "command", "command": noted}]},
