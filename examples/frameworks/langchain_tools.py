@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from langchain_mcp_adapters.client import MultiServerMCPClient
 from langchain_mcp_adapters.tools import load_mcp_tools
 
-STDIO = {"transport": "stdio", "command": "skillhub-mcp", "args": [], "env": {"SKILLS_DIR": "~/.skillhub/skills"}}
+STDIO = {"transport": "stdio", "command": "skillhub-mcp", "args": []}
 HTTP = {"transport": "http", "url": "http://127.0.0.1:8000/mcp"}
 
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from agents.mcp import MCPServerStdio, MCPServerStreamableHttp
 
-COMMAND = {"command": "skillhub-mcp", "env": {"SKILLS_DIR": "~/.skillhub/skills"}}
+COMMAND = {"command": "skillhub-mcp"}
 URL = "http://127.0.0.1:8000/mcp"
 
 

@@ -10,9 +10,8 @@ URL = "http://127.0.0.1:8000/mcp"
 
 
 def over_stdio(command="skillhub-mcp", args=(), env=None):
-    environment = env or {"SKILLS_DIR": "~/.skillhub/skills"}
     # The hub's instructions tell the model when to search for a skill.
-    return MCPToolset(StdioTransport(command, list(args), env=environment), include_instructions=True)
+    return MCPToolset(StdioTransport(command, list(args), env=env), include_instructions=True)
 
 
 def over_http(url=URL):

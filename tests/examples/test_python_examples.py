@@ -50,6 +50,12 @@ def test_the_hub_example_finds_loads_and_reads_a_skill(
     assert "references/field-labels.md" in told[-2].split(", ")
 
 
+@pytest.mark.parametrize("path", sorted((PROJECT / "examples" / "frameworks").glob("*.py")), ids=lambda path: path.stem)
+def test_an_agent_of_a_framework_gets_the_skills_that_a_client_gets(path: Path) -> None:
+    # With SKILLS_DIR those of the project and of the person would be missing.
+    assert "SKILLS_DIR" not in path.read_text(encoding="utf-8")
+
+
 @pytest.mark.acceptance("S1-40")
 def test_the_agents_example_says_what_applies_once(tmp_path: Path) -> None:
     repo = tmp_path.resolve() / "repo"
