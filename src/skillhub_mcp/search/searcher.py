@@ -44,9 +44,9 @@ _CANDIDATES = 100
 _USUAL_SCALE = NearnessScale(far=0.17, near=0.45)
 # What full nearness in meaning adds, where the best text score counts 1.
 MEANING = 0.75
-# The least nearness of an English question by word vectors. It is farther from most descriptions than two of these are
-# from each other: with 0 as the least, nearly all would be as far. In another language, and of a pasted text, what is
-# below 0 says nothing (docs/benchmarks.md).
+# The least nearness of an English question. It is farther from most descriptions than two of these are from each other:
+# with 0 as the least, nearly all would be as far. In another language, and of a pasted text, what is below 0 says
+# nothing (docs/benchmarks.md).
 _FARTHEST = -0.25
 # Models take about so many characters; what a text wants is mostly said by then.
 _MOST_EMBEDDED = 8_000
@@ -153,7 +153,7 @@ class Searcher:
             if named is not None:
                 numbers = np.union1d(numbers, [named])
         with observe(self._observer, SearchStepEvent(name="score")):
-            least = _FARTHEST if self._kind is Meaning.WORDS and query.typed and not query.foreign else 0.0
+            least = _FARTHEST if query.typed and not query.foreign else 0.0
             near = _nearness(index, numbers, vector, least=least)
             ranking = rank(words, numbers, near, meaning=self._meaning, by_meaning_alone=mode == "vector")
             ranking = self._reranked(index, request, ranking).with_first(named)
