@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 
 def _whole(value: Any) -> Any:
-    # The seed's are any numbers: a host in JavaScript has fractions from its file system, where ours are cut off.
+    # Any numbers: a host in JavaScript has fractions from its file system, where ours are cut off.
     return math.floor(value) if isinstance(value, float) and math.isfinite(value) else value
 
 
