@@ -19,7 +19,7 @@ def test_the_message_is_as_specified() -> None:
 
 @pytest.mark.acceptance("S4-4")
 def test_files_are_named_and_a_long_list_is_counted() -> None:
-    text = render_skill_loaded("pdf", BODY, files=[f"f{number}" for number in range(60)], where="below /s/pdf")
+    text = render_skill_loaded("pdf", BODY, files=[f"f{number}" for number in range(60)], directory="/s/pdf")
     assert "\n\nFiles of this skill (below /s/pdf): f0, f1, " in text
     assert ", f49, and 10 more\n</skill-loaded>" in text
 

@@ -157,7 +157,7 @@ def test_the_skill_tool_returns_the_instructions_and_the_files(
 
 
 @ways
-@pytest.mark.acceptance("S4-11")
+@pytest.mark.acceptance("S4-4", "S4-11")
 def test_a_person_calls_a_skill_by_a_prompt_and_its_name_is_completed(
     way: tuple[str, str], environment: dict[str, str], write_skill: SkillWriter
 ) -> None:
@@ -174,8 +174,10 @@ def test_a_person_calls_a_skill_by_a_prompt_and_its_name_is_completed(
 
             assert "Fix issue 12 now." in await hub.prompt("fix-issue", arguments="12")
             text = await hub.prompt("pdf", arguments="input.pdf を読んで")
-            assert text.startswith('<skill-loaded name="pdf">')
-            assert text.endswith("\n\nARGUMENTS: input.pdf を読んで")
+            # The same as the tool, which names the files and where they are.
+            loaded = (await hub.call("Skill", skill="pdf")).text
+            assert "references/a.md\n</skill-loaded>" in loaded
+            assert text == f"{loaded}\n\nARGUMENTS: input.pdf を読んで"
             assert "Fix issue 7 now." in await hub.prompt("skill", name="/fix-issue", arguments="7")
             assert "SKILL_NOT_FOUND" in await hub.prompt_error("skill", name="fix-isue")
 

@@ -18,19 +18,21 @@ def skill_content(name: str, body: str) -> str:
     return f"# Skill: {name}\n\n{body}"
 
 
-def render_skill_loaded(name: str, body: str, *, files: Sequence[str] = (), where: str = "", rest: str = "") -> str:
+def render_skill_loaded(name: str, body: str, *, files: Sequence[str] = (), directory: str = "", rest: str = "") -> str:
     """Return the message with a skill's body.
 
     The body is the file's, but for tags with which it would leave the message: their `<` is `&lt;`.
 
-    `files` are the skill's other files, listed by name only; `where` names the directory that has them or the tool that
-    reads them. `rest` says which part of a body in parts this is, and how to load the next.
+    `files` are the skill's other files, listed by name only, below `directory`; without it, for a client that does not
+    share the disk, the tool that reads them is named. `rest` says which part of a body in parts this is, and how to
+    load the next.
     """
     lines = [f"<skill-loaded name={in_attribute(name)}>", contained(skill_content(name, body)).rstrip("\n")]
     if files:
         more = f", and {len(files) - _MAX_FILES:,} more" if len(files) > _MAX_FILES else ""
         listed = ", ".join(map(path_for_model, files[:_MAX_FILES]))
-        lines += ["", f"Files of this skill ({path_for_model(where)}): {listed}{more}"]
+        where = f"below {path_for_model(directory)}" if directory else "read one with read_skill_file"
+        lines += ["", f"Files of this skill ({where}): {listed}{more}"]
     if rest:
         lines += ["", f"({rest})"]
     return "\n".join([*lines, "</skill-loaded>", "", FOLLOW])

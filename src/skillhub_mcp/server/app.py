@@ -259,7 +259,7 @@ def _add_tool_sets(
         from skillhub_mcp.server.tools.skill import SkillTool
 
         registration.register(server, registration.skill_tool(SkillTool(hub, sessions, with_paths=with_paths)))
-        server.add_provider(SkillPromptProvider(hub, sessions))
+        server.add_provider(SkillPromptProvider(hub, sessions, with_paths=with_paths))
     if options.enable_run:
         from skillhub_mcp.server.tools.run import RunTool
 

@@ -23,7 +23,7 @@ from skillhub_mcp.harmless import for_model, path_for_model, shortened
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.middleware.sessions import Sessions
 from skillhub_mcp.server.prompts.completion import BY_NAME
-from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.names import shown_name
 
 log = logging.getLogger(__name__)
@@ -35,13 +35,15 @@ _ARGUMENTS = "What to do with it"
 class SkillPromptProvider(Provider):
     """The prompts of one hub, and one more, `skill`, that takes a name, which `completion` completes.
 
-    A skill that is itself named `skill` is available through that one.
+    A skill that is itself named `skill` is available through that one. With `with_paths` the client shares the disk,
+    and gets the directory of a skill's files.
     """
 
-    def __init__(self, hub: SkillHub, sessions: Sessions) -> None:
+    def __init__(self, hub: SkillHub, sessions: Sessions, *, with_paths: bool) -> None:
         super().__init__()
         self._hub = hub
         self._sessions = sessions
+        self._with_paths = with_paths
 
     async def _list_prompts(self) -> Sequence[Prompt]:
         skills = await asyncio.to_thread(self._invocable)
@@ -66,7 +68,14 @@ class SkillPromptProvider(Provider):
         session = self._sessions.current()
         first, body = self._hub.load_whole(name, granted=session.granted)
         written, appended = substitute_arguments(body, arguments)
-        text = render_skill_loaded(path_for_model(first.handle), written) + appended
+        files, _ = self._hub.list_files(first.handle, granted={*session.granted, *self._hub.grant_for(first.skill)})
+        loaded = render_skill_loaded(
+            path_for_model(first.handle),
+            written,
+            files=[file.path for file in files if file.path != SKILL_FILE],
+            directory=first.skill.directory if self._with_paths else "",
+        )
+        text = loaded + appended
         session.ledger.record_skill(first.skill, text)
         return text
 

@@ -42,7 +42,7 @@ class SkillTool:
             path_for_model(loaded.handle),
             loaded.instructions,
             files=[file.path for file in files if file.path != SKILL_FILE] if part == 1 else [],
-            where=f"below {loaded.skill.directory}" if self.with_paths else "read one with read_skill_file",
+            directory=loaded.skill.directory if self.with_paths else "",
             rest=_rest(loaded),
         )
         session.ledger.record_skill(loaded.skill, text, part=part, parts=loaded.parts, digest=loaded.digest)
