@@ -52,6 +52,26 @@ def test_the_projects_and_the_users_skills_are_listed_with_their_errors(
     assert [error["path"] for error in as_json["errors"]] == [f"{broken}/SKILL.md"]
 
 
+@pytest.mark.acceptance("S0-16")
+def test_what_cannot_be_looked_into_is_told_and_all_else_is_listed(skillhub: Skillhub, add: Add, project: Path) -> None:
+    (project / ".git").mkdir()
+    (project / "x" / ".agents").mkdir(parents=True)
+    (project / "x" / ".agents" / "skills").write_text("Not a directory.", encoding="utf-8")
+    skills = add(project, "good").parent
+    (skills / "loop").symlink_to("loop")
+    (skills / "odd" / "SKILL.md").mkdir(parents=True)
+    done = skillhub("context", "list", "--cwd", str(project / "x"), "--json")
+    assert (done.code, done.err, names(done)) == (0, "", ["good"])
+    assert {os.path.relpath(error["path"], project.resolve()) for error in done.json["errors"]} == {
+        "x/.agents/skills",
+        ".agents/skills/loop",
+        ".agents/skills/odd/SKILL.md",
+    }
+    # Without any of the places.
+    none = skillhub("context", "list", "--cwd", str(project / "x" / ".agents"), "--json", SKILLHUB_PROJECT_ROOT=".")
+    assert (none.code, none.json) == (0, {"skills": [], "errors": []})
+
+
 @pytest.mark.acceptance("S0-12", "S0-13", "S0-14")
 def test_the_root_is_the_variable_or_the_nearest_marker_or_the_directory_itself(
     skillhub: Skillhub, add: Add, project: Path

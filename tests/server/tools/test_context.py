@@ -121,6 +121,83 @@ def test_the_list_has_every_skill_and_every_error(
     assert answer.blocks == 1
 
 
+# The directory, its SKILL.md, and how what is said of it begins; where that is None, the skill is listed.
+WRITTEN: tuple[tuple[str, bytes, str | None], ...] = (
+    ("no-frontmatter", b"# How\n", "the file does not start with a line ---"),
+    ("unclosed", b"---\nname: unclosed\ndescription: d\n", "there is no closing line ---"),
+    ("nameless", b"---\ndescription: d\n---\n", "there is no name"),
+    ("n" * 65, b"---\nname: " + b"n" * 65 + b"\ndescription: d\n---\n", f"the name '{'n' * 65}' is not of 1 to 64"),
+    ("n" * 64, b"---\nname: " + b"n" * 64 + b"\ndescription: d\n---\n", None),
+    ("Capital", b"---\nname: Capital\ndescription: d\n---\n", "the name 'Capital' is not of 1 to 64"),
+    ("-a", b"---\nname: -a\ndescription: d\n---\n", "the name '-a' is not of 1 to 64"),
+    ("a-", b"---\nname: a-\ndescription: d\n---\n", "the name 'a-' is not of 1 to 64"),
+    ("a--b", b"---\nname: a--b\ndescription: d\n---\n", "the name 'a--b' is not of 1 to 64"),
+    (
+        "elsewhere",
+        b"---\nname: other\ndescription: d\n---\n",
+        "the name is 'other', and the directory is named 'elsewh",
+    ),
+    ("silent", b"---\nname: silent\n---\n", "there is no description"),
+    ("blank", b"---\nname: blank\ndescription: '  '\n---\n", "there is no description"),
+    ("long", b"---\nname: long\ndescription: " + b"d" * 1_025 + b"\n---\n", "the description has 1,025 characters"),
+    ("whole", b"---\nname: whole\ndescription: " + b"d" * 1_024 + b"\n---\n", None),
+    ("broken", b"---\nname: 'broken\ndescription: d\n---\n", "found unexpected end of stream"),
+    ("nul", b"---\nname: nul\0\ndescription: d\n---\n", "the file contains NUL bytes"),
+    ("crlf", b"---\r\nname: crlf\r\ndescription: d\r\n---\r\nBody\r\n", None),
+    ("bom", b"\xef\xbb\xbf---\nname: bom\ndescription: d\n---\n", None),
+    ("block", b"---\nname: block\ndescription: |\n  First.\n  Second.\n---\n", None),
+    ("colon", b"---\nname: colon\ndescription: Use when: due\n---\n", None),
+    ("rich", b"---\nname: rich\ndescription: d\nversion: 1.10\nlicense: MIT\nmetadata:\n  a: b\n---\n", None),
+)
+
+
+@pytest.mark.acceptance("S0-15", "S0-17", "S0-18", "S0-19", "S0-20", "S0-21", "S0-22", "S0-23")
+def test_each_skill_is_listed_or_an_error_that_says_why_however_it_is_written(
+    environment: Environment, project: Path
+) -> None:
+    skills = project / ".agents" / "skills"
+    for name, written, _ in WRITTEN:
+        (skills / name).mkdir(parents=True)
+        (skills / name / "SKILL.md").write_bytes(written)
+    (skills / "none").mkdir()
+    (skills / "lower").mkdir()
+    (skills / "lower" / "skill.md").write_bytes(b"---\nname: lower\ndescription: d\n---\n")
+
+    async def journey(client: Client[Any]) -> tuple[Answer, str]:
+        return await call(client, "skills_list"), (await call(client, "skill_load", name="rich")).text
+
+    listed, rich = talk(environment, journey)
+    assert sorted(names(listed)) == sorted(name for name, _, told in WRITTEN if told is None)
+    told = {Path(error["path"]).parent.name: error["message"] for error in listed.json["errors"]}
+    assert told.keys() == {name for name, _, told in WRITTEN if told is not None}
+    for name, _, beginning in WRITTEN:
+        assert beginning is None or told[name].startswith(beginning), name
+    described = {skill["name"]: skill["description"] for skill in listed.json["skills"]}
+    assert (described["block"], described["colon"]) == ("First. Second.", "Use when: due")
+    assert "version: 1.10\nlicense: MIT\nmetadata:\n  a: b\n" in rich
+
+
+@pytest.mark.acceptance("S0-10", "S0-11")
+def test_the_places_of_the_seed_alone_are_searched_six_directories_deep(
+    environment: Environment, add: Callable[..., Path], project: Path, write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    home = Path(environment["HOME"])
+    for place in (project / ".claude" / "skills", project / ".agent" / "skills", home / ".claude" / "skills"):
+        write_skill("elsewhere", root=place)
+    write_skill("in-the-hub")
+    add(tmp_path, "above")
+    add(project / "sibling", "beside")
+    add(project, "six", directory="1/2/3/4/5/six")
+    add(project, "seven", directory="1/2/3/4/5/6/seven")
+    here = project / "here"
+    add(here, "here")
+    answer = ask({**environment, "SKILLHUB_CWD": str(here)}, "skills_list")
+    assert sorted(names(answer)) == ["here", "six"]
+    (deep,) = answer.json["errors"]
+    assert deep["path"].endswith("/seven")
+    assert ask({**environment, "SKILLHUB_CWD": str(here)}, "skill_search", query="elsewhere").json["count"] == 0
+
+
 def test_an_error_names_the_name_and_what_is_wrong_with_it(
     environment: Environment, add: Callable[..., Path], project: Path
 ) -> None:
@@ -259,7 +336,7 @@ def test_a_long_list_comes_in_pages_each_skill_and_error_once(
     asyncio.run(go())
 
 
-@pytest.mark.acceptance("S0-27", "S0-29", "S0-30", "S0-31", "S0-35")
+@pytest.mark.acceptance("S0-6", "S0-27", "S0-29", "S0-30", "S0-31", "S0-35")
 def test_a_search_gives_candidates_with_reasons_and_scores(
     environment: Environment, add: Callable[..., Path], project: Path
 ) -> None:
@@ -277,6 +354,8 @@ def test_a_search_gives_candidates_with_reasons_and_scores(
     assert answer.structured == answer.json
     assert set(answer.json["skills"][0]) >= {"name", "description", "path", "scope", "reason", "score"}
     assert names(ask(environment, "skill_search", query="議事録")) == ["minutes"]
+    by_path = ask(environment, "skill_search", query=".agents/skills/release-notes/SKILL.md").json["skills"][0]
+    assert (by_path["name"], by_path["reason"], by_path["score"]) == ("release-notes", "exact_path", 1.0)
 
 
 @pytest.mark.acceptance("S0-33", "S0-34", "S0-36", "S0-73")
