@@ -15,6 +15,7 @@ import httpx2
 import mcp
 import pytest
 from starlette.applications import Starlette
+from starlette.types import Message, Receive, Scope, Send
 from tests.conftest import SkillWriter
 from tests.server.bearers import ACCEPT, INITIALIZE
 from tests.server.connections import caller
@@ -123,3 +124,33 @@ def test_the_library_of_streams_leaves_their_end_to_the_server() -> None:
     make_uvicorn(DisconnectOnShutdown(Starlette(), end_streams=lambda: None), options)
     # Half a second after a signal it would cut off answers of the 2025-11-25 protocol.
     assert not AppStatus.enable_automatic_graceful_drain
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_request_that_outlasts_the_patience_is_cut_off_so_that_a_balancer_can_ask_another(begun: bool) -> None:
+    sent: list[Message] = []
+    reached = asyncio.Event()
+
+    async def never_ends(_: Scope, __: Receive, send: Send) -> None:
+        if begun:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        reached.set()
+        await asyncio.Event().wait()
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def journey() -> None:
+        app = DisconnectOnShutdown(never_ends, end_streams=lambda: None)
+        answering = asyncio.ensure_future(app({"type": "http", "method": "POST"}, receive, send))
+        await reached.wait()
+        app.stop()
+        answering.cancel()
+        await answering
+
+    asyncio.run(journey())
+    # One that has begun breaks off: with a proper end it would pass for the whole answer.
+    assert [message.get("status") for message in sent] == ([200] if begun else [503, None])

@@ -1,7 +1,8 @@
 """Graceful shutdown over HTTP: requests in flight are answered, and open-ended streams are closed.
 
 Such a stream is the GET of the 2025-11-25 protocol, or the answer to `subscriptions/listen` in the 2026-07-28 protocol:
-both wait for events, and would hold up a server that is stopping until its grace period is over.
+both wait for events, and would hold up a server that is stopping until its grace period is over. A request that is not
+answered by then is cut off: if no answer has begun with 503, upon which a balancer asks another server.
 """
 
 from __future__ import annotations
@@ -14,15 +15,22 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from http import HTTPStatus
 from types import FrameType
 from typing import NoReturn
 
 import uvicorn
 from sse_starlette.sse import AppStatus
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from skillhub_mcp.server.http.acceptor import Acceptor, most_connections
 from skillhub_mcp.server.http.connections import ConnectionLimits, HttpConnection, HttpConnections
+
+_CUT_OFF = {
+    "error": "stopping",
+    "error_description": "This server is stopping, and the request took too long for it. Send it again.",
+}
 
 
 class DisconnectOnShutdown:
@@ -39,10 +47,25 @@ class DisconnectOnShutdown:
         self._end_streams()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] == "GET":
-            await self._until_stopped(scope, receive, send)
-        else:
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
+            return
+        has_begun = False
+
+        async def send_and_note(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        answer = self._until_stopped if scope["method"] == "GET" else self._app
+        try:
+            await answer(scope, receive, send_and_note)
+        except asyncio.CancelledError:
+            if not self._stopping.is_set():
+                raise
+            # uvicorn has said that it cuts this off, and would say it again with a traceback of everything in between.
+            if not has_begun:
+                await JSONResponse(_CUT_OFF, HTTPStatus.SERVICE_UNAVAILABLE, {"retry-after": "1"})(scope, receive, send)
 
     async def _until_stopped(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, to which a stop of the server looks like a disconnect of its client."""
