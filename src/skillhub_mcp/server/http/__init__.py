@@ -11,6 +11,7 @@ metrics_route  the `/metrics` endpoint
 rate_limit     limits on requests and wrong tokens
 readiness      whether searches can be answered, at `/readyz`
 request_body   reading the bodies of requests, within limits
+resumption     requests to take up a broken stream
 session_limit  limits on the sessions of the 2025-11-25 protocol
 shutdown       ending open streams when the server stops
 skills_page    how the caller's skills stand against their locks, at `/skills`

@@ -32,6 +32,7 @@ from skillhub_mcp.server.http.metrics_route import Exposition, metrics_route
 from skillhub_mcp.server.http.rate_limit import RateLimit, TokenBuckets
 from skillhub_mcp.server.http.readiness import readiness_route
 from skillhub_mcp.server.http.request_body import RequestBody
+from skillhub_mcp.server.http.resumption import NoResumption
 from skillhub_mcp.server.http.session_limit import SessionLimit
 from skillhub_mcp.server.http.shutdown import DisconnectOnShutdown, GracefulServer, exit_cleanly_on_sigterm
 from skillhub_mcp.server.http.skills_page import skills_route
@@ -108,7 +109,7 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
     rate_limit = _rate_limit(options)
     guarded = server.http_app(
         path=MCP_PATH,
-        middleware=[*rate_limit, *_limits_of_bodies_and_sessions(options)],
+        middleware=[*rate_limit, *_limits_of_bodies_and_sessions(options), Middleware(NoResumption)],
         stateless_http=options.stateless,
         json_response=options.whole_answers,
         session_idle_timeout=options.limits.session_idle_seconds,
