@@ -597,7 +597,7 @@ _HTTP = (
         "SKILLHUB_ALLOWED_ORIGINS",
         "allowed_origins",
         "",
-        "Origins whose pages may call, in addition to this machine's, separated by commas",
+        "Origins whose pages may call in a browser, this machine's too (http://localhost:5173), separated by commas",
         parsing.web_origins,
     ),
     Setting(
