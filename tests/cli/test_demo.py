@@ -48,6 +48,13 @@ def tokens_in(document: str) -> list[int]:
     return [int(number.replace(",", "")) for numbers in found for number in numbers if number]
 
 
+def test_where_a_replica_is_set_up_the_demo_still_shows_the_examples(process: Skillhub, scratch: Path) -> None:
+    if not (EXAMPLES / "pdf-invoice-extractor").is_dir():
+        pytest.skip("the example skills are not beside this checkout")
+    done = process("demo", TMPDIR=str(scratch), SKILLHUB_READ_ONLY="1", DB_PATH=str(scratch / "none"))
+    assert (done.code, "load_skill(" in done.out) == (0, True), done.err
+
+
 def test_a_task_of_ones_own_over_ones_own_skills(
     process: Skillhub, write_skill: SkillWriter, skills_dir: Path, scratch: Path
 ) -> None:

@@ -283,6 +283,20 @@ def test_on_a_replica_no_place_of_the_machine_is_said_to_be_served_or_to_be_adde
     assert served in skillhub("roots", "add", home / ".skillhub" / "skills", **replica).err
 
 
+def test_on_a_replica_what_is_about_the_skills_of_the_machine_says_that_others_are_served(
+    skillhub: Skillhub, home: Path, write_skill: SkillWriter, replica: dict[str, str]
+) -> None:
+    skill = write_skill("local", root=home / ".skillhub" / "skills")
+    assert skillhub("lock", **replica).code == 0
+    said = "and no place of this machine. What follows is about the skills of this machine.\n"
+    for command in ("verify", "audit", "validate"):
+        assert said in skillhub(command, "--json", **replica).err
+        assert skillhub(command, "--json", **{**replica, "SKILLHUB_READ_ONLY": "0"}).err == ""
+    for command in ("audit", "validate"):
+        assert skillhub(command, skill, "--json", **replica).err == ""
+    assert skillhub("verify", "--skills-dir", skill.parent, "--json", **replica).err == ""
+
+
 def test_a_publication_that_is_not_there_is_told_once_with_the_setting_that_names_it(
     skillhub: Skillhub, replica: dict[str, str], tmp_path: Path
 ) -> None:

@@ -38,6 +38,7 @@ picker_rows        the rows of the picker: which fit what was typed, in which or
 picker_skills      the skills of the picker, read and searched in a thread of their own
 progress_line      the progress of long work on stderr, on a terminal
 refreshed_index    the index after a command that changed a root
+replica_note       what a replica serves, for commands about the skills of this machine
 screen             the size of the terminal
 source_options     how a command that installs skills opens a source
 table              lists in columns

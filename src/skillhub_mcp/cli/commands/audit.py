@@ -18,6 +18,7 @@ from skillhub_mcp.cli.arguments import Group, add_findings_form, add_rule_option
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, print_note, print_painted, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paging
 from skillhub_mcp.cli.progress_line import terminal_progress
+from skillhub_mcp.cli.replica_note import note_publication
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.settings import settings_of
@@ -99,6 +100,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             _list_rules(rules, as_json=args.json)
         return EXIT_OK
     settings = settings_of(options)
+    if not args.paths:
+        note_publication(settings)
     with terminal_progress("looking for skills"):
         chosen, named = _targets(args.paths, roots_of(settings))
     if args.accept or args.revoke:

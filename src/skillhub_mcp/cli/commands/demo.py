@@ -40,6 +40,8 @@ _SET_FOR_THE_DEMO = {
     "EMBEDDING_PROVIDER": "none",
     "LOG_LEVEL": "ERROR",
     "SKILLHUB_ERROR_STYLE": "result",
+    # A replica has no examples.
+    "SKILLHUB_READ_ONLY": "0",
     "SKILLHUB_SKIP_AUTO_REINDEX": "0",
 }
 # The user's filters are for their own skills, not for the examples.

@@ -18,12 +18,13 @@ from skillhub_mcp.chosen_roots import (
     roots_path,
 )
 from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options, decode_argument
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, from_home, plural, print_json, print_note, print_text
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, print_note, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
+from skillhub_mcp.cli.replica_note import served_publication
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.policy.files import change_roots
-from skillhub_mcp.settings import Settings, settings_of
+from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.discovery import walk_roots
 from skillhub_mcp.skills.recorded_roots import RECORDABLE_PLACES, RecordedRoots
 from skillhub_mcp.skills.roots import SkillRoot, absolute, is_at_or_below
@@ -88,19 +89,11 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             }
         )
     else:
-        listing = _listing(roots, counts, others, surroundings, words, publication=_publication(settings))
+        listing = _listing(roots, counts, others, surroundings, words, publication=served_publication(settings))
         print_text("\n".join(listing))
         if problem is not None:
             print_note(f"\nwarning: {problem.sentence()}")
     return EXIT_OK if problem is None else EXIT_FAILED
-
-
-def _publication(settings: Settings) -> str:
-    """Return that a replica serves none of the places, in words; empty for what is none."""
-    if not settings.replica.read_only:
-        return ""
-    named = in_line(from_home(settings.index.db_path))
-    return f"SKILLHUB_READ_ONLY is set: the publication {named} is served here, and no place of this machine"
 
 
 def _listing(
@@ -229,7 +222,7 @@ def _add(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         print_note(f"{name} is set here: `skillhub roots` says what that leaves out")
     elif not all(outcome["before"] for outcome in outcomes):
         print_note("Running servers follow within seconds.")
-    if publication := _publication(settings):
+    if publication := served_publication(settings):
         print_note(publication)
     return EXIT_OK
 

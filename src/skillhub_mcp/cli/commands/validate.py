@@ -17,6 +17,7 @@ from skillhub_mcp.cli.arguments import Group, add_findings_form, add_rule_option
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, print_note, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paging
 from skillhub_mcp.cli.progress_line import terminal_progress
+from skillhub_mcp.cli.replica_note import note_publication
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.settings import settings_of
@@ -87,6 +88,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         with paging(wanted=not args.no_pager):
             _list_rules(rules, as_json=args.json)
         return EXIT_OK
+    if not args.paths:
+        note_publication(settings_of(options))
     with terminal_progress("looking for skills"):
         chosen = list(_targets(args.paths, options))
     if not chosen:

@@ -36,9 +36,13 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Hold the files against the lock. Raises LockUnreadable and SkillNotFound."""
+    from skillhub_mcp.cli.replica_note import note_publication
     from skillhub_mcp.library.verifying import verify
+    from skillhub_mcp.settings import settings_of
 
     place = place_of(args, options)
+    if not place.option:
+        note_publication(settings_of(options))
     names = named_directories(args.names, place, options, command="verify")
     found = verify(place.root, place.lock_path, names, lock_command=place.command("lock"))
     if args.json:
