@@ -81,6 +81,23 @@ def test_half_or_wrong_bytes_are_asked_for_again(s3: ObjectStorage, bucket: Targ
     assert (tmp_path / "segment").read_bytes() == content
 
 
+def test_what_was_waited_for_long_is_not_asked_for_again(
+    s3: ObjectStorage, bucket: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    s3.faults.add("GET", POINTER, "wrong", times=100)
+    bucket.open().put(POINTER, b"{}")
+
+    def asked() -> int:
+        before = len(s3.faults.paths)
+        with pytest.raises(PublicationDamaged):
+            _reader(bucket).pointer()
+        return len(s3.faults.paths) - before
+
+    assert asked() == 3
+    monkeypatch.setattr("skillhub_mcp.storage.reading._LONG_SECONDS", 0.0)
+    assert asked() == 1
+
+
 @pytest.mark.parametrize("kind", ["half", "wrong"])
 def test_bytes_that_stay_wrong_leave_nothing_behind(
     s3: ObjectStorage, bucket: Target, tmp_path: Path, kind: str

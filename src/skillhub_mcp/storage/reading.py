@@ -36,6 +36,7 @@ from skillhub_mcp.storage.object_store import ObjectStore
 
 _TRIES = 3
 _PAUSE_SECONDS = 0.2
+_LONG_SECONDS = 30.0
 _CHUNK_BYTES = 1024 * 1024
 
 _Read = TypeVar("_Read")
@@ -157,10 +158,14 @@ class PublicationReader:
 
     def _again(self, read: Callable[[], _Read]) -> _Read:
         for wait in range(1, _TRIES):
+            began = time.monotonic()
             try:
                 return read()
             except StorageRefused:
                 raise
             except (StorageUnavailable, PublicationDamaged):
+                if time.monotonic() - began > _LONG_SECONDS:
+                    # The store has tried it again itself, as long as whoever opened it is patient.
+                    raise
                 self._pause(_PAUSE_SECONDS * wait)
         return read()
