@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.index.inverted import encode_features
 from tests.search.builders import make_skill
 
 from skillhub_mcp.analysis.analyzer import term_counts, terms
@@ -16,7 +17,6 @@ from skillhub_mcp.index.features import (
     SkillFeatures,
     TermCounter,
     decode_features,
-    encode_features,
     hash_term,
     short_words,
     unpack_counts,

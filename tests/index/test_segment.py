@@ -10,10 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.index.inverted import encode_features, invert
 from tests.search.builders import make_skill
 
 from skillhub_mcp.index import segment
-from skillhub_mcp.index.features import SkillFeatures, decode_features, encode_features, hash_term
+from skillhub_mcp.index.features import SkillFeatures, decode_features, hash_term
 from skillhub_mcp.index.impacts import WEIGHTS, FieldWeights
 from skillhub_mcp.index.mapped_arrays import ArrayWriter
 from skillhub_mcp.index.segment import (
@@ -21,7 +22,6 @@ from skillhub_mcp.index.segment import (
     Segment,
     SegmentBuilder,
     check_pair,
-    invert,
     read_segment,
     worth,
     write_segment,

@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.index.inverted import encode_features, invert
 from tests.search.builders import make_skill
 
 from skillhub_mcp.analysis.analyzer import terms
-from skillhub_mcp.index.features import FIELDS, decode_features, encode_features
+from skillhub_mcp.index.features import FIELDS, decode_features
 from skillhub_mcp.index.impacts import ALL_FIELDS, WEIGHTS
 from skillhub_mcp.index.segment import (
     InvertedSkills,
     Part,
     Segment,
     SegmentBuilder,
-    invert,
     read_segment,
     write_segment,
     write_update,

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from skillhub_mcp.index.features import decode_features, encode_features
+from tests.index.inverted import encode_features
+
+from skillhub_mcp.index.features import decode_features
 from skillhub_mcp.index.segment_files import SegmentFiles
 from skillhub_mcp.index.statistics import StatisticsBuilder, save_statistics
 from skillhub_mcp.skills.documents import read_document

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 
 import pytest
+from tests.index.inverted import encode_features
 from tests.search.builders import make_skill
 
 from skillhub_mcp.analysis.analyzer import normalise_query
 from skillhub_mcp.analysis.spelling import Speller
-from skillhub_mcp.index.features import encode_features
 from skillhub_mcp.index.statistics import Statistics, StatisticsBuilder
 from skillhub_mcp.search.query import ALL_ORIGINS, Query, TermOrigin, parse_query
 from skillhub_mcp.skills.model import Skill

@@ -48,17 +48,6 @@ _KEPT_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
-class EncodedFeatures:
-    """The features of a skill as they are stored, for `decode_features` to read.
-
-    `words` are the words of the short fields as written, for correcting a query's spelling.
-    """
-
-    encoded: bytes
-    words: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
 class CountedSkills:
     """The features of several skills.
 
@@ -212,12 +201,6 @@ def _known(known: dict[bytes, _Known], piece: bytes, learn: Callable[[bytes], _K
                 known.clear()
             known[piece] = found
     return found
-
-
-def encode_features(skill: Skill, body: str) -> EncodedFeatures:
-    """Return the features of a skill with that body."""
-    counted = TermCounter().count([(skill, body)])
-    return EncodedFeatures(counted.encoded()[0].tobytes(), frozenset(counted.words))
 
 
 def short_words(texts: Iterable[str]) -> frozenset[str]:

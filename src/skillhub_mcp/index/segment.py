@@ -128,16 +128,6 @@ class Part:
         return cls(segment.skills, kept, segment.stored.release)
 
 
-def invert(
-    keys: Sequence[str], features: Sequence[SkillFeatures], vectors: Sequence[Sequence[float] | None]
-) -> InvertedSkills:
-    """Return skills with their terms inverted, in memory."""
-    builder = SegmentBuilder()
-    for one in zip(keys, features, vectors, strict=True):
-        builder.add(*one)
-    return builder.parts()[0].skills
-
-
 class SegmentBuilder:
     """Inverts skills as they come: with `open_run`, in the memory of a block of them, however many there are.
 
