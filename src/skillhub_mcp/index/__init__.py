@@ -7,14 +7,16 @@ damage_check  which parts of a published index are damaged: all of it is read
 entry_columns  what each start needs of all skills, as columns beside the lines that say it
 features      the terms and lengths of a skill, as stored in its row
 filter        narrowing a search by category and tags, and conditions for LanceDB
+forgotten_roots  the index without the rows of some roots
 freed_memory  memory that was freed, given back to the system
 garbage       making many objects without anybody looking through them for garbage
 giving_way    threads that compute behind answers give way to those that answer
 identity      whose an index is: the state file and the table of a database and an embedder
 impacts       what an occurrence of a term is worth to a skill
-indexed_roots  the roots that an index has rows of, and forgetting some
+indexed_roots  the roots that an index has rows of, and which of them may be forgotten
 indexer       the one writer: changed rows, embeddings, commit
 kept_vectors  the vectors of texts that are the same, where rows are written anew
+keyed_rows    rows of the schema before keys, with theirs
 keys          the keys of skills on disk: a root's label and the path below it
 lance         LanceDB, reading: one finished version of the table
 lance_import  importing LanceDB, but for what serves its REST service and its authors
@@ -22,6 +24,7 @@ lance_store   LanceDB, writing: new versions of the table
 last_known    the skills as the published state has them, until all files were looked at
 live_index    the current view, and when to check the files again
 mapped_arrays  arrays in a file that may be larger than memory
+missing_vectors  which skills lack the vector of their text, and which were made since
 moved_roots   roots that are somewhere else now
 named_entries  the entries of the skills that answer to a name, without reading the others
 nearness_scale  what a cosine means with one model, measured on the library's own descriptions
@@ -42,6 +45,7 @@ state_entries  what was read from each SKILL.md, a line each, in a file that is 
 statistics    how many skills have a term, for BM25F
 stored_arrays  arrays in a file beside the table, read at no more cost than its size
 sync          one check of the files, and the view that results
+unused_indexes  the indexes of a database that nobody has opened for a month
 versions      which versions of the table nobody reads any more
 watcher       calling back when something below a root changed
 writer_lock   who writes an index now, and who embeds for it

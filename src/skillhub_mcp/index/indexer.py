@@ -9,11 +9,8 @@ while it asks a provider: until then text search finds the skill, however long t
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import os
 import threading
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,18 +19,21 @@ from skillhub_mcp.embedders.base import Embedder
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.index.damage import Damage, IndexPart
 from skillhub_mcp.index.damage_check import damages_of
+from skillhub_mcp.index.forgotten_roots import without_roots
 from skillhub_mcp.index.freed_memory import give_back
 from skillhub_mcp.index.identity import IndexIdentity
-from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots, keys_without
+from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots
 from skillhub_mcp.index.kept_vectors import copies_of, free_table, unchanged_vectors, vectors_before, vectors_found
-from skillhub_mcp.index.keys import LibraryKeys, RowKeys
+from skillhub_mcp.index.keyed_rows import with_keys
+from skillhub_mcp.index.keys import RowKeys
 from skillhub_mcp.index.lance import IndexDamaged, LanceIndex, NoRoom
 from skillhub_mcp.index.lance_store import IN_MEMORY, KEYS_SINCE, SCHEMA_VERSION, LanceStore
+from skillhub_mcp.index.missing_vectors import texts_to_embed, vectors_to_add
 from skillhub_mcp.index.moved_roots import located_anew
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.root_states import has_others, merged, with_missing, without_unreadable
 from skillhub_mcp.index.row_embedder import ASK_AGAIN, EmbeddingOptions, RowEmbedder
-from skillhub_mcp.index.row_keys import keys_of, keys_with, library_keys, located, paths_in
+from skillhub_mcp.index.row_keys import keys_of, keys_with, located, paths_in
 from skillhub_mcp.index.row_source import RowSource
 from skillhub_mcp.index.rows import StoredVector
 from skillhub_mcp.index.skill_index import SkillIndex
@@ -47,11 +47,11 @@ from skillhub_mcp.index.state import (
     TableVersion,
     load_named,
     load_state,
-    remove_state,
     save_state,
     state_stamp,
 )
-from skillhub_mcp.index.writer_lock import EMBEDDING_LOCK, WriterLock, unwritable
+from skillhub_mcp.index.unused_indexes import remove_unused
+from skillhub_mcp.index.writer_lock import WriterLock, unwritable
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.scanner import CachedSkillFile, Scan, ScanCache, changed_entries
@@ -60,7 +60,6 @@ log = logging.getLogger(__name__)
 
 # Above, all rows are asked for at once.
 _MANY_ROWS = 5_000
-_UNUSED_SECONDS = 30 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,33 +292,14 @@ class Indexer:
             if refusal is not None:
                 raise refusal
             for path, state in self._all_states():
-                if not state.roots.keys().isdisjoint(roots):
-                    self._forget(path, state, roots)
-
-    def _forget(self, path: str, state: IndexState, roots: Collection[str]) -> None:
-        if state.entries_lost or state.schema != SCHEMA_VERSION:
-            lost = "what was read from the skills is lost" if state.entries_lost else "an earlier SkillHub wrote it"
-            raise IndexUnavailable(
-                f"Nothing is forgotten in the index for {state.embedder} at {self.db_path}: {lost}",
-                hint="run skillhub index --repair with that EMBEDDING_PROVIDER, and then this again",
-            )
-        staying = {root: own for root, own in state.roots.items() if root not in roots}
-        store = LanceStore(self.db_path, state.table.name)
-        try:
-            version = store.with_keys(
-                state.table_version,
-                created_as=state.table.id,
-                embedding=state.embedding,
-                key_of=keys_without(state, roots),
-            )
-            keys = LibraryKeys({root: own.label for root, own in staying.items()})
-            # Before the state is saved, which is the commit: a version that cannot be read is not published.
-            index = store.open(version, keys=keys)
-        except IndexDamaged as error:
-            self._check_cancelled()
-            raise unwritable(self.db_path, str(error)) from error
-        table = replace(state.table, id=index.table_id)
-        save_state(path, replace(state, table=table, table_version=version, roots=staying), before=state)
+                if state.roots.keys().isdisjoint(roots):
+                    continue
+                try:
+                    left = without_roots(self.db_path, state, roots)
+                except IndexDamaged as error:
+                    self._check_cancelled()
+                    raise unwritable(self.db_path, str(error)) from error
+                save_state(path, left, before=state)
 
     def _all_states(self) -> list[tuple[str, IndexState]]:
         """Return the states of all of the database's indexes that this version reads, with their files' paths."""
@@ -394,7 +374,7 @@ class Indexer:
 
         try:
             with self._writer.embedding_turn() as ours:
-                texts, dimension = self._texts_without_vectors() if ours else ({}, None)
+                texts, dimension = self._texts_to_embed() if ours else ({}, None)
                 failure = self._rows_embedder.embed(texts, publish, seconds=seconds, dimension=dimension)
         except IndexUnavailable:
             # Asked again at once, the provider would be paid for vectors that cannot be kept.
@@ -544,24 +524,9 @@ class Indexer:
         except IndexDamaged as error:
             self._check_cancelled()
             raise unwritable(self.db_path, str(error)) from error
-        self._remove_unused()
+        if not self._in_memory:
+            remove_unused(self.identity)
         return Published(index, state, written.report, stamp)
-
-    def _remove_unused(self) -> None:
-        """Remove the database's indexes for other embedders that nobody has opened for a month."""
-        for path, head in () if self._in_memory else list(self.identity.others()):
-            store = LanceStore(self.db_path, head.table)
-            try:
-                used = max(os.stat(path).st_mtime, store.used_at())
-                if time.time() - used < _UNUSED_SECONDS:
-                    continue
-                log.info("The index for %s at %s was last used a month ago; it is removed", head.embedder, self.db_path)
-                remove_state(path)
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(path + EMBEDDING_LOCK)
-                store.discard()
-            except (OSError, IndexDamaged) as error:
-                log.warning("The unused index for %s cannot be removed: %s", head.embedder, error)
 
     def _update(
         self, base: IndexState | None, scan: Scan, reason: str, *, thorough: bool, anew: bool
@@ -649,41 +614,20 @@ class Indexer:
         return located(index.unembedded(), keys)
 
     def _with_keys(self, state: IndexState) -> IndexState:
-        """Give the rows of a table of the schema before keys their keys, publish it, and return its state.
+        """Publish a table of the schema before keys with keys, and return its state.
 
-        Nothing is read from the skills, and nothing embedded: also the rows of other servers' roots stay. Where that
-        cannot be done, `state` is returned, and the table written anew. Raises NoRoom.
+        Where that cannot be done, `state` is returned, and the table written anew. Raises NoRoom.
         """
-        keys = library_keys(state)
-
-        def key_of(path: str, root: str) -> str | None:
-            having = (one for one, own in state.roots.items() if path in own.memory)
-            known = root if root in state.roots else next(having, None)
-            return None if known is None else keys.key(known, path)
-
         log.info("Indexing %s: the rows get keys that do not name this machine's directories", self.db_path)
-        store = self._store_of(state.table.name)
         try:
-            version = store.with_keys(
-                state.table_version, created_as=state.table.id, embedding=state.embedding, key_of=key_of
-            )
-            index = store.open(version, keys=keys)
+            keyed = with_keys(state, self._store_of(state.table.name), self.identity)
         except NoRoom:
             raise
         except IndexDamaged as error:
             self._check_cancelled()
             log.warning("The index at %s cannot be updated and is rebuilt: %s", self.db_path, error)
             return state
-        identity = self.identity
-        written = replace(
-            state,
-            database=identity.database_name,
-            embedder=identity.embedder,
-            schema=KEYS_SINCE,
-            table=PublishedTable(state.table.name, index.table_id),
-            table_version=version,
-        )
-        return self._save(written, before=state)[0]
+        return self._save(keyed, before=state)[0]
 
     def _rebuild(
         self, skills: Sequence[Skill], reason: str, published: IndexState | None, *, same_vectors: bool
@@ -774,27 +718,17 @@ class Indexer:
         found.failure = found.failure or others.failure
         return found
 
-    def _texts_without_vectors(self) -> tuple[dict[str, str], int | None]:
-        """Return the texts to embed, by directory, and the length that their vectors must have, where it is known.
-
-        It is known where some rows have vectors of their present text: those of another length could not be compared
-        with them.
-        """
+    def _texts_to_embed(self) -> tuple[dict[str, str], int | None]:
+        """Return what `texts_to_embed` does of the published index, and nothing where it cannot be read."""
         state = self.state()
         if state is None or state.schema != SCHEMA_VERSION or not self.missing_vectors(state):
             return {}, None
         try:
-            index = self._open_table(state)
-            missing = index.unembedded()
-            known = None if len(missing) == index.count() else index.dimension
+            return texts_to_embed(state, self._open_table(state), self._roots)
         except IndexDamaged as error:
             # The next sync finds this too, and replaces the index.
             log.debug("The index to embed cannot be read: %s", error)
             return {}, None
-        memory = state.memory_of(self._roots)
-        lacking = sorted(located(missing, keys_of(state)))
-        found = ((directory, memory[directory].skill) for directory in lacking if directory in memory)
-        return {directory: skill.searchable_text for directory, skill in found if skill is not None}, known
 
     def _publish_vectors(self, vectors: Mapping[str, StoredVector]) -> Published | None:
         """Write the vectors of those texts that the published index still holds without one. Holds the lock."""
@@ -803,31 +737,14 @@ class Indexer:
             return None
         try:
             index = self._open_table(state)
-            keys = keys_of(state)
-            rows = list(index.unembedded())
-            missing = dict(zip(keys.directories(rows), rows, strict=True))
-            memory = state.memory_of(self._roots)
-            present = {
-                directory: own
-                for directory, own in vectors.items()
-                if directory in missing
-                and directory in memory
-                and (skill := memory[directory].skill) is not None
-                and skill.searchable_text == own.text
-            }
-            if not present:
+            added = vectors_to_add(vectors, state, index, self._roots)
+            if added is None:
                 return None
-            dimension = len(next(iter(present.values())).vector)
-            lacking = frozenset(missing)
-            if index.dimension not in (None, dimension):
-                # Those of the other length are dropped.
-                lacking = located(index.stored(), keys)
             store = self._store_of(state.table.name)
-            by_key = {missing[directory]: own for directory, own in present.items()}
-            version = store.add_vectors(by_key, dimension=dimension, published=index.version)
+            version = store.add_vectors(added.by_key, dimension=added.dimension, published=index.version)
             # Before the state is saved, which is the commit: a version that cannot be read is not published.
             opened = self.open(replace(state, table_version=version))
-            roots = with_missing(state.roots, lacking - present.keys())
+            roots = with_missing(state.roots, added.lacking)
             state, stamp = self._save(replace(state, table_version=version, roots=roots), before=state)
         except IndexDamaged as error:
             self._check_cancelled()
