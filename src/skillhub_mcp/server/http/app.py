@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -276,6 +277,9 @@ def _listen(host: str, port: int, backlog: int) -> socket.socket:
         listener.listen(backlog)
     except OSError as error:
         listener.close()
+        if error.errno == errno.EADDRNOTAVAIL:
+            hint = "127.0.0.1 is for this machine alone, 0.0.0.0 for every address that it has"
+            raise InvalidSetting("--host", host, "is no address of this machine", hint=hint) from error
         raise InvalidSetting(
             "--port", str(port), f"is not available at {host}: {error.strerror}", hint="choose another port"
         ) from error

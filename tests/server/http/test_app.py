@@ -1,0 +1,30 @@
+"""Listening at an address: one that cannot be used is refused by the part of it that is wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from skillhub_mcp.errors import InvalidSetting
+from skillhub_mcp.server.http.app import HttpOptions, listening
+
+
+def refused(host: str, port: int) -> tuple[str, str | None]:
+    with (
+        pytest.raises(InvalidSetting) as caught,
+        listening(HttpOptions(host, port, allowed_hosts=(), allowed_origins=())),
+    ):
+        pass
+    return caught.value.message, caught.value.hint
+
+
+def test_a_port_that_is_taken_is_told_as_that_and_an_address_that_is_none_of_this_machine_as_that() -> None:
+    with listening(HttpOptions("127.0.0.1", 0, allowed_hosts=(), allowed_origins=())) as taken:
+        port = taken.getsockname()[1]
+        message, hint = refused("127.0.0.1", port)
+    assert message.startswith(f"--port='{port}' is not available at 127.0.0.1: ")
+    assert hint == "choose another port"
+    # Of a network for documentation (RFC 5737), so that no machine has it.
+    assert refused("192.0.2.1", 0) == (
+        "--host='192.0.2.1' is no address of this machine",
+        "127.0.0.1 is for this machine alone, 0.0.0.0 for every address that it has",
+    )
