@@ -37,6 +37,17 @@ def test_the_document_the_texts_and_the_entries_are_read_and_links_are_not_follo
     assert files.unread == (("node_modules/", "installed packages"),)
 
 
+def test_a_second_name_of_a_file_is_told_but_of_what_comes_with_the_package_and_is_linked_from_an_installers_cache(
+    skill: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in ("SKILL.md", "scripts/run.sh"):
+        (tmp_path / path.replace("/", "-")).hardlink_to(skill / path)
+    told = [(one.rule, one.path) for one in audit_skill(str(skill)).findings]
+    assert told == [("file-hard-link", "SKILL.md"), ("file-hard-link", "scripts/run.sh")]
+    monkeypatch.setattr(reading, "builtin_directory", lambda: str(tmp_path))
+    assert audit_skill(str(skill)).findings == ()
+
+
 def test_what_is_beyond_the_bounds_is_told_and_not_read(skill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "MAX_FILE_BYTES", 64)
     (skill / "long.md").write_text("x" * 65)

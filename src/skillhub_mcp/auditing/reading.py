@@ -17,10 +17,12 @@ from typing import NamedTuple
 
 from skillhub_mcp.auditing.entries import SCRIPTS, EntryKind, SkillEntry
 from skillhub_mcp.errors import SkillHubError, SkillUnverifiable
+from skillhub_mcp.skills.builtin import builtin_directory
 from skillhub_mcp.skills.digest import skill_stamp
 from skillhub_mcp.skills.files import read_start_of
 from skillhub_mcp.skills.files.paths import MAX_DEPTH
 from skillhub_mcp.skills.model import SKILL_FILE
+from skillhub_mcp.skills.roots import is_at_or_below
 
 MAX_ENTRIES = 2_000
 MAX_FILES = 200
@@ -66,6 +68,8 @@ def read_skill_files(directory: str) -> SkillFiles:
     """Read what the audit looks at. Never raises on the skill's content: what cannot be read is told."""
     budget = _Budget()
     document = _read(directory, SKILL_FILE, budget)
+    # An installer may link the package's own files from its cache, as uv does: their other name is no secret.
+    shipped = is_at_or_below(os.path.realpath(directory), os.path.realpath(builtin_directory()))
     entries: list[SkillEntry] = []
     texts: list[tuple[str, str]] = []
     for walked in sorted(_walk(directory, budget), key=lambda one: -weight(one.path)):
@@ -78,7 +82,8 @@ def read_skill_files(directory: str) -> SkillFiles:
             continue
         content = b"" if path == SKILL_FILE else _read(directory, path, budget)
         start = (content or b"")[:_START]
-        entries.append(SkillEntry(path, names=status.st_nlink, executable=bool(status.st_mode & 0o111), start=start))
+        names = 1 if shipped else status.st_nlink
+        entries.append(SkillEntry(path, names=names, executable=bool(status.st_mode & 0o111), start=start))
         text = _as_text(path, content or b"")
         if text:
             texts.append((path, text))
