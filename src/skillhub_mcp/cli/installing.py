@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.auditing.rules import AuditFinding
     from skillhub_mcp.cli.refreshed_index import RefreshedIndex
     from skillhub_mcp.settings import Settings
+    from skillhub_mcp.skills.roots import SkillRoot
 
 _SHOWN = 5
 _SHOWN_FILES = 20
@@ -293,12 +294,20 @@ def _signed(one: Proposal) -> str:
 
 
 def _neighbours(name: str, place: LibraryPlace, options: Mapping[str, str]) -> Neighbours:
-    from skillhub_mcp.chosen_roots import roots_of
+    from skillhub_mcp.chosen_roots import project_trust, roots_of
+    from skillhub_mcp.policy.trust import TrustMode
     from skillhub_mcp.settings import settings_of
     from skillhub_mcp.skills.discovery import walk_roots
 
-    roots = roots_of(settings_of(options))
+    settings = settings_of(options)
     real = os.path.realpath(place.root)
+    asks = settings.policy.trust != TrustMode.ALL.value
+
+    def comes_last(root: SkillRoot) -> bool:
+        # What a project brings awaits trust once it has changed, as by this, and then takes no name.
+        return root.trust.is_awaited or (asks and bool(root.within) and root.real == real)
+
+    roots = tuple(sorted(project_trust(settings).judged(roots_of(settings)), key=comes_last))
     at = next((number for number, root in enumerate(roots) if root.real == real), len(roots))
     names: list[set[str]] = [set() for _ in roots]
     for found in walk_roots(roots).found:
