@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import shutil
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -88,6 +89,19 @@ def storage_of(hub: SkillHub) -> StorageState:
 def in_bucket(bucket: Target, environment: dict[str, str]) -> dict[str, str]:
     options = ",".join(f"{key}={value}" for key, value in bucket.options.items())
     return {**environment, "DB_PATH": bucket.url, "SKILLHUB_STORAGE_OPTIONS": options}
+
+
+def test_a_storage_that_does_not_answer_is_told_while_it_is_waited_for(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("skillhub_mcp.storage.bucket_store._SLOW_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        options = f"access_key_id=abcdef,secret_access_key=abcdefgh,endpoint={endpoint},allow_http=true,timeout=300ms"
+        own = {**environment, "DB_PATH": "s3://bucket/prefix", "SKILLHUB_STORAGE_OPTIONS": options}
+        with replica(own) as hub, pytest.raises(IndexUnavailable):
+            hub.search("walrus")
+    assert caplog.messages.count("s3://bucket/prefix has not answered yet, and is waited for") == 1
 
 
 def test_it_finds_loads_and_reads_what_was_published_without_any_directory_of_skills(

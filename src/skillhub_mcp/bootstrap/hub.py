@@ -160,7 +160,12 @@ def _replica_hub(
 
     embedder = QueryEmbedder(choose_embedder(settings))
     replica = Replica(
-        publication_store(settings, settings.index.db_path, patience=PATIENCE),
+        publication_store(
+            settings,
+            settings.index.db_path,
+            patience=PATIENCE,
+            on_slow=partial(log.warning, "%s has not answered yet, and is waited for"),
+        ),
         Mirror(
             mirror_directory(settings),
             most_bytes=settings.replica.mirror_max_bytes,
