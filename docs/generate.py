@@ -201,13 +201,15 @@ def tools() -> str:
             fields = [(f"`{name}`", kind) for name, kind in _fields(output, output.get("$defs", {}))]
             sections.append("Structured result, also sent as text:\n\n" + table(("field", "type"), fields))
         else:
-            sections.append("The result is one block of text: JSON, or the text that the description names.")
+            sections.append("The result is text: JSON, or the text that the description names.")
     return page(
         "The tools",
         "a running server",
         "`SKILLHUB_TOOLS` selects the sets of tools; the default is `core`. `run_skill_command` needs `--enable-run`. "
         "Within 0.x, arguments and results gain optional fields only. The complete schemas are in "
-        "[tests/golden/tools](../../tests/golden/tools).",
+        "[tests/golden/tools](../../tests/golden/tools). `skill_search`, `context_inspect` and `agents_resolve` send "
+        "their JSON as structured content too, without a schema, which would be paid for in each turn. Where a session "
+        "has a handle, a block of text of its own tells it.",
         *sections,
     )
 
