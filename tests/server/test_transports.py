@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -216,6 +217,30 @@ def test_with_no_provider_nothing_leaves_the_machine(
 
     asyncio.run(journey())
     assert calls.read_text(encoding="utf-8") == ""
+
+
+@pytest.mark.acceptance("S2-62")
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+@pytest.mark.parametrize(("provider", "sends"), [("none", False), ("local", False), ("openai", True)])
+def test_nor_does_native_code_open_a_socket_of_the_network(
+    hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path, provider: str, sends: bool
+) -> None:
+    """Python's own hooks do not see what LanceDB and the tokenizers do."""
+    write_skill("pdf-reader", "Reads PDF files.")
+    seen = tmp_path / "seen.txt"
+    traced = ["strace", "-f", "-qq", "-e", "trace=socket,connect", "-o", str(seen), *COMMAND]
+    # A provider that sends is seen, so that not seeing one means something. Nobody answers it.
+    openai = {"OPENAI_API_KEY": "x", "EMBEDDING_BASE_URL": "http://127.0.0.1:9/v1"}
+    environment = {**hub_environment, **openai, "EMBEDDING_PROVIDER": provider}
+    for arguments in (("--reindex",), ("search", "PDF")):
+        done = subprocess.run(
+            [*traced, *arguments], env=environment, capture_output=True, encoding="utf-8", check=False, timeout=120
+        )
+        if "Operation not permitted" in done.stderr:
+            pytest.skip("this machine lets no process be traced")
+        assert done.returncode == 0, done.stderr
+        assert "pdf-reader" in done.stdout or arguments == ("--reindex",)
+        assert ("AF_INET" in seen.read_text(encoding="utf-8")) is sends
 
 
 def test_a_dotenv_file_where_the_server_starts_has_no_effect(
