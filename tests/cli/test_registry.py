@@ -212,7 +212,8 @@ def test_the_report_says_of_each_root_what_is_the_matter_with_it(
     assert f"1. hub      {file}: is a file, not a directory\n" in report
     assert f"2. hub      {tmp_path}/nowhere: does not exist\n" in report
     one = skillhub("registry", "report", SKILLS_DIR=str(file)).out
-    assert "ignored    1 place without a skill\n" in one
+    assert "ignored    1 place that gave no skill\n       1  is a file, not a directory\n" in one
+    assert f"\nnot read:\n  {file} is a file, not a directory\n" in one
 
 
 @pytest.mark.acceptance("S3-13")

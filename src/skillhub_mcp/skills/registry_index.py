@@ -150,7 +150,7 @@ def _report(names: Names) -> IndexReport:
     counts = Counter({reason.value: count for reason, count in skipped.counts.items()})
     ignored = [IgnoredPlace(path, reason.value) for reason, paths in skipped.paths.items() for path in paths]
     for problem in scanned.problems:
-        counts["cannot be looked into"] += 1
+        counts[problem.reason] += 1
         ignored.append(IgnoredPlace(problem.path, problem.reason))
     for refused in scanned.refused:
         counts[refused.reason.rule] += 1

@@ -30,11 +30,14 @@ from skillhub_mcp.foreign_json import BadJson, read_json
 from skillhub_mcp.harmless import in_json, in_line
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.admission import is_strict
+from skillhub_mcp.skills.discovery import SkipReason
 from skillhub_mcp.skills.registry_index import IndexReport, RegistryIndex
 from skillhub_mcp.skills.roots import SOURCES, Source
 from skillhub_mcp.skills.rules import RULES
 
 _SHOWN_PLACES = 20
+# Reasons to leave a path out that is not at fault: they are counted, and their paths are in the JSON.
+_NO_FAULT = frozenset(reason.value for reason in SkipReason)
 
 
 def add_parser(subparsers: Any) -> None:
@@ -155,7 +158,7 @@ def registry_report_text(report: IndexReport) -> str:
         f"valid      {report.valid:,}{f', {report.not_for_models:,} not for models' if report.not_for_models else ''}",
         f"refused    {sum(refused.values()):,}{strict_refusals(strict, '--lenient includes them')}",
         *(f"  {count:>6,}  {rule}{' (strict)' if is_strict(rule) else ''}" for rule, count in refused.items()),
-        f"ignored    {plural(sum(ignored.values()), 'place')} without a skill",
+        f"ignored    {plural(sum(ignored.values()), 'place')} that gave no skill",
         *(f"  {count:>6,}  {reason}" for reason, count in ignored.items()),
         f"shadowed   {len(report.conflicts):,} by another skill with the same name",
         *(
@@ -166,7 +169,7 @@ def registry_report_text(report: IndexReport) -> str:
         f"digest     {report.digest}",
         f"time       {report.seconds:.3f} s",
     ]
-    unread = [place for place in report.ignored if place.rule is None and place.reason not in report.ignored_counts]
+    unread = [place for place in report.ignored if place.rule is None and place.reason not in _NO_FAULT]
     if unread:
         lines.append("\nnot read:")
         lines += [f"  {in_line(place.path)} {in_line(place.reason)}" for place in unread[:_SHOWN_PLACES]]
