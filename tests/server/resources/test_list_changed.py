@@ -16,7 +16,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from tests.conftest import SkillWriter
 from tests.server.connections import listening as served
 from tests.server.connections import piped
-from tests.server.sessions import COMMAND
+from tests.server.sessions import COMMAND, command
 
 _LONG = 30
 WORD = "notifications/resources/list_changed"
@@ -129,6 +129,41 @@ def test_a_skill_that_is_installed_or_removed_by_hand_is_sent_and_the_index_is_f
             return installed, await names(client, "lighthouse")
 
     assert asyncio.run(journey()) == (["installed"], [])
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_skill_that_is_switched_off_or_denied_is_sent_as_one_that_is_gone(
+    mode: str, hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    write_skill("bird", "Draws a seagull.")
+    rules = tmp_path / "rules.json"
+    environment = {
+        **hub_environment,
+        "SKILLHUB_PERMISSIONS": str(rules),
+        "SKILLHUB_CHOICES": str(tmp_path / "choices.json"),
+    }
+
+    def permissions(text: str) -> None:
+        rules.write_text(text, encoding="utf-8")
+
+    async def journey(url: str) -> list[list[str]]:
+        found = []
+        async with listening(url, mode) as (client, heard):
+            for change in (
+                lambda: command(environment, "disable", "bird"),
+                lambda: command(environment, "enable", "bird"),
+                lambda: permissions('{"permissions": {"others": "allow", "deny": [{"tool": "skill_load"}]}}'),
+                lambda: permissions("no rules"),
+            ):
+                await asyncio.to_thread(change)
+                assert await asyncio.wait_for(heard.get(), _LONG) == WORD
+                found.append([one.name for one in (await client.list_resources()).resources])
+            assert heard.empty()
+        return found
+
+    permissions('{"permissions": {"others": "allow"}}')
+    with served(environment) as url:
+        assert asyncio.run(journey(url)) == [[], ["bird"], [], []]
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

@@ -2,7 +2,8 @@
 
 To MCP the skills are the server's resources, so the notification is `resources/list_changed`, and also
 `prompts/list_changed` where they are prompts too. In the 2025-11-25 protocol each connection gets it, in the 2026-07-28
-protocol each stream of `subscriptions/listen` that asked for it.
+protocol each stream of `subscriptions/listen` that asked for it. The lists change with the skills, and with the policy:
+a skill that is switched off leaves them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import contextlib
 import logging
 
 import anyio
+import anyio.to_thread
 import mcp_types
 from fastmcp import FastMCP
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
@@ -28,7 +30,9 @@ from mcp.server.subscriptions import (
 )
 from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResult
 
+from skillhub_mcp.errors import PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.policy.access import Policy
 
 log = logging.getLogger(__name__)
 
@@ -39,12 +43,15 @@ ServerContext = ServerRequestContext[object, object]
 _QUIET_SECONDS = 0.5
 _MAX_DELAY_SECONDS = 5.0
 _SEND_TIMEOUT_SECONDS = 5.0
+# Between two looks at the files of the policy, which each call looks at, too.
+_POLICY_SECONDS = 2.0
 
 
 class ListChangedNotifier(Middleware):
     """Notifies the clients of one hub, with `prompts` of its prompts too. `open` and `close` belong to the lifespan."""
 
     def __init__(self, hub: SkillHub, *, prompts: bool) -> None:
+        self._access = hub.access
         self._prompts = prompts
         self._connections: set[Connection] = set()
         self._bus = InMemorySubscriptionBus()
@@ -54,6 +61,7 @@ class ListChangedNotifier(Middleware):
         self._timer: asyncio.TimerHandle | None = None
         self._due: float | None = None
         self._task: asyncio.Task[None] | None = None
+        self._following: asyncio.Task[None] | None = None
         hub.on_change(self._changed)
 
     def declare(self, server: FastMCP, *, stateless: bool) -> None:
@@ -67,6 +75,7 @@ class ListChangedNotifier(Middleware):
         """Start to send, from the running loop."""
         self._loop = asyncio.get_running_loop()
         self._closed = False
+        self._following = asyncio.ensure_future(self._follow_policy())
 
     async def listen(
         self, request: ServerContext, params: SubscriptionsListenRequestParams
@@ -85,10 +94,11 @@ class ListChangedNotifier(Middleware):
         self._loop = None
         if self._timer is not None:
             self._timer.cancel()
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        for task in (self._following, self._task):
+            if task is not None:
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
         self.end_streams()
 
     def end_streams(self) -> None:
@@ -106,6 +116,23 @@ class ListChangedNotifier(Middleware):
             self._connections.add(connection)
             connection.exit_stack.callback(self._connections.discard, connection)
         return await call_next(context)
+
+    async def _follow_policy(self) -> None:
+        seen = await anyio.to_thread.run_sync(self._policy)
+        while True:
+            await asyncio.sleep(_POLICY_SECONDS)
+            policy = await anyio.to_thread.run_sync(self._policy)
+            if policy is not seen:
+                seen = policy
+                self._wait_for_quiet()
+
+    def _policy(self) -> Policy | None:
+        """Return the policy in force, the same value while nothing changes; None where it permits nothing."""
+        try:
+            return self._access.now()
+        except PolicyUnreadable:
+            # Each call reports it; the lists are empty.
+            return None
 
     def _changed(self) -> None:
         """Schedule a notification, from the thread that found the change."""
