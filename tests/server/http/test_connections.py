@@ -49,9 +49,14 @@ class Clock:
 class Silent(HttpConnection):
     """A connection of which only the address matters."""
 
-    def __init__(self, address: str = "10.0.0.1") -> None:
+    def __init__(self, address: str = "10.0.0.1", unread: int = 0) -> None:
         self.host = self.address = address
+        self.unread = unread
         self.dropped = False
+
+    @property
+    def unread_bytes(self) -> int:
+        return self.unread
 
     def drop(self) -> None:
         self.dropped = True
@@ -186,7 +191,7 @@ class Unread(asyncio.Transport):
         (True, HttpConnection._end, (100_000, 99_999), False),
         # A slow link: the buffer is never empty enough to go on writing, and less each time.
         (False, None, (100_000, 80_000, 80_000), True),
-        (True, HttpConnection._end, (100_000, 100_000, 80_000, 80_000), True),
+        (True, HttpConnection._end, (100_000, 100_000, 100_000, 80_000, 80_000), True),
     ],
 )
 def test_a_client_that_does_not_read_its_answer_is_let_go_unless_it_reads_again(
@@ -219,6 +224,23 @@ def test_a_client_that_does_not_read_its_answer_is_let_go_unless_it_reads_again(
 
     assert asyncio.run(go()) is not stays
     assert len(places) == 0
+
+
+def test_of_answers_that_nobody_reads_the_oldest_of_the_greediest_address_go(
+    places: HttpConnections, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("skillhub_mcp.server.http.connections._MOST_UNREAD_BYTES", 100)
+    read_again = Silent("10.0.1.1", 90)
+    patient = Silent("10.0.1.2", 40)
+    greedy = [Silent("10.0.1.3", 30) for _ in range(4)]
+    places.unread(read_again)
+    places.read(read_again)
+    for one in (patient, *greedy):
+        places.unread(one)
+    assert [one.dropped for one in (read_again, patient, *greedy)] == [False, False, True, True, False, False]
+    assert [record.getMessage() for record in caplog.records] == [
+        "10.0.1.3 does not read its answers: those that wait longest are given up"
+    ]
 
 
 def test_every_wait_for_a_client_has_an_end(places: HttpConnections) -> None:

@@ -1,8 +1,8 @@
 """The connections of one server process: how many there may be, and how long one may take to say what it wants.
 
 Where a place is missing, the connection that has waited longest without a request goes: its client makes another one.
-A request in flight is never ended. Where every place has one, a newcomer gets a spare connection: it is told that the
-server is busy, unless it asks for health.
+A request in flight is never ended, but where answers that nobody reads take too much memory. Where every place has one,
+a newcomer gets a spare connection: it is told that the server is busy, unless it asks for health.
 
 uvicorn accepts any number of connections and waits for ever for what one sends; so its protocol is extended here: the
 one on h11, which is always installed.
@@ -48,6 +48,8 @@ _SLOWEST_READ_BYTES = 16_384
 # What the system takes of an answer that its client has no room for yet. With more, the system would fill in steps that
 # take longer than a minute on a slow link, and each connection could hold megabytes there.
 _UNSENT_BYTES = 65_536
+# Of all connections together: a few of the largest files, or thousands of usual answers.
+_MOST_UNREAD_BYTES = 256 * 1024 * 1024
 _STALLED_SECONDS_AT_THE_END = 1.0
 _SECONDS_BETWEEN_LINES = 60.0
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
@@ -119,7 +121,10 @@ class HttpConnections:
         # Since when each waits, in the order in which they began to.
         self._waiting: dict[HttpConnection, float] = {}
         self._spare: dict[HttpConnection, None] = {}
+        # Those whose clients do not read, in the order in which they stopped. Not all of them have a place any more.
+        self._unread: dict[HttpConnection, None] = {}
         self._warning = OncePerMinute()
+        self._unread_warning = OncePerMinute()
 
     def __len__(self) -> int:
         """Return how many there are, without the spare ones."""
@@ -164,6 +169,25 @@ class HttpConnections:
         """Note that no request of the connection is being answered."""
         if connection in self._places:
             self._waiting.setdefault(connection, self._clock())
+
+    def unread(self, connection: HttpConnection) -> None:
+        """Note that the client of a connection does not read its answer. Where such answers take too much memory, end
+        the oldest of the address that has most of it.
+        """
+        self._unread[connection] = None
+        held: Counter[str] = Counter()
+        for one in self._unread:
+            held[one.address] += one.unread_bytes
+        if held.total() > _MOST_UNREAD_BYTES:
+            address, _ = held.most_common(1)[0]
+            self._unread_warning.log("%s does not read its answers: those that wait longest are given up", address)
+            oldest = next(one for one in self._unread if one.address == address)
+            del self._unread[oldest]
+            oldest.drop()
+
+    def read(self, connection: HttpConnection) -> None:
+        """Note that the client of a connection reads again, or is gone."""
+        self._unread.pop(connection, None)
 
     def forget(self, connection: HttpConnection) -> None:
         """Take the place of a connection that has ended, or is about to; nothing happens where it has none."""
@@ -246,6 +270,11 @@ class HttpConnection(H11Protocol):
         self._deadline: asyncio.TimerHandle | None = None
         self._stalled: asyncio.TimerHandle | None = None
 
+    @property
+    def unread_bytes(self) -> int:
+        """How much of its answer the client has not read."""
+        return self.transport.get_write_buffer_size()
+
     def drop(self) -> None:
         """End the connection at once."""
         self.transport.abort()
@@ -306,10 +335,12 @@ class HttpConnection(H11Protocol):
         """Wait for a client that does not read its answer, but not for ever."""
         super().pause_writing()
         self._wait_for_reader(_STALLED_SECONDS)
+        self._all.unread(self)
 
     def resume_writing(self) -> None:
         """Go on with a client that reads again."""
         super().resume_writing()
+        self._all.read(self)
         # The rest of a last answer has to be read, too.
         if self._phase is not _Phase.OVER:
             self._stop_waiting_for_reader()
@@ -327,7 +358,7 @@ class HttpConnection(H11Protocol):
     def _wait_for_reader(self, seconds: float) -> None:
         """End the connection if its client reads too little of what is left within some seconds, again and again."""
         self._stop_waiting_for_reader()
-        left = self.transport.get_write_buffer_size()
+        left = self.unread_bytes
         self._stalled = self.loop.call_later(seconds, self._look_at_reader, seconds, left)
 
     def _stop_waiting_for_reader(self) -> None:
@@ -336,7 +367,7 @@ class HttpConnection(H11Protocol):
             self._stalled = None
 
     def _look_at_reader(self, seconds: float, left: int) -> None:
-        if left - self.transport.get_write_buffer_size() < _SLOWEST_READ_BYTES:
+        if left - self.unread_bytes < _SLOWEST_READ_BYTES:
             self.drop()
         else:
             self._wait_for_reader(seconds)
