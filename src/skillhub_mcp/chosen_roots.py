@@ -139,5 +139,6 @@ def project_of(settings: Settings) -> Project:
         cwd = home
     project = find_project(cwd, root=settings.skills.project_root, markers=settings.skills.markers, home=home)
     if settings.skills.project_root and not os.path.isdir(project.root):
-        raise InvalidSetting("SKILLHUB_PROJECT_ROOT", settings.skills.project_root, "is not a directory")
+        hint = "correct it, or unset it and CODELIA_AGENTS_ROOT"
+        raise InvalidSetting("SKILLHUB_PROJECT_ROOT", settings.skills.project_root, "is not a directory", hint=hint)
     return project

@@ -6,12 +6,11 @@ import os
 from collections import Counter
 
 from skillhub_mcp.bootstrap.library import unsearched_places
-from skillhub_mcp.chosen_roots import project_of, recorded_roots_problem
+from skillhub_mcp.chosen_roots import recorded_roots_problem
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
 from skillhub_mcp.cli.output import plural
-from skillhub_mcp.settings import Settings
-from skillhub_mcp.skills.problems import Problem, root_problems
+from skillhub_mcp.skills.problems import root_problems
 from skillhub_mcp.skills.roots import SkillRoot
 
 
@@ -26,7 +25,6 @@ def check_roots(installation: Installation) -> CheckResult:
     return CheckResult(
         problems=(
             *([] if unreadable is None else [unreadable]),
-            *_project_problems(installation.settings),
             *root_problems(snapshot.report),
         ),
         warnings=tuple(place.as_problem() for place in elsewhere),
@@ -36,15 +34,6 @@ def check_roots(installation: Installation) -> CheckResult:
             "not_searched": [{"path": one.place.path, "skills": one.skills} for one in elsewhere],
         },
     )
-
-
-def _project_problems(settings: Settings) -> tuple[Problem, ...]:
-    """Return what is wrong with the root of the project, where that is given."""
-    root = project_of(settings).root
-    if not settings.skills.project_root or os.path.isdir(root):
-        return ()
-    what = f"{root} is not a directory: no skill and no AGENTS.md of a project is found"
-    return (Problem("SKILLHUB_PROJECT_ROOT", what, "correct it, or unset it and CODELIA_AGENTS_ROOT"),)
 
 
 def _detail(root: SkillRoot, count: int, refused: int) -> str:
