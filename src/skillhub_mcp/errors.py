@@ -191,7 +191,9 @@ class SkillDisabled(SkillHubError):
 
     def __init__(self, name: str, *, setting: str | None = None) -> None:
         if setting is None:
-            message, fix = f"Skill {name!r} is disabled", f"`skillhub enable {_as_a_word(name)}`"
+            # What begins with a dash would be taken for an option.
+            end = "-- " if name.startswith("-") else ""
+            message, fix = f"Skill {name!r} is disabled", f"`skillhub enable {end}{_as_a_word(name)}`"
         else:
             message, fix = f"Skill {name!r} is not enabled on this server", setting
         super().__init__(

@@ -35,7 +35,7 @@ def test_what_was_used_what_never_and_what_was_searched_for_in_vain_is_told(skil
     done = skillhub("stats", log)
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines() == [
-        "4 searches, 3 loads, 1 files read",
+        "4 searches, 3 loads, 1 file read",
         "",
         "Used:",
         "    2  painter",

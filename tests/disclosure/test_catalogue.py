@@ -122,7 +122,7 @@ def test_of_too_many_skills_the_less_important_are_left_out_and_counted() -> Non
     assert [one.name for one in rendered.catalogue.entries] == ["b", "a"]
     assert (rendered.catalogue.left_out, rendered.catalogue.truncated) == (1, True)
     assert '<skills_catalog scope="initial" truncated="true">' in rendered.text
-    assert "1 more skills are not listed: call skill_search to find what you need" in rendered.text
+    assert "1 more skill is not listed: call skill_search to find what you need" in rendered.text
 
 
 @pytest.mark.acceptance("S0-42", "S0-43")
@@ -150,7 +150,8 @@ def test_one_skill_too_many_costs_one_skill_and_no_descriptions() -> None:
     less = fit(entries, Budget(max_bytes=holds_them_short - 1), render_descriptions)
     left_out = less.catalogue.left_out
     assert 1 <= left_out <= 2
-    assert f"({left_out} more skills are not listed and {170 - left_out} descriptions are shortened: call" in less.text
+    unlisted = "1 more skill is" if left_out == 1 else "2 more skills are"
+    assert f"({unlisted} not listed and {170 - left_out} descriptions are shortened: call" in less.text
     assert all(len(one.description) >= MIN_DESCRIPTION - 1 for one in less.catalogue.entries)
 
 

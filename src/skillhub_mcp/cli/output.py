@@ -66,9 +66,9 @@ def drop(stream: Any) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def plural(count: int, thing: str) -> str:
-    """Return a number and what it counts, such as `2 files`."""
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+def plural(count: int, thing: str, things: str = "") -> str:
+    """Return a number and what it counts, such as `2 files`; `things` where that is no `thing` with an `s`."""
+    return f"{count:,} {thing if count == 1 else things or f'{thing}s'}"
 
 
 def size_text(count: int) -> str:

@@ -77,11 +77,15 @@ class Catalogue:
     def note(self) -> str:
         """A line that says what is missing and how to find it; empty where nothing is missing."""
         missing = [
-            f"{self.left_out:,} more skills are not listed" if self.left_out else "",
-            f"{self.shortened:,} descriptions are shortened" if self.shortened else "",
+            _are(self.left_out, "more skill", "not listed"),
+            _are(self.shortened, "description", "shortened"),
         ]
         text = " and ".join(part for part in missing if part)
         return f"{text}: call {self.search_tool} to find what you need" if text else ""
+
+
+def _are(count: int, thing: str, what: str) -> str:
+    return f"{count:,} {thing} is {what}" if count == 1 else f"{count:,} {thing}s are {what}" if count else ""
 
 
 @dataclass(frozen=True, slots=True)

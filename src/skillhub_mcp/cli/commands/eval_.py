@@ -17,6 +17,7 @@ from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import (
     EXIT_FAILED,
     EXIT_OK,
+    plural,
     print_json,
     print_note,
     print_text,
@@ -157,7 +158,8 @@ def _from_log(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     else:
         for query in queries:
             print_text(_json_line(query, sys.stdout.encoding))
-    print_note(f"{len(usage.chosen)} queries of {usage.searches} searches led to a load")
+    chosen, searches = plural(len(usage.chosen), "query", "queries"), plural(usage.searches, "search", "searches")
+    print_note(f"{chosen} of {searches} led to a load")
     gone = {one for skills in usage.chosen.values() for one in skills} - served
     if gone:
         dropped = len(usage.chosen) - len(queries)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
+from skillhub_mcp.cli.output import EXIT_OK, plural, print_json, print_note, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.harmless import in_line
@@ -66,7 +66,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         )
         return EXIT_OK
     print_text(
-        f"{usage.searches:,} searches, {sum(usage.loads.values()):,} loads, {sum(usage.reads.values()):,} files read"
+        f"{plural(usage.searches, 'search', 'searches')}, "
+        f"{plural(sum(usage.loads.values()), 'load')}, {plural(sum(usage.reads.values()), 'file')} read"
     )
     _list("Used", [f"{count:>5,}  {in_line(name)}" for name, count in used])
     _list(f"Never used, of {len(served):,} served", [f"       {in_line(name)}" for name in never])
