@@ -287,14 +287,23 @@ def test_on_a_replica_what_is_about_the_skills_of_the_machine_says_that_others_a
     skillhub: Skillhub, home: Path, write_skill: SkillWriter, replica: dict[str, str]
 ) -> None:
     skill = write_skill("local", root=home / ".skillhub" / "skills")
-    assert skillhub("lock", **replica).code == 0
     said = "and no place of this machine. What follows is about the skills of this machine.\n"
-    for command in ("verify", "audit", "validate"):
+    for command in ("lock", "verify", "outdated", "update", "audit", "validate"):
         assert said in skillhub(command, "--json", **replica).err
         assert skillhub(command, "--json", **{**replica, "SKILLHUB_READ_ONLY": "0"}).err == ""
+    kept = [
+        ("remove", "local"),
+        ("remove", "--undo"),
+        ("add", skill, "--replace"),
+        ("new", "other", "--description", "x"),
+    ]
+    for words in kept:
+        assert said in skillhub(*words, "--json", **replica).err
     for command in ("audit", "validate"):
         assert skillhub(command, skill, "--json", **replica).err == ""
-    assert skillhub("verify", "--skills-dir", skill.parent, "--json", **replica).err == ""
+    for command in ("lock", "verify", "outdated", "update"):
+        assert skillhub(command, "--skills-dir", skill.parent, "--json", **replica).err == ""
+    assert said not in skillhub("add", skill, "--list", **replica).err
 
 
 def test_a_publication_that_is_not_there_is_told_once_with_the_setting_that_names_it(

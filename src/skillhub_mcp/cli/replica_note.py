@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from skillhub_mcp.cli.output import from_home, print_note
 from skillhub_mcp.harmless import in_line
-from skillhub_mcp.settings import Settings
+
+if TYPE_CHECKING:
+    from skillhub_mcp.cli.library_place import LibraryPlace
+    from skillhub_mcp.settings import Settings
 
 
 def served_publication(settings: Settings) -> str:
@@ -19,3 +25,11 @@ def note_publication(settings: Settings) -> None:
     """Say on stderr, where a replica is one, that a command is about other skills than those that are served."""
     if served := served_publication(settings):
         print_note(f"{served}. What follows is about the skills of this machine.")
+
+
+def note_publication_beside(place: LibraryPlace, options: Mapping[str, str]) -> None:
+    """Say the same of a command that keeps a library, unless an option names that library. Raises InvalidSetting."""
+    from skillhub_mcp.settings import settings_of
+
+    if not place.option:
+        note_publication(settings_of(options))

@@ -15,6 +15,7 @@ from skillhub_mcp.cli.ending import ending_in_order
 from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, place_of
 from skillhub_mcp.cli.output import EXIT_OK, from_home, one_line, plural, print_json, print_note, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paging
+from skillhub_mcp.cli.replica_note import note_publication_beside
 from skillhub_mcp.errors import InvalidArgument, LockUnreadable, SkillConflict, SkillNotFound
 from skillhub_mcp.harmless import in_line, shortened
 from skillhub_mcp.scratch import scratch_directory
@@ -81,6 +82,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.settings import settings_of
 
     place = place_of(args, options)
+    if not args.list:
+        note_publication_beside(place, options)
     settings = settings_of(options)
     if args.as_locked:
         if args.source is not None or args.skill or args.name or args.list:

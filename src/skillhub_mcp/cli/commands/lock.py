@@ -11,6 +11,7 @@ from skillhub_mcp.cli.ending import ending_in_order
 from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, place_of
 from skillhub_mcp.cli.named_directories import named_directories
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, from_home, print_json, print_note, print_text
+from skillhub_mcp.cli.replica_note import note_publication_beside
 from skillhub_mcp.harmless import in_line
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.library.locking_present import Locking, adopt, lock_present
 
     place = place_of(args, options)
+    note_publication_beside(place, options)
     names = named_directories(args.names, place, options, command="lock")
     if args.adopt:
         from skillhub_mcp.cli.source_options import open_options

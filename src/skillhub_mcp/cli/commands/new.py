@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.new_skill_report import Findable, NewSkill, report_json, report_lines
 from skillhub_mcp.cli.output import EXIT_OK, one_line, print_json, print_note, print_text
+from skillhub_mcp.cli.replica_note import note_publication
 from skillhub_mcp.errors import InvalidArgument, SkillHubError
 
 if TYPE_CHECKING:
@@ -57,9 +58,12 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Write the skill and print how it will be found. Raises InvalidArgument, InvalidSetting and LibraryUnwritable."""
     from skillhub_mcp.authoring.new_skill import write_new
+    from skillhub_mcp.settings import settings_of
 
     if args.from_template == "":
         return _list_examples(args)
+    if not args.project and "SKILLS_DIR" not in options:
+        note_publication(settings_of(options))
     wanted = _wanted(args, options)
     write_new(wanted.directory, wanted.files)
     findable = _findable(wanted, options)

@@ -11,6 +11,7 @@ from skillhub_mcp.cli.ending import ending_in_order
 from skillhub_mcp.cli.library_place import add_place_options, place_of
 from skillhub_mcp.cli.named_directories import named_directories
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_note
+from skillhub_mcp.cli.replica_note import note_publication_beside
 
 
 def add_parser(subparsers: Any) -> None:
@@ -40,6 +41,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.settings import settings_of
 
     place = place_of(args, options)
+    note_publication_beside(place, options)
     settings = settings_of(options)
     opening = open_options(settings, insecure=args.insecure, place=place)
     with compared(place, named_directories(args.names, place, options, command="outdated"), opening) as found:

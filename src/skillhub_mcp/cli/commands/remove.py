@@ -12,6 +12,7 @@ from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_optio
 from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, place_of
 from skillhub_mcp.cli.named_directories import named_directories
 from skillhub_mcp.cli.output import EXIT_OK, from_home, print_json, print_note, print_text
+from skillhub_mcp.cli.replica_note import note_publication_beside
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.harmless import in_line
 
@@ -49,6 +50,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.library.removal import bring_back, remove
 
     place = place_of(args, options)
+    note_publication_beside(place, options)
     if args.undo:
         if args.force:
             hint = "skillhub remove --undo brings back all of the last removal, or each NAME"

@@ -11,6 +11,7 @@ from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_optio
 from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, place_of
 from skillhub_mcp.cli.named_directories import named_directories
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, from_home, plural, print_json, print_note, print_text
+from skillhub_mcp.cli.replica_note import note_publication_beside
 from skillhub_mcp.harmless import in_line
 
 if TYPE_CHECKING:
@@ -36,13 +37,10 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Hold the files against the lock. Raises LockUnreadable and SkillNotFound."""
-    from skillhub_mcp.cli.replica_note import note_publication
     from skillhub_mcp.library.verifying import verify
-    from skillhub_mcp.settings import settings_of
 
     place = place_of(args, options)
-    if not place.option:
-        note_publication(settings_of(options))
+    note_publication_beside(place, options)
     names = named_directories(args.names, place, options, command="verify")
     found = verify(place.root, place.lock_path, names, lock_command=place.command("lock"))
     if args.json:
