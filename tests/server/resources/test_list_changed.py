@@ -149,6 +149,7 @@ def test_a_skill_that_is_switched_off_or_denied_is_sent_as_one_that_is_gone(
     async def journey(url: str) -> list[list[str]]:
         found = []
         async with listening(url, mode) as (client, heard):
+            assert len((await client.list_resources()).resources) == 1
             for change in (
                 lambda: command(environment, "disable", "bird"),
                 lambda: command(environment, "enable", "bird"),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -45,6 +46,8 @@ _MAX_DELAY_SECONDS = 5.0
 _SEND_TIMEOUT_SECONDS = 5.0
 # Between two looks at the files of the policy, which each call looks at, too.
 _POLICY_SECONDS = 2.0
+# With these a client connects, and knows no list yet: a first look, which reads all files, would delay the answer.
+_BEFORE_ANY_LIST = frozenset({"initialize", "server/discover"})
 
 
 class ListChangedNotifier(Middleware):
@@ -75,7 +78,6 @@ class ListChangedNotifier(Middleware):
         """Start to send, from the running loop."""
         self._loop = asyncio.get_running_loop()
         self._closed = False
-        self._following = asyncio.ensure_future(self._follow_policy())
 
     async def listen(
         self, request: ServerContext, params: SubscriptionsListenRequestParams
@@ -99,6 +101,7 @@ class ListChangedNotifier(Middleware):
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await task
+        self._following = None
         self.end_streams()
 
     def end_streams(self) -> None:
@@ -115,6 +118,11 @@ class ListChangedNotifier(Middleware):
             connection = context.fastmcp_context.session._connection  # noqa: SLF001 - a session lasts but one request
             self._connections.add(connection)
             connection.exit_stack.callback(self._connections.discard, connection)
+        return await call_next(context)
+
+    async def on_request(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
+        if self._following is None and context.method not in _BEFORE_ANY_LIST:
+            self._following = asyncio.ensure_future(self._follow_policy())
         return await call_next(context)
 
     async def _follow_policy(self) -> None:
