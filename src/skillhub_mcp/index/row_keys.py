@@ -41,9 +41,9 @@ def paths_in(memory: ScanCache) -> Callable[[list[str]], list[str]]:
     entry_at = memory.get
 
     def known(paths: list[str]) -> list[str]:
-        own = list(memory)
-        if paths == own:
-            # As long as rows and entries are those of one index of all: nothing is looked up a hundred thousand times.
+        # As long as rows and entries are those of one index of all: nothing is looked up a hundred thousand times. A
+        # few rows, as of a change, are not held against all.
+        if len(paths) == len(memory) and paths == (own := list(memory)):
             return own
         return [
             path if (entry := entry_at(path)) is None or entry.skill is None else entry.skill.directory
