@@ -98,7 +98,6 @@ class InvalidSetting(SkillHubError):
     def __init__(self, setting: str, value: str, reason: str, *, hint: str | None = None) -> None:
         super().__init__(f"{setting}={value!r} {reason}", hint=hint, facts={"setting": setting, "value": value})
         self.setting = setting
-        self.reason = reason
 
 
 class InvalidArgument(SkillHubError):

@@ -228,9 +228,11 @@ def test_a_file_that_stops_a_server_is_a_problem_though_no_command_needs_it(
         return done.out.partition("\n\nproblem  ")[2]
 
     mend = "  → correct it; a server that needs it does not start\n"
-    assert problem(SKILLHUB_HOOKS=str(gone)) == f"SKILLHUB_HOOKS\n  cannot be read: No such file or directory\n{mend}"
-    assert problem(SKILLHUB_HOOKS=str(broken)).startswith("SKILLHUB_HOOKS\n  is not valid JSON: ")
-    assert problem(SKILLHUB_AGENTS_CONFIG="{").startswith("SKILLHUB_AGENTS_CONFIG\n  cannot be used: Invalid JSON: ")
+    hooks, config = "SKILLHUB_HOOKS", "SKILLHUB_AGENTS_CONFIG"
+    there = f"{hooks}\n  {hooks}={str(gone)!r} cannot be read: No such file or directory\n{mend}"
+    assert problem(SKILLHUB_HOOKS=str(gone)) == there
+    assert problem(SKILLHUB_HOOKS=str(broken)).startswith(f"{hooks}\n  {hooks}={str(broken)!r} is not valid JSON: ")
+    assert problem(SKILLHUB_AGENTS_CONFIG="{").startswith(f"{config}\n  {config}='{{' cannot be used: Invalid JSON: ")
     assert problem(SKILLHUB_TOKENS_FILE=str(gone)).startswith(
         f"{gone}\n  The file of tokens cannot be used: it does not exist\n  → fix it; where it is missing"
     )

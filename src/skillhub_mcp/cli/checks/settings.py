@@ -41,7 +41,7 @@ def _unreadable(settings: Settings) -> Iterator[Problem]:
                 read(value)
         except InvalidSetting as error:
             mend = error.hint or "correct it; a server that needs it does not start"
-            yield Problem(error.setting, error.reason, mend)
+            yield Problem(error.setting, error.message, mend)
 
 
 CHECK = Check("settings", check_settings)
