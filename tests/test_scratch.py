@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -131,12 +132,42 @@ def test_what_is_not_surely_of_a_killed_process_of_this_user_stays(
 
 
 @needs_locks
+@pytest.mark.skipif(not shutil.rmtree.avoids_symlink_attacks, reason="nothing is removed but by its path")
+def test_what_a_command_puts_into_a_directory_of_such_a_name_leads_nobody_out_of_it(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The directory that is a confined command's own has such a name, and the command may write all that is in it.
+    planted, outside = temporary / "skillhub-run-abcdefgh", temporary.parent / "outside"
+    (planted / "files" / "a").mkdir(parents=True)
+    planted.chmod(0o700)
+    outside.mkdir(mode=0o755)
+    for place in (planted / "files" / "a", outside):
+        (place / "kept").write_text("mine")
+    (planted / ".skillhub-held").touch()
+    unlink = os.unlink
+
+    def fails_while_a_link_is_put_there(path: str, *, dir_fd: int | None = None) -> None:
+        if path == "kept" and dir_fd is not None:
+            (planted / "files" / "a").rename(planted / "moved")
+            (planted / "files" / "a").symlink_to(outside)
+            raise PermissionError(path)
+        unlink(path, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "unlink", fails_while_a_link_is_put_there)
+    with scratch_directory("look"):
+        pass
+    assert (planted / "files" / "a").is_symlink()
+    assert (outside / "kept").read_text() == "mine"
+    assert outside.stat().st_mode & 0o777 == 0o755
+
+
+@needs_locks
 def test_what_was_killed_while_it_removed_is_removed_by_the_next(
     holders: ExitStack, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left = killed(holders, temporary)
     with monkeypatch.context() as patch:
-        patch.setattr(scratch, "remove_tree", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(shutil, "rmtree", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt), scratch_directory("look"):
             pass
     assert left.exists()

@@ -15,6 +15,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 
 if sys.platform != "win32":
@@ -45,7 +46,7 @@ def scratch_directory(purpose: str) -> Iterator[str]:
         os.mkdir(files, 0o700)
         yield files
     finally:
-        _remove(place)
+        _remove(place, remove_tree)
         if descriptor is not None:
             os.close(descriptor)
 
@@ -67,10 +68,10 @@ def remove_tree(directory: str) -> None:
         shutil.rmtree(directory, onerror=writable)
 
 
-def _remove(place: str) -> None:
+def _remove(place: str, remove: Callable[[str], None]) -> None:
     """Remove what `scratch_directory` made. What says whose it is comes last, so that the next finds what is left."""
     files = os.path.join(place, _FILES)
-    remove_tree(files)
+    remove(files)
     if not os.path.lexists(files):
         with contextlib.suppress(OSError):
             os.unlink(os.path.join(place, _HELD))
@@ -130,7 +131,9 @@ def _remove_if_left(place: str) -> bool:
     try:
         is_left = _lock(descriptor)
         if is_left:
-            _remove(place)
+            # Not `remove_tree`, which has a second try by the path: a confined command may write a directory of such
+            # a name, its own, and a link put into that path in between would lead out of it.
+            _remove(place, partial(shutil.rmtree, ignore_errors=True))
         return is_left
     finally:
         os.close(descriptor)
