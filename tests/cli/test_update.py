@@ -276,6 +276,18 @@ def test_a_file_of_the_persons_own_is_never_put_into_a_directory_of_the_source(
     assert (skills_dir / "pdf" / "more").read_text() == "mine\n"
 
 
+def test_what_cannot_stay_is_told_with_the_skill_that_has_it(
+    repository: Repository, skillhub: Skillhub, skills_dir: Path
+) -> None:
+    skillhub("add", repository.url, "--yes")
+    os.mkfifo(skills_dir / "pdf" / "more")
+    repository.commit({"skills/pdf/notes.md": "two\n"})
+    done = skillhub("update", "--yes")
+    told = "error: 'pdf' has 'more', which is neither a file nor a link, and cannot stay\n\nhint: move it elsewhere"
+    assert (done.code, told in done.err) == (1, True), done.err
+    assert (skills_dir / "pdf" / "more").is_fifo()
+
+
 def test_a_tag_stays_until_it_is_unpinned(repository: Repository, skillhub: Skillhub, skills_dir: Path) -> None:
     skillhub("add", f"{repository.url}#v1", "--yes")
     repository.commit({"skills/pdf/notes.md": "two\n"})

@@ -313,7 +313,7 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
     is_there = there.files is not None
     stays_locked = before_ours is not None and before_ours.origin != "" and _is_locked_so(there.files, before_ours)
     look_before = look_at(here, one.name) if is_there else None
-    _apply_merge(step.merge, here, place)
+    _apply_merge(step.merge, here, place, name=one.name)
     after = digests_of(place)
     # Edits that a person locked stay locked. Others are theirs to lock: nobody but them said that they are meant.
     locked_files = after if stays_locked else files
@@ -365,8 +365,9 @@ def _is_as_named(locked: LockedSkill, entry: LockedSkill) -> bool:
     return is_same_place(locked, entry) and locked.ref == entry.ref
 
 
-def _apply_merge(merge: Merge, here: str, place: str) -> None:
-    """Bring the edits that stay into what was unpacked."""
+def _apply_merge(merge: Merge, here: str, place: str, *, name: str) -> None:
+    """Bring the edits of the skill `name` that stay into what was unpacked. Raises SkillConflict."""
+    elsewhere = "move it elsewhere, then try again"
     for path in merge.dropped:
         there = os.path.join(place, *path.split("/"))
         if os.path.lexists(there):
@@ -375,18 +376,16 @@ def _apply_merge(merge: Merge, here: str, place: str) -> None:
     for path in merge.kept:
         there, own = os.path.join(place, *path.split("/")), os.path.join(here, *path.split("/"))
         if not os.path.islink(own) and not os.path.isfile(own):
-            raise SkillConflict(
-                path, "is neither a file nor a link, and cannot stay", hint="move it elsewhere, then try again"
-            )
+            what = f"has {path!r}, which is neither a file nor a link, and cannot stay"
+            raise SkillConflict(name, what, files=[path], hint=elsewhere)
         try:
             os.makedirs(os.path.dirname(there), exist_ok=True)
             if os.path.islink(own) and os.path.lexists(there):
                 os.unlink(there)
             shutil.copy(own, there, follow_symlinks=False)
         except OSError as error:
-            raise SkillConflict(
-                path, f"was edited here and cannot stay: {error.strerror}", hint="move it elsewhere, then try again"
-            ) from error
+            what = f"has {path!r}, which was edited here and cannot stay: {error.strerror}"
+            raise SkillConflict(name, what, files=[path], hint=elsewhere) from error
 
 
 def _remove_empty(directory: str, top: str) -> None:
