@@ -29,7 +29,8 @@ from skillhub_mcp.server.http.connections import ConnectionLimits, HttpConnectio
 
 _CUT_OFF = {
     "error": "stopping",
-    "error_description": "This server is stopping, and the request took too long for it. Send it again.",
+    "error_description": "This server is stopping, and the request took too long for it. See whether it was done, then "
+    "send it again.",
 }
 
 
