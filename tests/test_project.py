@@ -6,8 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.conftest import SkillWriter
+from tests.hubs import hub_of
 
-from skillhub_mcp.chosen_roots import project_of
+from skillhub_mcp.bootstrap.policy import name_problems
+from skillhub_mcp.chosen_roots import lock_option, project_of
 from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.project import DEFAULT_MARKERS, Project, find_project
 from skillhub_mcp.settings import read_settings
@@ -161,3 +164,21 @@ def test_a_root_that_is_no_directory_is_refused(tmp_path: Path, variable: str) -
         with pytest.raises(InvalidSetting) as caught:
             in_environment(**{variable: root, "SKILLHUB_CWD": str(tmp_path)})
         assert caught.value.message == f"SKILLHUB_PROJECT_ROOT={root!r} is not a directory"
+
+
+@pytest.mark.parametrize("variable", ["SKILLHUB_CWD", "SKILLHUB_PROJECT_ROOT"])
+def test_a_project_that_is_removed_stops_nothing_that_serves_it(
+    tmp_path: Path, hub_environment: dict[str, str], write_skill: SkillWriter, variable: str
+) -> None:
+    write_skill("bread", "Bakes bread.")
+    project = below(tmp_path, "project")
+    environment = {**hub_environment, variable: str(project)}
+    settings, _ = read_settings(environment)
+    with hub_of(environment) as hub:
+        assert [one.name for one in hub.skills()] == ["bread"]
+        project.rmdir()
+        # What is asked after each sync, and with each skill that is withheld.
+        assert name_problems(settings, hub.refresh().snapshot) == ()
+        assert lock_option(str(tmp_path / "skills-lock.json"), settings)
+    with pytest.raises(InvalidSetting):
+        project_of(settings)

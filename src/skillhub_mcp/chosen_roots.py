@@ -118,7 +118,7 @@ def lock_option(lock_path: str, settings: Settings, *, with_paths: bool = True) 
     there is no option but their path.
     """
     place = os.path.realpath(os.path.dirname(lock_path))
-    if place == os.path.realpath(project_of(settings).root):
+    if place == os.path.realpath(project_while_serving(settings).root):
         return "--project"
     if place == os.path.realpath(os.path.expanduser(os.path.join("~", AGENTS_SKILLS))):
         return "--user"
@@ -128,17 +128,25 @@ def lock_option(lock_path: str, settings: Settings, *, with_paths: bool = True) 
 
 
 def project_of(settings: Settings) -> Project:
-    """Return the project that `settings` describe, or that the process runs in. Raises InvalidSetting."""
-    home = os.path.expanduser("~")
+    """Return the project that `settings` describe, or that the process runs in.
+
+    Raises InvalidSetting for a directory that is not there.
+    """
     if settings.skills.cwd and not os.path.isdir(os.path.expanduser(settings.skills.cwd)):
         raise InvalidSetting("SKILLHUB_CWD", settings.skills.cwd, "is not a directory")
+    project = project_while_serving(settings)
+    if settings.skills.project_root and not os.path.isdir(project.root):
+        hint = "correct it, or unset it and CODELIA_AGENTS_ROOT"
+        raise InvalidSetting("SKILLHUB_PROJECT_ROOT", settings.skills.project_root, "is not a directory", hint=hint)
+    return project
+
+
+def project_while_serving(settings: Settings) -> Project:
+    """Return the same for a process that serves: a directory that was removed since has nothing, and stops nothing."""
+    home = os.path.expanduser("~")
     try:
         cwd = os.path.expanduser(settings.skills.cwd) or os.getcwd()
     except FileNotFoundError:
         # The working directory was deleted, so it has no skills; the user's own are still there.
         cwd = home
-    project = find_project(cwd, root=settings.skills.project_root, markers=settings.skills.markers, home=home)
-    if settings.skills.project_root and not os.path.isdir(project.root):
-        hint = "correct it, or unset it and CODELIA_AGENTS_ROOT"
-        raise InvalidSetting("SKILLHUB_PROJECT_ROOT", settings.skills.project_root, "is not a directory", hint=hint)
-    return project
+    return find_project(cwd, root=settings.skills.project_root, markers=settings.skills.markers, home=home)

@@ -11,7 +11,14 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.bootstrap.places import beside_index, reviews_path
-from skillhub_mcp.chosen_roots import lock_option, project_of, project_trust, roots_path, trust_path
+from skillhub_mcp.chosen_roots import (
+    lock_option,
+    project_of,
+    project_trust,
+    project_while_serving,
+    roots_path,
+    trust_path,
+)
 from skillhub_mcp.errors import ConfirmationRequired, PolicyUnreadable
 from skillhub_mcp.file_modes import changeable_by_others, readable_by_others
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
@@ -48,7 +55,7 @@ def every_skill(settings: Settings, snapshot: Snapshot) -> tuple[Skill, ...]:
     """
     found = {skill.directory: skill for skill in snapshot.everything}
     if settings.disclosure.skills_enabled and not settings.replica.read_only:
-        chosen = agent_context_roots(project_of(settings), home=os.path.expanduser("~"))
+        chosen = agent_context_roots(project_while_serving(settings), home=os.path.expanduser("~"))
         roots = project_trust(settings).judged(chosen)
         context = Registry(roots, admission=AGENT_CONTEXT).snapshot.everything
         found = {skill.directory: skill for skill in context} | found
@@ -61,7 +68,7 @@ def name_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]
     Raises PolicyUnreadable and TokensUnreadable.
     """
     visibility = _visibility(settings)
-    files = rule_files(settings, project_of(settings).root)
+    files = rule_files(settings, project_while_serving(settings).root)
     rules = list(files.usable())
     path = settings.http.tokens_file
     tokens = (tokens_file(path, required=False).read() if path else None) or Tokens()
