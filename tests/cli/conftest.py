@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from tests.conftest import SkillWriter
 
 from skillhub_mcp.cli.main import run
 
@@ -99,3 +100,12 @@ def _as_a_process(started_in: dict[str, str], first: Callable[[], None] | None =
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return go
+
+
+@pytest.fixture
+def project(tmp_path: Path, write_skill: SkillWriter) -> Path:
+    """Return a repository with one skill, `repo-review`, in `.agents/skills`."""
+    root = tmp_path.resolve() / "repo"
+    (root / ".git").mkdir(parents=True)
+    write_skill("repo-review", "Review PRs.", root=root / ".agents" / "skills")
+    return root

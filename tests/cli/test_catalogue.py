@@ -11,14 +11,6 @@ from tests.conftest import SkillWriter
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 
 
-@pytest.fixture
-def project(tmp_path: Path, write_skill: SkillWriter) -> Path:
-    root = tmp_path.resolve() / "repo"
-    (root / ".git").mkdir(parents=True)
-    write_skill("repo-review", "Review PRs.", root=root / ".agents" / "skills")
-    return root
-
-
 @pytest.mark.acceptance("S4-1")
 def test_every_format_is_printed_and_the_hidden_and_the_switched_off_are_in_none(
     skillhub: Skillhub, write_skill: SkillWriter

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 import select
 import signal
 import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,13 +21,16 @@ from skillhub_mcp.cli.ending import ending_in_order
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows ends a process without a word to it")
 
 
-@needs_git
-def test_a_fetch_that_is_told_to_end_removes_what_it_has_and_ends_git(tmp_path: Path) -> None:
+@contextmanager
+def _fetching(tmp_path: Path, then: str) -> Iterator[tuple[subprocess.Popen[bytes], Mapping[str, str], io.FileIO]]:
+    """Yield a command that fetches by an ssh which has begun, and does `then`; its environment; and a pipe.
+
+    The pipe has its end when nothing that git started holds it any longer.
+    """
     (tmp_path / "tmp").mkdir()
     os.mkfifo(tmp_path / "began")
     ssh = tmp_path / "ssh"
-    # The pipe has its end when nothing that git started holds it any longer.
-    ssh.write_text(f"#!/bin/sh\nexec 3> {tmp_path / 'began'}\necho began >&3\nexec sleep 600\n")
+    ssh.write_text(f"#!/bin/sh\nexec 3> {tmp_path / 'began'}\necho began >&3\n{then}\n")
     ssh.chmod(0o755)
     environment = {
         "PATH": os.environ["PATH"],
@@ -35,6 +41,12 @@ def test_a_fetch_that_is_told_to_end_removes_what_it_has_and_ends_git(tmp_path: 
     command = subprocess.Popen([*SKILLHUB, "add", "git@host.invalid:owner/repository.git"], env=environment)
     with open(tmp_path / "began", "rb", buffering=0) as began:
         assert began.read(16) == b"began\n"
+        yield command, environment, began
+
+
+@needs_git
+def test_a_fetch_that_is_told_to_end_removes_what_it_has_and_ends_git(tmp_path: Path) -> None:
+    with _fetching(tmp_path, "exec sleep 600") as (command, _, began):
         command.send_signal(signal.SIGHUP)
         assert command.wait(30) == 130
         assert list((tmp_path / "tmp").iterdir()) == []
@@ -44,20 +56,7 @@ def test_a_fetch_that_is_told_to_end_removes_what_it_has_and_ends_git(tmp_path: 
 
 @needs_git
 def test_what_a_fetch_that_is_killed_has_is_removed_by_the_next_command_that_fetches(tmp_path: Path) -> None:
-    (tmp_path / "tmp").mkdir()
-    os.mkfifo(tmp_path / "began")
-    ssh = tmp_path / "ssh"
-    ssh.write_text(f"#!/bin/sh\nexec 3> {tmp_path / 'began'}\necho began >&3\nexec cat >&3\n")
-    ssh.chmod(0o755)
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(tmp_path),
-        "TMPDIR": str(tmp_path / "tmp"),
-        "GIT_SSH_COMMAND": str(ssh),
-    }
-    command = subprocess.Popen([*SKILLHUB, "add", "git@host.invalid:owner/repository.git"], env=environment)
-    with open(tmp_path / "began", "rb", buffering=0) as began:
-        assert began.read(16) == b"began\n"
+    with _fetching(tmp_path, "exec cat >&3") as (command, environment, _):
         command.kill()
         command.wait(30)
         (left,) = (tmp_path / "tmp").iterdir()

@@ -6,15 +6,6 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Skillhub
-from tests.conftest import SkillWriter
-
-
-@pytest.fixture
-def project(tmp_path: Path, write_skill: SkillWriter) -> Path:
-    root = tmp_path.resolve() / "repo"
-    (root / ".git").mkdir(parents=True)
-    write_skill("repo-review", "Review PRs.", root=root / ".agents" / "skills")
-    return root
 
 
 @pytest.mark.acceptance("S0-74")
