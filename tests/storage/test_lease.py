@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -64,21 +65,31 @@ def test_a_lease_that_was_left_long_ago_by_the_storages_clock_is_not_waited_for(
         assert lease.fence == 6
 
 
-def test_a_lease_that_is_renewed_is_kept_however_long_it_takes(target: Target) -> None:
-    with held_lease(target.open(), "one", LeaseTimes(seconds=0.3)) as lease:
-        renewals = 0
-        while renewals < 4:
+def test_a_lease_is_renewed_for_as_long_as_it_is_held_and_is_nobody_elses(target: Target) -> None:
+    with held_lease(target.open(), "one", LeaseTimes(renew_seconds=0.05)) as lease:
+        seen: set[str] = set()
+        while len(seen) < 4:
             found = target.open().get(LEASE, most=10_000)
             assert found is not None
-            renewals = json.loads(found.content)["renewal"]
+            seen.add(found.etag)
         with pytest.raises(PublicationBusy), held_lease(target.open(), "two", AT_ONCE):
             pass
         lease.check()
 
 
+def test_a_renewed_lease_counts_from_its_renewal_by_the_storages_clock(tmp_path: Path) -> None:
+    store = Target(str(tmp_path), {}).open()
+    with held_lease(store, "one", LeaseTimes(renew_seconds=0.05)):
+        os.utime(tmp_path / LEASE, (1_600_000_000, 1_600_000_000))
+        while (tmp_path / LEASE).stat().st_mtime == 1_600_000_000:
+            time.sleep(0.01)
+        with pytest.raises(PublicationBusy), held_lease(store, "two", AT_ONCE):
+            pass
+
+
 def test_who_lost_the_lease_finds_out_before_the_next_write(target: Target) -> None:
     store = target.open()
-    with held_lease(store, "one", LeaseTimes(seconds=0.1)) as lease:
+    with held_lease(store, "one", LeaseTimes(renew_seconds=0.03)) as lease:
         found = store.get(LEASE, most=10_000)
         taken = False
         while not taken and found is not None:

@@ -40,7 +40,8 @@ from tests.storage.publishing import OPTIONS, Source, rows_at
 from skillhub_mcp.storage.lease import LeaseTimes
 from skillhub_mcp.storage.publish import publish
 said = json.loads(sys.argv[1])
-target, times = Target(said["url"], said["options"]), LeaseTimes(said["seconds"], 120, 0.05)
+target = Target(said["url"], said["options"])
+times = LeaseTimes(said["seconds"], 120, 0.05, renew_seconds=said["seconds"] / 3)
 how = replace(OPTIONS, publisher=said["name"], keep=1000, lease=times)
 with Source(said["environment"]).library() as library:
     print("ready", flush=True)

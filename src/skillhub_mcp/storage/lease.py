@@ -26,11 +26,12 @@ _MOST_HOLDER = 200
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimes:
-    """For how many seconds a lease holds without a renewal, and how long to wait for that of another."""
+    """For how many seconds a lease holds without a renewal, when it is renewed, and how long to wait for another's."""
 
     seconds: float = 30.0
     wait_seconds: float = 60.0
     poll_seconds: float = 0.5
+    renew_seconds: float = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +53,12 @@ class _Written:
 class WriterLease:
     """A lease that is held. `fence` is its number. Made by `held_lease`."""
 
-    def __init__(self, store: ObjectStore, written: _Written, etag: str) -> None:
+    def __init__(self, store: ObjectStore, written: _Written, etag: str, renew_seconds: float) -> None:
         self.fence = written.fence
         self._store = store
         self._written = written
         self._etag = etag
+        self._renew_seconds = renew_seconds
         self._renewed = time.monotonic()
         self._lost = False
         self._lock = threading.Lock()
@@ -83,7 +85,7 @@ class WriterLease:
                     self._write(released=True)
 
     def _run(self) -> None:
-        while not self._done.wait(self._written.seconds / 3):
+        while not self._done.wait(self._renew_seconds):
             self._renew()
             if self._lost:
                 return
@@ -143,7 +145,8 @@ def _acquired(
             fence = max(at_least, 0 if there is None else there.fence) + 1
             mine = _Written(fence, holder, secrets.token_hex(8), 0, times.seconds)
             with contextlib.suppress(PutConflict):
-                return WriterLease(store, mine, _put(store, mine, None if found is None else found.etag))
+                etag = _put(store, mine, None if found is None else found.etag)
+                return WriterLease(store, mine, etag, times.renew_seconds)
             continue
         if time.monotonic() - began > times.wait_seconds:
             raise PublicationBusy(store.name, there.holder)
