@@ -14,6 +14,8 @@ if not __package__:
     _HERE = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [place for place in sys.path if place != _HERE] + [os.path.dirname(_HERE)]
 
+from skillhub_mcp.garbage import collect_seldom
+
 
 def _restart_in_utf_8() -> None:
     """Start this process anew in Python's UTF-8 mode, where the locale has another encoding for file names.
@@ -34,6 +36,8 @@ def _restart_in_utf_8() -> None:
 def main() -> None:
     """Run the command line and exit with its code."""
     _restart_in_utf_8()
+    # A tenth of a command's time, and of a server's start, which then goes on as usual.
+    collect_seldom()
     # FastMCP would read settings of its own from a `.env` of the working directory.
     os.environ.setdefault("FASTMCP_ENV_FILE", os.devnull)
     # The threads of the library below numpy spin a tenth of a second for more work, from the import on: 2^4 turns do.

@@ -96,7 +96,7 @@ def test_columns_say_what_the_lines_say(tmp_path_factory: pytest.TempPathFactory
         by_column = read_entries(lines, 0, size, KEYS, {}, columns=str(beside), compact=size)
         assert list(by_column["hub"].items()) == list(by_line["hub"].items()) == memory
         # The lines were not read a second time: without their columns they would have to be.
-        rows = [row for block in read_columns(io.BytesIO(columns), size) for row in block]
+        rows = [row for block in read_columns(io.BytesIO(columns), size) for row in block.rows()]
         assert len(rows) == len(memory)
 
 
@@ -198,4 +198,4 @@ def test_a_block_that_ends_with_a_line_break_in_no_text_is_read_as_it_was_writte
         writer.add(row)
     assert writer.finish(50)
     file.seek(0)
-    assert [row for block in read_columns(file, 50) for row in block] == rows
+    assert [row for block in read_columns(file, 50) for row in block.rows()] == rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -22,13 +23,13 @@ def ruled(own: Rules) -> RulesInForce:
 
 
 @pytest.fixture
-def skills(write_skill: SkillWriter, skills_dir: Path) -> tuple[Skill, ...]:
+def skills(write_skill: SkillWriter, skills_dir: Path) -> Sequence[Skill]:
     write_skill("zeta")
     write_skill("PDF Tools", directory="pdf-tools")
     return Registry([str(skills_dir)]).snapshot.everything
 
 
-def test_a_denial_is_told_once_and_what_falls_behind_consent_with_it(skills: tuple[Skill, ...]) -> None:
+def test_a_denial_is_told_once_and_what_falls_behind_consent_with_it(skills: Sequence[Skill]) -> None:
     denied = Rules((PermissionRule("skill_load", "pdf-tools"),))
     assert effects_of(ruled(NO_RULES), ruled(denied), skills, tools=TOOL_ACTIONS) == (
         Effect(Action.LOAD, Decision.DENY, ("PDF Tools",)),
@@ -37,7 +38,7 @@ def test_a_denial_is_told_once_and_what_falls_behind_consent_with_it(skills: tup
     assert effects_of(ruled(denied), ruled(denied), skills, tools=TOOL_ACTIONS) == ()
 
 
-def test_running_is_told_where_loading_changes_otherwise(skills: tuple[Skill, ...]) -> None:
+def test_running_is_told_where_loading_changes_otherwise(skills: Sequence[Skill]) -> None:
     assert effects_of(ruled(NO_RULES), ruled(Rules((RUN_ALL,), others=Decision.ALLOW)), skills, tools=TOOL_ACTIONS) == (
         Effect(Action.RUN, Decision.DENY, ("PDF Tools", "zeta")),
     )

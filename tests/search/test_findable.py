@@ -52,10 +52,11 @@ def test_each_caller_finds_its_own_skills_and_those_are_worked_out_once_for_each
 
     monkeypatch.setattr(Names, "findable", counted)
     callers = {name: Visibility(frozenset({name})) for name in ("walrus", "seal")}
+    everything = Visibility(frozenset({"walrus", "seal", "otter"}))
     for query in ("feed", "feeds"):
         for name, present[0] in callers.items():
             assert found(hub, query) == {name}
-        present[0] = None
+        present[0] = everything
         assert found(hub, query) == {"walrus", "seal"}
     assert len(made) == 3
     write_skill("otter", "Feeds the otter.")
@@ -67,6 +68,18 @@ def test_each_caller_finds_its_own_skills_and_those_are_worked_out_once_for_each
     hub.refresh()
     assert len(found(hub, "feed an otter")) == 3
     assert len(made) == 4
+
+
+def test_who_is_kept_from_nothing_finds_what_is_served_and_no_skill_is_asked_about(
+    hub_environment: dict[str, str], write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill("walrus", "Feeds the walrus.")
+    write_skill("seal", "Feeds the seal.", directory="seal")
+    write_skill("seal", "Feeds the young seal.", directory="young-seal")
+    write_skill("crab", "Feeds the crab.", extra="disable-model-invocation: true\n")
+    monkeypatch.setattr(Policy, "offers", None)
+    with hub_of(hub_environment) as hub:
+        assert {hit.skill.description for hit in hub.search("feed").hits} == {"Feeds the walrus.", "Feeds the seal."}
 
 
 def test_after_a_change_a_policy_is_asked_about_what_changed_and_nothing_else(

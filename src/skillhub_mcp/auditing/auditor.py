@@ -12,7 +12,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from skillhub_mcp.errors import SkillHubError, SkillUnverifiable
@@ -71,11 +71,11 @@ class Auditor:
         self._alike: LookAlikes | None = None
         self._changes = 0
         self._unsaved: dict[str, KeptAudit] = {}
-        self._followed: tuple[Skill, ...] = ()
+        self._followed: Sequence[Skill] = ()
         # Those of them that were not audited yet, or could not be.
         self._pending: dict[str, Skill] = {}
         self._wakened = threading.Condition()
-        self._waiting: tuple[Skill, ...] | None = None
+        self._waiting: Sequence[Skill] | None = None
         self._closed = False
         self._thread: threading.Thread | None = None
 
@@ -133,7 +133,7 @@ class Auditor:
             self.look(skill)
         return max(0, len(unknown) - most)
 
-    def follow(self, skills: tuple[Skill, ...]) -> None:
+    def follow(self, skills: Sequence[Skill]) -> None:
         """Audit what is new among `skills` in a thread behind the index."""
         with self._wakened:
             self._waiting = skills
@@ -166,7 +166,7 @@ class Auditor:
             self._catch_up(skills)
             self._save()
 
-    def _catch_up(self, skills: tuple[Skill, ...]) -> None:
+    def _catch_up(self, skills: Sequence[Skill]) -> None:
         from skillhub_mcp.auditing.names import LookAlikes
 
         gone, new = differences(self._followed, skills)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from skillhub_mcp.skills.builtin import builtin_directory
@@ -15,7 +15,7 @@ from skillhub_mcp.skills.scanner import scan
 _LEFT_BEHIND = "__pycache__"
 
 
-def examples() -> tuple[Skill, ...]:
+def examples() -> Sequence[Skill]:
     """Return the skills that come with SkillHub, by name."""
     return scan(make_roots([builtin_directory()]), memory={}).snapshot.skills
 

@@ -9,7 +9,6 @@ features      the terms and lengths of a skill, as stored in its row
 filter        narrowing a search by category and tags, and conditions for LanceDB
 forgotten_roots  the index without the rows of some roots
 freed_memory  memory that was freed, given back to the system
-garbage       making many objects without anybody looking through them for garbage
 giving_way    threads that compute behind answers give way to those that answer
 identity      whose an index is: the state file and the table of a database and an embedder
 impacts       what an occurrence of a term is worth to a skill
@@ -45,6 +44,7 @@ state_entries  what was read from each SKILL.md, a line each, in a file that is 
 statistics    how many skills have a term, for BM25F
 stored_arrays  arrays in a file beside the table, read at no more cost than its size
 sync          one check of the files, and the view that results
+unread_entries  the entries of a large library, of which each is made when somebody asks for it
 unused_indexes  the indexes of a database that nobody has opened for a month
 versions      which versions of the table nobody reads any more
 watcher       calling back when something below a root changed

@@ -11,7 +11,7 @@ import json
 import sys
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, BinaryIO, NamedTuple
 
@@ -99,11 +99,56 @@ class ColumnsWriter:
         self._rows, self._begin = [], end
 
 
-def read_columns(file: BinaryIO, end: int) -> Iterator[Iterable[tuple[Any, ...]]]:
-    """Yield the rows that a file has of the lines from the first byte to `end`, some thousands at once.
+class Columns:
+    """Some thousand `LineRow`s, each of their fields as a column, which is taken apart when it is asked for first.
 
-    They are tuples of the fields of a `LineRow`. Raises ValueError, LookupError or TypeError for a file that says
-    something else, and OSError.
+    What is asked of it raises ValueError, LookupError or TypeError for columns that say something else.
+    """
+
+    def __init__(self, blocks: Sequence[bytes]) -> None:
+        found = iter(blocks)
+        self._integers = {name: next(found) for name in _INTEGERS}
+        self._texts = {name: next(found) for name in _TEXTS}
+        self._repeated = {name: (next(found), next(found)) for name in _REPEATED}
+        self._columns: dict[str, Sequence[Any]] = {}
+        self._rows = len(self["key"])
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def __getitem__(self, field: str) -> Sequence[Any]:
+        """Return a field of all rows."""
+        column = self._columns.get(field)
+        if column is None:
+            column = self._columns[field] = self._parted(field)
+            if field != _TEXTS[0] and len(column) != self._rows:
+                raise ValueError("the columns are of different lengths")
+        return column
+
+    def different(self, field: str) -> Sequence[str]:
+        """Return the different texts of a field that has nearly the same in all rows."""
+        return _parted(self._repeated[field][0])
+
+    def rows(self, numbers: Sequence[int] | None = None) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows with these numbers, or all: tuples of the fields of a `LineRow`."""
+        columns = [self[field] for field in LineRow._fields]
+        if numbers is None:
+            return zip(*columns, strict=True)
+        return (tuple([column[number] for column in columns]) for number in numbers)
+
+    def _parted(self, field: str) -> Sequence[Any]:
+        if field in self._integers:
+            return array(_INTEGER, self._integers[field])
+        if field in self._texts:
+            return _parted(self._texts[field])
+        texts, numbers = self._repeated[field]
+        return list(map(_parted(texts).__getitem__, array(_PLACE, numbers)))
+
+
+def read_columns(file: BinaryIO, end: int) -> Iterator[Columns]:
+    """Yield the columns that a file has of the lines from the first byte to `end`, of some thousand rows at once.
+
+    Raises ValueError, LookupError or TypeError for a file that says something else, and OSError.
     """
     at = 0
     while at < end:
@@ -116,13 +161,7 @@ def read_columns(file: BinaryIO, end: int) -> Iterator[Iterable[tuple[Any, ...]]
         if zlib.crc32(content) != head["sum"]:
             raise ValueError("the columns are damaged")
         ends = accumulate(head["sizes"], initial=0)
-        blocks = iter([content[begin:stop] for begin, stop in pairwise(ends)])
-        columns: dict[str, Any] = {name: array(_INTEGER, next(blocks)) for name in _INTEGERS}
-        columns |= {name: _parted(next(blocks)) for name in _TEXTS}
-        for name in _REPEATED:
-            texts = _parted(next(blocks))
-            columns[name] = map(texts.__getitem__, array(_PLACE, next(blocks)))
-        yield zip(*(columns[name] for name in LineRow._fields), strict=True)
+        yield Columns([content[begin:stop] for begin, stop in pairwise(ends)])
 
 
 def _joined(texts: Iterable[str]) -> bytes:

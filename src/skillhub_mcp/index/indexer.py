@@ -47,9 +47,11 @@ from skillhub_mcp.index.state import (
     TableVersion,
     load_named,
     load_state,
+    load_unread,
     save_state,
     state_stamp,
 )
+from skillhub_mcp.index.unread_entries import UnreadEntries
 from skillhub_mcp.index.unused_indexes import remove_unused
 from skillhub_mcp.index.writer_lock import WriterLock, unwritable
 from skillhub_mcp.skills.model import Skill
@@ -185,6 +187,12 @@ class Indexer:
         """
         files = None if self._in_memory else self.identity.find()
         found = None if files is None else load_named(files.state_path, self._roots, names, many=many)
+        return None if found is None or found[0].schema > SCHEMA_VERSION else found
+
+    def unread_state(self) -> tuple[IndexState, UnreadEntries] | None:
+        """Return the published state without its entries, and these unread; see `load_unread`. Loads no database."""
+        files = None if self._in_memory else self.identity.find()
+        found = None if files is None else load_unread(files.state_path, self._roots)
         return None if found is None or found[0].schema > SCHEMA_VERSION else found
 
     def refusal(self) -> IndexUnavailable | None:

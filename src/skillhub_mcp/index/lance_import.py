@@ -22,7 +22,7 @@ from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import Any
 
-from skillhub_mcp.index.garbage import garbage_collection_off
+from skillhub_mcp.garbage import garbage_collection_off
 
 _INTERFACE = "lance_namespace"
 _CLIENT = "lance_namespace_urllib3_client"

@@ -560,7 +560,11 @@ class LiveIndex:
         waiting: bool = True,
     ) -> None:
         with self._sync_lock:
-            view = self._index_sync.sync(
+            view = None
+            if not (self._background or requested) and self._view is None:
+                # One search is answered by it, and what it costs is less than what a sync leaves for the next.
+                view = self._index_sync.unchanged()
+            view = view or self._index_sync.sync(
                 self._view, depth, only=only, requested=requested, on_snapshot=self._publish_snapshot
             )
             self._publish(view, whole=only is None)

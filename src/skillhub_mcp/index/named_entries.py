@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from skillhub_mcp.index.garbage import garbage_collection_off
+from skillhub_mcp.garbage import garbage_collection_off
 from skillhub_mcp.index.keys import RootKeys
 from skillhub_mcp.index.state_entries import Entries, entries_of_lines, whole_lines
 from skillhub_mcp.skills.model import SKILL_FILE

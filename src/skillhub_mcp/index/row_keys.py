@@ -41,6 +41,8 @@ def paths_in(memory: ScanCache) -> Callable[[list[str]], list[str]]:
     entry_at = memory.get
 
     def known(paths: list[str]) -> list[str]:
+        if not memory:
+            return paths
         # As long as rows and entries are those of one index of all: nothing is looked up a hundred thousand times. A
         # few rows, as of a change, are not held against all.
         if len(paths) == len(memory) and paths == (own := list(memory)):

@@ -20,10 +20,11 @@ from typing import Any, BinaryIO, NamedTuple
 
 from skillhub_mcp.atomic_write import atomic_write, replacing
 from skillhub_mcp.file_modes import private_mode
-from skillhub_mcp.index.garbage import garbage_collection_off
+from skillhub_mcp.garbage import garbage_collection_off
 from skillhub_mcp.index.keys import RootKeys, free_label
 from skillhub_mcp.index.named_entries import read_named
 from skillhub_mcp.index.state_entries import earlier_entries, encode_entries, read_entries, write_columns
+from skillhub_mcp.index.unread_entries import UnreadEntries, read_unread
 from skillhub_mcp.overlay import as_dict
 from skillhub_mcp.skills.scanner import CachedSkillFile, ScanCache, changed_entries
 from skillhub_mcp.summed_digest import as_hex, summed
@@ -252,6 +253,30 @@ def load_named(
         return None
     found = {root: replace(own, memory=named.entries.get(own.label, _NOTHING)) for root, own in state.roots.items()}
     return replace(state, roots=found, entries_lost=False), frozenset(keys[label].path for label in named.large)
+
+
+def load_unread(path: str, roots: Collection[str]) -> tuple[IndexState, UnreadEntries] | None:
+    """Return the state at `path` without its entries, and those of the skills below `roots` as their columns have them.
+
+    None where there is no such state, or it has no columns that can be read. It is not to be saved.
+    """
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            written = json.load(file)
+        if written["format"] < ENTRIES_SINCE:
+            return None
+        entries = _entries_from_json(written["entries"])
+        if entries.compact <= _MANY_BYTES or not hasattr(os, "pread"):
+            return None
+        state = _without_entries(written)
+        keys = {label: RootKeys(label, own["path"]) for label, own in written["roots"].items()}
+        used = [label for label, own in keys.items() if own.path in roots]
+        place = os.path.join(os.path.dirname(os.path.realpath(path)), entries.name)
+        with open(place, "rb") as lines, open(_columns_of(place), "rb") as columns:
+            unread = read_unread(lines, columns, compact=entries.compact, end=entries.size, roots=keys, used=used)
+    except (OSError, *_UNUSABLE):
+        return None
+    return None if state is None or unread is None else (replace(state, entries_lost=False), unread)
 
 
 def save_state(path: str, state: IndexState, *, before: IndexState | None = None) -> tuple[IndexState, StateStamp]:

@@ -16,13 +16,12 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
 from typing import Any, BinaryIO
 
 from skillhub_mcp.errors import IndexUnavailable
-from skillhub_mcp.index.entry_columns import MOST_INTEGER, ColumnsWriter, LineRow, other_line, read_columns
+from skillhub_mcp.garbage import garbage_collection_off
+from skillhub_mcp.index.entry_columns import MOST_INTEGER, Columns, ColumnsWriter, LineRow, other_line, read_columns
 from skillhub_mcp.index.freed_memory import use_few_pools
-from skillhub_mcp.index.garbage import garbage_collection_off
 from skillhub_mcp.index.keys import RootKeys, label_of
 from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.overlay import as_dict
@@ -75,7 +74,7 @@ def encode_entries(keys: RootKeys, entries: Iterable[tuple[str, CachedSkillFile 
     for directory, entry in entries:
         key = keys.key(directory)
         unread = None if entry is None or entry.skill is None else text_of_unread(entry.skill)
-        if unread is not None and isinstance(unread[0], _Text):
+        if unread is not None and isinstance(unread[0], EntriesText):
             line = unread[0].line(unread[1])
             if line.startswith(f"[{dumps(key)},".encode("utf-8", "surrogateescape")):
                 yield line + b"\n"
@@ -116,9 +115,9 @@ def read_entries(
         use_few_pools()
     if os.fstat(file.fileno()).st_size < end:
         raise ValueError("the file ends too early")
-    decoder = _LateDecoder(_Text(file)) if many and hasattr(os, "pread") else _Decoder()
+    decoder = LateDecoder(EntriesText(file)) if many and hasattr(os, "pread") else _Decoder()
     with garbage_collection_off():
-        if columns is not None and begin == 0 and isinstance(decoder, _LateDecoder):
+        if columns is not None and begin == 0 and isinstance(decoder, LateDecoder):
             try:
                 with open(columns, "rb") as blocks:
                     decoder.add_columns(blocks, compact, found, known, roots)
@@ -226,7 +225,7 @@ def _optional(skill: Skill) -> dict[str, object]:
     return {key: value for key, value in values.items() if value}
 
 
-class _Text:
+class EntriesText:
     """The file of entries, for skills that have not been read whole. It stays open for as long as there is one."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -346,10 +345,10 @@ class _Decoder:
         return found
 
 
-class _LateDecoder(_Decoder):
+class LateDecoder(_Decoder):
     """Leaves most of a usual line in the file until somebody asks for it."""
 
-    def __init__(self, text: _Text) -> None:
+    def __init__(self, text: EntriesText) -> None:
         super().__init__()
         self._text = text
         self._found: dict[str, tuple[Diagnostic, ...]] = {}
@@ -366,12 +365,14 @@ class _LateDecoder(_Decoder):
         One line of each block is looked at: a file that was changed or exchanged is not taken for what it was.
         """
         for block in read_columns(columns, end):
-            rows = iter(block)
-            first = LineRow(*next(rows))
-            start = f'["{first.key}",'.encode("utf-8", "surrogateescape")
-            if first.key and not self._text.line(first.begin).startswith(start):
-                raise ValueError("the columns are of other lines")
-            self.add_rows(chain((first,), rows), found, known, roots)
+            self.check(block)
+            self.add_rows(block.rows(), found, known, roots)
+
+    def check(self, block: Columns) -> None:
+        """Return if the first row of some columns is that of a line. Raises ValueError and OSError."""
+        key, begin = block["key"][0], block["begin"][0]
+        if key and not self._text.line(begin).startswith(f'["{key}",'.encode("utf-8", "surrogateescape")):
+            raise ValueError("the columns are of other lines")
 
     def add_rows(
         self, rows: Iterable[tuple[Any, ...]], found: dict[str, _Own], known: Entries, roots: Mapping[str, RootKeys]

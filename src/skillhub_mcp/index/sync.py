@@ -21,10 +21,12 @@ from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.state import IndexState, StateStamp, TableVersion
 from skillhub_mcp.skills.admission import LENIENT, Admission
+from skillhub_mcp.skills.discovery import Walk, walk_roots
+from skillhub_mcp.skills.late_snapshot import late_snapshot
 from skillhub_mcp.skills.own_directory import is_being_changed
 from skillhub_mcp.skills.roots import SkillRoot
-from skillhub_mcp.skills.scanner import Scan, ScanCache, scan, scan_from_cache
-from skillhub_mcp.skills.snapshot import Snapshot
+from skillhub_mcp.skills.scanner import Scan, ScanCache, finds_as_known, scan, scan_from_cache
+from skillhub_mcp.skills.snapshot import ScanReport, Snapshot
 
 log = logging.getLogger(__name__)
 
@@ -108,6 +110,8 @@ class IndexSync:
         self._last_scan: Scan | None = None
         self._last_admitted: Scan | None = None
         self._scanned_at = 0.0
+        # The walk that a sync is to go on from, and which state it was held against.
+        self._walked: tuple[StateStamp | None, Walk] | None = None
         # Whether views are as the state has them, and no sync has looked at all files yet.
         self._unseen = False
         # Whether the skills of roots that are missing are to go.
@@ -126,7 +130,7 @@ class IndexSync:
         self._roots = roots
         self._indexer.use_roots(roots)
         # They hold the files of the roots before; the state has those of every root.
-        self._seen = self._last_scan = self._last_admitted = self._spare = None
+        self._seen = self._last_scan = self._last_admitted = self._spare = self._walked = None
 
     def scan(self) -> Snapshot:
         """Return the skills without the index; loads no database."""
@@ -166,6 +170,40 @@ class IndexSync:
             return None
         return last_known(roots, found[0], look=partial(_look_at_small, found[0]), known_large=found[1])
 
+    def unchanged(self) -> View | None:
+        """Return the view of a large library whose files all are as its index was published with; else None.
+
+        All of them are looked at, as in a sync, and a value is made of a skill when somebody asks for it. It is for who
+        has synced nothing yet.
+        """
+        began = time.perf_counter()
+        if not self._automatic or self._state is not None or self._admission is not LENIENT:
+            return None
+        stamp = self._indexer.state_stamp()
+        found = self._indexer.unread_state()
+        if found is None or self._indexer.reason_to_write(found[0]) or self._indexer.missing_vectors(found[0]):
+            return None
+        state, entries = found
+        walk = walk_roots(self._judge(self._roots), entries.known)
+        if not finds_as_known(walk, entries.known):
+            self._walked = (stamp, walk)
+            return None
+        try:
+            index = self._indexer.open(state)
+        except IndexDamaged as error:
+            log.debug("The published index cannot be opened: %s", error)
+            return None
+        report = ScanReport(
+            roots=walk.roots,
+            found=len(entries.known),
+            refused=tuple(sorted(entries.refused, key=lambda one: one.directory)),
+            shadowed=(),
+            problems=walk.problems,
+            ignored=walk.ignored,
+            seconds=time.perf_counter() - began,
+        )
+        return View(late_snapshot(entries.skills, report), index)
+
     def open_last_known(self, known: Scan) -> View | None:
         """Return the view of what `last_known` returned, or None if the published index cannot be opened."""
         try:
@@ -193,6 +231,9 @@ class IndexSync:
 
     def snapshot_for(self, snapshot: Snapshot, admission: Admission) -> Snapshot:
         """Return `snapshot` under other admission rules; reads no file."""
+        if self._last_scan is None:
+            # What `unchanged` has returned was read without the entries.
+            self._load_state()
         memory = self._memory() if self._last_scan is None else self._last_scan.memory
         return self._readmit(snapshot, memory, admission)
 
@@ -496,6 +537,8 @@ class IndexSync:
         reread: bool = False,
         only: Sequence[str] | None = None,
     ) -> Scan:
+        walked, self._walked = self._walked, None
+        is_whole = only is None and not (recent or reread)
         seen = scan(
             self._judge(self._roots),
             memory=memory,
@@ -505,6 +548,7 @@ class IndexSync:
             only=only,
             keep_absent=not self._forgets,
             before=self._last_scan,
+            walked=walked[1] if walked is not None and is_whole and walked[0] == self._state_stamp else None,
             on_progress=partial(self._progress, "reading"),
         )
         self._last_scan = seen

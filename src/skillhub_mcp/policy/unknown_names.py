@@ -6,7 +6,7 @@ it is found, so that somebody can be told.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from skillhub_mcp.policy.access_tokens import Tokens
@@ -35,7 +35,7 @@ class UnknownName:
 class KnownNames:
     """What can be named: skills by name or safe alias, and categories."""
 
-    skills: tuple[Skill, ...]
+    skills: Sequence[Skill]
 
     def unknown_in_rules(self, rules: Rules) -> tuple[UnknownName, ...]:
         """Return the names in a file's rules that no skill has."""

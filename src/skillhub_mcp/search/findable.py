@@ -39,6 +39,8 @@ class FindableSkills:
         # A change to one skill of many changes nothing for the others, and asking about all takes long.
         known = None if kept is None or _withholds(policy) else kept.last
         now = None if known is None else known.changed(snapshot, policy, source, _apart(known.snapshot, snapshot))
+        if now is None and source is None and policy.offers_all_below(snapshot.report.roots):
+            now = _Known(snapshot, {}, snapshot.choosable)
         if now is None:
             judge = None if known is None else RememberingJudge(policy, known.offered)
             names = Names(snapshot, judge or policy)
@@ -84,7 +86,7 @@ class FindableSkills:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What was worked out of a snapshot; `offered` are skills that the policy offers, by directory."""
+    """What was worked out of a snapshot; `offered` are skills that the policy was found to offer, by directory."""
 
     snapshot: Snapshot
     offered: Mapping[str, Skill]

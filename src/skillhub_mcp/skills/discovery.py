@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple, Protocol
 
-from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
+from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.own_directory import OWN_DIRECTORY
 from skillhub_mcp.skills.roots import SkillRoot, Source, is_at_or_below, located
 
@@ -28,6 +28,7 @@ MAX_TOO_DEEP = 200
 # A file written twice within one tick of the file system's clock keeps its mtime: a younger one proves nothing. There
 # is none with a coarser clock.
 COARSE_TICK_NS = 2_000_000_000
+_TYPE_OF_FILE = 0o170000
 _BELOW = os.sep + SKILL_FILE
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
 
@@ -101,11 +102,24 @@ class Walk:
     as_known: tuple[str, ...] = ()
 
 
+class Stamp(Protocol):
+    """When a SKILL.md was written and read, and how long it was; see `FileStamp`."""
+
+    @property
+    def mtime_ns(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def ctime_ns(self) -> int: ...
+    @property
+    def read_at_ns(self) -> int: ...
+
+
 class KnownSkillFile(Protocol):
     """A SKILL.md that was found before."""
 
     @property
-    def stamp(self) -> FileStamp:
+    def stamp(self) -> Stamp:
         """Its stamp at that time."""
 
     @property
@@ -310,15 +324,18 @@ class _Walker:
         # Of a large library the loop is gone through a hundred thousand times at each start.
         root, own, seen, as_known = self._root, self._root.path, self._seen, self._as_known
         known = (self._known if self._left is None else _NOTHING).get
-        # Sorted, with links last: the name of a skill must not depend on the order of the directory entries.
-        for name, path in sorted(listed.own):
+        others = []
+        for name, path in listed.own:
             shown = root.as_configured(path) if root.target else path
             before = None if path in seen else known(shown)
             if before is not None and before.root == own and _is_certainly(before, path, name):
                 # Nearly all of a library: the rest of `_walk` has nothing to do for it.
                 as_known[path] = shown
             else:
-                self._walk(path, name, depth)
+                others.append((name, path))
+        # Sorted, with links last: the name of a skill must not depend on the order of the directory entries.
+        for name, path in sorted(others):
+            self._walk(path, name, depth)
         for name, path in sorted(listed.linked):
             # The name of a link may not be UTF-8.
             self._walk(path, name if _is_text(name) else os.path.basename(path), depth)
@@ -459,11 +476,23 @@ class _Walker:
 def _is_certainly(known: KnownSkillFile, directory: str, name: str) -> bool:
     """Whether a directory's SKILL.md is as it is known under that name, read when no write could hide any more."""
     stamp, own = known.stamp, known.name
-    settled = stamp.read_at_ns - stamp.mtime_ns > COARSE_TICK_NS
-    return settled and (not own or own == name) and _has_stamp(directory, stamp)
+    mtime_ns = stamp.mtime_ns
+    if stamp.read_at_ns - mtime_ns <= COARSE_TICK_NS or (own and own != name):
+        return False
+    # As `_has_stamp` says, which of a large library would be called a hundred thousand times at each start.
+    try:
+        status = os.stat(directory + _BELOW)
+    except OSError:
+        return False
+    return (
+        status.st_mtime_ns == mtime_ns
+        and status.st_size == stamp.size
+        and status.st_ctime_ns == stamp.ctime_ns
+        and status.st_mode & _TYPE_OF_FILE == stat.S_IFREG
+    )
 
 
-def _has_stamp(directory: str, stamp: FileStamp) -> bool:
+def _has_stamp(directory: str, stamp: Stamp) -> bool:
     """Whether the directory has a SKILL.md with that stamp."""
     try:
         status = os.stat(directory + _BELOW)

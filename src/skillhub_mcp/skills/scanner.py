@@ -11,7 +11,7 @@ import hashlib
 import os
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum
@@ -26,6 +26,7 @@ from skillhub_mcp.skills.discovery import (
     COARSE_TICK_NS,
     FoundSkillFile,
     Ignored,
+    KnownSkillFile,
     Walk,
     WalkProblem,
     walk_changes,
@@ -109,6 +110,7 @@ def scan(
     only: Sequence[str] | None = None,
     keep_absent: bool = False,
     before: Scan | None = None,
+    walked: Walk | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Scan:
     """Scan every SKILL.md below `roots`, opening only files that are new or have changed since `memory`.
@@ -117,12 +119,15 @@ def scan(
     still relative to `memory`. `only` limits the scan to paths that are known to have changed. Bad files never raise:
     the snapshot's report lists them. With `keep_absent` the skills in `memory` of a root that is suddenly missing or
     empty, as with a share that is not mounted, stay; the report tells the root. Of the scan `before`, what did not
-    change is taken over, in the time that the change takes. `on_progress` receives now and then how many of how many
-    files are done.
+    change is taken over, in the time that the change takes. `walked` is a walk of a moment ago over these roots, which
+    knew what is in `memory`: there is no second one. `on_progress` receives now and then how many of how many files are
+    done.
     """
     began = time.perf_counter()
     known_here = entries_of(memory, {root.path for root in roots})
-    if only is None:
+    if walked is not None:
+        walk = walked
+    elif only is None:
         walk = walk_roots(roots, _NOTHING if reread else _without_others(known_here, recent))
     else:
         walk = walk_changes(roots, only, known_here)
@@ -139,7 +144,7 @@ def scan(
             seen[found.directory] = now
     if on_progress is not None:
         on_progress(total, total)
-    if walk.as_known and walk.found:
+    if walk.as_known and not all_as_known:
         # In one order always, so that what changed from one scan to the next is found without looking each path up.
         seen = {directory: seen[directory] for directory in sorted(seen)}
     remembered: ScanCache = known_here if all_as_known else seen
@@ -201,7 +206,14 @@ class _Look:
         return now
 
 
-def is_unchanged(found: FoundSkillFile, known: CachedSkillFile) -> bool:
+def finds_as_known(walk: Walk, known: Mapping[str, KnownSkillFile]) -> bool:
+    """Whether a walk, which knew them, found the files that are `known`, as they were read, and no other."""
+    if len(walk.as_known) + len(walk.found) != len(known):
+        return False
+    return all(found.directory in known and is_unchanged(found, known[found.directory]) for found in walk.found)
+
+
+def is_unchanged(found: FoundSkillFile, known: KnownSkillFile) -> bool:
     """Whether a SKILL.md is as it was when it was read, by its stamp, and goes by the same name."""
     _, root, name, mtime_ns, size, ctime_ns = found
     stamp = known.stamp
@@ -244,6 +256,7 @@ def scan_from_cache(
 ) -> Snapshot:
     """Return the snapshot of the cached files under `roots`, without accessing any file; see `scan` for `before`."""
     began = time.perf_counter() if began is None else began
+    own = {root.path for root in roots}
 
     def report(found: int, refused: Iterable[Refused]) -> ScanReport:
         return ScanReport(
@@ -261,25 +274,24 @@ def scan_from_cache(
         changed = changed_entries(before.memory, memory)
         if len(changed) * _FEW_SHARE < len(memory):
             earlier = ((path, before.memory.get(path)) for path in changed)
-            *_, lost = _judged(earlier, roots, admission)
-            skills, refused, found = _judged(changed.items(), roots, admission)
+            *_, lost = judged(earlier, own, admission)
+            skills, refused, found = judged(changed.items(), own, admission)
             others = (one for one in before.snapshot.report.refused if one.directory not in changed)
             now = report(before.snapshot.report.found - lost + found, (*others, *refused))
             return change_snapshot(before.snapshot, changed, skills, now)
-    skills, refused, found = _judged(memory.items(), roots, admission)
+    skills, refused, found = judged(memory.items(), own, admission)
     return make_snapshot(skills, report(found, refused))
 
 
-def _judged(
-    entries: Iterable[tuple[str, CachedSkillFile | None]], roots: Sequence[SkillRoot], admission: Admission
+def judged(
+    entries: Iterable[tuple[str, CachedSkillFile | None]], roots: Collection[str], admission: Admission
 ) -> tuple[list[Skill], list[Refused], int]:
-    """Return the skills and the refusals among the entries below `roots`, and how many these are."""
-    own = {root.path for root in roots}
+    """Return the skills and the refusals among the entries below the roots at these paths, and how many these are."""
     skills: list[Skill] = []
     refused: list[Refused] = []
     found = 0
     for directory, entry in entries:
-        if entry is None or entry.root not in own:
+        if entry is None or entry.root not in roots:
             continue
         found += 1
         violations = admission.violations(entry.skill, entry.diagnostics, entry.shape)

@@ -93,8 +93,8 @@ class Snapshot:
     name: who answers to a name for somebody is settled by `namesakes`.
     """
 
-    skills: tuple[Skill, ...]
-    everything: tuple[Skill, ...]
+    skills: Sequence[Skill]
+    everything: Sequence[Skill]
     report: ScanReport
     contested: Mapping[str, tuple[Skill, ...]] = field(repr=False)
     _by_name: Mapping[str, Skill] = field(repr=False)
@@ -154,6 +154,11 @@ class Snapshot:
         return next((root for root in self.report.unavailable if root.path == skill.root), None)
 
     @cached_property
+    def choosable(self) -> frozenset[str]:
+        """The directories of those of `skills` that models may choose."""
+        return frozenset(skill.directory for skill in self.skills if not skill.disable_model_invocation)
+
+    @cached_property
     def digest(self) -> str:
         """A hash over every skill's metadata: the same library has the same digest on every machine.
 
@@ -185,7 +190,7 @@ class Snapshot:
 
 def make_snapshot(skills: Iterable[Skill], report: ScanReport) -> Snapshot:
     """Resolve name conflicts and return the snapshot. Of shadowed skills the `report` says nothing yet."""
-    everything = _trusted(skills, report.roots)
+    everything = trusted(skills, report.roots)
     winners: dict[str, Skill] = {}
     contested: dict[str, list[Skill]] = {}
     for skill in everything:
@@ -229,7 +234,7 @@ def change_snapshot(
     priority = _priority(before._root_ranks)  # noqa: SLF001 - of the same module
     known = before._by_directory  # noqa: SLF001
     gone = [skill for skill in map(known.get, changed) if skill is not None]
-    new = _trusted(skills, report.roots)
+    new = trusted(skills, report.roots)
     now = {skill.directory: skill for skill in new}
     by_directory = changed_copy(known, {**dict.fromkeys(changed), **now})
     added: dict[str, list[Skill]] = {skill.name: [] for skill in (*gone, *new)}
@@ -295,7 +300,7 @@ def _aliased(
 
 
 def _replaced(
-    items: tuple[Skill, ...], gone: Iterable[Skill], new: Iterable[Skill], *, key: Callable[[Skill], str]
+    items: Sequence[Skill], gone: Iterable[Skill], new: Iterable[Skill], *, key: Callable[[Skill], str]
 ) -> tuple[Skill, ...]:
     """Return sorted items without some of them, and with others."""
     kept = list(items)
@@ -306,8 +311,8 @@ def _replaced(
     return tuple(kept)
 
 
-def _trusted(skills: Iterable[Skill], roots: Sequence[SkillRoot]) -> list[Skill]:
-    """Return the skills with the trust of their roots."""
+def trusted(skills: Iterable[Skill], roots: Sequence[SkillRoot]) -> list[Skill]:
+    """Return the skills with the trust of their roots, in their order."""
     trust = {root.path: root.trust for root in roots}
     return [s if s.trust is trust.get(s.root, s.trust) else replace(s, trust=trust[s.root]) for s in skills]
 

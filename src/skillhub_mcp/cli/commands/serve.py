@@ -18,6 +18,7 @@ from skillhub_mcp.cli.arguments import SERVE, Group, add_setting_options
 from skillhub_mcp.cli.log_format import log_to_stderr
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, print_note
 from skillhub_mcp.errors import PolicyUnreadable
+from skillhub_mcp.garbage import collect_as_usual
 
 if TYPE_CHECKING:
     from fastmcp import FastMCP
@@ -245,6 +246,7 @@ def _loading() -> Iterator[None]:
     finally:
         # Exclude them from later collections too.
         gc.freeze()
+        collect_as_usual()
         gc.enable()
 
 

@@ -1,10 +1,23 @@
-"""Making many objects at once without anybody looking through them for garbage."""
+"""How often Python looks for garbage among the objects that there are."""
 
 from __future__ import annotations
 
 import contextlib
 import gc
 from collections.abc import Iterator
+
+_USUAL = gc.get_threshold()
+_MANY_OBJECTS = 50_000
+
+
+def collect_seldom() -> None:
+    """Have it look once in many new objects: a command of a shell ends before there is garbage to speak of."""
+    gc.set_threshold(_MANY_OBJECTS, *_USUAL[1:])
+
+
+def collect_as_usual() -> None:
+    """Have it look as often as it does by itself."""
+    gc.set_threshold(*_USUAL)
 
 
 @contextlib.contextmanager
