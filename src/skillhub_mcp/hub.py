@@ -40,7 +40,6 @@ from skillhub_mcp.skills.files import FileContent, FileEntry
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.problems import Problem
-from skillhub_mcp.skills.registry_index import RegistryIndex, build_registry_index
 from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.snapshot import Snapshot
 from skillhub_mcp.skills.whereabouts import FilesOf, own_directory
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.execution.skill_command import CommandOptions
     from skillhub_mcp.locks.kept_library import KeptLibrary, LockStanding
     from skillhub_mcp.replicas.health import PublicationHealth
+    from skillhub_mcp.skills.registry_index import RegistryIndex
 
 # Probes ask with few tokens.
 _RECENT_CALLERS = 32
@@ -314,6 +314,8 @@ class SkillHub:
 
     def registry_index(self, admission: Admission, *, source: Source | None = None) -> RegistryIndex:
         """Return the registry's index of the present skills, or of one source, as far as this server serves them."""
+        from skillhub_mcp.skills.registry_index import build_registry_index
+
         return build_registry_index(
             Names(self._live.snapshot_for(admission), self._access.now()),
             source=source,

@@ -85,6 +85,22 @@ def test_a_second_search_from_a_shell_loads_no_database(
     assert loaded[1] == "['numpy']"
 
 
+def test_a_search_from_a_shell_loads_nothing_that_publishes(
+    hub_environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    write_skill("one", "About walruses.")
+    asked = PROBE.replace(repr(set(HEAVY)), "{'skillhub_mcp.publishing', 'skillhub_mcp.skills.registry'}")
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", asked, "search", "walruses"],
+            env=hub_environment,
+            capture_output=True,
+            check=True,
+            timeout=60,
+        )
+        assert done.stderr.decode().splitlines()[-1] == "[]"
+
+
 def test_only_the_command_that_was_typed_is_imported() -> None:
     program = """
 import sys

@@ -15,13 +15,13 @@ from skillhub_mcp.skills.admission import LENIENT, REGISTRY_LENIENT, Admission, 
 from skillhub_mcp.skills.builtin import builtin_directory
 from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.recorded_roots import NO_RECORD
-from skillhub_mcp.skills.registry import Registry
 from skillhub_mcp.skills.roots import Source, agent_context_roots
 from skillhub_mcp.skills.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from skillhub_mcp.disclosure.brought import Brought
     from skillhub_mcp.disclosure.context.catalogue import Catalogues
+    from skillhub_mcp.skills.registry import Registry
     from skillhub_mcp.skills.survey import Surroundings, UnsearchedPlace
 
 
@@ -85,6 +85,8 @@ def make_registry(settings: Settings, *, lenient: bool = False) -> Registry:
 
     Raises InvalidSetting.
     """
+    from skillhub_mcp.skills.registry import Registry
+
     return Registry(
         project_trust(settings).judged(roots_of(settings)), admission=registry_admission(settings, lenient=lenient)
     )
@@ -109,6 +111,7 @@ def brought_in(settings: Settings) -> Brought:
     """Return what the project brings, searched by the hub or by the agent-context tools. Raises InvalidSetting."""
     from skillhub_mcp.disclosure.brought import brought_by
     from skillhub_mcp.policy.project_trust import brought_digest
+    from skillhub_mcp.skills.registry import Registry
 
     project = project_of(settings)
     context = agent_context_roots(project, home=os.path.expanduser("~"))

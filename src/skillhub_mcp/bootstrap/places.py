@@ -6,7 +6,6 @@ import hashlib
 import os
 from collections.abc import Callable
 
-from skillhub_mcp.publishing.entry_cache import PUBLICATION_FILE, EntryCache
 from skillhub_mcp.settings import Settings
 
 _MIRROR_DIGITS = 16
@@ -31,6 +30,7 @@ def forget_kept(settings: Settings, is_forgotten: Callable[[str], bool]) -> None
     from skillhub_mcp.auditing.kept import KEPT_FILE as KEPT_AUDITS
     from skillhub_mcp.auditing.kept import KeptFile
     from skillhub_mcp.locks.kept_digests import KEPT_FILE, KeptDigests
+    from skillhub_mcp.publishing.entry_cache import PUBLICATION_FILE, EntryCache
 
     KeptFile(beside_index(settings, KEPT_AUDITS)).forget(is_forgotten)
     for kept in (

@@ -34,7 +34,6 @@ from skillhub_mcp.settings import Settings
 from skillhub_mcp.skills.admission import AGENT_CONTEXT
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.problems import Problem
-from skillhub_mcp.skills.registry import Registry
 from skillhub_mcp.skills.roots import agent_context_roots
 from skillhub_mcp.skills.snapshot import Snapshot
 from skillhub_mcp.skills.visibility import Visibility
@@ -53,6 +52,8 @@ def every_skill(settings: Settings, snapshot: Snapshot) -> tuple[Skill, ...]:
 
     Served or not, and also those whose name another skill won.
     """
+    from skillhub_mcp.skills.registry import Registry
+
     found = {skill.directory: skill for skill in snapshot.everything}
     if settings.disclosure.skills_enabled and not settings.replica.read_only:
         chosen = agent_context_roots(project_while_serving(settings), home=os.path.expanduser("~"))
