@@ -36,12 +36,13 @@ def _restart_in_utf_8() -> None:
 def main() -> None:
     """Run the command line and exit with its code."""
     _restart_in_utf_8()
-    # A tenth of a command's time, and of a server's start, which then goes on as usual.
-    collect_seldom()
     # FastMCP would read settings of its own from a `.env` of the working directory.
     os.environ.setdefault("FASTMCP_ENV_FILE", os.devnull)
     # The threads of the library below numpy spin a tenth of a second for more work, from the import on: 2^4 turns do.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+    if sys.argv[1:2] != ["__watch"]:
+        # A tenth of a command's time, and of a server's start, which then goes on as usual.
+        collect_seldom()
     try:
         if sys.argv[1:2] == ["__complete"]:
             # The commands, which this leaves out, take three times as long to import.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from skillhub_mcp.index.keys import RootKeys, free_label, label_of
+from skillhub_mcp.index.keys import LibraryKeys, RootKeys, free_label, label_of
 
 HUB = RootKeys("hub", "/library")
 
@@ -42,3 +44,19 @@ def test_a_label_that_another_root_has_gets_a_number() -> None:
     assert free_label("hub", []) == "hub"
     assert free_label("hub", ["hub", "user"]) == "hub-2"
     assert free_label("hub", {"hub", "hub-2", "hub-4"}) == "hub-3"
+
+
+parts = st.text(st.sampled_from("ab-/\n 2"), max_size=5)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["hub", "hub/", "hub//", "hub-2/", "", "hubble/"]), parts)),
+    st.sampled_from(["/library", "/", "/li\nbrary"]),
+    st.booleans(),
+)
+def test_the_directories_of_many_keys_are_those_of_each(
+    given_keys: list[tuple[str, str]], root: str, several: bool
+) -> None:
+    keys = LibraryKeys({root: "hub"} | ({"/second": "hub-2"} if several else {}))
+    asked = [start + rest for start, rest in given_keys]
+    assert keys.directories(iter(asked)) == [keys.directory(key) for key in asked]

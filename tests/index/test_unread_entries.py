@@ -11,14 +11,16 @@ from typing import Any
 import pytest
 from tests.hubs import hub_of
 
+from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index import entry_columns, state, state_entries, sync
+from skillhub_mcp.index.indexer import Indexer
 from skillhub_mcp.index.live_index import LiveIndex
 from skillhub_mcp.index.state import IndexState, load_state, load_unread
 from skillhub_mcp.index.sync import IndexSync, View
 from skillhub_mcp.index.unread_entries import UnreadEntries
 from skillhub_mcp.skills import scanner
-from skillhub_mcp.skills.admission import LENIENT
+from skillhub_mcp.skills.admission import LENIENT, STRICT
 from skillhub_mcp.skills.discovery import Walk, walk_roots
 from skillhub_mcp.skills.model import Skill, unread_skill
 from skillhub_mcp.skills.roots import SkillRoot, Source
@@ -280,6 +282,82 @@ def test_a_background_server_reads_all_of_it(library: dict[str, str], views: lis
     assert views == []
 
 
+def test_a_state_that_is_published_during_the_walk_is_walked_again(
+    library: dict[str, str],
+    views: list[bool],
+    monkeypatch: pytest.MonkeyPatch,
+    write_skill: Writer,
+    skills_dir: Path,
+) -> None:
+    write_skill("walrus-9", "Feeds walruses.", directory="sea/walrus-9")
+    state_now, first = Indexer.state, []
+
+    def published_meanwhile(indexer: Indexer) -> IndexState | None:
+        if not first:
+            first.append(indexer)
+            shutil.rmtree(skills_dir / "sea" / "walrus-1")
+            write_skill("walrus-7", "Feeds walruses.", directory="sea/walrus-7")
+            with hub_of(library) as other:
+                other.refresh()
+        return state_now(indexer)
+
+    monkeypatch.setattr(Indexer, "state", published_meanwhile)
+    with hub_of(library) as hub:
+        handles = {hit.handle for hit in hub.search("walruses", limit=20).hits}
+    assert {"walrus-7", "walrus-9"} <= handles
+    assert "walrus-1" not in handles
+    assert views == [False]
+
+
+def test_what_another_process_published_since_is_found_by_the_next_sync(
+    library: dict[str, str], views: list[bool], write_skill: Writer
+) -> None:
+    with hub_of(library) as hub:
+        assert not hub.search("narwhals").hits
+        write_skill("narwhal", "Feeds narwhals.")
+        with hub_of(library) as other:
+            other.refresh()
+        # These two read the state of now, and the view is of the index before.
+        hub.registry_index(STRICT)
+        hub.damages()
+        hub.refresh()
+        assert [hit.handle for hit in hub.search("narwhals").hits] == ["narwhal"]
+    assert views[0]
+
+
+def damaged_line(place: Path, key: str, end: bytes) -> None:
+    """Exchange the end of a line, and of nothing else, for other bytes; so many that all others begin as they did."""
+    written = place.read_bytes()
+    at = written.index(f'["hub/{key}",'.encode())
+    stop = written.index(b"\n", at)
+    line = written[at:stop]
+    kept = line[: line.rindex(b",")]
+    rest = len(line) - len(kept) - len(end)
+    assert rest >= 0
+    place.write_bytes(written[:at] + kept + end.rjust(rest + len(end)) + written[stop:])
+
+
+def test_one_damaged_line_is_no_matter_of_a_search_for_another(
+    library: dict[str, str], views: list[bool], tmp_path: Path
+) -> None:
+    (place,) = (tmp_path / "db").glob("*.entries-*")
+    # It shares its name, and is made for that whatever is asked.
+    damaged_line(place, "b/young", b"]")
+    with hub_of(library) as hub:
+        assert [hit.handle for hit in hub.search("bread").hits] == ["bread"]
+    assert views == [False]
+
+
+@pytest.mark.parametrize("end", [b"]", b",5]", b",[]", b"", b",{}"])
+def test_a_skill_whose_line_is_damaged_is_told_as_lost(library: dict[str, str], tmp_path: Path, end: bytes) -> None:
+    (place,) = (tmp_path / "db").glob("*.entries-*")
+    with hub_of(library) as hub:
+        hub.search("bread")
+        damaged_line(place, "sea/walrus-3", end)
+        with pytest.raises(IndexUnavailable, match="is lost"):
+            hub.search("the 3th of them")
+
+
 # The file
 
 
@@ -311,9 +389,18 @@ def test_it_says_of_each_file_what_the_state_says(published: tuple[IndexState, U
     assert [made[skills.directories[number]].name for number in skills.unchoosable] == ["crab"]
 
 
-@pytest.mark.parametrize("lost", ["columns gone", "columns cut", "columns later", "lines cut", "lines gone", "state"])
+@pytest.mark.parametrize("changed", [False, True], ids=["unchanged", "changed"])
+@pytest.mark.parametrize(
+    "lost", ["columns gone", "columns cut", "columns later", "lines cut", "lines a-little", "lines gone", "state cut"]
+)
 def test_a_damaged_file_is_left_to_who_reads_all(
-    library: dict[str, str], views: list[bool], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lost: str
+    library: dict[str, str],
+    views: list[bool],
+    monkeypatch: pytest.MonkeyPatch,
+    write_skill: Writer,
+    tmp_path: Path,
+    lost: str,
+    changed: bool,
 ) -> None:
     what, _, how = lost.partition(" ")
     (place,) = (tmp_path / "db").glob(
@@ -324,7 +411,10 @@ def test_a_damaged_file_is_left_to_who_reads_all(
     elif how == "later":
         place.write_bytes(place.read_bytes().replace(b'"format": 1', b'"format": 2'))
     else:
-        place.write_bytes(place.read_bytes()[: place.stat().st_size // 2])
+        size = place.stat().st_size
+        place.write_bytes(place.read_bytes()[: size - 10 if how == "a-little" else size // 2])
+    if changed:
+        write_skill("walrus-9", "Feeds walruses.", directory="sea/walrus-9")
     found = answered_without_times(library)
     assert views == [False]
     with monkeypatch.context() as patch:

@@ -110,8 +110,9 @@ class Columns:
         self._integers = {name: next(found) for name in _INTEGERS}
         self._texts = {name: next(found) for name in _TEXTS}
         self._repeated = {name: (next(found), next(found)) for name in _REPEATED}
-        self._columns: dict[str, Sequence[Any]] = {}
-        self._rows = len(self["key"])
+        keys = _parted(self._texts["key"])
+        self._columns: dict[str, Sequence[Any]] = {"key": keys}
+        self._rows = len(keys)
 
     def __len__(self) -> int:
         return self._rows
@@ -121,7 +122,7 @@ class Columns:
         column = self._columns.get(field)
         if column is None:
             column = self._columns[field] = self._parted(field)
-            if field != _TEXTS[0] and len(column) != self._rows:
+            if len(column) != self._rows:
                 raise ValueError("the columns are of different lengths")
         return column
 

@@ -107,15 +107,20 @@ class LibraryKeys:
 
     def directories(self, keys: Iterable[str]) -> list[str]:
         """Return the directory of each key, "" for one of no known root."""
-        keys = list(keys)
-        if len(self._by_label) == 1 and os.sep == "/":
-            ((label, only),) = self._by_label.items()
-            start, text = f"\n{label}/", "\n".join(("", *keys))
-            # As nearly always: of a large library this is asked a hundred thousand times at each start.
-            if text.count("\n") == text.count(start) == len(keys) and start + "/" not in text:
-                paths = text.replace(start, "\n" + os.path.join(only.path, "")).split("\n")[1:]
-                return self._known(paths)
-        return self._known([self.directory(key) for key in keys])
+        if len(self._by_label) > 1 or os.sep != "/":
+            return self._known([self.directory(key) for key in keys])
+        ((label, only),) = self._by_label.items()
+        keys, above = list(keys), os.path.join(only.path, "")
+        start, text = f"\n{label}/", "\n".join(("", *keys))
+        # As nearly always: of a large library this is asked a hundred thousand times at each start.
+        if text.count("\n") == text.count(start) == len(keys) and start + "/" not in text and "\n" not in above:
+            return self._known(text.replace(start, "\n" + above).split("\n")[1:])
+        plain, length = label + "/", len(label) + 1
+        paths = [
+            above + key[length:] if key.startswith(plain) and key[length : length + 1] != "/" else self.directory(key)
+            for key in keys
+        ]
+        return self._known(paths)
 
     def of(self, directory: str) -> list[str]:
         """Return the keys that the row of a directory may have: one for each root."""

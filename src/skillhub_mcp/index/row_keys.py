@@ -38,11 +38,11 @@ def located(rows: Iterable[str], keys: RowKeys) -> frozenset[str]:
 
 def paths_in(memory: ScanCache) -> Callable[[list[str]], list[str]]:
     """Return what returns the texts of paths that the skills there have, where there are such."""
+    if not memory:
+        return list
     entry_at = memory.get
 
     def known(paths: list[str]) -> list[str]:
-        if not memory:
-            return paths
         # As long as rows and entries are those of one index of all: nothing is looked up a hundred thousand times. A
         # few rows, as of a change, are not held against all.
         if len(paths) == len(memory) and paths == (own := list(memory)):

@@ -369,7 +369,7 @@ class LateDecoder(_Decoder):
             self.add_rows(block.rows(), found, known, roots)
 
     def check(self, block: Columns) -> None:
-        """Return if the first row of some columns is that of a line. Raises ValueError and OSError."""
+        """Raise ValueError unless the first row of some columns is that of a line. Raises OSError."""
         key, begin = block["key"][0], block["begin"][0]
         if key and not self._text.line(begin).startswith(f'["{key}",'.encode("utf-8", "surrogateescape")):
             raise ValueError("the columns are of other lines")

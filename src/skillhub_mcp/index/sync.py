@@ -6,6 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Collection, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
@@ -25,8 +26,8 @@ from skillhub_mcp.skills.discovery import Walk, walk_roots
 from skillhub_mcp.skills.late_snapshot import late_snapshot
 from skillhub_mcp.skills.own_directory import is_being_changed
 from skillhub_mcp.skills.roots import SkillRoot
-from skillhub_mcp.skills.scanner import Scan, ScanCache, finds_as_known, scan, scan_from_cache
-from skillhub_mcp.skills.snapshot import ScanReport, Snapshot
+from skillhub_mcp.skills.scanner import Scan, ScanCache, finds_as_known, scan, scan_from_cache, scan_report
+from skillhub_mcp.skills.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
 
@@ -110,8 +111,8 @@ class IndexSync:
         self._last_scan: Scan | None = None
         self._last_admitted: Scan | None = None
         self._scanned_at = 0.0
-        # The walk that a sync is to go on from, and which state it was held against.
-        self._walked: tuple[StateStamp | None, Walk] | None = None
+        # The walk that a sync is to go on from, and the directories that it knew.
+        self._walked: tuple[Walk, AbstractSet[str]] | None = None
         # Whether views are as the state has them, and no sync has looked at all files yet.
         self._unseen = False
         # Whether the skills of roots that are missing are to go.
@@ -179,30 +180,20 @@ class IndexSync:
         began = time.perf_counter()
         if not self._automatic or self._state is not None or self._admission is not LENIENT:
             return None
-        stamp = self._indexer.state_stamp()
         found = self._indexer.unread_state()
         if found is None or self._indexer.reason_to_write(found[0]) or self._indexer.missing_vectors(found[0]):
             return None
         state, entries = found
         walk = walk_roots(self._judge(self._roots), entries.known)
         if not finds_as_known(walk, entries.known):
-            self._walked = (stamp, walk)
+            self._walked = (walk, entries.known.keys())
             return None
+        report = scan_report(walk.roots, len(entries.known), entries.refused, walk.problems, walk.ignored, began=began)
         try:
-            index = self._indexer.open(state)
-        except IndexDamaged as error:
-            log.debug("The published index cannot be opened: %s", error)
+            return View(late_snapshot(entries.skills, report), self._indexer.open(state))
+        except (IndexDamaged, IndexUnavailable) as error:
+            log.debug("The published index is not answered from as it is: %s", error)
             return None
-        report = ScanReport(
-            roots=walk.roots,
-            found=len(entries.known),
-            refused=tuple(sorted(entries.refused, key=lambda one: one.directory)),
-            shadowed=(),
-            problems=walk.problems,
-            ignored=walk.ignored,
-            seconds=time.perf_counter() - began,
-        )
-        return View(late_snapshot(entries.skills, report), index)
 
     def open_last_known(self, known: Scan) -> View | None:
         """Return the view of what `last_known` returned, or None if the published index cannot be opened."""
@@ -253,7 +244,7 @@ class IndexSync:
         With `only`, a sequence of changed paths, nothing else is scanned. A `requested` sync scans even without
         `automatic`. Never raises IndexUnavailable: it becomes the view's `problem`.
         """
-        reopened = self._load_state()
+        reopened = self._load_state() or self._is_behind(before)
         if not self._automatic and depth is SyncDepth.CHANGES and not requested:
             return self._open_published(before, reopened=reopened)
         self._forgets = depth is SyncDepth.FORGET
@@ -379,6 +370,11 @@ class IndexSync:
     def cancel(self) -> None:
         """Abandon an index that is being written in another thread."""
         self._indexer.cancel()
+
+    def _is_behind(self, view: View | None) -> bool:
+        """Whether the state, which others than a sync load, too, is of another index than a view has."""
+        index, state = None if view is None else view.index, self._state
+        return index is not None and state is not None and (index.table_id, index.version) != state.published
 
     def _is_damaged(self, state: IndexState) -> bool:
         return state.published == self._damaged
@@ -539,6 +535,9 @@ class IndexSync:
     ) -> Scan:
         walked, self._walked = self._walked, None
         is_whole = only is None and not (recent or reread)
+        if walked is not None and not (is_whole and memory.keys() == walked[1]):
+            # Another process has published since.
+            walked = None
         seen = scan(
             self._judge(self._roots),
             memory=memory,
@@ -548,7 +547,7 @@ class IndexSync:
             only=only,
             keep_absent=not self._forgets,
             before=self._last_scan,
-            walked=walked[1] if walked is not None and is_whole and walked[0] == self._state_stamp else None,
+            walked=None if walked is None else walked[0],
             on_progress=partial(self._progress, "reading"),
         )
         self._last_scan = seen

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import repeat
-from typing import BinaryIO, NamedTuple
+from itertools import chain, repeat
+from typing import Any, BinaryIO, NamedTuple
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.garbage import garbage_collection_off
@@ -25,7 +26,7 @@ from skillhub_mcp.skills.scanner import CachedSkillFile, judged
 from skillhub_mcp.skills.snapshot import Refused
 
 _NOT_CHOOSABLE = "disable_model_invocation"
-_BROKEN = (OSError, ValueError, LookupError, TypeError)
+_BROKEN = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 
 class SeenFile(NamedTuple):
@@ -58,9 +59,11 @@ def read_unread(
     """Return the entries that a file of `lines` has up to byte `end`, whose `columns` are of those up to `compact`.
 
     `roots` are all that it has entries of, by label, and `used` the labels of those to be returned; the skills are
-    those that LENIENT admits. None where a directory is below two of these roots: which has it is told by their order.
+    those that LENIENT admits. None where a directory is below two of the roots used: which has it their order tells.
     Raises OSError, and ValueError, LookupError or TypeError for files that say something else.
     """
+    if os.fstat(lines.fileno()).st_size < end:
+        raise ValueError("the file ends too early")
     with garbage_collection_off():
         appended = b"\n".join(block for _, block in whole_lines(lines, compact, end))
         reader = _Reader(EntriesText(lines), roots, used, entries_of_lines(appended, roots))
@@ -92,12 +95,11 @@ class _Reader:
         self._later = {label: own for label, own in later.items() if label in used}
         self._keys = LibraryKeys({own.path: label for label, own in roots.items()})
         self._made: dict[str, dict[str, CachedSkillFile]] = {}
-        # The rows that are as nearly all: which of each block, and at which number these begin.
-        self._blocks: list[tuple[Columns, Sequence[int]]] = []
-        self._begins: list[int] = []
+        self._rows = _Rows()
+        # Of those rows, by their numbers.
         self._names: list[str] = []
         self._directories: list[str] = []
-        self._known: list[SeenFile] = []
+        self._seen: list[SeenFile] = []
         self._unchoosable: set[int] = set()
 
     def add(self, block: Columns) -> None:
@@ -106,25 +108,23 @@ class _Reader:
         odd = self._odd(block)
         if odd:
             self._decoder.add_rows(block.rows(odd), self._made, {}, self._roots)
-        directories = self._keys.directories(block["key"])
-        left_out = {*odd, *self._replaced(block["key"], directories)}
+        keys = block["key"]
+        directories = self._keys.directories(keys)
+        left_out = {*odd, *self._replaced(keys, directories)}
         chosen: Sequence[int] = range(len(block))
         if left_out:
             chosen = [number for number in chosen if number not in left_out]
-        usual = len(self._directories)
         flagged = {given for given in block.different("given") if _NOT_CHOOSABLE in given and _is_flagged(given)}
         if flagged:
-            given = block["given"]
-            self._unchoosable.update(at for at, number in enumerate(chosen, usual) if given[number] in flagged)
-        fields = zip(
-            *(block[field] for field in SeenFile._fields[:4]), self._roots_of(block["key"]), repeat(""), strict=False
-        )
-        known = list(map(partial(tuple.__new__, SeenFile), fields))
-        self._known += map(known.__getitem__, chosen)
+            given, begin = block["given"], len(self._names)
+            self._unchoosable.update(at for at, number in enumerate(chosen, begin) if given[number] in flagged)
+        stamps = (block["mtime_ns"], block["size"], block["ctime_ns"], block["read_at_ns"])
+        fields = zip(*stamps, self._roots_of(keys), repeat("", len(block)), strict=True)
+        seen = list(map(partial(tuple.__new__, SeenFile), fields))
+        self._seen += map(seen.__getitem__, chosen)
         self._names += map(block["name"].__getitem__, chosen)
         self._directories += map(directories.__getitem__, chosen)
-        self._begins.append(usual)
-        self._blocks.append((block, chosen))
+        self._rows.add(block, chosen)
 
     def entries(self) -> UnreadEntries | None:
         """Return the entries of all rows, or None where two have one directory."""
@@ -132,19 +132,20 @@ class _Reader:
         for label in self._used:
             own = {**self._made.get(label, {}), **self._later.get(label, {})}
             made += [(directory, entry) for directory, entry in own.items() if entry is not None]
-        known: dict[str, SeenFile | CachedSkillFile] = dict(zip(self._directories, self._known, strict=True))
+        known: dict[str, SeenFile | CachedSkillFile] = dict(zip(self._directories, self._seen, strict=True))
         known.update(made)
         if len(known) < len(self._directories) + len(made):
             return None
-        skills, refused, _ = judged(made, [self._roots[label].path for label in self._used], LENIENT)
-        unchoosable = {at for at, one in enumerate(skills, len(self._names)) if one.disable_model_invocation}
+        others, refused, _ = judged(made, [self._roots[label].path for label in self._used], LENIENT)
+        unchoosable = {at for at, one in enumerate(others, len(self._names)) if one.disable_model_invocation}
+        directories = [*self._directories, *(skill.directory for skill in others)]
         return UnreadEntries(
             known,
             UnreadSkills(
-                names=[*self._names, *(skill.name for skill in skills)],
-                directories=[*self._directories, *(skill.directory for skill in skills)],
+                names=[*self._names, *(skill.name for skill in others)],
+                directories=directories,
                 unchoosable=self._unchoosable | unchoosable,
-                make=partial(self._make, skills),
+                make=_Maker(self._rows, directories, others, self._roots, self._text).make,
             ),
             refused,
         )
@@ -177,33 +178,80 @@ class _Reader:
         paths = {label: own.path for label, own in self._roots.items()}
         return [paths.get(label_of(key), "") for key in keys]
 
-    def _make(self, others: Sequence[Skill], numbers: Sequence[int]) -> list[Skill]:
-        """Return the skills with these numbers; behind those of the rows come the `others`. Raises IndexUnavailable."""
-        usual = len(self._directories)
-        found: dict[str, dict[str, CachedSkillFile]] = {}
+
+class _Rows:
+    """Rows of several columns, of each of which some were chosen: numbered from 0 on through all."""
+
+    def __init__(self) -> None:
+        self._blocks: list[tuple[Columns, Sequence[int]]] = []
+        self._begins: list[int] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, block: Columns, chosen: Sequence[int]) -> None:
+        """Add the rows of some columns that were chosen."""
+        self._begins.append(self._count)
+        self._blocks.append((block, chosen))
+        self._count += len(chosen)
+
+    def every(self) -> Iterator[tuple[Any, ...]]:
+        """Yield all rows."""
+        for block, chosen in self._blocks:
+            yield from block.rows() if len(chosen) == len(block) else block.rows(chosen)
+
+    def begin(self, number: int) -> int:
+        """Return the byte where the line of one row begins."""
+        at = bisect_right(self._begins, number) - 1
+        block, chosen = self._blocks[at]
+        begin: int = block["begin"][chosen[number - self._begins[at]]]
+        return begin
+
+
+class _Maker:
+    """Makes the skills of rows; behind these, by their numbers, come `others` that are there."""
+
+    def __init__(
+        self,
+        rows: _Rows,
+        directories: Sequence[str],
+        others: Sequence[Skill],
+        roots: Mapping[str, RootKeys],
+        text: EntriesText,
+    ) -> None:
+        self._rows = rows
+        self._directories = directories
+        self._others = others
+        self._roots = roots
+        self._text = text
+        self._decoder = LateDecoder(text)
+
+    def make(self, numbers: Sequence[int]) -> list[Skill]:
+        """Return the skills with these numbers, in their order. Raises IndexUnavailable."""
+        usual = len(self._rows)
         try:
-            self._add_entries([one for one in numbers if one < usual], found)
-            made = {directory: entry.skill for own in found.values() for directory, entry in own.items()}
-            skills = [made[self._directories[one]] if one < usual else others[one - usual] for one in numbers]
+            made = self._made([number for number in numbers if number < usual])
+            return [
+                made[self._directories[number]] if number < usual else self._others[number - usual]
+                for number in numbers
+            ]
         except _BROKEN as error:
             raise IndexUnavailable(
                 f"What was read from a skill is lost: {error}", hint="run skillhub index --repair, and start again"
             ) from error
-        return [skill for skill in skills if skill is not None]
 
-    def _add_entries(self, numbers: Sequence[int], found: dict[str, dict[str, CachedSkillFile]]) -> None:
-        """Add the entries of the skills with these numbers; of all where it is most of them, which is as fast."""
-        if len(numbers) * 2 > len(self._directories):
-            for block, chosen in self._blocks:
-                rows = block.rows() if len(chosen) == len(block) else block.rows(chosen)
-                self._decoder.add_rows(rows, found, {}, self._roots)
-            return
-        for number in numbers:
-            at = bisect_right(self._begins, number) - 1
-            block, chosen = self._blocks[at]
-            begin = block["begin"][chosen[number - self._begins[at]]]
-            # For one row all columns would be taken apart.
-            self._decoder.add(self._text.line(begin), begin, found, {}, self._roots)
+    def _made(self, numbers: Sequence[int]) -> dict[str, Skill]:
+        """Return the skills of the rows with these numbers, by directory; of all where it is most of them."""
+        found: dict[str, dict[str, CachedSkillFile]] = {}
+        if len(numbers) * 2 > len(self._rows):
+            self._decoder.add_rows(self._rows.every(), found, {}, self._roots)
+        else:
+            for begin in map(self._rows.begin, numbers):
+                # For one row all columns would be taken apart.
+                self._decoder.add(self._text.line(begin), begin, found, {}, self._roots)
+        entries = chain.from_iterable(own.items() for own in found.values())
+        return {directory: entry.skill for directory, entry in entries if entry.skill is not None}
 
 
 def _is_flagged(given: str) -> bool:

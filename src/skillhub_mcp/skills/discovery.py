@@ -28,7 +28,6 @@ MAX_TOO_DEEP = 200
 # A file written twice within one tick of the file system's clock keeps its mtime: a younger one proves nothing. There
 # is none with a coarser clock.
 COARSE_TICK_NS = 2_000_000_000
-_TYPE_OF_FILE = 0o170000
 _BELOW = os.sep + SKILL_FILE
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
 
@@ -476,20 +475,8 @@ class _Walker:
 def _is_certainly(known: KnownSkillFile, directory: str, name: str) -> bool:
     """Whether a directory's SKILL.md is as it is known under that name, read when no write could hide any more."""
     stamp, own = known.stamp, known.name
-    mtime_ns = stamp.mtime_ns
-    if stamp.read_at_ns - mtime_ns <= COARSE_TICK_NS or (own and own != name):
-        return False
-    # As `_has_stamp` says, which of a large library would be called a hundred thousand times at each start.
-    try:
-        status = os.stat(directory + _BELOW)
-    except OSError:
-        return False
-    return (
-        status.st_mtime_ns == mtime_ns
-        and status.st_size == stamp.size
-        and status.st_ctime_ns == stamp.ctime_ns
-        and status.st_mode & _TYPE_OF_FILE == stat.S_IFREG
-    )
+    settled = stamp.read_at_ns - stamp.mtime_ns > COARSE_TICK_NS
+    return settled and (not own or own == name) and _has_stamp(directory, stamp)
 
 
 def _has_stamp(directory: str, stamp: Stamp) -> bool:

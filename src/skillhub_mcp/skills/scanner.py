@@ -259,16 +259,7 @@ def scan_from_cache(
     own = {root.path for root in roots}
 
     def report(found: int, refused: Iterable[Refused]) -> ScanReport:
-        return ScanReport(
-            roots=roots,
-            found=found,
-            refused=tuple(sorted(refused, key=lambda one: one.directory)),
-            shadowed=(),
-            problems=tuple(problems),
-            ignored=ignored or Ignored(),
-            seconds=time.perf_counter() - began,
-            unavailable=tuple(unavailable),
-        )
+        return scan_report(roots, found, refused, problems, ignored or Ignored(), began=began, unavailable=unavailable)
 
     if before is not None and before.admission is admission and before.snapshot.report.roots == roots:
         changed = changed_entries(before.memory, memory)
@@ -281,6 +272,29 @@ def scan_from_cache(
             return change_snapshot(before.snapshot, changed, skills, now)
     skills, refused, found = judged(memory.items(), own, admission)
     return make_snapshot(skills, report(found, refused))
+
+
+def scan_report(
+    roots: tuple[SkillRoot, ...],
+    found: int,
+    refused: Iterable[Refused],
+    problems: Sequence[WalkProblem],
+    ignored: Ignored,
+    *,
+    began: float,
+    unavailable: Sequence[UnavailableRoot] = (),
+) -> ScanReport:
+    """Return the report of a scan that `began` at a time of `time.perf_counter`; of shadowed skills it says nothing."""
+    return ScanReport(
+        roots=roots,
+        found=found,
+        refused=tuple(sorted(refused, key=lambda one: one.directory)),
+        shadowed=(),
+        problems=tuple(problems),
+        ignored=ignored,
+        seconds=time.perf_counter() - began,
+        unavailable=tuple(unavailable),
+    )
 
 
 def judged(
