@@ -1,0 +1,92 @@
+"""A server over stdio ends with its client: one that has left, that reads nothing any more, or that asks its user."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import SkillWriter
+from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient, tool_call
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no signal and no pipe wakes a server there")
+
+# Together many times what a pipe takes.
+_BODY = "x" * 30_000
+_CALLS = 30
+_CAN_ASK: dict[str, Any] = {**INITIALIZE, "params": {**INITIALIZE["params"], "capabilities": {"elicitation": {}}}}
+
+
+@pytest.fixture
+def full(hub_environment: dict[str, str], write_skill: SkillWriter) -> Iterator[RawClient]:
+    """A client that has read none of the answers to its calls, when the server cannot write any more."""
+    write_skill("alpha", body=_BODY)
+    client = RawClient(hub_environment, stderr=subprocess.PIPE)
+    client.answer(INITIALIZE)
+    client.send(INITIALIZED)
+    for number in range(2, 2 + _CALLS):
+        client.send(tool_call(number, "load_skill", skill_name="alpha"))
+    assert client.process.stderr is not None
+    for _ in range(_CALLS):
+        while b"load skill=" not in client.process.stderr.readline():
+            pass
+    try:
+        yield client
+    finally:
+        client.process.kill()
+        client.process.stderr.close()
+        client.close()
+
+
+@pytest.mark.parametrize("by", ["end of stdin", "SIGTERM"])
+def test_a_server_ends_in_order_whose_client_reads_nothing(full: RawClient, by: str) -> None:
+    assert full.process.stdin is not None
+    if by == "SIGTERM":
+        full.process.terminate()
+    else:
+        full.process.stdin.close()
+    assert full.process.wait(timeout=20) == 0
+
+
+def test_who_has_ended_the_input_still_reads_what_was_written(full: RawClient) -> None:
+    assert full.process.stdin is not None
+    assert full.process.stdout is not None
+    full.process.stdin.close()
+    answers = [json.loads(line) for line in full.process.stdout]
+    assert answers
+    assert all(json.loads(one["result"]["content"][0]["text"])["instructions"] == _BODY for one in answers)
+    assert full.process.wait(timeout=20) == 0
+
+
+def test_a_server_ends_whose_client_can_read_nothing_any_more(hub_environment: dict[str, str]) -> None:
+    client = RawClient(hub_environment)
+    client.answer(INITIALIZE)
+    assert client.process.stdout is not None
+    client.process.stdout.close()
+    client.send({"jsonrpc": "2.0", "id": 2, "method": "ping"})
+    # Its input is still open.
+    assert client.process.wait(timeout=20) == 0
+    client.close()
+
+
+@pytest.mark.parametrize("by", ["end of stdin", "SIGTERM"])
+def test_a_question_that_is_open_does_not_keep_a_server_from_ending(
+    by: str, hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    write_skill("alpha")
+    rules = tmp_path / "rules.json"
+    rules.write_text('{"permissions": {"others": "confirm"}}', encoding="utf-8")
+    client = RawClient({**hub_environment, "SKILLHUB_PERMISSIONS": str(rules)})
+    client.answer(_CAN_ASK)
+    client.send(INITIALIZED)
+    client.send(tool_call(2, "load_skill", skill_name="alpha"))
+    client.received(lambda message: message.get("method") == "elicitation/create")
+    if by == "SIGTERM":
+        client.process.send_signal(signal.SIGTERM)
+        assert client.process.wait(timeout=20) == 0
+    assert client.close() == 0
