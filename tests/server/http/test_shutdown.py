@@ -13,6 +13,7 @@ from pathlib import Path
 
 import httpx2
 import mcp
+import mcp_types
 import pytest
 from starlette.applications import Starlette
 from starlette.types import Message, Receive, Scope, Send
@@ -111,6 +112,27 @@ def test_a_listening_client_gets_a_proper_end_of_its_stream(environment: dict[st
     assert "ERROR" not in "".join(server.said)
 
 
+def test_a_call_that_waits_for_a_persons_reply_is_answered_without_one(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    rules = tmp_path / "rules.json"
+    rules.write_text('{"permissions": {"others": "confirm"}}', encoding="utf-8")
+
+    async def asked(server: Process) -> str | None:
+        async def stop(*_: object) -> mcp_types.ElicitResult:
+            server.process.send_signal(signal.SIGTERM)
+            return await asyncio.Future()
+
+        async with caller(server.url, "legacy", elicitation_callback=stop) as hub:
+            await hub.look()
+            return (await hub.call("load_skill", skill_name="slow")).code
+
+    with serving({**environment, "SKILLHUB_PERMISSIONS": str(rules)}) as server:
+        assert asyncio.run(asked(server)) == "CONFIRMATION_REQUIRED"
+        assert server.ended() == 0
+    assert "ERROR" not in "".join(server.said)
+
+
 def test_it_exits_with_code_0_also_without_any_request(environment: dict[str, str]) -> None:
     with serving(environment) as server:
         server.process.send_signal(signal.SIGTERM)
@@ -121,7 +143,7 @@ def test_the_library_of_streams_leaves_their_end_to_the_server() -> None:
     from sse_starlette.sse import AppStatus
 
     options = HttpOptions("127.0.0.1", 0, (), ())
-    make_uvicorn(DisconnectOnShutdown(Starlette(), end_streams=lambda: None), options)
+    make_uvicorn(DisconnectOnShutdown(Starlette(), end_waiting=lambda: None), options)
     # Half a second after a signal it would cut off answers of the 2025-11-25 protocol.
     assert not AppStatus.enable_automatic_graceful_drain
 
@@ -144,7 +166,7 @@ def test_a_request_that_outlasts_the_patience_is_cut_off_so_that_a_balancer_can_
         return {"type": "http.request", "body": b"", "more_body": False}
 
     async def journey() -> None:
-        app = DisconnectOnShutdown(never_ends, end_streams=lambda: None)
+        app = DisconnectOnShutdown(never_ends, end_waiting=lambda: None)
         answering = asyncio.ensure_future(app({"type": "http", "method": "POST"}, receive, send))
         await reached.wait()
         app.stop()

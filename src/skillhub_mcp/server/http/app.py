@@ -37,6 +37,7 @@ from skillhub_mcp.server.http.resumption import NoResumption
 from skillhub_mcp.server.http.session_limit import SessionLimit
 from skillhub_mcp.server.http.shutdown import DisconnectOnShutdown, GracefulServer, exit_cleanly_on_sigterm
 from skillhub_mcp.server.http.skills_page import skills_route
+from skillhub_mcp.server.middleware.consent import ConsentMiddleware
 from skillhub_mcp.server.resources.list_changed import ListChangedNotifier
 
 if TYPE_CHECKING:
@@ -154,12 +155,14 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
         )
     whole = Starlette(routes=[*probes, Mount("/", app=mounted)], lifespan=lifespan)
 
-    def end_streams() -> None:
+    def end_waiting() -> None:
         for middleware in server.middleware:
             if isinstance(middleware, ListChangedNotifier):
                 middleware.end_streams()
+            elif isinstance(middleware, ConsentMiddleware):
+                middleware.end_questions()
 
-    return DisconnectOnShutdown(whole, end_streams=end_streams)
+    return DisconnectOnShutdown(whole, end_waiting=end_waiting)
 
 
 def _rate_limit(options: HttpOptions) -> list[Middleware]:

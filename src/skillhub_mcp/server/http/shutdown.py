@@ -1,8 +1,9 @@
 """Graceful shutdown over HTTP: requests in flight are answered, and open-ended streams are closed.
 
 Such a stream is the GET of the 2025-11-25 protocol, or the answer to `subscriptions/listen` in the 2026-07-28 protocol:
-both wait for events, and would hold up a server that is stopping until its grace period is over. A request that is not
-answered by then is cut off: if no answer has begun with 503, upon which a balancer asks another server.
+both wait for events, and would hold up a server that is stopping until its grace period is over. So would a call of the
+2025-11-25 protocol that waits for a person's reply, which would be a new request. A request that is not answered by
+then is cut off: if no answer has begun with 503, upon which a balancer asks another server.
 """
 
 from __future__ import annotations
@@ -35,17 +36,20 @@ _CUT_OFF = {
 
 
 class DisconnectOnShutdown:
-    """An ASGI application that ends its streams on `stop`. `end_streams` ends those of `subscriptions/listen`."""
+    """An ASGI application that ends its streams on `stop`.
 
-    def __init__(self, app: ASGIApp, *, end_streams: Callable[[], None]) -> None:
+    `end_waiting` ends those of `subscriptions/listen`, and the calls that wait for a person's reply.
+    """
+
+    def __init__(self, app: ASGIApp, *, end_waiting: Callable[[], None]) -> None:
         self._app = app
-        self._end_streams = end_streams
+        self._end_waiting = end_waiting
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
-        """End the streams that only their clients would end. To be called in the application's loop."""
+        """End what only the clients would end. To be called in the application's loop."""
         self._stopping.set()
-        self._end_streams()
+        self._end_waiting()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

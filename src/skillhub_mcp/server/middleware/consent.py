@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import anyio
 import mcp_types
 from fastmcp.exceptions import FastMCPError
 from fastmcp.prompts.base import InputRequiredPromptResult
@@ -53,6 +54,14 @@ class ConsentMiddleware(Middleware):
         self._access = access
         self._sessions = sessions
         self._remember = remember
+        self._stopping = False
+        self._open: set[anyio.CancelScope] = set()
+
+    def end_questions(self) -> None:
+        """Wait for no reply any more: a server over HTTP that stops takes no new request, and a reply is one."""
+        self._stopping = True
+        for question in self._open:
+            question.cancel()
 
     async def on_list_tools(
         self,
@@ -111,8 +120,18 @@ class ConsentMiddleware(Middleware):
             if client.request_state != _state(required) or not isinstance(reply, mcp_types.ElicitResult):
                 return as_question(self._question(required))
         else:
+            reply = await self._asked(client, required)
+        await self._apply(reply, required)
+        return await call_next(context)
+
+    async def _asked(self, client: Context, required: ConfirmationRequired) -> mcp_types.ElicitResult:
+        """Return the reply. Raises `required` if there is none."""
+        with anyio.CancelScope() as question:
+            self._open.add(question)
             try:
-                reply = await client.session.elicit(
+                if self._stopping:
+                    question.cancel()
+                return await client.session.elicit(
                     message=self._message(required),
                     requested_schema=self._form(required),
                     related_request_id=client.request_id,
@@ -120,8 +139,10 @@ class ConsentMiddleware(Middleware):
             except (MCPError, ValidationError) as error:
                 log.warning("The client could not ask its user: %s", why_not_asked(error))
                 raise required from error
-        await self._apply(reply, required)
-        return await call_next(context)
+            finally:
+                self._open.discard(question)
+        log.info("A question to a client's user was given up, since this server stops")
+        raise required
 
     async def _apply(self, reply: mcp_types.ElicitResult, required: ConfirmationRequired) -> None:
         answer = (reply.content or {}).get("answer") if reply.action == "accept" else _NO
