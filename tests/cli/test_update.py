@@ -276,16 +276,36 @@ def test_a_file_of_the_persons_own_is_never_put_into_a_directory_of_the_source(
     assert (skills_dir / "pdf" / "more").read_text() == "mine\n"
 
 
-def test_what_cannot_stay_is_told_with_the_skill_that_has_it(
+def test_what_cannot_stay_is_told_with_the_skill_that_has_it_and_stops_no_other(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
 ) -> None:
-    skillhub("add", repository.url, "--yes")
+    repository.commit({"skills/docx/SKILL.md": skill_text("docx")})
+    skillhub("add", repository.url, "--skill", "*", "--yes")
     os.mkfifo(skills_dir / "pdf" / "more")
-    repository.commit({"skills/pdf/notes.md": "two\n"})
+    repository.commit({"skills/pdf/notes.md": "two\n", "skills/docx/SKILL.md": skill_text("docx", body="Newer.")})
     done = skillhub("update", "--yes")
-    told = "error: 'pdf' has 'more', which is neither a file nor a link, and cannot stay\n\nhint: move it elsewhere"
+    told = "pdf: 'pdf' has 'more', which is neither a file nor a link, and cannot stay (move it elsewhere"
     assert (done.code, told in done.err) == (1, True), done.err
     assert (skills_dir / "pdf" / "more").is_fifo()
+    assert (skills_dir / "pdf" / "notes.md").read_text() == "one\n"
+    assert "Newer." in (skills_dir / "docx" / "SKILL.md").read_text()
+
+
+def test_a_skill_that_its_source_has_in_no_form_to_be_installed_stops_no_other(
+    skillhub: Skillhub, skills_dir: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "source"
+    for name in ("docx", "pdf"):
+        (source / name).mkdir(parents=True)
+        (source / name / "SKILL.md").write_text(skill_text(name))
+    skillhub("add", source, "--skill", "*", "--yes")
+    os.mkfifo(source / "pdf" / "more")
+    (source / "docx" / "SKILL.md").write_text(skill_text("docx", body="Newer."))
+    told = skillhub("outdated", "--json")
+    assert (told.code, standing(told)) == (1, {"docx": "outdated", "pdf": "unknown"})
+    done = skillhub("update", "--yes")
+    assert (done.code, "pdf: pdf is refused: 'pdf/more' is neither a file nor a directory" in done.err) == (1, True)
+    assert "Newer." in (skills_dir / "docx" / "SKILL.md").read_text()
 
 
 def test_a_tag_stays_until_it_is_unpinned(repository: Repository, skillhub: Skillhub, skills_dir: Path) -> None:

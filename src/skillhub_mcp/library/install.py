@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -38,7 +39,7 @@ from skillhub_mcp.library.sources.source import SkillSource
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
 from skillhub_mcp.locks.content_digest import digest_of, executables_of, irregular_of, regular_of
-from skillhub_mcp.locks.file_digests import digests_of
+from skillhub_mcp.locks.file_digests import digests_of, states_of
 from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text
 from skillhub_mcp.locks.npx_hash import computed_hash
 from skillhub_mcp.locks.plain_files import read_lock
@@ -46,6 +47,7 @@ from skillhub_mcp.locks.receipts import InstallReceipt, read_receipt, receipt_te
 from skillhub_mcp.skills.names import is_specified_name, safe_alias
 from skillhub_mcp.version import version
 
+_ELSEWHERE = "move it elsewhere, then try again"
 _ONLY_GIT = Signature(SignatureState.UNSIGNED, reason="only commits of a repository are signed")
 
 
@@ -131,6 +133,23 @@ def refuse_unusable(candidate: Candidate, tree: Tree) -> None:
     if candidate.problem:
         skill_files(tree.entries, candidate.path, BOUNDS, name=candidate.name)
         raise SkillUnreadable(candidate.name, path=candidate.path, reason=candidate.problem)
+
+
+def refuse_what_cannot_stay(root: str, name: str) -> None:
+    """Raise what keeps any other files from taking the place of those that are installed under `name`.
+
+    That is SkillConflict for something that could not stay beside them, such as a FIFO, or LibraryUnwritable.
+    """
+    place = os.path.join(root, name)
+    if not os.path.isdir(place):
+        return
+    try:
+        states = states_of(place)
+    except OSError as error:
+        raise unwritable(place, error) from error
+    for path, state in states.items():
+        if not stat.S_ISREG(state.mode) and not stat.S_ISLNK(state.mode):
+            raise _cannot_stay(name, path)
 
 
 def installed_skill(root: str, name: str, locked: LockedSkill | None) -> InstalledSkill:
@@ -367,7 +386,6 @@ def _is_as_named(locked: LockedSkill, entry: LockedSkill) -> bool:
 
 def _apply_merge(merge: Merge, here: str, place: str, *, name: str) -> None:
     """Bring the edits of the skill `name` that stay into what was unpacked. Raises SkillConflict."""
-    elsewhere = "move it elsewhere, then try again"
     for path in merge.dropped:
         there = os.path.join(place, *path.split("/"))
         if os.path.lexists(there):
@@ -376,8 +394,7 @@ def _apply_merge(merge: Merge, here: str, place: str, *, name: str) -> None:
     for path in merge.kept:
         there, own = os.path.join(place, *path.split("/")), os.path.join(here, *path.split("/"))
         if not os.path.islink(own) and not os.path.isfile(own):
-            what = f"has {path!r}, which is neither a file nor a link, and cannot stay"
-            raise SkillConflict(name, what, files=[path], hint=elsewhere)
+            raise _cannot_stay(name, path)
         try:
             os.makedirs(os.path.dirname(there), exist_ok=True)
             if os.path.islink(own) and os.path.lexists(there):
@@ -385,7 +402,12 @@ def _apply_merge(merge: Merge, here: str, place: str, *, name: str) -> None:
             shutil.copy(own, there, follow_symlinks=False)
         except OSError as error:
             what = f"has {path!r}, which was edited here and cannot stay: {error.strerror}"
-            raise SkillConflict(name, what, files=[path], hint=elsewhere) from error
+            raise SkillConflict(name, what, files=[path], hint=_ELSEWHERE) from error
+
+
+def _cannot_stay(name: str, path: str) -> SkillConflict:
+    what = f"has {path!r}, which is neither a file nor a link, and cannot stay"
+    return SkillConflict(name, what, files=[path], hint=_ELSEWHERE)
 
 
 def _remove_empty(directory: str, top: str) -> None:

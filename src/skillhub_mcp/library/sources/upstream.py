@@ -14,7 +14,7 @@ from enum import Enum
 
 from skillhub_mcp.errors import SkillHubError, SkillNotFound, SourceUnreadable
 from skillhub_mcp.library.candidates import Candidate, candidates
-from skillhub_mcp.library.install import Incoming
+from skillhub_mcp.library.install import Incoming, refuse_unusable
 from skillhub_mcp.library.sources.git_refs import RemoteRef
 from skillhub_mcp.library.sources.git_tree import GitTree, remote_ref
 from skillhub_mcp.library.sources.locked_source import place_of, source_of
@@ -125,6 +125,7 @@ class Upstreams:
         found = find_again(tree, locked)
         if found is None:
             return Compared(locked, shown, SourceStanding.GONE, tree.commit)
+        refuse_unusable(found, tree)
         before = place_of(locked)
         # npx skills does not always say where in its source a skill lies.
         is_moved = found.path != before and (ours is not None or locked.skill_path != "")
