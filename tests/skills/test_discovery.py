@@ -63,9 +63,9 @@ def test_skills_are_found_down_to_the_depth_and_no_deeper(tmp_path: Path) -> Non
     assert names(walk(tmp_path), tmp_path) == ["a/b/c/d/e/deepest"]
 
 
-def test_each_directory_beyond_the_depth_is_counted_and_not_looked_into(tmp_path: Path) -> None:
-    plant(tmp_path.joinpath(*"ABCDEF", "too-deep"))
-    plant(tmp_path.joinpath(*"ABCDEF", "too-deep-too"))
+def test_each_directory_beyond_the_depth_is_counted(tmp_path: Path) -> None:
+    for name in ("too-deep", "too-deep-too"):
+        tmp_path.joinpath(*"ABCDEF", name).mkdir(parents=True)
     plant(tmp_path.joinpath(*"abcde", "deepest"))
     ignored = walk(tmp_path).ignored
     assert ignored.counts[SkipReason.TOO_DEEP] == 2
@@ -85,6 +85,8 @@ def test_skills_that_are_too_deep_are_named_within_a_bound(tmp_path: Path, monke
         os.path.relpath(deep / name, tmp_path): f"is a skill more than {MAX_DEPTH} levels below its root"
         for name in ("one", "two/more/levels")
     }
+    # Each once: neither as a directory too, nor with the one that it lies in.
+    assert SkipReason.TOO_DEEP not in found.ignored.counts
     for number in range(2 * MAX_TOO_DEEP):
         (deep / f"empty-{number:03}").mkdir()
     looked: list[str] = []

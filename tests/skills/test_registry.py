@@ -297,6 +297,7 @@ def test_whatever_gives_no_skill_is_counted_by_its_reason_and_named(
     write_skill("silent", frontmatter="name: silent")
     (skills_dir / "README.md").write_text("For people.", encoding="utf-8")
     (skills_dir / ".DS_Store").write_bytes(b"\0")
+    (skills_dir / "a/b/c/d/e/f/bare").mkdir()
     (skills_dir / "empty").mkdir()
     (skills_dir / "notes").mkdir()
     (skills_dir / "notes" / "note.md").write_text("Not a skill.", encoding="utf-8")
@@ -322,7 +323,7 @@ def test_whatever_gives_no_skill_is_counted_by_its_reason_and_named(
     where = {os.path.relpath(place.path, os.path.realpath(skills_dir)): place for place in report.ignored}
     assert set(where) == {
         *(".hidden", ".hidden-too", "node_modules", "a/b/c/d/e/f/g", "README.md", ".DS_Store"),
-        *("a/b/c/d/e/f", "empty", "notes", "notes/note.md", "loop", "broken", "broken-too", "silent"),
+        *("a/b/c/d/e/f", "a/b/c/d/e/f/bare", "empty", "notes", "notes/note.md", "loop", "broken", "broken-too", "silent"),
     }
     assert (where["broken"].rule, where["silent"].rule) == ("yaml-invalid", "description-missing")
     assert all(place.reason and os.path.isabs(place.path) for place in report.ignored)

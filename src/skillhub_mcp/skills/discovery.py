@@ -375,9 +375,8 @@ class _Walker:
                 self._cannot_list(directory, error)
             return None, _Subdirectories([], [])
         for reason, path in skipped:
-            self._skip(reason, path)
-            if reason is SkipReason.TOO_DEEP:
-                self._name_too_deep(path)
+            if reason is not SkipReason.TOO_DEEP or not self._named_too_deep(path):
+                self._skip(reason, path)
         if depth and not any(subdirectories):
             self._skip(SkipReason.NO_SKILL, directory)
         return None, subdirectories
@@ -388,8 +387,12 @@ class _Walker:
             # This process has no descriptor left, which says nothing of the skills that are there.
             self._starved[self._root.path] = AbsentRoot(self._root.path, _reason(error))
 
-    def _name_too_deep(self, path: str) -> None:
-        """Report the skills at and below a directory that is too deep, as far as looking for them is cheap."""
+    def _named_too_deep(self, path: str) -> bool:
+        """Report the skills at and below a directory that is too deep, as far as looking for them is cheap.
+
+        Return whether there are any: the directory itself is then no news.
+        """
+        has_any = False
         pending = [path]
         while pending and self._too_deep < MAX_TOO_DEEP:
             self._too_deep += 1
@@ -403,10 +406,12 @@ class _Walker:
             if SKILL_FILE in names:
                 mend = "move it up, or name a directory nearer to it in SKILLS_DIR"
                 self._report(directory, f"is a skill more than {MAX_DEPTH} levels below its root", mend)
+                has_any = True
             else:
                 below = (name for name, is_directory in names.items() if is_directory)
                 walked = (name for name in below if not is_skipped_directory(name))
                 pending += [os.path.join(directory, name) for name in sorted(walked, reverse=True)]
+        return has_any
 
     def _classify(
         self,
