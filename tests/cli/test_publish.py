@@ -112,6 +112,7 @@ def test_an_empty_library_replaces_no_publication(skillhub: Skillhub, tmp_path: 
         (["out", "--wait", "-1"], "must be from 0 to"),
         (["s3://key:very-secret@bucket/x"], "credentials belong in SKILLHUB_STORAGE_OPTIONS"),
         ([os.devnull], "TARGET is no directory"),
+        ([f"{os.devnull}/x/y"], f"TARGET would lie below {os.devnull}, which is no directory"),
     ],
 )
 def test_a_mistake_on_the_command_line_is_named(skillhub: Skillhub, arguments: list[str], said: str) -> None:

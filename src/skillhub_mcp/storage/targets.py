@@ -61,10 +61,12 @@ def open_store(
     return DirectoryStore(os.path.expanduser(target))
 
 
-def is_no_directory(target: str) -> bool:
-    """Whether a target on this machine is there and is something else."""
-    directory = os.path.expanduser(target)
-    return not is_bucket(target) and os.path.lexists(directory) and not os.path.isdir(directory)
+def file_in_place(target: str) -> str:
+    """Return what is there and no directory where a target on this machine is to be one, or above it; else nothing."""
+    place = "" if is_bucket(target) else os.path.abspath(os.path.expanduser(target))
+    while place and not os.path.lexists(place) and os.path.dirname(place) != place:
+        place = os.path.dirname(place)
+    return "" if not place or os.path.isdir(place) else place
 
 
 def foreign_names(target: str) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.storage.contents import ContentLimits
 from skillhub_mcp.storage.lease import LeaseTimes
 from skillhub_mcp.storage.publish import PublishOptions, PublishReport, publish
-from skillhub_mcp.storage.targets import foreign_names, is_no_directory, lies_in, skills_around
+from skillhub_mcp.storage.targets import file_in_place, foreign_names, lies_in, skills_around
 
 _KEEP = 10
 _WAIT_SECONDS = 60
@@ -81,10 +81,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if settings.replica.read_only:
         reason = "is set, and a replica has no skills of its own to publish"
         raise InvalidSetting("SKILLHUB_READ_ONLY", "1", reason, hint="publish where the skills are, without it")
-    foreign = foreign_names(args.target)
-    if foreign or is_no_directory(args.target):
-        reason = f"holds {', '.join(map(repr, foreign))}, and no publication" if foreign else "is no directory"
-        raise InvalidArgument("TARGET", reason, hint="name a directory of its own for the publication")
+    if problem := _unfit(args.target):
+        raise InvalidArgument("TARGET", problem, hint="name a directory of its own for the publication")
     for root in roots_of(settings):
         if lies_in(args.target, root.path):
             raise _in_library(f"the root {root.path}")
@@ -94,6 +92,16 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     else:
         print_text(publish_report_text(report, dry_run=args.dry_run, seconds=time.perf_counter() - start))
     return EXIT_OK
+
+
+def _unfit(target: str) -> str:
+    """Return why a target on this machine can be no publication; empty where it can, and for a bucket."""
+    if foreign := foreign_names(target):
+        return f"holds {', '.join(map(repr, foreign))}, and no publication"
+    if file := file_in_place(target):
+        is_itself = file == os.path.abspath(os.path.expanduser(target))
+        return "is no directory" if is_itself else f"would lie below {file}, which is no directory"
+    return ""
 
 
 def _published(args: argparse.Namespace, settings: Settings, options: Mapping[str, str]) -> PublishReport:
