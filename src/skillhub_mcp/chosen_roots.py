@@ -136,8 +136,8 @@ def project_of(settings: Settings) -> Project:
         raise InvalidSetting("SKILLHUB_CWD", settings.skills.cwd, "is not a directory")
     project = project_while_serving(settings)
     if settings.skills.project_root and not os.path.isdir(project.root):
-        hint = "correct it, or unset it and CODELIA_AGENTS_ROOT"
-        raise InvalidSetting("SKILLHUB_PROJECT_ROOT", settings.skills.project_root, "is not a directory", hint=hint)
+        name = settings.skills.project_root_given
+        raise InvalidSetting(name, settings.skills.project_root, "is not a directory", hint="correct it, or unset it")
     return project
 
 

@@ -41,6 +41,14 @@ def test_the_root_is_found_as_the_environment_has_it(skillhub: Skillhub, repo: P
     ]
 
 
+@pytest.mark.parametrize("variable", ["SKILLHUB_PROJECT_ROOT", "CODELIA_AGENTS_ROOT"])
+def test_a_root_that_is_not_there_is_refused_by_the_name_that_was_set(
+    skillhub: Skillhub, repo: Path, variable: str
+) -> None:
+    done = skillhub("agents", "context", "--cwd", repo, "--json", **{variable: str(repo / "missing")})
+    assert (done.code, done.error["setting"]) == (2, variable)
+
+
 @pytest.mark.acceptance("S1-9")
 def test_a_repository_of_settings_is_no_project_of_what_lies_below_it(skillhub: Skillhub, tmp_path: Path) -> None:
     home = tmp_path.resolve() / "home"

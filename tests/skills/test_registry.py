@@ -323,7 +323,17 @@ def test_whatever_gives_no_skill_is_counted_by_its_reason_and_named(
     where = {os.path.relpath(place.path, os.path.realpath(skills_dir)): place for place in report.ignored}
     assert set(where) == {
         *(".hidden", ".hidden-too", "node_modules", "a/b/c/d/e/f/g", "README.md", ".DS_Store"),
-        *("a/b/c/d/e/f", "a/b/c/d/e/f/bare", "empty", "notes", "notes/note.md", "loop", "broken", "broken-too", "silent"),
+        *(
+            "a/b/c/d/e/f",
+            "a/b/c/d/e/f/bare",
+            "empty",
+            "notes",
+            "notes/note.md",
+            "loop",
+            "broken",
+            "broken-too",
+            "silent",
+        ),
     }
     assert (where["broken"].rule, where["silent"].rule) == ("yaml-invalid", "description-missing")
     assert all(place.reason and os.path.isabs(place.path) for place in report.ignored)

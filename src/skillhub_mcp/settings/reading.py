@@ -21,12 +21,18 @@ class SettingSource:
     """Where a setting's value came from: an option of the command line, a variable, or the default.
 
     `raw` is its text. `problem` says why the text that was given is not used, where the default is used instead.
+    `name` is what was set: of a variable that is an alias, that.
     """
 
     setting: Setting
     raw: str = field(repr=False)
     source: str
     problem: str | None = None
+    alias: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.alias or self.setting.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +87,9 @@ def read_settings(
             values[setting.field], source = _read(setting, _source(setting, environment, options or {}))
             sources.append(source)
     skills, disclosure, search = groups["skills"], groups["disclosure"], groups["search"]
-    skills["dirs_given"] = next(source for source in sources if source.setting.name == "SKILLS_DIR").source != "default"
+    by_name = {source.setting.name: source for source in sources}
+    skills["dirs_given"] = by_name["SKILLS_DIR"].source != "default"
+    skills["project_root_given"] = by_name["SKILLHUB_PROJECT_ROOT"].name
     skills["roots_given"] = bool(skills["roots"])
     skills["roots"] = skills["roots"] or (("hub",) if skills["dirs_given"] else DEFAULT_PLACES)
     disclosure["tools"] = disclosure["tools"] or ("core",)
@@ -103,8 +111,8 @@ def _read(setting: Setting, source: SettingSource) -> tuple[object, SettingSourc
     except ValueError as error:
         shown = "***" if setting.secret else source.raw
         if not setting.forgiving:
-            raise InvalidSetting(setting.name, shown, str(error)) from error
-        problem = f"{setting.name}={shown!r} {error}"
+            raise InvalidSetting(source.name, shown, str(error)) from error
+        problem = f"{source.name}={shown!r} {error}"
         return setting.read(setting.default), SettingSource(setting, setting.default, "default", problem)
 
 
@@ -113,7 +121,8 @@ def _source(setting: Setting, environment: Mapping[str, str], options: Mapping[s
         return SettingSource(setting, options[setting.name], "option")
     for name in (setting.name, *setting.aliases):
         if environment.get(name):
-            return SettingSource(setting, environment[name], f"environment ({name})")
+            alias = "" if name == setting.name else name
+            return SettingSource(setting, environment[name], f"environment ({name})", alias=alias)
     return SettingSource(setting, setting.default, "default")
 
 

@@ -17,7 +17,8 @@ Card = Literal["off", "names", "full"]
 class SkillSettings:
     """Where skills are found, and which are refused. `dirs` have `~` expanded; `roots` is never empty.
 
-    `dirs_given` and `roots_given` say whether a person set these two, rather than leave them at their defaults.
+    `dirs_given` and `roots_given` say whether a person set these two, rather than leave them at their defaults, and
+    `project_root_given` by which of its names the project's root is set.
     """
 
     dirs: tuple[str, ...]
@@ -26,6 +27,7 @@ class SkillSettings:
     roots_given: bool
     cwd: str
     project_root: str
+    project_root_given: str
     markers: tuple[str, ...]
     strict: bool
     registry_max_lines: int

@@ -116,8 +116,10 @@ def _resume_diff(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 def _resolver(options: Mapping[str, str], saved: AgentsState | None) -> AgentsResolver:
     from skillhub_mcp.bootstrap.server import make_resolver
+    from skillhub_mcp.chosen_roots import project_of
 
     settings = settings_of(options)
+    project_of(settings)  # refuses a directory that is not there
     return make_resolver(settings, state=saved)
 
 
