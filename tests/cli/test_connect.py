@@ -249,6 +249,24 @@ def test_a_running_server_is_named_with_its_tokens_variable(skillhub: Skillhub, 
     assert len(started) == 1
 
 
+@pytest.mark.parametrize("which", ["cursor", "--all"])
+def test_a_client_that_uses_a_running_server_goes_on_with_it_until_it_is_to_start_one(
+    skillhub: Skillhub, home: Path, started: list[Any], which: str
+) -> None:
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    assert skillhub("connect", "cursor", "--yes", "--http", "https://hub.example/mcp").code == 0
+    before = path.read_bytes()
+    done = skillhub("connect", which, "--yes")
+    assert (done.code, path.read_bytes()) == (0, before), done.err
+    assert "Cursor: connected already, nothing was changed" in done.out
+    assert "hint: it uses the server at https://hub.example/mcp; with `--stdio` it starts one of its own" in done.out
+    (told,) = skillhub("connect", which, "--yes", "--json").json["clients"]
+    assert (told["outcome"], "--stdio" in told["hint"]) == ("unchanged", True)
+    assert skillhub("connect", which, "--yes", "--stdio").code == 0
+    assert "command" in servers_of(path)["skillhub"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -213,7 +213,7 @@ def _outcome(plan: Plan, outcome: str) -> ClientOutcome:
     if isinstance(plan, ToPaste):
         return ClientOutcome(plan.client, plan.scope, "printed", text=plan.text, where=plan.where)
     if isinstance(plan, Settled):
-        return ClientOutcome(plan.client, plan.scope, "unchanged", plan.path, server=plan.server)
+        return ClientOutcome(plan.client, plan.scope, "unchanged", plan.path, hint=plan.hint, server=plan.server)
     path = plan.file.path if isinstance(plan, FileChange) else plan.path
     return ClientOutcome(plan.client, plan.scope, outcome, path, server=plan.server)
 

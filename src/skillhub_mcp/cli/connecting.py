@@ -58,7 +58,11 @@ def connect(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.printing:
         return _print_entries(clients, scope, server, connections, machine, name=name, as_json=args.json)
     _warn_of_command(server, scope)
-    plans, left_alone = _planned(clients, scope, server, connections, name=name, quiet=args.json)
+    # A variable is for a server that the client starts, too.
+    asked = args.stdio or bool(args.env)
+    plans, left_alone = _planned(
+        clients, scope, server, connections, name=name, replaces_address=asked, quiet=args.json
+    )
     outcomes = [*settle(plans, connections, machine, args), *left_alone]
     if not args.json:
         _warn_of_directories(outcomes)
@@ -111,6 +115,7 @@ def _planned(
     connections: Connections,
     *,
     name: str,
+    replaces_address: bool,
     quiet: bool,
 ) -> tuple[list[Plan], list[ClientOutcome]]:
     """Return what connects the clients, and those whose files are left alone.
@@ -121,7 +126,9 @@ def _planned(
     left_alone: list[ClientOutcome] = []
     for client in clients:
         try:
-            plan = connections.plan(client, scope, server, name=name, registrar=registrar_of(client))
+            plan = connections.plan(
+                client, scope, server, name=name, registrar=registrar_of(client), replaces_address=replaces_address
+            )
             if not quiet:
                 _note_others(connections.found(client, scope, name=name), name=name)
             plans.append(plan)

@@ -28,7 +28,7 @@ from skillhub_mcp.clients.files import (
 )
 from skillhub_mcp.clients.json_text import InvalidText
 from skillhub_mcp.clients.machine import Machine
-from skillhub_mcp.clients.model import Client, ClientEntry, ClientScope, EntryValue, Server
+from skillhub_mcp.clients.model import Client, ClientEntry, ClientScope, EntryValue, HttpServer, Server
 from skillhub_mcp.clients.originals import Original, Originals, digest_of
 from skillhub_mcp.clients.ownership import merged, starts_skillhub
 from skillhub_mcp.clients.snippets import file_with
@@ -78,13 +78,17 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Nothing is to be done: the file already is as wanted. `server` is the one that it leads to, if any."""
+    """Nothing is to be done: the file already is as wanted. `server` is the one that it leads to, if any.
+
+    `hint` is what does what was left undone: the entry of a server that is running stays as it is.
+    """
 
     client: Client
     scope: ClientScope
     name: str
     path: str
     server: Server | None = None
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,18 +154,26 @@ class Connections:
         return found
 
     def plan(
-        self, client: Client, scope: ClientScope, server: Server, *, name: str = DEFAULT_NAME, registrar: str | None
+        self,
+        client: Client,
+        scope: ClientScope,
+        server: Server,
+        *,
+        name: str = DEFAULT_NAME,
+        registrar: str | None,
+        replaces_address: bool = True,
     ) -> Plan:
         """Return what connects `client` to `server`.
 
-        `registrar` is the path of the client's own program, if it is installed. Raises InvalidArgument where the
+        `registrar` is the path of the client's own program, if it is installed. Without `replaces_address` an entry of
+        ours for a server that is running does not become one for a server that the client starts. Raises InvalidArgument where the
         client cannot have this connection, and ClientFileRefused where its file is to be left alone.
         """
         entry = entry_of(client, server, name=name)
         if client.is_printed:
             return ToPaste(client, scope, name, file_with(client, name, entry), client.where)
         if client.registrar and scope is ClientScope.USER:
-            return self._plan_registration(client, name, entry, registrar)
+            return self._plan_registration(client, name, entry, registrar, replaces_address=replaces_address)
         path = self.path_of(client, scope)
         if path is None:
             raise no_file_of(client, scope)
@@ -170,8 +182,8 @@ class Connections:
         kind = ChangeKind.UPDATE if name in entries else ChangeKind.CONNECT
         if name in entries:
             entry = self._update(client, file, name, entries[name], entry)
-            if entry == entries[name]:
-                return Settled(client, scope, name, path, server_of(client, entry))
+            if settled := _settled(client, scope, name, path, entries[name], entry, replaces_address=replaces_address):
+                return settled
         after = _encoded(file, self._changed(file, lambda: with_entry(client, file.text, name, entry)))
         refuse_unwritable(file)
         return FileChange(client, scope, name, kind, file, after, server_of(client, entry), entry)
@@ -281,14 +293,17 @@ class Connections:
             raise ClientFileRefused(path, f"it is a link to {file.place}, which is outside the project")
         return file
 
-    def _plan_registration(self, client: Client, name: str, entry: ClientEntry, registrar: str | None) -> Plan:
+    def _plan_registration(
+        self, client: Client, name: str, entry: ClientEntry, registrar: str | None, *, replaces_address: bool
+    ) -> Plan:
         path = self.path_of(client, ClientScope.USER) or ""
         file = read_client_file(path)
         entries = self._entries(client, file)
         if name in entries:
             entry = self._update(client, file, name, entries[name], entry)
-            if entry == entries[name]:
-                return Settled(client, ClientScope.USER, name, path, server_of(client, entry))
+            old, scope = entries[name], ClientScope.USER
+            if settled := _settled(client, scope, name, path, old, entry, replaces_address=replaces_address):
+                return settled
         removing = (client.registrar, "mcp", "remove", "--scope", "user", name)
         adding = (client.registrar, "mcp", "add-json", "--scope", "user", name, json.dumps(entry, ensure_ascii=False))
         commands = [removing, adding] if name in entries else [adding]
@@ -342,6 +357,26 @@ class Connections:
             return work()
         except InvalidText as error:
             raise ClientFileRefused(file.path, str(error), hint="correct it, and run the command again") from error
+
+
+def _settled(
+    client: Client,
+    scope: ClientScope,
+    name: str,
+    path: str,
+    old: EntryValue,
+    new: ClientEntry,
+    *,
+    replaces_address: bool,
+) -> Settled | None:
+    """Return that the old entry stays, where it is the new one, or for an address that is not to be replaced."""
+    if old == new:
+        return Settled(client, scope, name, path, server_of(client, new))
+    server = server_of(client, old) if isinstance(old, dict) else None
+    if replaces_address or not isinstance(server, HttpServer) or isinstance(server_of(client, new), HttpServer):
+        return None
+    hint = f"it uses the server at {server.url}; with `--stdio` it starts one of its own"
+    return Settled(client, scope, name, path, server, hint)
 
 
 def _refuse_printed(client: Client) -> None:

@@ -26,7 +26,11 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--list", action="store_true", help="list the clients: installed, connected, and where")
     parser.add_argument("--print", dest="printing", action="store_true", help="print the entry, and change nothing")
     parser.add_argument("--link", choices=LINKED, help="print the link that adds it to this client with one click")
-    parser.add_argument("--http", metavar="URL", help="use the server that is running at this address")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--http", metavar="URL", help="use the server that is running at this address")
+    how.add_argument(
+        "--stdio", action="store_true", help="have the client start a server, also where it uses one at an address"
+    )
     parser.add_argument(
         "--token-variable", metavar="NAME", help="with --http: the environment variable that holds the token"
     )
