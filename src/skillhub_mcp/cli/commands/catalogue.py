@@ -10,6 +10,7 @@ from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_optio
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, note_absence, print_json, print_note, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
+from skillhub_mcp.cli.replica_note import note_publication
 from skillhub_mcp.cli.told_settings import told_settings
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, Rendered, fit
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
@@ -51,6 +52,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         if getattr(args, option) is not None and getattr(args, option) < 1:
             raise InvalidArgument(f"--{option.replace('_', '-')}", "must be at least 1")
     settings = told_settings(options)
+    if args.format == CODELIA:
+        note_publication(settings)
     budget = _budget(args, settings.disclosure.catalogue_max_entries, settings.disclosure.catalogue_max_bytes)
     rendered = context_catalogue(settings, budget) if args.format == CODELIA else _served(args.format, options, budget)
     fitted = rendered.catalogue

@@ -16,6 +16,7 @@ from skillhub_mcp.cli.arguments import (
 )
 from skillhub_mcp.cli.output import EXIT_OK, one_line, print_json, print_text
 from skillhub_mcp.cli.screen import room_beside
+from skillhub_mcp.cli.replica_note import note_publication
 from skillhub_mcp.cli.told_settings import told_settings
 from skillhub_mcp.errors import InvalidArgument, InvalidSetting
 from skillhub_mcp.harmless import in_line
@@ -54,7 +55,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _list(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    listing = load_listing(told_settings(options))
+    listing = load_listing(_told(options))
     if args.json:
         print_json(
             {
@@ -78,7 +79,7 @@ def _list(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 def _search(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.disclosure.context.tiered_search import SearchLimits, tiered_search
 
-    settings = told_settings(options)
+    settings = _told(options)
     listing = load_listing(settings)
     found = tiered_search(
         listing.shown,
@@ -111,7 +112,7 @@ def _load(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
     if not (args.name or args.path or "").strip():
         raise InvalidArgument("--name", "or --path is required", hint="`skillhub context list` has the skills")
-    settings = told_settings(options)
+    settings = _told(options)
     listing = load_listing(settings)
     event = UseEvent(action="load", skill=args.path or args.name or "")
     with observe(make_observer(settings, serving=False), event) as use:
@@ -125,6 +126,12 @@ def _load(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     else:
         print_text(loaded.text)
     return EXIT_OK
+
+
+def _told(options: Mapping[str, str]) -> Settings:
+    settings = told_settings(options)
+    note_publication(settings)
+    return settings
 
 
 def load_listing(settings: Settings) -> Listing:

@@ -50,7 +50,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     for name, render in FORMATS.items():
         if name != CODELIA:
             rendered = fit(entries, budget, render)
-        elif settings.disclosure.skills_enabled:
+        elif settings.disclosure.skills_enabled and not settings.replica.read_only:
             rendered = context_catalogue(settings, budget)
         else:
             continue
