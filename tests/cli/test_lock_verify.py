@@ -37,6 +37,19 @@ def test_a_person_locks_what_is_there_and_is_told_the_file_that_was_edited(skill
     assert (verified["ok"], verified["skills"][0]["changed"]) == (True, [])
 
 
+def test_what_is_said_to_type_works_for_a_name_that_looks_like_an_option(skillhub: Skillhub, tmp_path: Path) -> None:
+    root = tmp_path / "skills"
+    write_skill(root / "-rf", "-rf")
+    chosen = ["--skills-dir", str(root)]
+    skillhub("lock", *chosen)
+    (root / "-rf" / "scripts" / "run.sh").write_text("echo edited\n")
+    for told in (skillhub("lock", *chosen).out, skillhub("verify", *chosen).err):
+        assert f"`skillhub lock --skills-dir {root} -- -rf`" in told
+    assert skillhub("lock", *chosen, "--", "-rf").out == "-rf is locked anew\n"
+    assert skillhub("disable", *chosen, "--", "-rf").code == 0
+    assert "'-rf' is off; skillhub enable rf\n" in skillhub("why", *chosen, "--", "-rf").out
+
+
 def test_a_project_has_its_lock_beside_it_where_npx_skills_has_it(skillhub: Skillhub, tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     write_skill(tmp_path / ".agents" / "skills" / "one", "one")

@@ -291,13 +291,8 @@ def test_on_a_replica_what_is_about_the_skills_of_the_machine_says_that_others_a
     for command in ("lock", "verify", "outdated", "update", "audit", "validate"):
         assert said in skillhub(command, "--json", **replica).err
         assert skillhub(command, "--json", **{**replica, "SKILLHUB_READ_ONLY": "0"}).err == ""
-    of_context = [
-        ("context", "list"),
-        ("context", "search", "local"),
-        ("catalogue", "--format", "codelia"),
-    ]
-    for words in of_context:
-        assert said in skillhub(*words, "--json", **replica).err
+    for asked in (["context", "list"], ["context", "search", "local"], ["catalogue", "--format", "codelia"]):
+        assert said in skillhub(*asked, "--json", **replica).err
     assert skillhub("catalogue", "--json", **replica).err == ""
     # The tools that such a catalogue is for are not offered there.
     assert "codelia" not in skillhub("inspect", "--json", **replica).json["catalogue"]

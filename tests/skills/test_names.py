@@ -2,7 +2,7 @@
 
 import pytest
 
-from skillhub_mcp.skills.names import fold_name, is_specified_name, safe_alias
+from skillhub_mcp.skills.names import fold_name, is_specified_name, safe_alias, typed_command
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,17 @@ def test_other_names_stay_apart(one: str, other: str) -> None:
 def test_a_safe_alias_is_always_a_name_that_the_specification_allows(name: str, alias: str) -> None:
     assert safe_alias(name) == alias
     assert is_specified_name(alias) == bool(alias)
+
+
+@pytest.mark.parametrize(
+    ("names", "option", "typed"),
+    [
+        (["pdf"], "--project", "skillhub lock pdf --project"),
+        (["a b", "it's"], "", "skillhub lock 'a b' 'it'\"'\"'s'"),
+        (["-dash"], "", "skillhub lock -- -dash"),
+        (["pdf", "--all"], "--project", "skillhub lock --project -- pdf --all"),
+        ([], "--project", "skillhub lock --project"),
+    ],
+)
+def test_a_name_in_a_command_is_one_word_and_no_option(names: list[str], option: str, typed: str) -> None:
+    assert typed_command("skillhub lock", *names, option=option) == typed

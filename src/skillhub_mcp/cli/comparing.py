@@ -79,10 +79,10 @@ def comparison_note(one: Compared, place: LibraryPlace) -> str:
     if one.incoming is not None and one.incoming.moved_from is not None:
         return f"{name}: it has moved to {in_line(one.incoming.path or '.')} in its source"
     if one.standing is SourceStanding.PINNED:
-        unpin = in_line(place.command("update", "--unpin", one.locked.name))
+        unpin = in_line(place.command("update", "--unpin", names=[one.locked.name]))
         return f"{name}: at the tag or commit asked for: `{unpin}` follows its source"
     if one.standing is SourceStanding.GONE:
-        remove = in_line(place.command("remove", one.locked.name))
+        remove = in_line(place.command("remove", names=[one.locked.name]))
         return f"{name}: its source has it no longer; it stays: `{remove}` removes it"
     return ""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
-import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -33,6 +32,7 @@ from skillhub_mcp.library.plan import Neighbours, Settlement, Verb, neighbours
 from skillhub_mcp.library.sources.signatures import SignatureState
 from skillhub_mcp.locks.content_digest import digest_of
 from skillhub_mcp.skills.model import SKILL_FILE
+from skillhub_mcp.skills.names import typed_command
 
 if TYPE_CHECKING:
     from skillhub_mcp.auditing.rules import AuditFinding
@@ -134,7 +134,7 @@ def finish(
             print_note(f"{what} {verb} trust, as all that a project brings: `skillhub trust` shows it, and asks")
         for title in unserved:
             print_note(
-                f"{in_line(title)} does not load this skill: {in_line(f'skillhub why {shlex.quote(title)}')} says why"
+                f"{in_line(title)} does not load this skill: {in_line(typed_command('skillhub why', title))} says why"
             )
     if problem and not args.json:
         print_note(f"warning: the index is not refreshed: {in_line(problem)}")
@@ -201,14 +201,14 @@ def _tell(wanted: Sequence[Proposal], place: LibraryPlace) -> None:
     if any(one.merge.lost or one.verb is Verb.REPLACE for one in wanted):
         print_note("What was dropped lies in its trash")
     if edited := [one.name for one in wanted if one.digest != digest_of(one.locked_files)]:
-        lock = in_line(place.command("lock", *edited))
+        lock = in_line(place.command("lock", names=edited))
         has = "has" if len(edited) == 1 else "have"
         print_note(f"{in_line(', '.join(edited))} {has} edits that are not locked: `{lock}` locks them")
     added = [one.name for one in wanted if one.verb is Verb.ADD]
     if added:
         names = added if len(added) <= _SHOWN else ["NAME"]
         them = "it" if len(added) == 1 else "them"
-        print_note(f"\n`{in_line(place.command('remove', *names))}` removes {them} again")
+        print_note(f"\n`{in_line(place.command('remove', names=names))}` removes {them} again")
 
 
 def _lines(one: Proposal, beside: Neighbours) -> Iterator[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.locks.lock_file import LOCK_NAME
+from skillhub_mcp.skills.names import typed_command
 from skillhub_mcp.skills.roots import AGENTS_SKILLS
 
 if TYPE_CHECKING:
@@ -25,9 +26,9 @@ class LibraryPlace:
     lock_path: str
     option: str = ""
 
-    def command(self, *words: str) -> str:
-        """Return what a person types for this library, quoted for a shell."""
-        return " ".join(filter(None, [shlex.join(["skillhub", *words]), self.option]))
+    def command(self, *words: str, names: Sequence[str] = ()) -> str:
+        """Return what a person types for this library, with names of skills behind it, quoted for a shell."""
+        return typed_command(shlex.join(["skillhub", *words]), *names, option=self.option)
 
 
 def add_place_options(parser: argparse.ArgumentParser) -> None:

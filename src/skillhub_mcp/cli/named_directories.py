@@ -81,5 +81,5 @@ def _in_another_root(
             continue
         if is_plain_name(name) and os.path.isdir(os.path.join(root.path, name)):
             other = place_of_root(root.path, settings)
-            return f"{root.path} has one: {other.command(*shlex.split(command), name)}"
+            return f"{root.path} has one: {other.command(*shlex.split(command), names=[name])}"
     return None

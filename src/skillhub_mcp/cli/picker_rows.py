@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,7 +10,7 @@ from typing import Literal
 
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import ListedSkill, SearchAnswer
-from skillhub_mcp.skills.names import fold_name
+from skillhub_mcp.skills.names import fold_name, typed_command
 from skillhub_mcp.skills.roots import Source
 
 PickerScope = Literal["all", "repo", "user"]
@@ -129,10 +128,11 @@ def count_text(shown: Sequence[PickerRow], rows: Sequence[PickerRow]) -> str:
 
 def warning_about(row: PickerRow) -> str:
     """Return what a person who takes a skill should know: that agents do not get it. Empty for one that is on."""
-    name, handle = in_line(row.name), in_line(shlex.quote(row.handle))
+    name = in_line(row.name)
+    enable, why = (in_line(typed_command(f"skillhub {verb}", row.handle)) for verb in ("enable", "why"))
     return {
-        "off": f"{name} is off: agents neither find nor load it; skillhub enable {handle}",
-        "denied": f"{name} is denied by a rule: agents neither find nor load it; skillhub why {handle}",
+        "off": f"{name} is off: agents neither find nor load it; {enable}",
+        "denied": f"{name} is denied by a rule: agents neither find nor load it; {why}",
     }.get(row.state, "")
 
 

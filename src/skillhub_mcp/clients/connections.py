@@ -166,8 +166,9 @@ class Connections:
         """Return what connects `client` to `server`.
 
         `registrar` is the path of the client's own program, if it is installed. Without `replaces_address` an entry of
-        ours for a server that is running does not become one for a server that the client starts. Raises InvalidArgument where the
-        client cannot have this connection, and ClientFileRefused where its file is to be left alone.
+        ours for a server that is running does not become one for a server that the client starts. Raises
+        InvalidArgument where the client cannot have this connection, and ClientFileRefused where its file is to be left
+        alone.
         """
         entry = entry_of(client, server, name=name)
         if client.is_printed:

@@ -14,7 +14,7 @@ from skillhub_mcp.policy.rules import Decision
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.policy.trust import TrustMode
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, Trust
-from skillhub_mcp.skills.names import fold_name, safe_alias
+from skillhub_mcp.skills.names import fold_name, safe_alias, typed_command
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.places import shell_path
 from skillhub_mcp.skills.problems import refusal, root_problems
@@ -203,7 +203,7 @@ def _against(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Decidin
         if off is not None:
             handle = Names(snapshot, policy).handle(skill)
             named = (skill.alias or skill.directory) if handle == skill.name else handle
-            mend = f"skillhub enable {quote(named)}{' --project' if off.in_project else ''}"
+            mend = typed_command("skillhub enable", named, option="--project" * off.in_project)
             yield Verdict.OFF, Cause(off.text, off.path, off.line, mend)
     availability = policy.availability(skill)
     if availability is Availability.UNTRUSTED:

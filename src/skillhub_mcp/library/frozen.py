@@ -18,6 +18,7 @@ from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
 from skillhub_mcp.locks.lock_file import LockedSkill
 from skillhub_mcp.locks.plain_files import read_lock
+from skillhub_mcp.skills.names import typed_command
 
 
 def missing_of(root: str, lock_path: str, *, replace: bool = False, verify: str) -> tuple[LockedSkill, ...]:
@@ -70,7 +71,8 @@ def restore(root: str, skills: Sequence[LockedSkill], opening: OpenOptions, term
             below = place_of(locked)
             if not any(entry.path.startswith(f"{below}/" if below else "") for entry in trees[key].entries):
                 reason = f"{key} has nothing at {below or '.'!r}"
-                raise SkillNotFound(locked.name, reason=reason, hint=f"`skillhub update {locked.name}` looks for it")
+                update = typed_command("skillhub update", locked.name)
+                raise SkillNotFound(locked.name, reason=reason, hint=f"`{update}` looks for it")
             place = os.path.join(scratch, str(number))
             os.mkdir(place)
             unpacked = unpack_skill(trees[key], below, place, name=key).files

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import unicodedata
 from collections.abc import Iterable, Iterator
 from itertools import filterfalse
@@ -44,6 +45,13 @@ def odd_names(names: Iterable[str]) -> Iterator[str]:
 def is_specified_name(name: str) -> bool:
     """Whether `name` has the specification's form: NFKC, lowercase letters of any script, digits, single hyphens."""
     return bool(name) and name == safe_alias(name)
+
+
+def typed_command(command: str, *names: str, option: str = "") -> str:
+    """Return a command for skills as it is typed, with an `option`: the names quoted, and none taken for an option."""
+    typed = shlex.join(names)
+    begins_so = any(name.startswith("-") for name in names)
+    return " ".join(filter(None, [command, option, "--", typed] if begins_so else [command, typed, option]))
 
 
 def shown_name(name: str) -> str:

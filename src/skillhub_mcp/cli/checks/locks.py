@@ -69,7 +69,7 @@ def _mend(standing: LockStanding, settings: Settings) -> str:
     """Return what shows the difference of a skill that was edited, and what locks it."""
     place = _place(standing, settings)
     name = standing.locked.name if standing.locked is not None else "NAME"
-    return f"see `{place.command('verify')}`; `{place.command('lock', name)}` locks it as it is now"
+    return f"see `{place.command('verify')}`; `{place.command('lock', names=[name])}` locks it as it is now"
 
 
 def _place(standing: LockStanding, settings: Settings) -> LibraryPlace:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +16,7 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.choices import Choices
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.model import Skill
-from skillhub_mcp.skills.names import fold_name
+from skillhub_mcp.skills.names import fold_name, typed_command
 from skillhub_mcp.skills.namesakes import Names
 
 if TYPE_CHECKING:
@@ -79,8 +78,8 @@ def _switch(on: bool, args: argparse.Namespace, options: Mapping[str, str]) -> i
             print_note(f"{name} now loads {in_line(now.directory)} ({snapshot.source(now).value})")
         elif one.is_named and one.others and now is None and not on:
             handles = map(names.handle, (*snapshot.namesakes(one.skill), *one.others))
-            other = in_line(shlex.quote(next(handle for handle in handles if handle != one.skill.name)))
-            back = f"`skillhub enable {other}` brings that one back"
+            other = next(handle for handle in handles if handle != one.skill.name)
+            back = f"`{in_line(typed_command('skillhub enable', other))}` brings that one back"
             print_note(f"All {len(one.others) + 1} skills of that name are off: {back}")
         if (standing is Availability.OFF) is on:
             other = "with" if not args.project else "without"

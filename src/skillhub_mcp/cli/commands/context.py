@@ -15,8 +15,8 @@ from skillhub_mcp.cli.arguments import (
     whole_number,
 )
 from skillhub_mcp.cli.output import EXIT_OK, one_line, print_json, print_text
-from skillhub_mcp.cli.screen import room_beside
 from skillhub_mcp.cli.replica_note import note_publication
+from skillhub_mcp.cli.screen import room_beside
 from skillhub_mcp.cli.told_settings import told_settings
 from skillhub_mcp.errors import InvalidArgument, InvalidSetting
 from skillhub_mcp.harmless import in_line

@@ -94,7 +94,7 @@ def _tell(found: tuple[PresentSkill, ...], place: LibraryPlace, *, dry_run: bool
             print_text(f"{name} is left as it is: {in_line(one.problem)}")
         elif one.done is Locking.EDITED:
             named = f" ({in_line(one.files[0])})" if one.files else ""
-            anew = in_line(place.command("lock", one.name))
+            anew = in_line(place.command("lock", names=[one.name]))
             print_text(f"{name} was edited since it was locked{named}: `{anew}` locks it anew")
         elif one.done is Locking.DIFFERENT:
             print_text(f"{name} is not what the source has: {in_line(', '.join(one.files))}")

@@ -111,7 +111,7 @@ def _mend(found: VerifiedLibrary, place: LibraryPlace) -> str:
         back = place.command("add", "--frozen", *(["--replace"] if edited else []))
         mends.append(f"`{in_line(back)}` brings back what the lock says")
     if edited:
-        mends.append(f"`{in_line(place.command('lock', *edited))}` locks what is there")
+        mends.append(f"`{in_line(place.command('lock', names=edited))}` locks what is there")
     lost = [in_line(one.locked.name) for one in wrong if one.is_missing and one.locked.ours and one.locked.ours.origin]
     if lost:
         mends.append(f"the edits of {', '.join(lost)} that were locked are only where they were made")
