@@ -50,6 +50,23 @@ def test_what_is_said_to_type_works_for_a_name_that_looks_like_an_option(skillhu
     assert "'-rf' is off; skillhub enable rf\n" in skillhub("why", *chosen, "--", "-rf").out
 
 
+def test_a_directory_whose_name_is_no_utf_8_is_not_locked_as_it_is_not_served(
+    skillhub: Skillhub, tmp_path: Path
+) -> None:
+    root = tmp_path / "skills"
+    write_skill(root / "one", "one")
+    write_skill(root / "cafe", "cafe")
+    try:
+        (root / "cafe").rename(root / os.fsdecode(b"caf\xe9"))
+    except OSError as error:
+        pytest.skip(f"this disk has no such names: {error}")
+    chosen = ["--skills-dir", str(root)]
+    assert skillhub("lock", *chosen).out == "one is locked\n"
+    assert list(json.loads((root / "skills-lock.json").read_text())["skills"]) == ["one"]
+    verified = skillhub("verify", *chosen)
+    assert (verified.code, verified.err) == (0, "")
+
+
 def test_a_project_has_its_lock_beside_it_where_npx_skills_has_it(skillhub: Skillhub, tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     write_skill(tmp_path / ".agents" / "skills" / "one", "one")

@@ -16,6 +16,7 @@ from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.locks.receipts import read_receipt
 from skillhub_mcp.locks.states import NO_DIFFERENCES, Differences, differences
 from skillhub_mcp.skills.model import SKILL_FILE
+from skillhub_mcp.skills.names import is_utf_8
 from skillhub_mcp.skills.suggestions import near_names
 
 
@@ -71,12 +72,13 @@ def verify(
 
 
 def present(root: str) -> tuple[str, ...]:
-    """Return the names of the skills right below a root, sorted."""
+    """Return the names of the skills right below a root, sorted; without those that no server serves: not UTF-8."""
     try:
         names = sorted(os.listdir(root))
     except OSError:
         return ()
-    return tuple(one for one in names if is_plain_name(one) and os.path.isfile(os.path.join(root, one, SKILL_FILE)))
+    plain = (one for one in names if is_plain_name(one) and is_utf_8(one))
+    return tuple(one for one in plain if os.path.isfile(os.path.join(root, one, SKILL_FILE)))
 
 
 def verify_skill(root: str, locked: LockedSkill) -> VerifiedSkill:

@@ -25,6 +25,7 @@ from skillhub_mcp.publishing.entries import FileIdentity, is_settled, unlisted_r
 from skillhub_mcp.publishing.uris import published_name
 from skillhub_mcp.skills.files import FileEntry, list_files, read_whole
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
+from skillhub_mcp.skills.names import is_utf_8
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.parser import MAX_SPECIFIED_DESCRIPTION
 from skillhub_mcp.zip_archive import ArchivedFile, archive
@@ -170,7 +171,7 @@ class SkillGiver:
             problem = unlisted_reason(listed, MAX_FILES)
         elif sum(file.size for file in listed) > MAX_BYTES:
             problem = f"its files have more than {MAX_BYTES:,} bytes"
-        elif not all(_is_text(file.path) for file in listed):
+        elif not all(is_utf_8(file.path) for file in listed):
             problem = "it has a file whose name is not UTF-8"
         elif not any(file.path == SKILL_FILE for file in listed):
             problem = "its SKILL.md is gone"
@@ -216,11 +217,3 @@ def _is_executable(directory: str, path: str) -> bool:
         return bool(os.stat(os.path.join(directory, *path.split("/"))).st_mode & stat.S_IXUSR)
     except OSError:
         return False
-
-
-def _is_text(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -18,6 +18,7 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 from skillhub_mcp.skills.model import SKILL_FILE
+from skillhub_mcp.skills.names import is_utf_8
 from skillhub_mcp.skills.own_directory import OWN_DIRECTORY
 from skillhub_mcp.skills.roots import SkillRoot, Source, is_at_or_below, located
 
@@ -301,7 +302,7 @@ class _Walker:
         if self._seen.get(directory, MAX_DEPTH + 1) <= depth:
             return
         self._seen[directory] = depth
-        if not _is_text(directory):
+        if not is_utf_8(directory):
             self._report(directory, "has a name that is not UTF-8")
             return
         if self._left is not None:
@@ -337,7 +338,7 @@ class _Walker:
             self._walk(path, name, depth)
         for name, path in sorted(listed.linked):
             # The name of a link may not be UTF-8.
-            self._walk(path, name if _is_text(name) else os.path.basename(path), depth)
+            self._walk(path, name if is_utf_8(name) else os.path.basename(path), depth)
 
     def _is_as_known(self, directory: str, name: str) -> bool:
         """Whether the directory has a SKILL.md with the stamp that is known; it is found then."""
@@ -563,11 +564,3 @@ def _problem(path: str, reason: str | OSError, mend: str | None = None) -> WalkP
 def _writable(path: str) -> str:
     # Reports are sent as UTF-8, which cannot represent undecodable names.
     return path.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -47,6 +47,15 @@ def is_specified_name(name: str) -> bool:
     return bool(name) and name == safe_alias(name)
 
 
+def is_utf_8(path: str) -> bool:
+    """Whether a name or path can be written in UTF-8: what a disk has under another cannot be told to anybody."""
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def typed_command(command: str, *names: str, option: str = "") -> str:
     """Return a command for skills as it is typed, with an `option`: the names quoted, and none taken for an option."""
     typed = shlex.join(names)
