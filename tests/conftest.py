@@ -154,6 +154,8 @@ def hub_environment(tmp_path: Path, skills_dir: Path) -> dict[str, str]:
         # Word vectors are installed for the tests of them; the others are quicker without.
         "EMBEDDING_PROVIDER": "none",
         "PYTHONWARNDEFAULTENCODING": "1",
+        # Where it says which package is tested, the processes of a test are of that package too.
+        **{name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ},
     }
 
 

@@ -143,3 +143,11 @@ def test_no_module_of_the_working_directory_is_imported(words: list[str], tmp_pa
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf-8", check=False, timeout=60)
     assert done.stdout.startswith("{"), done.stderr
     assert not taken.exists(), taken.read_text(encoding="utf-8")
+
+
+def test_processes_of_tests_are_of_the_package_that_the_tests_are_run_on(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    # A tree that is not installed is tested with PYTHONPATH.
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert request.getfixturevalue("hub_environment")["PYTHONPATH"] == str(tmp_path)
