@@ -125,6 +125,13 @@ def test_a_browser_at_the_endpoint_is_told_what_it_is_and_clients_get_their_own_
     assert (lost.status_code, lost.json()["jsonrpc"]) == (404, "2.0")
 
 
+@pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
+def test_a_client_that_accepts_too_little_is_told_what_it_has_to(anonymous: httpx2.Client, era: str) -> None:
+    refused = anonymous.post("/mcp", json=INITIALIZE, headers={**JSON, "mcp-protocol-version": era})
+    assert (refused.status_code, refused.json()["jsonrpc"], refused.json()["id"]) == (406, "2.0", None)
+    assert "must accept both application/json and text/event-stream" in refused.json()["error"]["message"]
+
+
 def test_a_host_or_an_origin_that_is_refused_is_told_with_the_setting_that_allows_it(
     anonymous: httpx2.Client,
 ) -> None:
