@@ -38,7 +38,7 @@ def serve_stdio(serve: Callable[[], object]) -> signal.Signals | None:
 
     A second signal, and a first one where ending takes too long, ends the process at once with 128 and its number.
     """
-    have_descriptors = _has_a_descriptor(sys.stdin) and _has_a_descriptor(sys.stdout)
+    have_descriptors = all(map(_has_a_descriptor, (sys.stdin, sys.stdout, sys.stderr)))
     if os.name != "posix" or not have_descriptors or threading.current_thread() is not threading.main_thread():
         serve()
         return None
