@@ -290,7 +290,8 @@ def test_a_state_that_is_published_during_the_walk_is_walked_again(
     skills_dir: Path,
 ) -> None:
     write_skill("walrus-9", "Feeds walruses.", directory="sea/walrus-9")
-    state_now, first = Indexer.state, []
+    state_now = Indexer.state
+    first: list[Indexer] = []
 
     def published_meanwhile(indexer: Indexer) -> IndexState | None:
         if not first:
