@@ -107,7 +107,7 @@ class LibraryKeys:
 
     def directories(self, keys: Iterable[str]) -> list[str]:
         """Return the directory of each key, "" for one of no known root."""
-        if len(self._by_label) > 1 or os.sep != "/":
+        if len(self._by_label) != 1 or os.sep != "/":
             return self._known([self.directory(key) for key in keys])
         ((label, only),) = self._by_label.items()
         keys, above = list(keys), os.path.join(only.path, "")
