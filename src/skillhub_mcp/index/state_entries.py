@@ -38,6 +38,8 @@ _MANY_BYTES = 1 << 21
 _LINE_BYTES = 2_048
 # What was read last of so many skills stays, a kilobyte or two of each.
 _KEPT_SKILLS = 4_096
+# Categories and tags are few; where each skill has its own, they are not kept.
+_KEPT_FIELDS = 1_024
 
 _PLAIN = rb'"([^"\\]*)"'
 _ANY = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
@@ -353,6 +355,7 @@ class LateDecoder(_Decoder):
         self._text = text
         self._found: dict[str, tuple[Diagnostic, ...]] = {}
         self._shapes: dict[str, HeaderShape] = {}
+        self._fields: dict[str, Mapping[str, Any]] = {}
 
     def add(self, lines: bytes, at: int, found: dict[str, _Own], known: Entries, roots: Mapping[str, RootKeys]) -> None:
         self.add_rows(_rows_of(lines, at), found, known, roots)
@@ -408,10 +411,15 @@ class LateDecoder(_Decoder):
 
     def _given(self, written: str) -> Mapping[str, Any] | None:
         """Return the fields at the end of a line; None where that is a part of one, which looked like them."""
-        try:
-            return self.fields("", json.loads(written))
-        except ValueError:
-            return None
+        known = self._fields.get(written)
+        if known is None:
+            try:
+                known = self.fields("", json.loads(written))
+            except ValueError:
+                return None
+            if len(self._fields) < _KEPT_FIELDS:
+                self._fields[written] = known
+        return known
 
 
 def _rows_of(lines: bytes, at: int) -> Iterator[LineRow]:

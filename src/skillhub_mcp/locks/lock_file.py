@@ -25,8 +25,8 @@ _MARKERS = ("<<<<<<< ", "=======", ">>>>>>> ")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 # Files whose source nobody knows are not those of any.
 UNKNOWN_ORIGIN = "unknown"
-_ORIGIN = re.compile(rf"(?:sha256:[0-9a-f]{{64}}|{UNKNOWN_ORIGIN})?")
-_COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})?")
+_ORIGIN = re.compile(rf"(?:sha256:[0-9a-f]{{64}}|{UNKNOWN_ORIGIN})")
+_COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # JavaScript puts the names that are whole numbers first, in the order of the numbers.
 _NUMBER = re.compile(r"0|[1-9]\d{0,9}")
@@ -69,7 +69,8 @@ class LockedByHub:
 class LockedSkill:
     """One entry: the fields of `npx skills`, empty where there is none, and `ours`, if SkillHub locked the skill.
 
-    `kept` is the entry as it was read, as JSON: its other fields are written back from there.
+    `kept` is the entry as it was read, as JSON: its other fields are written back from there, and all in their places.
+    It is empty where there are no others, and these are in the order in which we write them.
     """
 
     name: str
@@ -124,6 +125,7 @@ HUB_FIELDS = (
     "digest", "origin", "commit", "tree", "executable", "irregular", "fetched", "signer", "principal", "findings",
     "installed_by",
 )  # fmt: skip
+_FIELDS = (*NPX_FIELDS.values(), OURS)
 
 
 def parse_lock(text: str, path: str) -> Lock:
@@ -203,8 +205,16 @@ def _line_of(text: str, key: str) -> int | None:
 def _skill(name: str, entry: Any) -> LockedSkill:
     if not isinstance(entry, dict):
         _refuse(name, "", "an object")
-    npx = {ours: _text(name, theirs, entry.get(theirs)) for ours, theirs in NPX_FIELDS.items()}
-    return LockedSkill(name, **npx, ours=_by_hub(name, entry.get(OURS)), kept=json.dumps(entry))
+    npx = _texts(name, NPX_FIELDS, entry)
+    ours = _by_hub(name, entry.get(OURS))
+    # Nearly always: the text of ten thousand entries takes as long as reading them.
+    is_usual = _in_order(entry, _FIELDS) and _in_order(entry.get(OURS) or {}, HUB_FIELDS)
+    return LockedSkill(name, **npx, ours=ours, kept="{}" if is_usual else json.dumps(entry))
+
+
+def _in_order(found: Mapping[str, Any], fields: Sequence[str]) -> bool:
+    """Whether an object has no other fields than these, and has them in their order, in which they are written."""
+    return list(found) == [key for key in fields if key in found]
 
 
 def _by_hub(name: str, found: Any) -> LockedByHub | None:
@@ -212,12 +222,12 @@ def _by_hub(name: str, found: Any) -> LockedByHub | None:
         return None
     if not isinstance(found, dict):
         _refuse(name, OURS, "an object")
-    texts = {key: _text(name, f"{OURS}.{key}", found.get(key)) for key in HUB_FIELDS if key not in _LISTS}
+    texts = _texts(name, _HUB_TEXTS, found, within=f"{OURS}.")
     if not _DIGEST.fullmatch(texts["digest"]):
         _refuse(name, f"{OURS}.digest", "'sha256:' and 64 hexadecimal digits")
-    if not _ORIGIN.fullmatch(texts["origin"]):
+    if texts["origin"] and not _ORIGIN.fullmatch(texts["origin"]):
         _refuse(name, f"{OURS}.origin", f"'sha256:' and 64 hexadecimal digits, or {UNKNOWN_ORIGIN!r}")
-    if not _COMMIT.fullmatch(texts["commit"]):
+    if texts["commit"] and not _COMMIT.fullmatch(texts["commit"]):
         _refuse(name, f"{OURS}.commit", "a commit's 40 or 64 hexadecimal digits")
     executable = found.get("executable") or []
     if not isinstance(executable, list) or not all(isinstance(one, str) for one in executable):
@@ -225,27 +235,30 @@ def _by_hub(name: str, found: Any) -> LockedByHub | None:
     return LockedByHub(
         **texts,
         executable=tuple(executable),
-        irregular=_pairs(name, f"{OURS}.irregular", found.get("irregular") or {}),
-        findings=_pairs(name, f"{OURS}.findings", found.get("findings") or {}),
+        irregular=_pairs(name, "irregular", found.get("irregular") or {}),
+        findings=_pairs(name, "findings", found.get("findings") or {}),
     )
 
 
 _OBJECTS = ("irregular", "findings")
 _LISTS = ("executable", *_OBJECTS)
+_HUB_TEXTS = {key: key for key in HUB_FIELDS if key not in _LISTS}
 
 
 def _pairs(name: str, key: str, value: Any) -> tuple[tuple[str, str], ...]:
-    if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
-        _refuse(name, key, "an object of texts")
+    if not isinstance(value, dict) or (value and not all(isinstance(one, str) for one in value.values())):
+        _refuse(name, f"{OURS}.{key}", "an object of texts")
     return tuple(value.items())
 
 
-def _text(name: str, key: str, value: Any) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        _refuse(name, key, "a text")
-    return str(value)
+def _texts(name: str, fields: Mapping[str, str], found: Mapping[str, Any], *, within: str = "") -> dict[str, str]:
+    """Return the texts of `fields`, by our names; empty where there is none."""
+    texts = {ours: "" if (value := found.get(theirs)) is None else value for ours, theirs in fields.items()}
+    # Of a large lock this is asked twenty thousand times: all of an entry at once are nearly always texts.
+    if set(map(type, texts.values())) != {str}:
+        key = next(theirs for ours, theirs in fields.items() if not isinstance(texts[ours], str))
+        _refuse(name, f"{within}{key}", "a text")
+    return texts
 
 
 def _refuse(name: str, key: str, wanted: str) -> NoReturn:
