@@ -11,7 +11,7 @@ _MANY_OBJECTS = 50_000
 
 
 def collect_seldom() -> None:
-    """Have it look once in many new objects: a command of a shell ends before there is garbage to speak of."""
+    """Have it look once in many new objects: a command of a shell mostly ends before there is garbage to speak of."""
     gc.set_threshold(_MANY_OBJECTS, *_USUAL[1:])
 
 
