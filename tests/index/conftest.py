@@ -1,4 +1,4 @@
-"""Processes that an index starts."""
+"""Processes that an index starts, and a library whose size makes it a large one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import subprocess
 from typing import Any
 
 import pytest
+
+from skillhub_mcp.index import entry_columns, state, state_entries
 
 
 @pytest.fixture
@@ -20,3 +22,11 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
 
     monkeypatch.setattr(subprocess, "Popen", recorded)
     return found
+
+
+@pytest.fixture
+def some_rows_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the entries of a few skills be those of a large library."""
+    monkeypatch.setattr(entry_columns, "_ROWS", 3)
+    for module in (state_entries, state):
+        monkeypatch.setattr(module, "_MANY_BYTES", 0)

@@ -13,8 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillhub_mcp.index import entry_columns, state_entries
-from skillhub_mcp.index import state as state_module
 from skillhub_mcp.index.entry_columns import ColumnsWriter, LineRow, read_columns
 from skillhub_mcp.index.keys import RootKeys
 from skillhub_mcp.index.state import IndexState, PublishedTable, RootState, load_state, save_state
@@ -26,19 +24,13 @@ from skillhub_mcp.skills.scanner import CachedSkillFile
 ROOT = "/library"
 KEYS = {"hub": RootKeys("hub", ROOT)}
 
+pytestmark = pytest.mark.usefixtures("some_rows_are_many")
+
 texts = st.text(st.characters(blacklist_categories=["Cs"]), max_size=6)
 directories = st.text(string.ascii_lowercase + ' "\\é\n\u2028', min_size=1, max_size=4).map(
     lambda name: f"{ROOT}/{name}"
 )
 findings = st.lists(st.sampled_from([Diagnostic("rule", Severity.ERROR, 'of "],"x"', "mend\nit", 3)]), max_size=2)
-
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some rows are many."""
-    monkeypatch.setattr(entry_columns, "_ROWS", 3)
-    for module in (state_entries, state_module):
-        monkeypatch.setattr(module, "_MANY_BYTES", 0)
 
 
 @st.composite

@@ -13,7 +13,7 @@ from tests.hubs import hub_of
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.index import entry_columns, state, state_entries, sync
+from skillhub_mcp.index import state, state_entries, sync
 from skillhub_mcp.index.indexer import Indexer
 from skillhub_mcp.index.live_index import LiveIndex
 from skillhub_mcp.index.state import IndexState, load_state, load_unread
@@ -27,18 +27,13 @@ from skillhub_mcp.skills.roots import SkillRoot, Source
 
 Writer = Callable[..., Path]
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "pread"), reason="all is read at once where a file has no places")
+pytestmark = [
+    pytest.mark.usefixtures("some_rows_are_many"),
+    pytest.mark.skipif(not hasattr(os, "pread"), reason="all is read at once where a file has no places"),
+]
 
 QUESTIONS = ("walruses", "feed a walrus", "walrus", "the seal", "Sea Lion", "sea-lion", "of people", "bread")
 LONG_AGO = 1_600_000_000
-
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some rows are many."""
-    monkeypatch.setattr(entry_columns, "_ROWS", 3)
-    for module in (state_entries, state):
-        monkeypatch.setattr(module, "_MANY_BYTES", 0)
 
 
 @pytest.fixture

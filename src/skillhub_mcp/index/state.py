@@ -236,11 +236,7 @@ def load_named(
     None where there is no such state, or none of its roots is so large that this saves anything. It is not to be saved.
     """
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            written = json.load(file)
-        if written["format"] < ENTRIES_SINCE:
-            return None
-        entries = _entries_from_json(written["entries"])
+        written, entries = _read_with_entries(path)
         if entries.size < _MANY_BYTES:
             return None
         state = _without_entries(written)
@@ -261,11 +257,7 @@ def load_unread(path: str, roots: Collection[str]) -> tuple[IndexState, UnreadEn
     None where there is no such state, or it has no columns that can be read. It is not to be saved.
     """
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            written = json.load(file)
-        if written["format"] < ENTRIES_SINCE:
-            return None
-        entries = _entries_from_json(written["entries"])
+        written, entries = _read_with_entries(path)
         if entries.compact <= _MANY_BYTES or not hasattr(os, "pread"):
             return None
         state = _without_entries(written)
@@ -277,6 +269,15 @@ def load_unread(path: str, roots: Collection[str]) -> tuple[IndexState, UnreadEn
     except (OSError, *_UNUSABLE):
         return None
     return None if state is None or unread is None else (replace(state, entries_lost=False), unread)
+
+
+def _read_with_entries(path: str) -> tuple[Any, EntriesFile]:
+    """Return what the state file at `path` says, and which file has its entries. Raises OSError and `_UNUSABLE`."""
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        written = json.load(file)
+    if written["format"] < ENTRIES_SINCE:
+        raise ValueError("the entries are in the state itself")
+    return written, _entries_from_json(written["entries"])
 
 
 def save_state(path: str, state: IndexState, *, before: IndexState | None = None) -> tuple[IndexState, StateStamp]:

@@ -48,9 +48,11 @@ def serve_stdio(serve: Callable[[], object]) -> signal.Signals | None:
 
 
 def _has_a_descriptor(stream: TextIO | None) -> bool:
+    if stream is None:
+        return False
     try:
-        stream.fileno()  # type: ignore[union-attr]  # a process without one
-    except (AttributeError, io.UnsupportedOperation):  # or a program that has replaced it
+        stream.fileno()
+    except (AttributeError, io.UnsupportedOperation):  # a program that has replaced it
         return False
     return True
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 from typing import overload
@@ -43,15 +43,12 @@ def late_snapshot(skills: UnreadSkills, report: ScanReport) -> Snapshot:
     for name, group in settled.contested.items():
         numbers[name] = late.number(group[0])
     served = numbers.values()
-    snapshot = Snapshot(
+    snapshot = replace(
+        settled,
         skills=_Ordered(late, served, key=names.__getitem__),
         everything=_Ordered(late, range(len(names)), key=directories.__getitem__),
-        report=settled.report,
-        contested=settled.contested,
         _by_name=_Keyed(late, numbers),
-        _by_alias=settled._by_alias,  # noqa: SLF001 - what both make
         _by_directory=_Keyed(late, late.numbers),
-        _ranks=settled._ranks,  # noqa: SLF001
     )
     # In the place of the cached value: nobody goes through all skills for it.
     vars(snapshot)["choosable"] = frozenset(
