@@ -56,6 +56,10 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.
         for name in (setting.name, *setting.aliases):
             monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+    # A service or a container sets neither; a person's shell sets all of them.
+    monkeypatch.setenv("TERM", "xterm")
+    for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "PAGER", "LESS", "COLUMNS", "LINES"):
+        monkeypatch.delenv(name, raising=False)
     # Shell commands of tests need the system's programs, also where PATH has no more than python3 and pip.
     monkeypatch.setenv("PATH", os.pathsep.join((os.environ["PATH"], os.defpath)))
 
