@@ -54,6 +54,7 @@ def anchors(document: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+@pytest.mark.slow
 def test_what_is_generated_agrees_with_the_program() -> None:
     done = subprocess.run(
         [sys.executable, GENERATE, "--check"], capture_output=True, encoding="utf-8", check=False, timeout=120
@@ -126,6 +127,7 @@ def test_a_reference_that_a_reader_can_open_is_left_alone(text: str) -> None:
     assert citations(text) == []
 
 
+@pytest.mark.slow
 def test_no_text_cites_a_paper_that_is_not_in_the_repository() -> None:
     cited: dict[str, str] = {}
     for name in CITING:
@@ -172,6 +174,7 @@ GUIDES_TO_THE_CODE = sorted(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", GUIDES_TO_THE_CODE)
 def test_modules_and_names_of_the_code_in_a_document_exist(document: str) -> None:
     text = _CODE.sub("", (PROJECT / document).read_text(encoding="utf-8"))
@@ -187,6 +190,7 @@ def test_modules_and_names_of_the_code_in_a_document_exist(document: str) -> Non
     assert missing == []
 
 
+@pytest.mark.slow
 def test_a_page_that_drifted_is_named_and_a_stray_page_too(tmp_path: Path) -> None:
     copy = tmp_path / "project"
     copy.mkdir()
@@ -239,12 +243,14 @@ def checkout_paths(source: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_no_text_sends_a_user_to_a_file_that_an_installation_lacks() -> None:
     assert checkout_paths('"""docs/a.md"""\nhint = "see docs/a.md"') == ["see docs/a.md"]
     found = {path: checkout_paths(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")}
     assert {path: texts for path, texts in found.items() if texts} == {}
 
 
+@pytest.mark.slow
 def test_the_recorded_session_is_what_the_program_shows_now() -> None:
     """If this fails after a change of what the program prints: python docs/session.py, and look at the picture."""
     pytest.importorskip("pty")

@@ -18,6 +18,8 @@ from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 from tests.conftest import SkillWriter
 
+pytestmark = pytest.mark.slow
+
 README = Path(__file__).parents[1] / "README.md"
 # What a desktop's session has: no directory of a person's own.
 BARE_PATH = os.pathsep.join(("/usr/bin", "/bin"))

@@ -90,6 +90,7 @@ def test_a_file_that_was_added_is_a_change(hub: SkillHub, skill: Path) -> None:
         hub.load("pdf")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there, and there is no FIFO")
 @pytest.mark.parametrize(
     ("change", "told"),
@@ -126,6 +127,7 @@ def _retargeted(path: Path, target: str) -> None:
     path.symlink_to(target)
 
 
+@pytest.mark.slow
 def test_a_later_process_reads_no_file_that_is_unchanged_and_finds_the_one_that_is_not(
     skill: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -117,6 +117,7 @@ def test_a_flood_of_accents_covers_no_other_line() -> None:
     assert in_line("z" + "\u0301" * 8) == "z" + "\u0301" * 6 + "\\u0301\\u0301"
 
 
+@pytest.mark.slow
 @given(ANYTHING)
 def test_nothing_that_a_model_is_shown_is_unseen_or_a_second_line(text: str) -> None:
     shown = visible(text)

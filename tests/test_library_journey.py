@@ -17,6 +17,8 @@ from fastmcp.client.transports import StdioTransport
 from fastmcp.exceptions import ToolError
 from tests.library.sources.repositories import Repository, skill_text
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = os.fspath(Path(sysconfig.get_path("scripts"), "skillhub"))
 GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "library.md"
 

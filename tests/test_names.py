@@ -5,6 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import skillhub_mcp
 
 PACKAGE = Path(skillhub_mcp.__file__).parent
@@ -21,6 +23,7 @@ def public_names(module: ast.Module) -> Iterator[str]:
             yield from (name for name in names if name[0].isupper() and not name.isupper())
 
 
+@pytest.mark.slow
 def test_no_two_public_classes_share_a_name() -> None:
     places = defaultdict(list)
     for path in sorted(PACKAGE.rglob("*.py")):

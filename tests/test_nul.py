@@ -43,6 +43,7 @@ def calls(tool: mcp_types.Tool, text: str) -> Iterator[dict[str, Any]]:
         yield from ({**needed, name: value} for value in values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [("stdio", "legacy"), ("http", "auto")], ids="-".join)
 def test_every_tool_prompt_and_resource_refuses_it(way: tuple[str, str], environment: dict[str, str]) -> None:
     async def sweep(hub: Caller) -> None:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such switch")
+pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such switch"), pytest.mark.slow]
 
 # Everything of `skillhub serve` but the serving itself.
 PROBE = """

@@ -120,12 +120,14 @@ def out_of_proportion(used: Used) -> str | None:
     return None
 
 
+@pytest.mark.slow
 def test_no_text_makes_a_pattern_take_more_than_its_share() -> None:
     endless = [used for used in all_patterns() if is_endless(used.pattern, search=used.search)]
     assert len(endless) > 30
     assert [found for found in map(out_of_proportion, endless) if found] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "search"),
     [
@@ -189,6 +191,7 @@ def repeated(text: str, times: int) -> str:
     return before + "".join(pump.replace("%d", str(10_000 + at)) for at in range(times)) + after
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("work_of", "texts"), [(run, texts) for _, run, texts in LOOPS], ids=[name for name, *_ in LOOPS]
 )

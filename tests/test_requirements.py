@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 
+import pytest
 from tests.requirements import GAPS, PARTS, REQUIREMENTS, TESTS, claims
+
+pytestmark = pytest.mark.slow
 
 
 def test_every_claimed_row_exists() -> None:

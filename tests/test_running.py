@@ -25,7 +25,7 @@ from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.skills.digest import skill_digest
 from skillhub_mcp.skills.visibility import Visibility
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="commands are run on POSIX systems only")
+pytestmark = [pytest.mark.skipif(os.name != "posix", reason="commands are run on POSIX systems only"), pytest.mark.slow]
 
 ONE, TWO = ("handle", "one"), ("handle", "two")
 WRITES = "import os, sys\nopen(os.path.join(os.environ['SKILLHUB_OUTPUT_DIR'], sys.argv[1]), 'w').write(sys.argv[2])\n"

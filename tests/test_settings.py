@@ -575,6 +575,7 @@ def test_every_value_is_used_where_the_hub_is_made_or_served_or_a_source_is_open
     } <= used
 
 
+@pytest.mark.slow
 def test_no_other_module_reads_a_setting_from_the_environment() -> None:
     names = {name for setting in SETTINGS for name in (setting.name, *setting.aliases)}
     package = Path(skillhub_mcp.__file__).parent
@@ -592,6 +593,7 @@ def test_no_other_module_reads_a_setting_from_the_environment() -> None:
     assert readers == set()
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S2-68")
 def test_by_default_all_lies_below_the_home_directory(
     write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
@@ -619,6 +621,7 @@ def test_the_limits_of_a_search_are_the_settings(write_skill: SkillWriter, hub_e
     assert hits(SEARCH_THRESHOLD="0", SEARCH_LIMIT="100") == 12
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S2-68")
 def test_the_limits_of_a_read_and_of_a_run_are_the_settings(
     write_skill: SkillWriter, hub_environment: dict[str, str]
@@ -677,6 +680,7 @@ def test_names_decide_alone_and_nothing_set_serves_all(three: None, hub_environm
     assert visible(hub_environment) == {"first", "second", "third"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [",", " ", " , ,", ",,", "\t", "\u00a0"])
 @pytest.mark.parametrize("setting", ["SKILLHUB_ENABLED_SKILLS", "SKILLHUB_ENABLED_CATEGORIES"])
 def test_a_filter_that_is_set_and_names_nothing_serves_nothing(

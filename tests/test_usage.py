@@ -89,6 +89,7 @@ def test_a_log_is_made_with_its_directories_for_its_owner_alone_and_then_appende
     assert path.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 def test_lines_of_processes_and_threads_that_write_at_once_stay_whole(path: Path) -> None:
     processes = [
         subprocess.Popen(

@@ -12,6 +12,8 @@ from skillhub_mcp.auditing.audit import SkillAudit, audit_skill
 from skillhub_mcp.auditing.names import NamedSkill, look_alikes
 from skillhub_mcp.auditing.rules import Risk
 
+pytestmark = pytest.mark.slow
+
 KNOWN = ("code-review", "commit-helper")
 
 

@@ -52,6 +52,7 @@ def worst_steps(expression: str) -> int:
     return max(counted.steps_of(text, search=True) for text in texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_a_pattern_has_bounds_and_takes_few_steps_for_each_character(expression: str) -> None:
     if ways(CountedPattern(re.compile(expression)).tree) > FEW_WAYS:
@@ -64,6 +65,7 @@ def test_a_pattern_without_bounds_is_found(expression: str) -> None:
         ways(CountedPattern(re.compile(expression)).tree)
 
 
+@pytest.mark.slow
 def test_a_pattern_that_takes_many_steps_is_found() -> None:
     assert worst_steps(r"\w{0,70}.{0,70}\w{0,70}!") > MOST_STEPS_A_CHARACTER * TEXT_LENGTH
 

@@ -442,6 +442,7 @@ def test_frozen_replaces_a_link_to_nothing_only_when_told_and_keeps_it(
     assert [(kept / "pdf").is_symlink() for kept in skills_dir.glob(".skillhub/trash/*/skills")] == [True]
 
 
+@pytest.mark.slow
 def test_frozen_brings_back_exactly_what_the_lock_says(skillhub: Skillhub, skills_dir: Path, tmp_path: Path) -> None:
     repository = Repository(tmp_path / "repository")
     first = repository.commit({"pdf/SKILL.md": skill_text("pdf"), "pdf/run.sh": Executable("#!/bin/sh\n")})
@@ -514,6 +515,7 @@ def test_a_version_behind_an_at_sign_is_told_to_be_a_ref(skillhub: Skillhub, tmp
     assert f"for the ref of that name write {repository.url}#v1.2" in refused.error["hint"]
 
 
+@pytest.mark.slow
 def test_a_site_that_is_not_what_it_says_is_refused_and_an_honest_one_locked_by_its_digest(
     skillhub: Skillhub, skills_dir: Path, tmp_path: Path
 ) -> None:
@@ -562,6 +564,7 @@ def test_a_site_that_leads_from_https_to_http_is_not_followed(
         assert (done.code, (skills_dir / "pdf").is_dir()) == (0, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["/slow/SKILL.md", pytest.param("/slow.git", marks=needs_git)])
 def test_a_source_that_takes_too_long_is_told_and_leaves_nothing(
     end: str, skillhub: Skillhub, skills_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -6,11 +6,13 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from tests.cli.conftest import Skillhub
 
 from skillhub_mcp.version import version
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_bundle_and_says_where(skillhub: Skillhub, tmp_path: Path) -> None:
     done = skillhub("bundle", tmp_path)
     written = tmp_path / f"skillhub-{version()}.mcpb"
@@ -29,12 +31,14 @@ def test_a_file_that_is_no_bundle_is_not_overwritten(skillhub: Skillhub, tmp_pat
     assert "does not end with .mcpb" in done.err
 
 
+@pytest.mark.slow
 def test_a_place_that_cannot_be_written_is_named(skillhub: Skillhub, tmp_path: Path) -> None:
     done = skillhub("bundle", tmp_path / "missing" / "x.mcpb")
     assert done.code == 2
     assert f"'{tmp_path / 'missing' / 'x.mcpb'}' cannot be written" in done.err
 
 
+@pytest.mark.slow
 def test_a_bundle_that_does_not_fit_is_a_failure_and_no_wrong_usage(
     no_larger_files: Callable[[int], Skillhub], tmp_path: Path
 ) -> None:

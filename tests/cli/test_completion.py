@@ -80,6 +80,7 @@ def in_shell(shell: str, program: str, place: Path, environment: dict[str, str])
     return done.stdout.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "fish"])
 def test_a_shell_offers_commands_options_choices_paths_and_skills(
     place: Path, hub_environment: dict[str, str], shell: str
@@ -95,6 +96,7 @@ def test_a_shell_offers_commands_options_choices_paths_and_skills(
     assert not (place / "owned").exists()
 
 
+@pytest.mark.slow
 def test_zsh_completes_the_name_of_a_skill(place: Path, hub_environment: dict[str, str]) -> None:
     (place / "_skillhub").write_text(script("zsh", make_parser()), encoding="utf-8")
     program = """

@@ -478,6 +478,7 @@ def test_a_command_in_a_cache_does_not_last(command: str, expected: bool) -> Non
     assert is_passing(command) is expected
 
 
+@pytest.mark.slow
 def test_a_connection_is_started_as_its_client_would(process: Skillhub, home: Path) -> None:
     done = process("connect", "cursor", "--yes", "--json", HOME=str(home))
     assert done.code == 0, done.out + done.err

@@ -10,6 +10,8 @@ from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 from tests.fakes.embedding_api import EmbeddingApi
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[2] / "examples" / "skills"
 
 

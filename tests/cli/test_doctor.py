@@ -213,6 +213,7 @@ def test_a_variable_that_is_no_setting_is_a_warning_with_the_setting_that_it_may
     }
 
 
+@pytest.mark.slow
 def test_a_file_that_stops_a_server_is_a_problem_though_no_command_needs_it(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
@@ -243,6 +244,7 @@ def test_a_file_that_stops_a_server_is_a_problem_though_no_command_needs_it(
     assert problem(SKILLHUB_HOOKS=str(broken)).startswith(f"{broken}\n  is not used: ")
 
 
+@pytest.mark.slow
 def test_what_is_served_is_counted_and_not_what_is_there(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from skillhub_mcp.clients.probe import Probed
 from skillhub_mcp.version import version
 
 
+@pytest.mark.slow
 def test_each_clients_entry_is_started_and_what_is_wrong_is_told_with_its_mend(
     skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
 ) -> None:

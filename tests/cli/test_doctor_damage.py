@@ -12,6 +12,8 @@ import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 
+pytestmark = pytest.mark.slow
+
 SEARCHES = (
     ["search", "merges invoices", "--json"],
     ["search", "invoices", "--category", "docs", "--json"],

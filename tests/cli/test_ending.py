@@ -44,6 +44,7 @@ def _fetching(tmp_path: Path, then: str) -> Iterator[tuple[subprocess.Popen[byte
         yield command, environment, began
 
 
+@pytest.mark.slow
 @needs_git
 def test_a_fetch_that_is_told_to_end_removes_what_it_has_and_ends_git(tmp_path: Path) -> None:
     with _fetching(tmp_path, "exec sleep 600") as (command, _, began):
@@ -54,6 +55,7 @@ def test_a_fetch_that_is_told_to_end_removes_what_it_has_and_ends_git(tmp_path: 
         assert began.read(16) == b""
 
 
+@pytest.mark.slow
 @needs_git
 def test_what_a_fetch_that_is_killed_has_is_removed_by_the_next_command_that_fetches(tmp_path: Path) -> None:
     with _fetching(tmp_path, "exec cat >&3") as (command, environment, _):

@@ -197,6 +197,7 @@ def test_a_bad_file_of_queries_fails_with_its_path_and_line(skillhub: Skillhub, 
     assert "not-there.jsonl cannot be read" in missing.err
 
 
+@pytest.mark.slow
 def test_skills_may_be_named_by_ids_of_a_file(
     skillhub: Skillhub, library: dict[str, Path], tmp_path: Path, skills_dir: Path
 ) -> None:
@@ -217,6 +218,7 @@ def test_skills_may_be_named_by_ids_of_a_file(
     assert (missing.code, "not-there cannot be read" in missing.err) == (1, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unusable", ["no json\n", "[]\n", '{"name": "painter"}\n', "\udcff\n"])
 @pytest.mark.usefixtures("library")
 def test_a_file_that_only_has_the_name_of_one_with_ids_is_ignored(

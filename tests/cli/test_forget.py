@@ -33,6 +33,7 @@ def states(database: str) -> bytes:
     return b"".join(file.read_bytes() for file in Path(database).parent.glob("index_state*"))
 
 
+@pytest.mark.slow
 def test_audits_digests_and_entries_that_are_kept_beside_the_index_go_too_and_no_other_roots(
     skillhub: Skillhub, gone: Path, hub_environment: dict[str, str], skills_dir: Path
 ) -> None:
@@ -55,6 +56,7 @@ def test_audits_digests_and_entries_that_are_kept_beside_the_index_go_too_and_no
         cache.close()
 
 
+@pytest.mark.slow
 def test_another_projects_root_is_no_warning_and_one_that_is_gone_is(skillhub: Skillhub, gone: Path) -> None:
     there = skillhub("doctor", "--json").json
     (told,) = there["unused_roots"]
@@ -65,6 +67,7 @@ def test_another_projects_root_is_no_warning_and_one_that_is_gone_is(skillhub: S
     assert f"skillhub index --forget {gone}" in json.dumps(skillhub("doctor", "--json").json["warnings"])
 
 
+@pytest.mark.slow
 def test_it_is_listed_then_tried_and_then_forgotten_with_all_that_is_kept_of_it(
     skillhub: Skillhub, gone: Path, hub_environment: dict[str, str]
 ) -> None:

@@ -143,6 +143,7 @@ def test_the_hash_changes_with_place_time_and_content_and_with_nothing_else(
     assert len(set(seen)) == len(seen)
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S2-49")
 def test_nothing_changed_means_nothing_is_written(
     process: Skillhub, write_skill: SkillWriter, state_file: Path
@@ -178,6 +179,7 @@ def test_a_new_an_edited_and_a_removed_skill_are_each_noticed(
     assert skillhub("index", "--json").json["index"] == UNCHANGED
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S2-50")
 def test_a_missing_state_and_another_schema_rebuild(
     skillhub: Skillhub, write_skill: SkillWriter, state_file: Path
@@ -194,6 +196,7 @@ def test_a_missing_state_and_another_schema_rebuild(
     assert (facts["rebuilt"], facts["reason"]) == (True, "there is no index yet")
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S2-50")
 def test_another_provider_or_model_is_indexed_once(
     skillhub: Skillhub, write_skill: SkillWriter, api: EmbeddingApi
@@ -229,6 +232,7 @@ def test_reindex_reports_as_json_too(skillhub: Skillhub, write_skill: SkillWrite
     assert (report["served"], report["index"]["rebuilt"]) == (1, True)
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S2-51")
 def test_reindex_with_a_transport_rebuilds_and_then_serves(process: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("one")
@@ -369,6 +373,7 @@ def test_an_empty_skills_directory_is_named_and_no_failure_and_one_with_refusals
     assert (done.code, f"{silent}/SKILL.md is refused:" in done.out) == (0, True)
 
 
+@pytest.mark.slow
 def test_a_directory_that_is_away_is_told_and_forgotten_only_on_request(
     skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
 ) -> None:

@@ -143,6 +143,7 @@ def test_doctor_reports_another_program_first_on_path_and_how_to_fix_it(
     assert [problem["about"] for problem in as_json["problems"]] == [f"{stranger}/skillhub-mcp"]
 
 
+@pytest.mark.slow
 def test_doctor_says_that_the_command_on_path_is_this_installations(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
 ) -> None:

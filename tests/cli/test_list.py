@@ -93,6 +93,7 @@ def test_an_empty_library_says_what_to_do_and_is_no_failure(skillhub: Skillhub, 
         assert done.out == f"No skills:\n  {skills_dir}\n      has no skill\n      → {mend}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["list"], ["search", "x"], ["pick", "--list"], ["search"]])
 def test_each_cause_of_no_skills_is_told_with_its_path_and_its_mend_and_is_a_failure(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path, command: list[str]

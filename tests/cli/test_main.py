@@ -242,6 +242,7 @@ def test_a_bug_ends_with_code_3_and_what_a_report_needs(skillhub: Skillhub, monk
     assert done.err.endswith("ZeroDivisionError: of \\x1b[31mours\n\n")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise there")
 def test_an_interrupted_command_ends_quietly_with_code_130(
     hub_environment: dict[str, str], write_skill: SkillWriter
@@ -269,6 +270,7 @@ def test_an_interrupted_command_ends_quietly_with_code_130(
     assert (process.returncode, out, err) == (130, b"", b"")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="pipes break otherwise there")
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["list"], ["read", "one", "big.txt"]])
 def test_a_reader_that_goes_away_is_no_failure(

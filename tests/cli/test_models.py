@@ -14,6 +14,8 @@ from tests.fakes.onnx_models import cross_encoder, encoder, endless
 
 from skillhub_mcp.search.rerankers import local
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def skills(write_skill: SkillWriter) -> None:

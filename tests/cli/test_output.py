@@ -81,6 +81,7 @@ def test_json_carries_the_same_text_in_its_own_escapes(skillhub: Skillhub, hosti
     assert done.json["description"] == "red \x1b]0;owned\x07 \x9b2J \u202e backwards"
 
 
+@pytest.mark.slow
 def test_the_log_is_kept_from_acting_on_a_terminal(process: Skillhub, write_skill: SkillWriter, tmp_path: Path) -> None:
     write_skill("one")
     database = tmp_path / "file\x1b[31m" / "db"
@@ -104,6 +105,7 @@ def test_a_binary_file_is_not_poured_on_a_terminal(hub_environment: dict[str, st
     assert on_a_terminal(["read", "one", "a.bin"], hub_environment, stream="stdout") == (2, b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("locale", [ASCII_LOCALE, {"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C"}], ids=str)
 def test_every_script_is_printed_where_the_locale_names_no_other(
     process: Skillhub, write_skill: SkillWriter, locale: dict[str, str]
@@ -116,6 +118,7 @@ def test_every_script_is_printed_where_the_locale_names_no_other(
     assert process("list", "--json", **locale).json["skills"][0]["description"] == "議事録を作成する 🌍"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("locale", [ASCII_LOCALE, {"LC_ALL": "C"}], ids=str)
 def test_a_file_of_any_name_is_written_read_and_removed_whatever_the_locale(
     process: Skillhub, skills_dir: Path, tmp_path: Path, locale: dict[str, str]
@@ -135,6 +138,7 @@ def test_a_file_of_any_name_is_written_read_and_removed_whatever_the_locale(
     assert process("show", "été2", **locale).code == 1
 
 
+@pytest.mark.slow
 def test_a_locale_with_few_characters_gets_escapes_for_the_others(
     hub_environment: dict[str, str], write_skill: SkillWriter
 ) -> None:
@@ -149,6 +153,7 @@ def test_a_locale_with_few_characters_gets_escapes_for_the_others(
     assert json.loads(printed("list", "--json"))["skills"][0]["description"] == "café 議 🌍"
 
 
+@pytest.mark.slow
 def test_a_lone_surrogate_in_a_skill_breaks_no_command(process: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("one", frontmatter='name: one\ndescription: "half \\ud800 of it"')
     write_skill("two")
@@ -160,6 +165,7 @@ def test_a_lone_surrogate_in_a_skill_breaks_no_command(process: Skillhub, write_
     assert "two" in done.out
 
 
+@pytest.mark.slow
 def test_indexing_shows_progress_on_a_terminal_only(
     hub_environment: dict[str, str], process: Skillhub, write_skill: SkillWriter
 ) -> None:
@@ -167,7 +173,7 @@ def test_indexing_shows_progress_on_a_terminal_only(
         write_skill(f"skill-{number}")
     code, seen = on_a_terminal(["index"], hub_environment, stream="stderr")
     assert code == 0
-    # Which step the first frame shows depends on the machine; a frame is a spinner and the step, and the last is erased.
+    # Which step the first frame shows depends on the machine. A frame is a spinner and a step; the last one is erased.
     assert re.search(rb"\r\x1b\[K[|/\\-] \w+", seen)
     assert seen.endswith(b"\r\x1b[K")
     done = process("--reindex")
@@ -193,6 +199,7 @@ def test_a_list_fits_the_terminal_and_is_complete_in_a_pipe(
     assert skillhub("list", FORCE_COLOR="1").out.startswith(f"\x1b[1mminutes\x1b[0m  {long}\n")
 
 
+@pytest.mark.slow
 def test_what_is_longer_than_the_terminal_goes_to_the_pager(
     hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
 ) -> None:

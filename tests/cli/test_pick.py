@@ -209,6 +209,7 @@ class Driven:
         return asyncio.run(go())
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S0-83", "S0-84")
 def test_the_picker_searches_as_one_types_and_shows_state_source_and_scope() -> None:
     driven = Driven()
@@ -229,6 +230,7 @@ def test_the_picker_searches_as_one_types_and_shows_state_source_and_scope() -> 
     assert driven.status.endswith("scope: repo")
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S0-85")
 def test_the_picker_switches_a_skill_off_and_on_and_stays_on_it() -> None:
     driven = Driven()
@@ -253,6 +255,7 @@ def test_the_picker_says_which_skill_answers_where_one_that_shadowed_it_is_switc
     assert driven.status == "git now loads /z/git (user)"
 
 
+@pytest.mark.slow
 def test_the_picker_returns_what_was_taken_or_nothing() -> None:
     taken = Driven()
     taken.drive(*"rel", "enter")
@@ -266,6 +269,7 @@ def test_the_picker_returns_what_was_taken_or_nothing() -> None:
     assert (none.app.return_value, none.app.has_none) == (None, True)
 
 
+@pytest.mark.slow
 def test_enter_takes_what_fits_what_was_typed_however_slow_the_search_is() -> None:
     driven = Driven()
     driven.skills.found = SearchedFor(("/s/pdf-forms",))
@@ -286,6 +290,7 @@ def test_enter_takes_what_fits_what_was_typed_however_slow_the_search_is() -> No
     assert driven.app.return_value is ROWS[0]
 
 
+@pytest.mark.slow
 def test_keys_that_come_in_one_burst_are_taken_in_their_order() -> None:
     for last, outcome in (("enter", ROWS[1]), ("ctrl+j", ROWS[1]), ("ctrl+t", None)):
         driven = Driven()
@@ -337,6 +342,7 @@ def test_what_ends_reading_is_kept_for_the_command() -> None:
     assert isinstance(driven.app.failure, ZeroDivisionError)
 
 
+@pytest.mark.slow
 def test_a_skill_that_is_off_or_fits_badly_is_taken_only_after_saying_so() -> None:
     driven = Driven()
     driven.drive(*"git", "enter")
@@ -367,6 +373,7 @@ def test_the_keys_are_those_of_the_footer_and_the_guide() -> None:
     assert "\n".join(f"| {key.shown} | {key.meaning} |" for key in KEYS) in guide
 
 
+@pytest.mark.slow
 def test_copying_is_done_by_the_systems_tool_or_asked_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     def here(*tools: str) -> Callable[[str], bool]:
         return lambda name: name in tools
@@ -404,6 +411,7 @@ def test_a_small_terminal_has_room_for_the_skills_first(size: tuple[int, int], r
     assert driven.cursor_contrast > 0.2
 
 
+@pytest.mark.slow
 def test_a_terminal_that_becomes_smaller_keeps_the_skill_under_the_cursor_in_sight() -> None:
     driven = Driven([row(f"skill-{number:02}", "Does it.") for number in range(20)])
 
@@ -425,6 +433,7 @@ def test_what_an_author_wrote_is_text_and_never_markup() -> None:
     assert cells[4] == "[bold red]x[/] [link=https://example.com]y[/link] \\x1b[31m"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
 @pytest.mark.acceptance("S0-83", "S0-85")
 def test_on_a_real_terminal_a_skill_is_found_edited_switched_off_and_taken(

@@ -17,6 +17,8 @@ from skillhub_mcp.bootstrap import models
 from skillhub_mcp.embedders import EmbedderOptions, TimeLimits
 from skillhub_mcp.index import live_index
 
+pytestmark = pytest.mark.slow
+
 PROVIDERS = ("openai", "gemini")
 BODY = "Whoever reads this body knows the word rhubarb.\n"
 

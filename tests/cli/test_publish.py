@@ -34,6 +34,7 @@ def test_what_was_done_is_told_and_the_second_time_nothing(skillhub: Skillhub, t
     assert json.loads((tmp_path / "out" / "publication.json").read_text())["snapshots"][0]["publisher"] == "ci"
 
 
+@pytest.mark.slow
 def test_a_program_reads_the_same_as_json(skillhub: Skillhub, tmp_path: Path) -> None:
     done = skillhub("publish", tmp_path / "out", "--json").json
     assert done["snapshot"].startswith("00000001-")
@@ -65,6 +66,7 @@ def test_a_directory_of_something_else_is_left_alone(skillhub: Skillhub, skills_
     assert sorted(skills_dir.rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_a_library_is_not_published_into_itself(skillhub: Skillhub, skills_dir: Path, tmp_path: Path) -> None:
     linked = tmp_path / "elsewhere" / "linked"
     linked.mkdir(parents=True)
@@ -122,6 +124,7 @@ def test_a_mistake_on_the_command_line_is_named(skillhub: Skillhub, arguments: l
     assert "very-secret" not in done.err
 
 
+@pytest.mark.slow
 def test_a_storage_that_is_not_there_is_a_failure_without_credentials(skillhub: Skillhub) -> None:
     options = (
         "region=x,endpoint=http://127.0.0.1:9,allow_http=true,connect_timeout=1s,aws_secret_access_key=very-secret"

@@ -11,6 +11,8 @@ from tests.cli.conftest import SKILLHUB, Skillhub
 from tests.conftest import SkillWriter
 from tests.texts import TEXTS
 
+pytestmark = pytest.mark.slow
+
 BYTES = bytes(range(256)) * 1_000
 
 

@@ -205,6 +205,7 @@ def test_a_skill_that_is_there_again_is_not_written_over_by_undo(library: Path, 
     assert "mine" in (library / "pdf" / "SKILL.md").read_text()
 
 
+@pytest.mark.slow
 def test_undo_brings_a_named_skill_back_whatever_was_removed_since(library: Path, skillhub: Skillhub) -> None:
     before, lock = skills_in(library), (library / LOCK).read_text()
     skillhub("remove", "docx")

@@ -11,6 +11,8 @@ import pytest
 from tests.cli.conftest import SKILLHUB, Skillhub
 from tests.conftest import SkillWriter
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def database(skillhub: Skillhub, write_skill: SkillWriter, hub_environment: dict[str, str]) -> Path:

@@ -12,6 +12,8 @@ from tests.conftest import SkillWriter
 
 from skillhub_mcp.cli.main import _MODULES, _parser_of, make_parser
 
+pytestmark = pytest.mark.slow
+
 HEAVY = (
     "fastmcp",
     "mcp",

@@ -100,6 +100,7 @@ def test_lines_that_are_no_notes_are_skipped_and_told_of(skillhub: Skillhub, log
     assert (as_json.json["unreadable_lines"], as_json.json["searches"], as_json.err) == ([9, 10], 4, done.err)
 
 
+@pytest.mark.slow
 def test_what_one_command_found_and_the_next_showed_was_not_searched_for_in_vain(
     skillhub: Skillhub, process: Skillhub, write_skill: SkillWriter, tmp_path: Path
 ) -> None:

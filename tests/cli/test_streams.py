@@ -15,6 +15,7 @@ from tests.conftest import SkillWriter
 pytestmark = [
     pytest.mark.skipif(os.name == "nt", reason="streams are closed otherwise there"),
     pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no file that is always full"),
+    pytest.mark.slow,
 ]
 
 # Forks for each command, which saves importing the program each time. A closed stream is None in a new process too.

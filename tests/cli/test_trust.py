@@ -126,6 +126,7 @@ def test_it_is_for_the_agent_context_tools_too_where_the_hub_does_not_search_the
     assert "2 skills, awaiting trust" in skillhub("trust", "--show", "--cwd", repo).out
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="this system has no pseudo-terminals")
 @pytest.mark.parametrize(("answer", "code"), [(b"y\n", 0), (b"\n", 1)])
 def test_a_person_on_a_terminal_is_asked_after_they_were_shown(

@@ -26,6 +26,8 @@ if sys.platform != "linux":
 
 import fcntl
 
+pytestmark = pytest.mark.slow
+
 # Each load writes a line of a hundred bytes: many times what the pipe takes.
 _PIPE_BYTES = 4_096
 _LOADS = 1_000

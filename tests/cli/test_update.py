@@ -56,6 +56,7 @@ def test_not_every_skill_is_called_current_while_one_is_not_there(
     assert line.endswith("brings back what the lock says")
 
 
+@pytest.mark.slow
 def test_what_changed_upstream_is_told_shown_and_installed(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
 ) -> None:
@@ -97,6 +98,7 @@ def test_what_changed_upstream_is_told_shown_and_installed(
     assert sorted(one.name for one in (skills_dir / "pdf").iterdir()) == ["SKILL.md", "run.sh"]
 
 
+@pytest.mark.slow
 def test_what_was_seen_in_a_source_is_told_by_what_asks_none_until_it_is_updated(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
 ) -> None:
@@ -131,6 +133,7 @@ def test_what_was_seen_in_a_source_is_told_by_what_asks_none_until_it_is_updated
     assert told()["state"] == "unchanged"
 
 
+@pytest.mark.slow
 def test_what_was_seen_is_not_kept_where_that_cannot_be_written(
     repository: Repository, skillhub: Skillhub, skills_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,6 +149,7 @@ def test_what_was_seen_is_not_kept_where_that_cannot_be_written(
     assert "No space left" in done.err
 
 
+@pytest.mark.slow
 def test_edits_stay_and_what_both_sides_changed_is_settled_by_the_person(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
 ) -> None:
@@ -172,6 +176,7 @@ def test_edits_stay_and_what_both_sides_changed_is_settled_by_the_person(
     assert "mine\n" in trashed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["directory", "git"])
 def test_edits_that_were_locked_stay_locked_and_are_current_until_the_source_changes(
     repository: Repository, skillhub: Skillhub, skills_dir: Path, tmp_path: Path, kind: str
@@ -223,6 +228,7 @@ def test_edits_that_were_locked_stay_locked_and_are_current_until_the_source_cha
     assert "origin" not in ours(skills_dir)
 
 
+@pytest.mark.slow
 def test_without_a_receipt_edits_that_were_locked_are_asked_about_and_never_written_over(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
 ) -> None:
@@ -248,6 +254,7 @@ def test_without_a_receipt_edits_that_were_locked_are_asked_about_and_never_writ
     assert (notes.read_text(), "origin" in ours(skills_dir)) == ("three\n", False)
 
 
+@pytest.mark.slow
 def test_edits_of_what_npx_skills_installed_are_not_taken_for_the_sources_when_they_are_locked(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
 ) -> None:
@@ -264,6 +271,7 @@ def test_edits_of_what_npx_skills_installed_are_not_taken_for_the_sources_when_t
     assert (refused.error["code"], refused.error["files"], notes.read_text()) == ("CONFLICT", ["notes.md"], "mine\n")
 
 
+@pytest.mark.slow
 def test_a_file_of_the_persons_own_is_never_put_into_a_directory_of_the_source(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
 ) -> None:
@@ -276,6 +284,7 @@ def test_a_file_of_the_persons_own_is_never_put_into_a_directory_of_the_source(
     assert (skills_dir / "pdf" / "more").read_text() == "mine\n"
 
 
+@pytest.mark.slow
 def test_what_cannot_stay_is_told_with_the_skill_that_has_it_and_stops_no_other(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
 ) -> None:
@@ -308,6 +317,7 @@ def test_a_skill_that_its_source_has_in_no_form_to_be_installed_stops_no_other(
     assert "Newer." in (skills_dir / "docx" / "SKILL.md").read_text()
 
 
+@pytest.mark.slow
 def test_a_tag_stays_until_it_is_unpinned(repository: Repository, skillhub: Skillhub, skills_dir: Path) -> None:
     skillhub("add", f"{repository.url}#v1", "--yes")
     repository.commit({"skills/pdf/notes.md": "two\n"})
@@ -335,6 +345,7 @@ def test_a_skill_that_was_locked_where_it_was_made_is_never_updated_from_itself(
     assert skillhub("verify").code == 1
 
 
+@pytest.mark.slow
 def test_what_moved_is_followed_and_what_is_gone_stays(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
 ) -> None:
@@ -353,6 +364,7 @@ def test_what_moved_is_followed_and_what_is_gone_stays(
     assert "`skillhub add --frozen` brings back what the lock says" in skillhub("outdated").err
 
 
+@pytest.mark.slow
 def test_what_moved_or_is_unpinned_without_another_byte_is_current_once_it_was_updated(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
 ) -> None:
@@ -368,6 +380,7 @@ def test_what_moved_or_is_unpinned_without_another_byte_is_current_once_it_was_u
     assert json.loads((skills_dir / LOCK).read_text())["skills"]["pdf"]["skillPath"] == "tools/pdf/SKILL.md"
 
 
+@pytest.mark.slow
 def test_a_source_that_cannot_be_asked_stops_no_other(
     repository: Repository, skillhub: Skillhub, skills_dir: Path, tmp_path: Path
 ) -> None:
@@ -387,6 +400,7 @@ def test_a_source_that_cannot_be_asked_stops_no_other(
     assert (wrong.code, wrong.error["code"], wrong.error["near"]) == (1, "SKILL_NOT_FOUND", ["docx"])
 
 
+@pytest.mark.slow
 def test_another_signer_or_none_refuses_until_a_person_accepts_it(
     repository: Repository, skillhub: Skillhub, skills_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -412,6 +426,7 @@ def test_another_signer_or_none_refuses_until_a_person_accepts_it(
     assert "signer" not in ours(skills_dir)
 
 
+@pytest.mark.slow
 def test_on_a_terminal_a_person_is_asked_and_a_no_changes_nothing(
     hub_environment: dict[str, str], repository: Repository, skills_dir: Path
 ) -> None:
@@ -430,6 +445,7 @@ def test_on_a_terminal_a_person_is_asked_and_a_no_changes_nothing(
     assert not (skills_dir / "pdf").exists()
 
 
+@pytest.mark.slow
 def test_what_npx_skills_installed_is_updated_as_long_as_nobody_edited_it(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
 ) -> None:

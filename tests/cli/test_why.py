@@ -188,6 +188,7 @@ def test_a_skill_that_is_left_out_says_whether_by_the_tail_the_limit_or_as_a_cop
     assert sorted([two["left_out"] or "", again["left_out"] or ""])[1].startswith("it says nearly the same")
 
 
+@pytest.mark.slow
 def test_few_hits_that_fit_well_are_not_called_near_misses(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("pdf-forms", "Fill PDF forms with pdf fields. Use when filling a pdf form.")
     for number in range(8):

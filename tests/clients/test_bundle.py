@@ -42,6 +42,7 @@ def bundle() -> Bundle:
     return make_bundle()
 
 
+@pytest.mark.slow
 def test_two_runs_give_the_same_bytes(bundle: Bundle) -> None:
     assert make_bundle() == bundle
 

@@ -180,6 +180,7 @@ def files(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     return draw(st.sampled_from(["", "\ufeff"])) + text, content
 
 
+@pytest.mark.slow
 @given(files(), st.dictionaries(NAMES, VALUES, max_size=3))
 def test_any_file_says_the_same_and_the_entry(file: tuple[str, dict[str, Any]], entry: dict[str, Any]) -> None:
     text, content = file

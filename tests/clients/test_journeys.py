@@ -18,6 +18,8 @@ from tests.clients.journeys.steps import Reached, walk
 from tests.conftest import SkillWriter
 from tests.server.sessions import COMMAND, http_server
 
+pytestmark = pytest.mark.slow
+
 Environment = dict[str, str]
 
 SEEN: Mapping[str, Any] = {

@@ -14,6 +14,8 @@ from skillhub_mcp.clients.machine import Machine, System
 from skillhub_mcp.clients.model import HttpServer, StdioServer
 from skillhub_mcp.clients.probe import desktop_environment, probe
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_server_that_answers_says_who_it_is_and_what_it_offers(
     hub_environment: dict[str, str], tmp_path: Path

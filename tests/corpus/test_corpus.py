@@ -22,6 +22,8 @@ from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.skills.scanner import Scan, scan
 
+pytestmark = pytest.mark.slow
+
 REPORT = Path(__file__).parents[2] / "docs" / "corpus-report.md"
 
 

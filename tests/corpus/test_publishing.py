@@ -19,6 +19,8 @@ from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.skills.scanner import scan
 
+pytestmark = pytest.mark.slow
+
 Published = dict[Segments, tuple[Skill, bytes, PublishedDocument]]
 
 

@@ -101,6 +101,7 @@ def test_skills_that_were_never_used_are_the_examples() -> None:
     assert "skill-0007" in text
 
 
+@pytest.mark.slow
 def test_domains_that_find_no_room_are_counted_named_and_come_round() -> None:
     skills = library(600, domains=200)
     shown: set[str] = set()
@@ -136,6 +137,7 @@ def test_long_descriptions_are_shortened_alike_and_leave_room_for_the_map() -> N
     assert f"- code ({40 - len(described)}): python-" in text
 
 
+@pytest.mark.slow
 def test_fitting_skills_that_find_no_room_come_round() -> None:
     fitting = [skill(f"python-{number:02}", "Word " * 100, category="code") for number in range(40)]
     shown: set[str] = set()

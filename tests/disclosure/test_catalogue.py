@@ -244,6 +244,7 @@ def test_no_budget_is_ever_exceeded_and_the_same_input_gives_the_same_bytes(
     assert all(one.description for one in cut)
 
 
+@pytest.mark.slow
 @given(made=libraries, max_bytes=st.integers(0, 3_000), name=st.sampled_from(sorted(FORMATS)))
 def test_nothing_is_missing_that_would_fit(made: list[tuple[str, str, int]], max_bytes: int, name: str) -> None:
     entries = written(made)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.disclosure.library import skill
@@ -100,6 +101,7 @@ def test_a_second_list_leaves_what_it_does_not_need_to_the_first() -> None:
 lengths = st.lists(st.integers(10, 260), max_size=12)
 
 
+@pytest.mark.slow
 @given(lengths=lengths, only_listed=st.integers(0, 3), unlisted=st.integers(0, 4), max_bytes=st.integers(0, 4_000))
 def test_nothing_is_over_twice_out_of_order_or_unused(
     lengths: list[int], only_listed: int, unlisted: int, max_bytes: int

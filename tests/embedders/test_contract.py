@@ -19,6 +19,7 @@ from skillhub_mcp.errors import EmbeddingError
 SHORT = TimeLimits(total=0.5, outage=0.5)
 
 
+@pytest.mark.slow
 def test_documents_get_one_unit_vector_each_in_their_order(make: MakeEmbedder) -> None:
     texts = ["read a pdf", "deploy a container", "read an invoice"]
     together = make().embed_documents(texts)
@@ -55,6 +56,7 @@ def test_the_identity_names_provider_and_model(make: MakeEmbedder, provider: Pro
     assert make().identity.startswith(f"{provider}:")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [429, 503])
 def test_a_passing_failure_is_retried(make: MakeEmbedder, api: EmbeddingApi, status: int) -> None:
     api.fail(status, 200, retry_after="0")
@@ -111,6 +113,7 @@ def test_settings_of_other_programs_divert_nothing(
     assert any(KEY in value for value in api.requests[0].headers.values())
 
 
+@pytest.mark.slow
 def test_a_failure_that_lasts_ends_with_the_deadline(make: MakeEmbedder, api: EmbeddingApi) -> None:
     api.fail(*[503] * 1000)
     with pytest.raises(EmbeddingError, match="503"):
@@ -125,6 +128,7 @@ def test_a_wait_beyond_the_deadline_is_not_started(make: MakeEmbedder, api: Embe
     assert len(api.requests) == 1
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_is_abandoned(make: MakeEmbedder, api: EmbeddingApi) -> None:
     api.hang()
     with pytest.raises(EmbeddingError):
@@ -133,6 +137,7 @@ def test_a_server_that_hangs_is_abandoned(make: MakeEmbedder, api: EmbeddingApi)
         make(unhurried=SHORT).embed_documents(["x"])
 
 
+@pytest.mark.slow
 def test_an_answer_that_comes_byte_by_byte_is_abandoned(make: MakeEmbedder, api: EmbeddingApi) -> None:
     api.drip()  # for 30 seconds, at no time silent for long
     started = time.monotonic()
@@ -235,6 +240,7 @@ def test_making_an_embedder_imports_no_sdk() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_every_trouble_is_an_embedding_error_within_its_time_at_a_query_and_at_indexing(
     make: MakeEmbedder, api: EmbeddingApi, trouble: str
@@ -250,6 +256,7 @@ def test_every_trouble_is_an_embedding_error_within_its_time_at_a_query_and_at_i
     assert len(make().embed_documents(["x", "y"])) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("status", "requests"), [(401, 1), (403, 1), (429, 2), (500, 2)])
 def test_the_retries_of_the_sdk_do_not_multiply_ours(
     make: MakeEmbedder, api: EmbeddingApi, status: int, requests: int

@@ -25,6 +25,7 @@ def cosine(one: str, other: str) -> float:
 WORDS = ("word", " word", "  two", "\u2581", "<s>", "</s>", "<unk>", "\n", "\U0001f600", "C#", " ", "  ")
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=200) | st.lists(st.sampled_from(WORDS), max_size=9).map("".join), max_size=5))
 @settings(deadline=None)
 def test_every_text_has_one_vector_of_length_1_and_one_dimension(texts: list[str]) -> None:

@@ -13,6 +13,8 @@ from skillhub_mcp.embedders.openai import OpenAIRequest
 from skillhub_mcp.embedders.remote import MAX_BATCH_TEXTS, RemoteEmbedder
 from skillhub_mcp.errors import EmbeddingError
 
+pytestmark = pytest.mark.slow
+
 SHORT = [f"text number {number}" for number in range(MAX_BATCH_TEXTS + 20)]
 LONG = "deploy a container " * 150
 

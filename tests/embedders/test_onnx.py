@@ -205,6 +205,7 @@ def test_a_model_that_comes_late_makes_no_vectors_for_an_index_that_names_none(t
     assert OnnxEmbedder(str(tmp_path / "model")).embed_query("pdf")
 
 
+@pytest.mark.slow
 def test_a_model_that_hangs_is_ended_and_the_next_call_may_try_again(tmp_path: Path) -> None:
     embedder = OnnxEmbedder(str(endless(tmp_path)), waiting=SHORT, unhurried=SHORT)
     for ask in (lambda: embedder.embed_query("pdf"), lambda: embedder.embed_documents(["pdf", "bread"])):
@@ -324,6 +325,7 @@ def test_many_texts_are_run_in_batches_of_bounded_size() -> None:
         assert len(batch) * max(lengths[number] for number in batch) <= onnx_model.MAX_BATCH_TOKENS
 
 
+@pytest.mark.slow
 def test_the_runtime_that_is_installed_sends_nothing_and_is_loaded_with_the_first_text_only(tmp_path: Path) -> None:
     # Its versions from 1.29 on contain the address of their maker's collector.
     import onnxruntime

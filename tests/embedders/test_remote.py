@@ -202,6 +202,7 @@ def test_temporary_statuses_are_retryable_and_others_are_not(status: int, retrya
 TEXTS = st.text(max_size=50) | st.builds(lambda letter, n: letter * n, st.characters(), st.integers(1, 9_000))
 
 
+@pytest.mark.slow
 @given(st.lists(TEXTS, max_size=300))
 def test_batches_keep_every_text_in_order_and_within_bounds(texts: list[str]) -> None:
     made = list(batches(texts))

@@ -74,5 +74,6 @@ def test_a_tokenizer_of_another_kind_stays_as_it_is() -> None:
     assert words.encode("first").ids == [0]
 
 
+@pytest.mark.slow
 def test_word_vectors_are_found_for_any_number_of_questions_and_none_is_kept() -> None:
     assert kept(LocalEmbedder().embed_query) < 100 * len(QUESTIONS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
@@ -11,6 +12,7 @@ from skillhub_mcp.evaluation.queries import JudgedQuery
 REPORTS = "Extract tables, figures and footnotes from scanned annual reports of public companies."
 
 
+@pytest.mark.slow
 def test_a_skill_or_a_copy_that_appears_during_a_run_is_no_failure(
     hub_environment: dict[str, str], write_skill: SkillWriter
 ) -> None:

@@ -30,6 +30,8 @@ from skillhub_mcp.cli.arguments import setting_options
 from skillhub_mcp.cli.main import make_parser
 from skillhub_mcp.settings import SETTINGS, read_settings
 
+pytestmark = pytest.mark.slow
+
 CHECKOUT = Path(__file__).parents[2]
 SYSTEMD = CHECKOUT / "examples" / "systemd"
 UNIT = SYSTEMD / "skillhub.service"

@@ -68,6 +68,7 @@ def test_the_hub_finds_nothing_to_say_against_them(hub_environment: dict[str, st
     assert [(skill.name, skill.diagnostics) for skill in skills if skill.diagnostics] == []
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S2-44")
 def test_all_three_kinds_are_there_and_can_be_found_loaded_and_read(hub_environment: dict[str, str]) -> None:
     by_kind: dict[str, list[str]] = {}

@@ -23,6 +23,8 @@ from skillhub_mcp.cli.arguments import setting_options
 from skillhub_mcp.cli.main import make_parser
 from skillhub_mcp.settings import SETTINGS, read_settings
 
+pytestmark = pytest.mark.slow
+
 CHECKOUT = Path(__file__).parents[2]
 MANIFESTS = sorted((CHECKOUT / "examples" / "kubernetes").glob("*.yaml"))
 NGINX = shutil.which("nginx", path=os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin")))

@@ -14,6 +14,8 @@ from tests.execution.processes import assert_ended
 from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.execution.hooks import Hook, HookEvent, read_hooks, run_hook
 
+pytestmark = pytest.mark.slow
+
 
 def hook(command: str, *, matcher: str = "", timeout: float = 30.0) -> Hook:
     return Hook(HookEvent.BEFORE, matcher, command, timeout)

@@ -149,6 +149,7 @@ def test_directories_that_nobody_used_for_a_week_are_removed(places: Outputs, mo
     assert len(list(Path(places.directory).iterdir())) == 2
 
 
+@pytest.mark.slow
 def test_directories_nested_deeper_than_a_path_can_be_are_looked_at_and_removed(
     places: Outputs, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -166,6 +166,7 @@ def test_bytes_that_are_not_text_are_shown_as_replaced(run_python: RunPython) ->
     assert not result.stdout_truncated
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S2-42")
 def test_a_command_over_time_is_killed_and_keeps_what_it_printed(run_python: RunPython) -> None:
     result = run_python("print('begun')\n" + WAIT, timeout=1.0)
@@ -174,6 +175,7 @@ def test_a_command_over_time_is_killed_and_keeps_what_it_printed(run_python: Run
     assert result.stdout == "begun\n"
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S2-42")
 def test_a_command_that_ignores_every_polite_signal_is_killed(run_python: RunPython) -> None:
     deaf = """
@@ -187,6 +189,7 @@ print(os.getpid())
     assert_ended(int(result.stdout))
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S2-42")
 @pytest.mark.parametrize(
     "beginning",
@@ -203,6 +206,7 @@ def test_a_timeout_takes_every_descendant_along(beginning: str, run_python: RunP
     assert_ended(int(result.stdout))
 
 
+@pytest.mark.slow
 @needs_proc
 @pytest.mark.acceptance("S2-42")
 def test_a_whole_tree_of_sessions_is_killed(run_python: RunPython) -> None:
@@ -224,6 +228,7 @@ time.sleep(60)
         assert_ended(pid)
 
 
+@pytest.mark.slow
 @needs_proc
 @pytest.mark.acceptance("S2-42")
 def test_every_generation_that_dropped_the_mark_and_the_session_is_killed(run_python: RunPython) -> None:
@@ -318,6 +323,7 @@ def test_a_cancelled_command_is_killed_with_all_that_it_started(skill: Path) -> 
         assert_ended(int(pid))
 
 
+@pytest.mark.slow
 def test_ending_one_run_leaves_another_alone(run_python: RunPython, skill: Path) -> None:
     patient = """
 import pathlib, time

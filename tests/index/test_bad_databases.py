@@ -30,6 +30,8 @@ from skillhub_mcp.index.sync import SyncDepth
 from skillhub_mcp.index.writer_lock import LOCK_FILE
 from skillhub_mcp.server.http.readiness import readiness
 
+pytestmark = pytest.mark.slow
+
 Writer = Callable[..., Path]
 # Only bounds how long a test can hang.
 LONG = 120.0

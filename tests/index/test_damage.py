@@ -88,6 +88,7 @@ def swap(file: Path) -> None:
     file.write_bytes(file.read_bytes().replace(b'"hub/', b'"hog/'))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spoil", [Path.unlink, cut, noise, swap])
 def test_lost_entries_are_read_from_the_files_and_no_row_is_written(
     library: Library, spoil: Callable[[Path], object]
@@ -131,6 +132,7 @@ def test_a_server_that_writes_nothing_does_not_serve_an_index_whose_entries_are_
     assert view.problem.hint == "run skillhub index --repair"
 
 
+@pytest.mark.slow
 def test_a_server_goes_on_when_its_entries_are_deleted_under_it(library: Library) -> None:
     desk = library.desk()
     desk.refresh()
@@ -142,6 +144,7 @@ def test_a_server_goes_on_when_its_entries_are_deleted_under_it(library: Library
     library.assert_mended(library.verified(), embedded=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spoil", [Path.unlink, cut, noise, flip])
 @pytest.mark.parametrize(
     ("pattern", "part"),
@@ -162,6 +165,7 @@ def test_what_is_derived_is_made_again_from_the_table(
     assert (view.report, library.desk().published().table_version) == (None, version)
 
 
+@pytest.mark.slow
 def test_the_process_that_has_the_index_open_makes_its_lost_statistics_again_each_time(library: Library) -> None:
     desk = library.desk()
     desk.refresh()
@@ -206,6 +210,7 @@ def test_vectors_that_may_be_of_other_texts_are_not_taken_from_beside_the_table(
     library.assert_mended(library.verified(), embedded=2)
 
 
+@pytest.mark.slow
 def test_rows_that_are_not_of_the_files_are_written_again(library: Library) -> None:
     import lancedb
 
@@ -220,6 +225,7 @@ def test_rows_that_are_not_of_the_files_are_written_again(library: Library) -> N
     assert library.damages() == ()
 
 
+@pytest.mark.slow
 def test_a_state_that_is_wrong_about_vectors_is_put_right(library: Library) -> None:
     written = json.loads(library.state.read_text(encoding="utf-8"))
     written["roots"]["hub"]["missing_vectors"] = 1
@@ -230,6 +236,7 @@ def test_a_state_that_is_wrong_about_vectors_is_put_right(library: Library) -> N
     assert library.desk().published().roots[str(library.skills)].missing_vectors == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("year", [1980, 2090])
 def test_a_clock_that_is_set_back_or_ahead_hides_no_change(
     library: Library, monkeypatch: pytest.MonkeyPatch, year: int
@@ -261,6 +268,7 @@ def test_a_table_without_a_state_is_told_and_a_library_without_an_index_is_not_d
     assert Desk(tmp_path / "nowhere" / "skills.lancedb", library.skills).index_sync.damages() == ()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "pread"), reason="all is read at once where a file cannot be read at a place")
 def test_what_is_lost_of_one_skill_of_a_large_library_is_told_and_read_again(
     library: Library, monkeypatch: pytest.MonkeyPatch

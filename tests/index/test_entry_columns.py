@@ -71,6 +71,7 @@ def written(memory: Sequence[tuple[str, CachedSkillFile]], place: Path) -> tuple
     return size, columns.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "pread"), reason="all is read at once where a file cannot be read at a place")
 @settings(max_examples=100, deadline=None)
 @given(st.lists(entries(), min_size=4, max_size=12, unique_by=lambda entry: entry.skill and entry.skill.directory))

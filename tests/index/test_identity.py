@@ -24,6 +24,8 @@ from skillhub_mcp.index.lance_store import SCHEMA_VERSION, LanceStore
 from skillhub_mcp.index.state import NO_EMBEDDING, STATE_FORMAT, StateHead, read_state_head, state_path
 from skillhub_mcp.index.sync import SyncDepth
 
+pytestmark = pytest.mark.slow
+
 Writer = Callable[..., Path]
 Environment = dict[str, str]
 A_MONTH = 31 * 24 * 3600

@@ -39,6 +39,7 @@ def test_a_root_of_another_server_is_told_with_what_the_index_has_of_it(shared: 
     assert not next(one for one in desk.indexer.indexed_roots() if one.path == str(a)).there
 
 
+@pytest.mark.slow
 def test_what_is_forgotten_is_gone_from_rows_state_and_postings_and_nothing_else_is_touched(
     shared: tuple[Path, Path, Path],
 ) -> None:
@@ -93,6 +94,7 @@ def test_a_skill_of_a_root_that_stays_keeps_its_row_and_its_vector(tmp_path: Pat
     assert (found(desk, "walrus"), embedder.texts) == ([str(part / "walrus")], [])
 
 
+@pytest.mark.slow
 def test_the_indexes_of_all_embedders_forget(shared: tuple[Path, Path, Path]) -> None:
     db, a, b = shared
     for embedder in (WordEmbedder("test:one"), WordEmbedder("test:two"), None):

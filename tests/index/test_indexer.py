@@ -148,6 +148,7 @@ def test_another_schema_is_rebuilt(db: Path, skills_dir: Path, write_skill: Writ
     assert desk.published().schema == SCHEMA_VERSION
 
 
+@pytest.mark.slow
 def test_what_another_release_embedded_is_not_embedded_again(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     for name in ("bread", "walrus", "changed"):
         write_skill(name, f"about {name}")
@@ -182,6 +183,7 @@ def test_a_search_that_fails_on_what_lies_beside_the_table_has_nothing_embedded_
     assert (embedder.texts, published.index.lacks_vectors) == ([], False)
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S2-50")
 def test_another_provider_has_an_index_of_its_own(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one")
@@ -237,6 +239,7 @@ def test_a_skill_whose_body_alone_changed_keeps_its_vector(db: Path, skills_dir:
     )
 
 
+@pytest.mark.slow
 def test_skills_that_moved_with_a_link_keep_their_vectors(db: Path, tmp_path: Path) -> None:
     def publish(version: str, *names: str) -> None:
         for name in names:
@@ -261,6 +264,7 @@ def test_skills_that_moved_with_a_link_keep_their_vectors(db: Path, tmp_path: Pa
     assert {Path(path).parent.name for path in index.table.stored()} == {"..second"}
 
 
+@pytest.mark.slow
 def test_vectors_find_what_they_should_after_an_update(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("bread", "bake bread")
     embedder = WordEmbedder(dimension=64)
@@ -272,6 +276,7 @@ def test_vectors_find_what_they_should_after_an_update(db: Path, skills_dir: Pat
     assert index.directories[nearest] == str(walrus)
 
 
+@pytest.mark.slow
 def test_a_provider_that_fails_at_first_leaves_a_text_index_that_says_so(
     db: Path, skills_dir: Path, write_skill: Writer
 ) -> None:
@@ -321,6 +326,7 @@ def test_a_provider_that_goes_on_failing_does_not_get_the_same_text_index_writte
     assert published_rows(db) == ["one", "two"]
 
 
+@pytest.mark.slow
 def test_a_provider_that_fails_at_an_update_leaves_a_row_that_text_finds_and_that_is_completed_later(
     db: Path, skills_dir: Path, write_skill: Writer
 ) -> None:
@@ -349,6 +355,7 @@ def test_a_provider_that_fails_at_an_update_leaves_a_row_that_text_finds_and_tha
     assert stale(desk) is None
 
 
+@pytest.mark.slow
 def test_rows_without_vectors_wait_while_the_embedder_rests(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     write_skill("one")
     embedder = WordEmbedder()
@@ -517,6 +524,7 @@ def test_a_rebuild_keeps_the_vectors_until_the_provider_has_returned_others(
     assert len(embedder.texts) == 2
 
 
+@pytest.mark.slow
 def test_vectors_of_another_length_are_a_failure_but_after_a_rebuild_the_new_ones(
     db: Path, skills_dir: Path, write_skill: Writer
 ) -> None:
@@ -605,6 +613,7 @@ def much_added(db: Path, skills_dir: Path, write_skill: Writer) -> Desk:
     return desk
 
 
+@pytest.mark.slow
 def test_what_was_added_is_published_before_the_table_is_merged_and_other_processes_follow(
     db: Path, skills_dir: Path, write_skill: Writer, much_added: Desk
 ) -> None:
@@ -628,6 +637,7 @@ def test_what_was_added_is_published_before_the_table_is_merged_and_other_proces
     assert count(much_added.sync().index, "walruses") == 2
 
 
+@pytest.mark.slow
 def test_a_merge_that_fails_leaves_what_was_published_and_comes_again_with_the_next_change(
     much_added: Desk, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -751,6 +761,7 @@ def test_rows_of_a_root_that_no_server_configures_any_more_are_removed_by_the_ro
     assert published_rows(db) == []
 
 
+@pytest.mark.slow
 def test_a_rebuild_by_one_server_leaves_the_rows_and_vectors_of_another_as_they_are(
     db: Path, tmp_path: Path, write_skill: Writer
 ) -> None:
@@ -797,6 +808,7 @@ def test_a_rebuild_of_a_damaged_table_leads_the_other_server_to_restore_its_rows
     assert (stale(one), stale(two)) == (None, None)
 
 
+@pytest.mark.slow
 def test_vectors_that_another_server_still_lacks_are_left_to_it(db: Path, tmp_path: Path, write_skill: Writer) -> None:
     write_skill("a", root=tmp_path / "a")
     write_skill("b", root=tmp_path / "b")

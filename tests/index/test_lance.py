@@ -45,6 +45,7 @@ def opened(db_path: Path, version: int) -> Any:
     return table
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S2-45")
 def test_the_table_has_the_specified_fields_and_no_vector_without_embeddings(tmp_path: Path) -> None:
     index = index_of(tmp_path / "db", LIBRARY)
@@ -109,6 +110,7 @@ def unmerged(db: Path, version: int) -> int:
     return int(opened(db, version).index_stats("description_idx").num_unindexed_rows)
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S2-47")
 def test_the_indexes_outlast_updates_and_merging(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
@@ -190,6 +192,7 @@ def test_rows_that_no_index_has_merged_yet_are_found_alike(tmp_path: Path, query
     assert names(index, query, among=SCRIPTS)[:1] == [found]
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S2-21")
 @pytest.mark.parametrize(
     "query",
@@ -259,6 +262,7 @@ ODD_PATHS = [
 ]
 
 
+@pytest.mark.slow
 def test_paths_with_quotes_are_found_changed_and_removed_as_what_they_are(tmp_path: Path) -> None:
     library = [make_skill(f"odd-{number}", "Odd one.", directory=path) for number, path in enumerate(ODD_PATHS)]
     store = LanceStore(str(tmp_path / "db"))
@@ -464,6 +468,7 @@ def keep_versions_for(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(versions, "KEPT_SECONDS", seconds)
 
 
+@pytest.mark.slow
 def test_old_versions_are_removed_in_time_but_never_one_that_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -503,6 +508,7 @@ def random_bodies(count: int) -> list[str]:
     return [" ".join(f"word{choose.randrange(100_000)}" for _ in range(1_000)) for _ in range(count)]
 
 
+@pytest.mark.slow
 def test_many_small_changes_do_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keep_versions_for(0.0, monkeypatch)
     store = LanceStore(str(tmp_path / "db"))
@@ -523,6 +529,7 @@ def test_many_small_changes_do_not_fill_the_disk(tmp_path: Path, monkeypatch: py
     assert names(store.open(version), "other49", among=library) == [library[49 * 7 % 300].name]
 
 
+@pytest.mark.slow
 def test_what_a_merge_replaced_stays_while_it_is_read_and_is_tidied_up_without_another_update(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -576,6 +583,7 @@ def test_what_a_writer_left_that_was_killed_is_removed(tmp_path: Path, monkeypat
     assert not left.exists()
 
 
+@pytest.mark.slow
 def test_rebuilding_again_and_again_does_not_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keep_versions_for(0.0, monkeypatch)
     store = LanceStore(str(tmp_path / "db"))

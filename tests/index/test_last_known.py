@@ -72,6 +72,7 @@ def test_everything_is_answered_before_the_files_have_been_looked_at(
         walks.set()
 
 
+@pytest.mark.slow
 def test_a_skill_that_was_changed_meanwhile_is_loaded_and_shown_as_it_is(
     library: dict[str, str], walks: threading.Event, write_skill: Writer
 ) -> None:
@@ -181,6 +182,7 @@ def test_a_skill_that_is_nowhere_is_waited_for_a_moment_only(
         walks.set()
 
 
+@pytest.mark.slow
 def test_changes_are_told_and_stamps_are_kept_once_the_files_have_been_looked_at(
     library: dict[str, str], walks: threading.Event, skills_dir: Path, write_skill: Writer
 ) -> None:
@@ -197,6 +199,7 @@ def test_changes_are_told_and_stamps_are_kept_once_the_files_have_been_looked_at
         assert [skill.name for skill in hub.skills()] == ["bread", "gull", "walrus"]
 
 
+@pytest.mark.slow
 def test_what_a_project_brings_is_looked_at_first(
     library: dict[str, str], walks: threading.Event, write_skill: Writer, tmp_path: Path
 ) -> None:
@@ -262,6 +265,7 @@ def test_an_index_that_cannot_be_opened_is_written_anew_before_it_answers(
         assert hub._live.looked
 
 
+@pytest.mark.slow
 def test_a_command_waits_until_all_skills_are_known_that_it_may_not_read(
     library: dict[str, str], walks: threading.Event
 ) -> None:

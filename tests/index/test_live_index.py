@@ -42,6 +42,8 @@ from skillhub_mcp.skills import discovery, scanner
 from skillhub_mcp.skills.admission import LENIENT
 from skillhub_mcp.skills.roots import make_roots
 
+pytestmark = pytest.mark.slow
+
 Writer = Callable[..., Path]
 # Only bounds how long a test can hang.
 LONG = 20.0

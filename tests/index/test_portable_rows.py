@@ -15,6 +15,8 @@ from skillhub_mcp.index import lance_store
 from skillhub_mcp.index.lance_store import KEYS_SINCE, LanceStore
 from skillhub_mcp.index.state import load_state, remove_state, state_path
 
+pytestmark = pytest.mark.slow
+
 Writer = Callable[..., Path]
 
 

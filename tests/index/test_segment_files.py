@@ -149,6 +149,7 @@ def test_a_file_that_is_lost_or_damaged_is_written_again(
     assert names(again, "coins", among=LIBRARY) == ["skill-1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spoil", [Path.unlink, cut_in_half, flip_a_byte, empty])
 @pytest.mark.parametrize("which", [0, 1], ids=["the base", "the addition"])
 def test_an_addition_and_its_base_are_written_again_as_one(
@@ -162,6 +163,7 @@ def test_an_addition_and_its_base_are_written_again_as_one(
     assert "" not in without_lancedb(store).open(version, created_as=table_id).directories
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", [0, 1], ids=["the base", "the addition"])
 def test_a_large_file_that_changed_is_told_by_whoever_reads_all_of_it(
     large: Published, which: int, monkeypatch: pytest.MonkeyPatch

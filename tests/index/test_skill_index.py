@@ -103,6 +103,7 @@ def test_what_a_cosine_means_is_measured_on_the_vectors(
     assert store.open(store.rebuild([row(LIBRARY[0])], dimension=None)).nearness_scale is None
 
 
+@pytest.mark.slow
 def test_an_index_keeps_nothing_of_the_keys_that_it_was_made_of(tmp_path: Path) -> None:
     store = LanceStore(str(tmp_path / "db"))
     opened = store.open(store.rebuild([row(skill) for skill in LIBRARY], dimension=None), keys=_Named())

@@ -40,6 +40,7 @@ def same(one: Statistics, other: Statistics) -> bool:
 LIBRARIES = st.lists(st.lists(st.sampled_from(WORDS), max_size=8), min_size=1, max_size=12)
 
 
+@pytest.mark.slow
 @given(LIBRARIES, st.randoms(use_true_random=False))
 def test_what_was_added_and_removed_again_leaves_no_trace(library: list[list[str]], chance: random.Random) -> None:
     found = [features(number, chosen) for number, chosen in enumerate(library)]
@@ -51,6 +52,7 @@ def test_what_was_added_and_removed_again_leaves_no_trace(library: list[list[str
     assert same(builder.build(), counted(kept))
 
 
+@pytest.mark.slow
 @given(LIBRARIES, st.lists(st.sampled_from([*WORDS, "otter", "整理"]), max_size=4), st.booleans())
 def test_one_changed_skill_of_many_is_counted_as_if_all_were(
     library: list[list[str]], now: list[str], asked: bool

@@ -451,6 +451,7 @@ def revision_of(directory: Path, write_skill: Writer, **skills: str) -> Path:
     return directory
 
 
+@pytest.mark.slow
 def test_a_switched_root_is_read_where_it_leads_now_and_what_is_the_same_is_not_written_again(
     db: Path, tmp_path: Path, write_skill: Writer
 ) -> None:
@@ -542,6 +543,7 @@ def test_a_root_that_is_away_is_forgotten_on_request_by_every_process(
 # Disks that are full
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("full", ["table", "state"])
 def test_on_a_full_disk_what_changed_is_found_in_memory_and_written_when_there_is_space(
     db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch, full: str

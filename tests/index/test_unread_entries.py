@@ -129,6 +129,7 @@ def test_no_file_is_opened_and_only_what_is_shown_is_made(
     assert len(made) < 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change", ["edited", "touched", "added", "removed", "renamed", "root gone", "link", "new root"]
 )
@@ -232,6 +233,7 @@ def test_a_directory_below_two_roots_is_looked_for_among_all(
     assert views == [False, False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "given", [{"SKILLHUB_STRICT": "true"}, {"SKILLHUB_SKIP_AUTO_REINDEX": "1"}, {"EMBEDDING_PROVIDER": "local"}]
 )
@@ -385,6 +387,7 @@ def test_it_says_of_each_file_what_the_state_says(published: tuple[IndexState, U
     assert [made[skills.directories[number]].name for number in skills.unchoosable] == ["crab"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", [False, True], ids=["unchanged", "changed"])
 @pytest.mark.parametrize(
     "lost", ["columns gone", "columns cut", "columns later", "lines cut", "lines a-little", "lines gone", "state cut"]

@@ -17,6 +17,8 @@ from skillhub_mcp.index import watcher
 from skillhub_mcp.index.watcher import MANY_SKILLS, RootWatcher
 from skillhub_mcp.skills.roots import make_roots
 
+pytestmark = pytest.mark.slow
+
 Writer = Callable[..., Path]
 # Notices come within milliseconds: this only bounds how long a test can hang.
 LONG = 20.0

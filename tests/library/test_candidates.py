@@ -105,6 +105,7 @@ def test_manifests_add_what_discovery_does_not_see(find: Find) -> None:
     assert [left.what for left in found.left_out] == ["q"]
 
 
+@pytest.mark.slow
 def test_a_manifest_of_many_places_and_skills_that_lie_deep_are_looked_through_once() -> None:
     """Both were looked at once for each other one: a source of two megabytes took many minutes."""
     deep = "d/" * 2_000

@@ -94,6 +94,7 @@ def test_events_of_many_threads_are_observed_at_once(recording: Recording) -> No
     assert failures == []
 
 
+@pytest.mark.slow
 def test_no_content_of_requests_or_results_is_disclosed(
     recording: Recording, write_skill: SkillWriter, hub_environment: dict[str, str]
 ) -> None:

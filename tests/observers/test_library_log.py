@@ -20,6 +20,8 @@ from skillhub_mcp.policy.files import change_tokens
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.visibility import Visibility
 
+pytestmark = pytest.mark.slow
+
 
 def test_each_problem_is_told_once_and_again_when_it_changed(
     hub_environment: dict[str, str],

@@ -217,6 +217,7 @@ def open_directory() -> Iterator[Path]:
         yield directory
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="permissions are others there")
 @pytest.mark.parametrize(
     ("place", "culprit", "cause", "hint"),

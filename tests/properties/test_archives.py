@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.library.archives.archives import (
@@ -30,6 +31,8 @@ from skillhub_mcp.library.entry_rules import EntryNames, entry_problem
 from skillhub_mcp.library.sources.directory_tree import DirectoryTree
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
+
+pytestmark = pytest.mark.slow
 
 SECRET = b"this-is-not-yours"
 LETTERS = st.sampled_from(["a", "B", "b", "-", ".", " ", "\u00e9", "\u30b3", "SKILL.md", "con", ".git", "x" * 60])

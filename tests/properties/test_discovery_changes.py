@@ -96,6 +96,7 @@ def said(index: RegistryIndex) -> object:
     return skills, report.digest, report.conflicts, report.found, report.valid
 
 
+@pytest.mark.slow
 @given(rounds=st.lists(st.lists(DEEDS, max_size=4), max_size=4))
 # A link to itself in a skill's directory, which a walk may list before the SKILL.md.
 @example(rounds=[[("write", "a/a", "one"), ("replace", "b", "skills/b"), ("replace", "a/a/b", "skills/b")]])
@@ -120,6 +121,7 @@ def test_named_changes_come_to_what_a_whole_look_finds(
         assert whole.report.ignored_counts == fresh.report.ignored_counts
 
 
+@pytest.mark.slow
 @given(deeds=st.lists(DEEDS, max_size=12))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_skill_is_reached_by_its_handle_and_by_its_path(

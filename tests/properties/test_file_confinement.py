@@ -23,6 +23,8 @@ from skillhub_mcp.skills.files import (
     read_file,
 )
 
+pytestmark = pytest.mark.slow
+
 OWN = {"# Guide\n", "---\nname: a\ndescription: The first skill\n---\n# A\n"}
 
 ODD_NAMES = ("", " ", "\0", ".", "..", "~", "C:", ".env", ".git", "secret.md", "to-b", "parent", "evil", "chain.md")

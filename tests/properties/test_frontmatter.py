@@ -17,6 +17,8 @@ from skillhub_mcp.skills.frontmatter import MAX_HEADER_BYTES, Document, header_e
 from skillhub_mcp.skills.model import FileStamp
 from skillhub_mcp.skills.parser import parse_skill
 
+pytestmark = pytest.mark.slow
+
 LOADERS = [name for name in ("CSafeLoader", "SafeLoader") if hasattr(yaml, name)]
 
 PIECES = st.sampled_from(

@@ -85,6 +85,7 @@ def state_of(library: Mapping[tuple[int, str], tuple[str | None, int]], before: 
     return IndexState("db", "none", 1, "none", PublishedTable("skills", "x"), 1, roots)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     libraries,

@@ -31,6 +31,8 @@ from skillhub_mcp.index.segment import (
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.statistics import StatisticsBuilder
 
+pytestmark = pytest.mark.slow
+
 WORDS = ("stamp", "coin", "table", "query", "invoice", "draw", "walk", "café", "請求書")
 TEXTS = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
 VECTORS = st.none() | st.tuples(*(st.floats(-1, 1, width=32) for _ in range(3)))

@@ -244,6 +244,7 @@ def test_every_parser_reads_in_what_is_served_what_the_entry_says(content: bytes
     assert same(json.loads(json.dumps(document.frontmatter)), dict(document.frontmatter))
 
 
+@pytest.mark.slow
 @given(FILES | st.binary(max_size=60).map(lambda noise: b"---\nname: demo\ndescription: d\n---\n" + noise))
 @example(b'---\nname: demo\ndescription: Does it.\nlicense: "\\u001b"\n---\n# Body\n')
 @example(b'---\nname: demo\ndescription: "\\u001b"\n---\n# Body\n')

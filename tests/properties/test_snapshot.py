@@ -57,6 +57,7 @@ def after(memory: ScanCache, change: dict[str, tuple[str, int, str, bool, bool] 
     return changed_copy(memory, {path: None if own is None else entry(path, *own) for path, own in change.items()})
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(DIRECTORIES), entries), st.lists(changes, min_size=1, max_size=4), st.booleans())
 def test_a_snapshot_that_follows_changes_is_the_one_made_anew(
     first: dict[str, tuple[str, int, str, bool, bool] | None],

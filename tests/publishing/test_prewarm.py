@@ -21,6 +21,8 @@ from skillhub_mcp.publishing.prewarm import EntryPrewarmer
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.settings import read_settings
 
+pytestmark = pytest.mark.slow
+
 Environment = dict[str, str]
 
 

@@ -22,6 +22,8 @@ from skillhub_mcp.evaluation.queries import JudgedQuery
 from skillhub_mcp.evaluation.report import Report
 from skillhub_mcp.hub import SkillHub
 
+pytestmark = pytest.mark.slow
+
 
 class Floor(NamedTuple):
     """The least Hit@1 and nDCG@10, the same by text alone, the least share refused, the largest calibration error."""

@@ -41,6 +41,7 @@ def test_a_failure_and_its_end_are_told_once_however_often_it_is_asked(caplog: p
     assert (told.storage, told.since, told.checked_at, told.problem) == (StorageState.OK, 150.0, 170.0, "")
 
 
+@pytest.mark.slow
 def test_what_does_not_answer_is_stalled_and_what_answers_bit_by_bit_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health_module, "STALLED_AFTER_SECONDS", 0.1)
     health = Health()

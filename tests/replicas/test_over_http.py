@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 from tests.conftest import SkillWriter
 from tests.fakes.object_storage import ObjectStorage
 from tests.server.bearers import add_token, bearer, knock
 from tests.server.processes import serving
 from tests.server.sessions import command
 from tests.storage.conftest import Target
+
+pytestmark = pytest.mark.slow
 
 
 async def served(url: str, token: str, mode: str) -> dict[str, Any]:

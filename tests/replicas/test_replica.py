@@ -34,6 +34,8 @@ from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.storage.directory_store import DirectoryStore
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def publication(tmp_path: Path) -> Path:

@@ -153,6 +153,7 @@ def age(skill: Path) -> None:
     os.utime(skill / "SKILL.md", (1, 1))
 
 
+@pytest.mark.slow
 def test_a_skill_that_is_written_anew_stays_among_those_that_are_found(hub: SkillHub, write_skill: SkillWriter) -> None:
     for description in ("Feeds the seal.", "Feeds the seal fish.", "Feeds the seal more fish."):
         write_skill("seal", description)

@@ -71,6 +71,7 @@ def evidence(tmp_path: Path, text: str, near: float = NO_VECTOR) -> Evidence:
     return evidence_of(query, index.statistics, ranking, skills=2)
 
 
+@pytest.mark.slow
 def test_a_word_that_no_skill_has_makes_the_share_smaller(tmp_path: Path) -> None:
     whole = evidence(tmp_path / "1", "bread")
     half = evidence(tmp_path / "2", "bread Ouagadougou")
@@ -83,6 +84,7 @@ def test_the_nearness_is_that_of_the_first_hit(tmp_path: Path) -> None:
     assert evidence(tmp_path / "2", "bread", near=0.4).nearness == pytest.approx(0.4)
 
 
+@pytest.mark.slow
 def test_a_word_without_a_translation_counts_less_than_an_unknown_one(tmp_path: Path) -> None:
     translated = evidence(tmp_path / "1", "una receta para bread")
     untranslated = evidence(tmp_path / "2", "una receta para bread Uagadugú")

@@ -234,6 +234,7 @@ def test_a_model_that_fails_leaves_the_order_of_fixed_weights_and_rests(tmp_path
     assert names(answer)[0] == "table-reader"
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S2-21")
 @pytest.mark.parametrize(
     "query",

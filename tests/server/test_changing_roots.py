@@ -12,6 +12,8 @@ import pytest
 from tests.conftest import SkillWriter, switch
 from tests.server.connections import WAYS, Caller, reached
 
+pytestmark = pytest.mark.slow
+
 Environment = dict[str, str]
 # Only bounds how long a test can hang.
 LONG = 20.0

@@ -13,6 +13,8 @@ from tests.server.skills_client import ask, code_of, listed, read
 
 from skillhub_mcp.server.tools.results import LOCK_META_KEY
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def project(tmp_path: Path, write_skill: SkillWriter) -> Path:

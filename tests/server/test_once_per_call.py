@@ -58,6 +58,7 @@ def test_each_is_asked_once(
     assert {what: times for what, times in asked.items() if times > 1} == {}
 
 
+@pytest.mark.slow
 def test_a_call_over_http_lists_no_tools(hub_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     listed = []
     real = FastMCP.list_tools

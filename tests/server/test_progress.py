@@ -23,6 +23,8 @@ from skillhub_mcp.index.writer_lock import LOCK_FILE
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.settings import read_settings
 
+pytestmark = pytest.mark.slow
+
 Environment = dict[str, str]
 
 ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])

@@ -14,6 +14,8 @@ from tests.server.connections import WAYS, caller, listening, reached
 
 from skillhub_mcp.mcp_tools import SESSION_TOOLS
 
+pytestmark = pytest.mark.slow
+
 ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
 
 

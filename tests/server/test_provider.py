@@ -20,6 +20,8 @@ from skillhub_mcp.index import live_index
 from skillhub_mcp.index.row_embedder import EmbeddingOptions
 from skillhub_mcp.index.state import load_state, state_path
 
+pytestmark = pytest.mark.slow
+
 Environment = dict[str, str]
 PROVIDERS = ("openai", "gemini")
 # Only bounds how long a test can hang: no wait for a provider is as long as these.

@@ -49,6 +49,7 @@ def projects(
     return ruled, free
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_always_for_one_skill_takes_nothing_away_here_or_in_another_project(
     mode: str, projects: tuple[dict[str, str], dict[str, str]]

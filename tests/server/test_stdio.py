@@ -14,7 +14,10 @@ import pytest
 from tests.conftest import SkillWriter
 from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient, tool_call
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no signal and no pipe wakes a server there")
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="no signal and no pipe wakes a server there"),
+    pytest.mark.slow,
+]
 
 # Together many times what a pipe takes.
 _BODY = "x" * 30_000

@@ -24,6 +24,8 @@ from tests.server.sessions import COMMAND, call, http_server, in_process, over_s
 
 from skillhub_mcp.version import version
 
+pytestmark = pytest.mark.slow
+
 Environment = dict[str, str]
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tools"

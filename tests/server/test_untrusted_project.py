@@ -62,6 +62,7 @@ async def until_commit_is(hub: Caller, body: str) -> None:
     raise AssertionError(body)
 
 
+@pytest.mark.slow
 @ways
 def test_what_a_cloned_repository_brings_is_found_and_loaded_and_takes_nothing(
     way: tuple[str, str], environment: Environment
@@ -83,6 +84,7 @@ def test_what_a_cloned_repository_brings_is_found_and_loaded_and_takes_nothing(
     asyncio.run(journey())
 
 
+@pytest.mark.slow
 @ways
 def test_what_its_person_agreed_to_has_the_order_of_the_roots(way: tuple[str, str], environment: Environment) -> None:
     agree(environment)
@@ -133,6 +135,7 @@ def test_no_prompt_of_the_person_is_taken_by_a_name_that_looks_like_it(
     asyncio.run(journey())
 
 
+@pytest.mark.slow
 def test_a_branch_that_turns_a_skill_into_a_link_out_is_not_read_through_it(
     environment: Environment, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
@@ -169,6 +172,7 @@ def test_what_was_agreed_to_keeps_its_name_not_for_a_moment_after_its_text_has_c
     asyncio.run(journey())
 
 
+@pytest.mark.slow
 def test_a_running_server_follows_the_agreement_a_change_and_its_end(environment: Environment) -> None:
     repo, home = Path(environment["SKILLHUB_CWD"]), Path(environment["HOME"])
 
@@ -188,6 +192,7 @@ def test_a_running_server_follows_the_agreement_a_change_and_its_end(environment
     asyncio.run(journey())
 
 
+@pytest.mark.slow
 @ways
 def test_a_hostile_rules_file_turns_off_its_own_skills_alone(way: tuple[str, str], environment: Environment) -> None:
     repo = Path(environment["SKILLHUB_CWD"])
@@ -294,6 +299,7 @@ def test_a_person_is_asked_when_a_skill_of_it_is_loaded_and_the_answer_is_kept(
     assert person.questions == []
 
 
+@pytest.mark.slow
 def test_a_reply_that_is_none_trusts_nothing_and_the_skill_is_loaded_all_the_same(environment: Environment) -> None:
     client = RawClient(environment)
     client.answer({**INITIALIZE, "params": {**INITIALIZE["params"], "capabilities": {"elicitation": {}}}})

@@ -568,6 +568,7 @@ def flipping(place: Path, one: Path, other: Path, stop: threading.Event) -> None
             os.rename(place, current)
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S2-30")
 def test_a_directory_that_turns_into_a_link_during_reads_never_leads_out(skill: Path) -> None:
     inside, outside = skill / "real", skill / "link"

@@ -444,6 +444,7 @@ def alias_bomb(levels: int, width: int, *, top: str = "") -> str:
     return "\n".join(lines) + top.replace("*last", f"*a{levels - 1}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "header",
     [

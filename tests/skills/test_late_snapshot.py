@@ -7,6 +7,7 @@ import string
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,6 +81,7 @@ def unread(skills: Sequence[Skill], made: list[str]) -> UnreadSkills:
     return UnreadSkills([one.name for one in skills], [one.directory for one in skills], flagged, make)
 
 
+@pytest.mark.slow
 @given(libraries())
 def test_it_says_what_a_snapshot_of_the_same_skills_says(library: tuple[list[Skill], tuple[SkillRoot, ...]]) -> None:
     skills, roots = library

@@ -630,6 +630,7 @@ def test_a_source_and_a_place_are_part_of_what_the_digest_tells(
     assert len(set(digests)) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S3-28")
 def test_the_digest_is_the_same_in_another_process(write_skill: SkillWriter, skills_dir: Path, build: Builder) -> None:
     write_skill("a", tags="x, y")
@@ -897,6 +898,7 @@ def watch_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S3-6", "S3-38")
 @pytest.mark.parametrize("kind", ["sparse", "binary", "text"])
 def test_a_huge_body_costs_nothing_and_is_nowhere_in_the_index(

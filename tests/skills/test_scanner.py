@@ -344,6 +344,7 @@ def test_a_readme_is_never_part_of_the_instructions(look: Looker, write_skill: S
     assert "people" not in a.searchable_text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ruin", [None, b"no frontmatter", b"\0"])
 def test_a_document_that_is_gone_or_broken_meanwhile_is_an_error(
     look: Looker, write_skill: SkillWriter, ruin: bytes | None

@@ -47,6 +47,7 @@ def three(write_skill: SkillWriter) -> None:
     write_skill("sql", "Queries databases.", body="# Joins\n")
 
 
+@pytest.mark.slow
 def test_a_reader_finds_every_skill_file_and_row_of_what_was_published(
     source: Source, three: None, skills_dir: Path, target: Target, tmp_path: Path
 ) -> None:
@@ -71,6 +72,7 @@ def test_a_reader_finds_every_skill_file_and_row_of_what_was_published(
     assert index.statistics.skills == 3
 
 
+@pytest.mark.slow
 def test_a_file_that_several_skills_have_is_stored_once(source: Source, three: None, target: Target) -> None:
     report = source.publish(target)
     files = [file for skill in found_at(target).skills.values() for file in skill.files]
@@ -78,6 +80,7 @@ def test_a_file_that_several_skills_have_is_stored_once(source: Source, three: N
     assert (report.known_files, report.known_bytes) == (1, len("shared text"))
 
 
+@pytest.mark.slow
 def test_publishing_again_without_a_change_writes_nothing(source: Source, three: None, target: Target) -> None:
     first = source.publish(target)
     again = source.publish(target)
@@ -86,6 +89,7 @@ def test_publishing_again_without_a_change_writes_nothing(source: Source, three:
     assert len(PublicationReader(target.open()).pointer()[0].snapshots) == 1
 
 
+@pytest.mark.slow
 def test_what_is_said_to_mend_a_torn_pointer_mends_it(
     source: Source, three: None, write_skill: SkillWriter, target: Target
 ) -> None:
@@ -102,6 +106,7 @@ def test_what_is_said_to_mend_a_torn_pointer_mends_it(
     assert found_at(target).skills.keys() == {"hub/new", "hub/pdf", "hub/sql", "hub/team/git"}
 
 
+@pytest.mark.slow
 def test_a_fresh_checkout_on_another_machine_is_no_change(
     source: Source, three: None, skills_dir: Path, target: Target, tmp_path: Path
 ) -> None:
@@ -116,6 +121,7 @@ def test_a_fresh_checkout_on_another_machine_is_no_change(
     assert (again.changed, again.snapshot, again.uploaded_objects) == (False, first.snapshot, 0)
 
 
+@pytest.mark.slow
 def test_a_second_publication_uploads_what_changed(
     source: Source, write_skill: SkillWriter, skills_dir: Path, target: Target, tmp_path: Path
 ) -> None:
@@ -146,6 +152,7 @@ def test_a_second_publication_uploads_what_changed(
     assert b"Term3" in earlier.files["hub/skill-3/SKILL.md"]
 
 
+@pytest.mark.slow
 def test_many_changes_make_a_new_base(
     source: Source, three: None, write_skill: SkillWriter, target: Target, tmp_path: Path
 ) -> None:
@@ -163,6 +170,7 @@ def test_many_changes_make_a_new_base(
 # What is not published
 
 
+@pytest.mark.slow
 def test_what_is_not_served_is_not_published_and_told(
     source: Source, three: None, write_skill: SkillWriter, target: Target, tmp_path: Path
 ) -> None:
@@ -229,6 +237,7 @@ def test_dotfiles_are_published_where_they_are_served(source: Source, write_skil
 # One publisher
 
 
+@pytest.mark.slow
 def test_a_second_publisher_waits_and_then_says_who_is_there(source: Source, three: None, target: Target) -> None:
     with held_lease(target.open(), "the first", LeaseTimes()):
         with pytest.raises(PublicationBusy, match="the first"):
@@ -237,6 +246,7 @@ def test_a_second_publisher_waits_and_then_says_who_is_there(source: Source, thr
     assert source.publish(target).changed
 
 
+@pytest.mark.slow
 def test_a_publisher_whose_lease_was_taken_over_cannot_commit(source: Source, three: None, target: Target) -> None:
     """Another takes over after the rows were written: the pointer's fence decides."""
     store = target.open()
@@ -259,6 +269,7 @@ def test_a_publisher_whose_lease_was_taken_over_cannot_commit(source: Source, th
     assert source.publish(target).changed
 
 
+@pytest.mark.slow
 def test_a_pin_and_a_rollback_while_publishing_are_kept(
     source: Source, three: None, write_skill: SkillWriter, target: Target
 ) -> None:
@@ -280,6 +291,7 @@ def test_a_pin_and_a_rollback_while_publishing_are_kept(
 # What is kept
 
 
+@pytest.mark.slow
 def test_the_newest_snapshots_are_kept_and_pinned_ones_always(
     source: Source, write_skill: SkillWriter, target: Target
 ) -> None:
@@ -299,6 +311,7 @@ def test_the_newest_snapshots_are_kept_and_pinned_ones_always(
     }
 
 
+@pytest.mark.slow
 def test_fewer_are_kept_as_soon_as_that_is_asked_for_even_where_nothing_changed(
     source: Source, write_skill: SkillWriter, target: Target
 ) -> None:
@@ -313,6 +326,7 @@ def test_fewer_are_kept_as_soon_as_that_is_asked_for_even_where_nothing_changed(
     assert [one.id for one in PublicationReader(target.open()).pointer()[0].snapshots] == [made[2], made[1]]
 
 
+@pytest.mark.slow
 def test_publishing_after_a_rollback_goes_on_from_there(
     source: Source, write_skill: SkillWriter, skills_dir: Path, target: Target
 ) -> None:
@@ -330,6 +344,7 @@ def test_publishing_after_a_rollback_goes_on_from_there(
     assert [row["path"] for row in rows_of(target, found)] == ["hub/new", "hub/pdf"]
 
 
+@pytest.mark.slow
 def test_what_a_killed_publisher_left_is_used_or_removed_when_it_is_old(
     source: Source, three: None, target: Target
 ) -> None:
@@ -361,6 +376,7 @@ def _killed(check: Callable[[], None]) -> Any:
 # Faults
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/packs/", "/segments/", "/snapshots/", "publication.json", "/lance/"])
 def test_a_storage_that_refuses_one_step_keeps_the_last_publication(
     source: Source, write_skill: SkillWriter, s3: ObjectStorage, bucket: Target, path: str
@@ -378,6 +394,7 @@ def test_a_storage_that_refuses_one_step_keeps_the_last_publication(
     assert b"# two" in found_at(bucket).files["hub/pdf/SKILL.md"]
 
 
+@pytest.mark.slow
 def test_a_storage_that_stumbles_at_every_kind_of_object_costs_nothing(
     source: Source, three: None, s3: ObjectStorage, bucket: Target
 ) -> None:
@@ -390,6 +407,7 @@ def test_a_storage_that_stumbles_at_every_kind_of_object_costs_nothing(
     assert len(rows_of(bucket, found_at(bucket))) == 3
 
 
+@pytest.mark.slow
 def test_a_damaged_snapshot_is_replaced_by_the_next_publication(source: Source, three: None, target: Target) -> None:
     source.publish(target)
     store = target.open()
@@ -402,6 +420,7 @@ def test_a_damaged_snapshot_is_replaced_by_the_next_publication(source: Source, 
     assert found_at(target).keys == ["hub/pdf", "hub/sql", "hub/team/git"]
 
 
+@pytest.mark.slow
 def test_files_that_change_while_they_are_read_are_never_published_in_halves(
     source: Source, three: None, skills_dir: Path, target: Target
 ) -> None:
@@ -439,6 +458,7 @@ def turned(pdf: Path) -> None:
     (pdf / "scripts/fill.sh").chmod(0o755)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there, and modes say nothing")
 @pytest.mark.parametrize(
     ("change", "moment"),
@@ -528,6 +548,7 @@ def test_what_is_published_is_held_against_the_lock_and_not_against_digests_that
     assert found_at(target).keys == ["hub/sql", "hub/team/git"]
 
 
+@pytest.mark.slow
 def test_a_dry_run_writes_nothing_at_all(source: Source, three: None, target: Target) -> None:
     report = source.publish(target, dry_run=True)
     assert (report.changed, report.snapshot, report.added, report.files) == (True, "", 3, 6)
@@ -536,6 +557,7 @@ def test_a_dry_run_writes_nothing_at_all(source: Source, three: None, target: Ta
     assert source.publish(target, dry_run=True).changed is False
 
 
+@pytest.mark.slow
 def test_a_dry_run_counts_what_is_then_uploaded(source: Source, three: None, target: Target, skills_dir: Path) -> None:
     def both() -> int:
         planned, done = source.publish(target, dry_run=True), source.publish(target)

@@ -18,6 +18,8 @@ from skillhub_mcp.storage.manifest import (
 )
 from skillhub_mcp.storage.reading import PublicationReader
 
+pytestmark = pytest.mark.slow
+
 
 def _reader(target: Target) -> PublicationReader:
     return PublicationReader(target.open(), pause=lambda _: None)

@@ -28,6 +28,8 @@ from skillhub_mcp.storage.object_store import ObjectStore, PutConflict, StoredEn
 from skillhub_mcp.storage.publish import publish
 from skillhub_mcp.storage.reading import PublicationReader
 
+pytestmark = pytest.mark.slow
+
 # How often a publisher is killed at a random moment: SKILLHUB_KILLS=100 tries it as often as a release should.
 KILLS = int(os.environ.get("SKILLHUB_KILLS", "1"))
 

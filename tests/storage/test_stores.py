@@ -17,6 +17,8 @@ from skillhub_mcp.storage.bucket_store import BucketStore
 from skillhub_mcp.storage.object_store import ObjectStore, Patience, PutConflict, without_options
 from skillhub_mcp.storage.targets import is_bucket, open_store
 
+pytestmark = pytest.mark.slow
+
 
 def test_what_is_put_is_read_whole_and_in_ranges(target: Target) -> None:
     store = target.open()

@@ -16,6 +16,8 @@ from skillhub_mcp.cli import completion_words
 from skillhub_mcp.cli.main import make_parser, run
 from skillhub_mcp.disclosure.catalogue import FORMATS
 
+pytestmark = pytest.mark.slow
+
 # A payload's word, the directory of its skill, and one that is refused; several are asked for, each in turn, but where
 # `…` stands all at once. SKILLS, PROJECT and LOG are the library's directory, the project's, and the usage log.
 ARGUMENTS: Mapping[str, Sequence[Sequence[str]]] = {

@@ -22,6 +22,8 @@ from skillhub_mcp.disclosure.card import CardContext, render_card
 from skillhub_mcp.search.rerankers.model import ModelReranker
 from skillhub_mcp.skills.loader import SkillLoader
 
+pytestmark = pytest.mark.slow
+
 _FEW = PAYLOADS[::8]
 
 

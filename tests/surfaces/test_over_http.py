@@ -8,6 +8,7 @@ import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from starlette.routing import Mount, Route
 from tests.server.connections import listening
 from tests.surfaces.findings import values, wrong_in_a_value
@@ -42,6 +43,7 @@ def routes(app: Any) -> Iterator[str]:
                 yield from routes(getattr(app, name))
 
 
+@pytest.mark.slow
 def test_every_route_is_in_the_table_and_tells_nothing_of_a_skill(hostile: dict[str, str]) -> None:
     environment = {**hostile, "SKILLHUB_METRICS": "1", "SKILLHUB_WELL_KNOWN": "1"}
     settings, _ = read_settings(environment)

@@ -27,6 +27,8 @@ from skillhub_mcp.server.app import make_server
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.names import safe_alias
 
+pytestmark = pytest.mark.slow
+
 # These keys have what is in a file, as it is; a comparison with the file is below.
 OF_THE_FILE = frozenset({"instructions", "content"})
 # The agent-context tools take no description that is longer than the specification's.

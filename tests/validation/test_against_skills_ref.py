@@ -11,6 +11,8 @@ from tests.validation.fixtures import header
 
 from skillhub_mcp.validation.checker import Target, check, targets
 
+pytestmark = pytest.mark.slow
+
 skills_ref = pytest.importorskip("skills_ref.validator", reason="skills-ref needs Python 3.11")
 
 # Why skills-ref says otherwise: what tells such a file, and what the specification has to say of it.

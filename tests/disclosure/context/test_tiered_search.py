@@ -152,6 +152,7 @@ def test_nothing_shared_is_nothing_found_and_an_empty_query_is_refused() -> None
 NAMES = st.lists(st.from_regex(r"[a-c]{1,3}(-[a-c]{1,2})?", fullmatch=True), min_size=1, max_size=12, unique=True)
 
 
+@pytest.mark.slow
 @given(names=NAMES, query=st.from_regex(r"[a-c]{1,3}(-[a-c]{1,2})?", fullmatch=True), seed=st.randoms())
 def test_the_order_hangs_on_nothing_but_the_skills(names: list[str], query: str, seed: Any) -> None:
     skills = [skill(name, f"About {name}") for name in names]

@@ -292,6 +292,7 @@ def test_each_run_has_a_home_and_a_temporary_directory_of_its_own(run: Runs) -> 
         assert not Path(temporary, "left").exists()
 
 
+@pytest.mark.slow
 def test_a_temporary_directory_of_any_depth_ends_with_its_run(
     run: Runs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -521,6 +522,7 @@ def test_a_setsid_child_ends_with_its_call(run: Runs, held: Held) -> None:
     held.assert_ended()
 
 
+@pytest.mark.slow
 def test_a_setsid_child_ends_with_the_time_limit(run: Runs, held: Held) -> None:
     result = run(
         DAEMON + UNTIL_HELD + "print('told', flush=True); time.sleep(60)",
@@ -649,6 +651,7 @@ def test_memory_files_descriptors_and_file_sizes_are_bounded(run: Runs) -> None:
     assert {told["memory that nobody counts"], told["a lease"]} <= REFUSED, told
 
 
+@pytest.mark.slow
 def test_memory_of_many_processes_is_bounded_together(run: Runs) -> None:
     source = (
         "import os, time\n"
@@ -661,6 +664,7 @@ def test_memory_of_many_processes_is_bounded_together(run: Runs) -> None:
     assert "more than 268,435,456 bytes of memory (EXEC_MAX_MEMORY_BYTES)" in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sandbox", [WITHOUT_NAMESPACES], indirect=True)  # a second each, and one piece of code
 def test_processor_time_is_bounded(run: Runs) -> None:
     assert LIMITS.resources is not None
@@ -706,6 +710,7 @@ def test_a_program_or_directory_that_is_not_there_is_an_expected_error(run: Runs
         run("pass", *["x" * 100_000] * 200)
 
 
+@pytest.mark.slow
 def test_ordinary_programs_work(run: Runs) -> None:
     import shutil
 

@@ -45,6 +45,7 @@ def test_its_limits_hold(run: Runs) -> None:
         assert told["memory"] == "MemoryError"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to the program that watches them")
 def test_a_setsid_child_with_an_empty_environment_ends_with_its_call_and_with_the_time_limit(
     run: Runs, tmp_path: Path

@@ -21,6 +21,8 @@ from skillhub_mcp.library.changes.fingerprint import see
 from skillhub_mcp.library.changes.transaction import changing
 from skillhub_mcp.library.removal import remove
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:

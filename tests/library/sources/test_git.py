@@ -188,6 +188,7 @@ def leading_to(address: str) -> Iterator[tuple[str, list[str]]]:
             thread.join()
 
 
+@pytest.mark.slow
 @needs_git
 def test_git_is_led_nowhere_else_and_neither_to_a_file_nor_to_a_machine_without_a_key(tmp_path: Path) -> None:
     for address in ("http://127.0.0.1:9/", tmp_path.as_uri()):

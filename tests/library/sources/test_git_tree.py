@@ -184,6 +184,7 @@ def test_a_repository_without_a_commit_and_a_tag_of_a_file_are_told(tmp_path: Pa
     upstream.git("update-ref", "-d", "refs/tags/file")
 
 
+@pytest.mark.slow
 def test_a_tree_that_holds_itself_many_times_over_is_refused_before_it_is_listed_to_its_end(tmp_path: Path) -> None:
     """Ten objects, which a checkout would make ten thousand million files of."""
     bomb = Repository(tmp_path / "bomb.git")

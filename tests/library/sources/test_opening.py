@@ -53,6 +53,7 @@ def test_each_kind_of_source_is_opened(tmp_path: Path, monkeypatch: pytest.Monke
             paths(missing, here)
 
 
+@pytest.mark.slow
 def test_what_a_hub_hands_on_another_reads_with_the_same_digest(
     hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
 ) -> None:

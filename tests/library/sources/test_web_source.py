@@ -22,6 +22,8 @@ from skillhub_mcp.library.sources.web_tree import TextTree
 from skillhub_mcp.library.sources.well_known import SCHEMA, WELL_KNOWN_PATH
 from skillhub_mcp.library.tree import Tree
 
+pytestmark = pytest.mark.slow
+
 SKILL = b"---\nname: pdf-forms\ndescription: Fills forms.\n---\n# How\n"
 ZIP = b"PK\x05\x06" + bytes(18)
 OPTIONS = DownloadOptions(

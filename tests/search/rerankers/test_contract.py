@@ -46,6 +46,7 @@ def reranker(request: pytest.FixtureRequest, api: EmbeddingApi, tmp_path: Path) 
     return LocalReranker(str(cross_encoder(tmp_path))) if request.param == "local" else asking(request.param, api)
 
 
+@pytest.mark.slow
 def test_each_skill_gets_one_number_of_at_least_zero(reranker: Reranker) -> None:
     totals = reranker.rerank("feed the walrus", SKILLS)
     assert len(totals) == len(SKILLS)
@@ -81,6 +82,7 @@ def test_only_the_task_names_and_descriptions_are_sent(provider: Provider, api: 
     assert KEY not in str(request.body)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", ["openai", "gemini"])
 @pytest.mark.parametrize(
     "text",
@@ -114,6 +116,7 @@ def test_a_failure_is_told_without_what_the_provider_says(provider: Provider, ap
     assert "SEARCH_RERANK=0" in (caught.value.hint or "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", ["openai", "gemini"])
 def test_an_answer_that_trickles_in_is_not_waited_for(provider: Provider, api: EmbeddingApi) -> None:
     api.drip()

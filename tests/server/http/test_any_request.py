@@ -20,6 +20,8 @@ from tests.server.connections import listening
 
 from skillhub_mcp.server.http.shutdown import GracefulServer
 
+pytestmark = pytest.mark.slow
+
 OLDER, NEWER = "2025-11-25", "2026-07-28"
 MAX_SESSIONS = 8
 URI = "skill://hub/alpha/SKILL.md"

@@ -56,6 +56,7 @@ def environment(hub_environment: dict[str, str], tmp_path: Path, write_skill: Sk
     }
 
 
+@pytest.mark.slow
 def test_who_has_no_token_or_a_wrong_one_is_not_let_in(environment: dict[str, str], file: Path) -> None:
     token = add_token(file, "ci")
     with listening(environment) as url:
@@ -103,6 +104,7 @@ async def all_that_is_told(hub: Caller, mode: str) -> dict[str, str]:
     return told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_a_bearer_sees_no_skill_but_their_own(environment: dict[str, str], file: Path, mode: str) -> None:
     by_name, by_category = add_token(file, "one", skills={"alpha"}), add_token(file, "two", categories={"open"})
@@ -155,6 +157,7 @@ async def tries(hub: Caller, name: str) -> dict[str, str]:
     return {way.replace(name, "X"): text.replace(name, "X") for way, text in said.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_a_skill_that_is_not_a_bearers_is_as_if_it_were_not_there(
     environment: dict[str, str], file: Path, mode: str
@@ -176,6 +179,7 @@ def test_a_skill_that_is_not_a_bearers_is_as_if_it_were_not_there(
         assert "Body of X." in unhidden[way], way
 
 
+@pytest.mark.slow
 def test_hosts_that_read_skills_natively_see_only_the_bearers_own(environment: dict[str, str], file: Path) -> None:
     token = add_token(file, "one", skills={"alpha"})
     place = "skill://project/{}"
@@ -201,6 +205,7 @@ def test_hosts_that_read_skills_natively_see_only_the_bearers_own(environment: d
         assert asyncio.run(refusals(url, "secret-plan")) == asyncio.run(refusals(url, "no-such-one"))
 
 
+@pytest.mark.slow
 def test_a_completion_and_a_search_by_exact_name_find_a_bearers_own_only(
     environment: dict[str, str], file: Path
 ) -> None:
@@ -224,6 +229,7 @@ def test_a_completion_and_a_search_by_exact_name_find_a_bearers_own_only(
         assert everything == (["alpha", "secret-plan", "project/secret-plan/SKILL.md"], ["secret-plan"])
 
 
+@pytest.mark.slow
 def test_a_session_in_other_hands_is_none(environment: dict[str, str], file: Path) -> None:
     one, other = add_token(file, "one"), add_token(file, "other")
 
@@ -244,6 +250,7 @@ def test_a_session_in_other_hands_is_none(environment: dict[str, str], file: Pat
         assert knock(url, other, **session).status_code == 404
 
 
+@pytest.mark.slow
 def test_a_token_that_was_taken_back_opens_nothing_and_a_new_one_does_without_a_restart(
     environment: dict[str, str], file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -274,6 +281,7 @@ def test_a_token_that_was_taken_back_opens_nothing_and_a_new_one_does_without_a_
         assert knock(url, second).status_code == 200
 
 
+@pytest.mark.slow
 def test_no_token_is_written_to_the_log(
     environment: dict[str, str], file: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -293,6 +301,7 @@ def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("skillhub_mcp.server.http.auth.WrongTokens", partial(WrongTokens, clock=lambda: 0.0))
 
 
+@pytest.mark.slow
 def test_readiness_tells_a_stranger_the_state_alone_and_is_no_place_to_try_tokens(
     environment: dict[str, str], file: Path, stopped_clock: None
 ) -> None:
@@ -314,6 +323,7 @@ def test_readiness_tells_a_stranger_the_state_alone_and_is_no_place_to_try_token
         assert http.get("/readyz").status_code == 200
 
 
+@pytest.mark.slow
 def test_an_address_that_guesses_tokens_has_to_wait_and_locks_out_no_accepted_token(
     environment: dict[str, str], file: Path, stopped_clock: None
 ) -> None:
@@ -380,6 +390,7 @@ def signed(environment: dict[str, str], signing: Signing, file: Path) -> dict[st
     }
 
 
+@pytest.mark.slow
 def test_a_token_that_the_issuer_signed_for_this_server_is_let_in_and_no_other(
     signed: dict[str, str], signing: Signing, curve: jwk.ECKey
 ) -> None:
@@ -415,6 +426,7 @@ def test_a_token_that_the_issuer_signed_for_this_server_is_let_in_and_no_other(
         assert {why: knock(url, token).status_code for why, token in wrong.items()} == dict.fromkeys(wrong, 401)
 
 
+@pytest.mark.slow
 def test_a_token_that_no_library_expects_is_a_wrong_token_and_counts_as_one(
     signed: dict[str, str], signing: Signing, stopped_clock: None, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -435,6 +447,7 @@ def test_a_token_that_no_library_expects_is_a_wrong_token_and_counts_as_one(
     assert "Traceback" not in caplog.text
 
 
+@pytest.mark.slow
 def test_a_signed_tokens_claims_say_which_skills_its_bearer_may_have(
     signed: dict[str, str], signing: Signing, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -456,6 +469,7 @@ def test_a_signed_tokens_claims_say_which_skills_its_bearer_may_have(
     assert "A signed token of ann is not accepted: skills must be a list of at least one name" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_client_learns_where_to_get_a_token(signed: dict[str, str], signing: Signing) -> None:
     place = "/.well-known/oauth-protected-resource/mcp"
     with listening(signed) as url:
@@ -472,6 +486,7 @@ def test_a_client_learns_where_to_get_a_token(signed: dict[str, str], signing: S
         assert knock(url, signing.token(), host="evil.example.com").status_code == 421
 
 
+@pytest.mark.slow
 def test_with_an_unreachable_issuer_only_its_own_tokens_fail(signed: dict[str, str], signing: Signing) -> None:
     with listening({**signed, "SKILLHUB_JWT_JWKS": f"{signing.url}/gone"}) as url:
         assert knock(url, signing.token()).status_code == 401
@@ -485,6 +500,7 @@ def test_the_file_of_tokens_holds_no_token(file: Path) -> None:
     assert [sorted(one) for one in kept] == [["categories", "created", "name", "sha256", "skills"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_a_bearer_runs_commands_only_if_their_token_says_so(environment: dict[str, str], file: Path, mode: str) -> None:
     reader, runner = add_token(file, "reader"), add_token(file, "runner", may_run=True)
@@ -502,6 +518,7 @@ def test_a_bearer_runs_commands_only_if_their_token_says_so(environment: dict[st
             assert asyncio.run(runs(url, token)) == (True, {None, "SKILL_NOT_FOUND"})
 
 
+@pytest.mark.slow
 def test_a_signed_token_lets_its_bearer_run_commands_only_if_it_says_so(
     signed: dict[str, str], signing: Signing
 ) -> None:

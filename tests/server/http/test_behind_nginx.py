@@ -24,7 +24,7 @@ from tests.conftest import SkillWriter
 from tests.server.bearers import ACCEPT, INITIALIZE, add_token, bearing
 from tests.server.connections import Caller, listening
 
-pytestmark = pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed here")
+pytestmark = [pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed here"), pytest.mark.slow]
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "proxy" / "nginx.conf"
 NAME = "skills.example.com"

@@ -34,6 +34,8 @@ from skillhub_mcp.server.http.connections import (
     RareWarnings,
 )
 
+pytestmark = pytest.mark.slow
+
 TOKEN = "a-token-that-nobody-guesses"
 
 

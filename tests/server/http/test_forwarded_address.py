@@ -6,6 +6,8 @@ import pytest
 from tests.server.bearers import knock
 from tests.server.connections import listening
 
+pytestmark = pytest.mark.slow
+
 HOST = {"host": "skills.example.com"}
 ORIGIN = {**HOST, "origin": "https://skills.example.com"}
 PUBLIC = "https://elsewhere.example.com/mcp"

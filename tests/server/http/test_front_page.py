@@ -77,6 +77,7 @@ def test_a_server_with_tokens_tells_a_stranger_how_to_get_in_and_neither_skills_
     assert "secret" not in told
 
 
+@pytest.mark.slow
 def test_a_401_keeps_its_challenge_and_says_which_header_and_who_gives_tokens(asking: httpx2.Client) -> None:
     url = mcp_url(asking)
     for wrong, error in ((None, "token_required"), ("x" * 30, "invalid_token")):
@@ -93,6 +94,7 @@ def test_a_401_keeps_its_challenge_and_says_which_header_and_who_gives_tokens(as
     assert to_person.text.startswith("This server asks for a token. Send one")
 
 
+@pytest.mark.slow
 def test_whoever_holds_the_one_token_or_issues_them_is_named(environment: dict[str, str]) -> None:
     settings = {"SKILLHUB_TOKEN": "x" * 30}
     with listening({**environment, **settings}) as url:

@@ -12,6 +12,8 @@ from tests.conftest import SkillWriter
 from tests.server.connections import listening
 from tests.server.sessions import http_server
 
+pytestmark = pytest.mark.slow
+
 Samples = dict[tuple[str, ...], float]
 
 

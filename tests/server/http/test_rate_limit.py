@@ -85,6 +85,7 @@ def test_a_client_is_its_address_and_of_ipv6_the_part_that_others_have_not(host:
     assert address_of({"client": None}) == ""
 
 
+@pytest.mark.slow
 def test_too_many_requests_are_refused_and_probes_never(hub_environment: dict[str, str]) -> None:
     with listening({**hub_environment, "SKILLHUB_RATE_LIMIT": "3"}) as url:
         answers = [knock(url) for _ in range(4)]
@@ -111,6 +112,7 @@ def test_too_many_requests_are_refused_and_probes_never(hub_environment: dict[st
             assert {httpx2.get(url.removesuffix("/mcp") + probe).status_code for _ in range(5)} <= {200, 503}
 
 
+@pytest.mark.slow
 def test_a_client_is_known_by_its_token_before_its_address(hub_environment: dict[str, str], tmp_path: Path) -> None:
     file = tmp_path / "tokens.json"
     one, other = add_token(file, "one"), add_token(file, "other")
@@ -121,6 +123,7 @@ def test_a_client_is_known_by_its_token_before_its_address(hub_environment: dict
         assert [knock(url, token).status_code for token in (None, "wrong", None)] == [401, 401, 429]
 
 
+@pytest.mark.slow
 def test_without_a_limit_no_request_is_refused(hub_environment: dict[str, str]) -> None:
     with listening({**hub_environment, "SKILLHUB_RATE_LIMIT": "0"}) as url:
         assert {knock(url).status_code for _ in range(20)} == {200}

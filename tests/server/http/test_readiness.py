@@ -16,6 +16,7 @@ from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.snapshot import Snapshot
 
 
+@pytest.mark.slow
 def test_a_probe_is_told_that_searches_are_answered_while_the_digest_is_still_made(
     hub_environment: dict[str, str], write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:

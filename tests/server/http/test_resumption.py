@@ -8,6 +8,7 @@ from tests.server.bearers import ACCEPT, INITIALIZE
 from tests.server.connections import listening
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("event", ["5", ""])
 def test_a_client_that_names_the_last_event_it_has_seen_gets_a_stream(
     hub_environment: dict[str, str], event: str

@@ -13,6 +13,8 @@ from mcp.server.streamable_http import StreamableHTTPServerTransport
 from tests.server.bearers import add_token, bearing, knock
 from tests.server.connections import listening
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:

@@ -25,7 +25,10 @@ from tests.server.processes import Process, serving
 from skillhub_mcp.server.http.app import HttpOptions, make_uvicorn
 from skillhub_mcp.server.http.shutdown import DisconnectOnShutdown
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a process there is not told to stop but killed")
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="a process there is not told to stop but killed"),
+    pytest.mark.slow,
+]
 
 # It says that it has begun, and ends when it is let go.
 WAITING = "import sys\nopen(sys.argv[1], 'w').close()\nprint(open(sys.argv[2]).read())\n"

@@ -30,6 +30,7 @@ def ask(url: str, path: str = "/skills", **headers: str) -> httpx2.Response:
     return httpx2.get(url.removesuffix("/mcp") + path, headers=headers, timeout=30)
 
 
+@pytest.mark.slow
 def test_the_page_tells_of_each_skill_where_it_is_from_and_how_it_stands(
     environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -55,6 +56,7 @@ def test_the_page_tells_of_each_skill_where_it_is_from_and_how_it_stands(
         assert ask(url, **JSON).json()["more"] == 3
 
 
+@pytest.mark.slow
 def test_each_bearer_is_told_of_their_own_skills_and_a_stranger_of_none(
     environment: dict[str, str], tmp_path: Path
 ) -> None:

@@ -11,6 +11,8 @@ from tests.server.bearers import add_token, bearer, knock
 from tests.server.connections import listening
 from tests.server.sessions import command
 
+pytestmark = pytest.mark.slow
+
 
 async def names(url: str, token: str, mode: str) -> tuple[list[str], str | None]:
     """What a bearer finds, and how loading `gamma` ends for them."""

@@ -14,6 +14,8 @@ from tests.server.connections import listening
 
 from skillhub_mcp.server.http import well_known
 
+pytestmark = pytest.mark.slow
+
 TOP = "/.well-known/agent-skills"
 INDEX = f"{TOP}/index.json"
 

@@ -22,7 +22,10 @@ from tests.conftest import SkillWriter
 from tests.server.connections import Caller
 from tests.server.processes import Process, serving
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="which processes are its own is told by /proc")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="which processes are its own is told by /proc"),
+    pytest.mark.slow,
+]
 
 
 @pytest.fixture

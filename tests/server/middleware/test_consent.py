@@ -21,6 +21,8 @@ from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient, too
 
 from skillhub_mcp.skills.digest import skill_digest
 
+pytestmark = pytest.mark.slow
+
 ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
 two_ways = pytest.mark.parametrize("way", TWO_WAYS, ids=["-".join(way) for way in TWO_WAYS])
 

@@ -98,6 +98,7 @@ async def error_of(asking: Any) -> tuple[int, str, Any]:
     return failed.value.error.code, failed.value.error.message, failed.value.error.data
 
 
+@pytest.mark.slow
 def test_malformed_arguments_are_answered_with_what_would_be_allowed(everything: Environment) -> None:
     async def ask(hub: Caller) -> list[str]:
         said = [await hub.call(tool, **arguments) for tool, arguments in MALFORMED]
@@ -114,6 +115,7 @@ def test_malformed_arguments_are_answered_with_what_would_be_allowed(everything:
     is_golden("arguments.txt", "".join(shown))
 
 
+@pytest.mark.slow
 def test_no_call_can_make_an_answer_as_long_as_it_likes(environment: Environment) -> None:
     many = {f"{number}" + "x" * 1_000: number for number in range(200)}
 
@@ -123,6 +125,7 @@ def test_no_call_can_make_an_answer_as_long_as_it_likes(environment: Environment
     assert len(in_both_eras(environment, ask)) < 2_000
 
 
+@pytest.mark.slow
 def test_an_unknown_tool_is_an_error_of_the_protocol_that_names_those_there_are(environment: Environment) -> None:
     async def ask(hub: Caller) -> list[tuple[int, str, Any]]:
         return [await error_of(hub.client.call_tool(name, {})) for name in (*UNKNOWN, "run_skill_command", "Skill")]
@@ -136,6 +139,7 @@ def test_an_unknown_tool_is_an_error_of_the_protocol_that_names_those_there_are(
     is_golden("unknown_tools.txt", "".join(f"{message}\n" for _, message, _ in answers))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["list_tools", "list_prompts", "list_resources", "list_resource_templates"])
 def test_a_cursor_that_no_page_gave_is_an_error_of_the_protocol(environment: Environment, method: str) -> None:
     async def ask(hub: Caller) -> int:
@@ -144,6 +148,7 @@ def test_a_cursor_that_no_page_gave_is_an_error_of_the_protocol(environment: Env
     assert in_both_eras(environment, ask) == mcp.types.INVALID_PARAMS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["list_tools", "list_prompts", "list_resources", "list_resource_templates"])
 def test_a_long_cursor_is_not_repeated(environment: Environment, method: str) -> None:
     async def ask(hub: Caller) -> tuple[int, str]:
@@ -153,6 +158,7 @@ def test_a_long_cursor_is_not_repeated(environment: Environment, method: str) ->
     assert in_both_eras(environment, ask) == (mcp.types.INVALID_PARAMS, told)
 
 
+@pytest.mark.slow
 def test_unknown_prompts_resources_and_what_prompts_lack_are_errors_of_the_protocol(everything: Environment) -> None:
     async def ask(hub: Caller) -> list[tuple[int, str]]:
         failed = [
@@ -168,6 +174,7 @@ def test_unknown_prompts_resources_and_what_prompts_lack_are_errors_of_the_proto
     is_golden("prompts_and_resources.txt", "".join(f"{message}\n" for _, message in answers))
 
 
+@pytest.mark.slow
 def test_an_unknown_method_is_an_error_of_the_protocol(environment: Environment) -> None:
     client = RawClient(environment)
     client.answer(INITIALIZE)

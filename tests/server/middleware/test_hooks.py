@@ -17,6 +17,8 @@ from tests.server.connections import WAYS, Caller, reached
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.tool_actions import Action
 
+pytestmark = pytest.mark.slow
+
 BODY, NOTES = "The body of alpha.", "The notes of alpha."
 ALL_SETS = "core,context,registry,skill,agents"
 ROOT = "skill://project/alpha"

@@ -29,6 +29,8 @@ from skillhub_mcp.server.middleware.instructions import CONTEXT, CORE, SKILL, In
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.version import homepage
 
+pytestmark = pytest.mark.slow
+
 Environment = dict[str, str]
 LONG = 20.0
 

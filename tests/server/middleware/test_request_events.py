@@ -30,6 +30,8 @@ from skillhub_mcp.observers.audit import process_owner
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.settings import read_settings
 
+pytestmark = pytest.mark.slow
+
 QUERY, BODY, FILE, ARGUMENT = "qwertzuery", "bodyofaskill", "textofafile", "argumentofacommand"
 CONTENT = (QUERY, BODY, FILE, ARGUMENT)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 from fastmcp.tools.base import ToolResult
 from mcp.server.auth.middleware.auth_context import auth_context_var
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -138,6 +139,7 @@ def test_prompts_of_names_that_come_to_one_are_one_and_the_exact_name_has_it(
     }
 
 
+@pytest.mark.slow
 def test_a_session_argument_that_is_no_handle_is_refused(
     hub_environment: dict[str, str], write_skill: SkillWriter
 ) -> None:
@@ -161,6 +163,7 @@ def told(answer: httpx2.Response) -> str:
     return next(line for line in answer.text.splitlines() if '"result"' in line)
 
 
+@pytest.mark.slow
 def test_on_a_stateless_server_no_client_joins_a_session_by_choosing_its_id(
     hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
 ) -> None:

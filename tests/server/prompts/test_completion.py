@@ -16,6 +16,8 @@ from tests.server.sessions import command
 from skillhub_mcp.publishing.uris import TEMPLATE
 from skillhub_mcp.server.prompts.completion import BY_NAME, complete_path, completion
 
+pytestmark = pytest.mark.slow
+
 Environment = dict[str, str]
 
 ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])

@@ -25,6 +25,8 @@ from tests.strict_skill import StrictSkill
 
 from skillhub_mcp.publishing.publisher import Publisher
 
+pytestmark = pytest.mark.slow
+
 Environment = dict[str, str]
 
 ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])

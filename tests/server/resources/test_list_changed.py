@@ -18,6 +18,8 @@ from tests.server.connections import listening as served
 from tests.server.connections import piped
 from tests.server.sessions import COMMAND, command
 
+pytestmark = pytest.mark.slow
+
 _LONG = 30
 WORD = "notifications/resources/list_changed"
 

@@ -18,6 +18,8 @@ from tests.server.connections import WAYS, caller, listening, reached, stdio
 from tests.server.skills_client import ask, bytes_of, listed, read, refused
 from tests.traversal import LINKS_OUT, NEVER_DECODED, REFUSED, SECRET, plant
 
+pytestmark = pytest.mark.slow
+
 Environment = dict[str, str]
 
 ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])

@@ -29,6 +29,8 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.server.resources.subscriptions import ResourceSubscriptions
 
+pytestmark = pytest.mark.slow
+
 _LONG = 30
 BODY, GUIDE, OTHER = (f"skill://hub/{file}" for file in ("pdf/SKILL.md", "pdf/references/guide.md", "csv/SKILL.md"))
 

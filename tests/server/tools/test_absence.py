@@ -10,6 +10,8 @@ from tests.conftest import SkillWriter
 from tests.server.bearers import add_token, bearer
 from tests.server.connections import WAYS, Said, listening, reached
 
+pytestmark = pytest.mark.slow
+
 Environment = dict[str, str]
 
 

@@ -11,6 +11,8 @@ import pytest
 from tests.server.bearers import add_token, bearer
 from tests.server.connections import WAYS, Caller, Said, caller, listening, reached
 
+pytestmark = pytest.mark.slow
+
 ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
 modes = pytest.mark.parametrize("mode", ["auto", "legacy"])
 

@@ -60,6 +60,7 @@ def test_what_is_withheld_answers_with_its_code_on_every_way(
     assert refused.code == "SKILL_WITHHELD"
 
 
+@pytest.mark.slow
 def test_what_is_withheld_is_in_no_list_and_no_tool_prompt_or_resource_has_it(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:

@@ -21,6 +21,8 @@ from tests.server.sessions import Answer, call, command, in_process, over_stdio
 
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 
+pytestmark = pytest.mark.slow
+
 Environment = dict[str, str]
 TOOLS = {"skills_list", "skill_search", "skill_load"}
 

@@ -95,6 +95,7 @@ def test_the_body_is_the_one_on_disk_now(hub_environment: Environment, write_ski
     asyncio.run(go())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("tool", ["load_skill", "read_skill_file"])
 def test_a_skill_that_was_moved_a_moment_ago_is_read_where_it_is_and_one_that_was_removed_is_not_found(
@@ -273,6 +274,7 @@ def test_parts_tell_which_version_they_are_of_and_a_whole_body_costs_nothing_mor
     assert "digest" not in short
 
 
+@pytest.mark.slow
 def test_a_skill_file_that_broke_since_is_named_as_unreadable(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
@@ -315,6 +317,7 @@ def test_arguments_out_of_bounds_are_refused_in_plain_words(
     assert "pydantic" not in json.dumps([answer.text, answer.error])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
 def test_a_skill_in_its_writers_encoding_is_found_and_loaded_and_an_unclear_one_is_not_shown(
     way: tuple[str, str], hub_environment: Environment, write_skill: SkillWriter

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 from tests.conftest import SkillWriter
 from tests.server.connections import caller, listening
 from tests.server.sessions import ask, call, in_process
@@ -25,6 +26,7 @@ NEEDED: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 def test_an_optional_argument_that_is_null_has_its_default(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
@@ -51,6 +53,7 @@ def test_an_argument_that_is_needed_or_unknown_is_refused_as_null_too(
         assert ask(hub_environment, "load_skill", **arguments).code == "INVALID_ARGUMENT"
 
 
+@pytest.mark.slow
 def test_a_session_that_is_null_is_left_out(hub_environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("one")
 

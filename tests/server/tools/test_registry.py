@@ -14,6 +14,8 @@ from tests.conftest import SkillWriter
 from tests.server.connections import listening
 from tests.server.sessions import Answer, call, in_process, over_stdio
 
+pytestmark = pytest.mark.slow
+
 Environment = dict[str, str]
 
 

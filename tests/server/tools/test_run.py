@@ -15,6 +15,8 @@ from tests.conftest import SkillWriter
 from tests.server.connections import caller, listening
 from tests.server.sessions import Answer, ask, http_server, in_process, over_stdio
 
+pytestmark = pytest.mark.slow
+
 Environment = dict[str, str]
 
 

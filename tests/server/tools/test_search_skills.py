@@ -55,6 +55,7 @@ def test_an_empty_query_lists_what_there_is_by_name_and_says_so(
     assert odd["facets"]["categories"] == {"odd": 6}
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S2-12", "S2-47")
 def test_every_field_is_searched_and_the_body_only_if_it_is_chosen(
     hub_environment: Environment, write_skill: SkillWriter
@@ -69,6 +70,7 @@ def test_every_field_is_searched_and_the_body_only_if_it_is_chosen(
     assert names({**hub_environment, "SEARCH_FIELDS": "description"}, "quokka") == []
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S2-13", "S2-46")
 def test_tags_and_category_match_in_any_case(hub_environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("one", "Something.", category="DevOps", tags="KuBernetes, Helm")
@@ -79,6 +81,7 @@ def test_tags_and_category_match_in_any_case(hub_environment: Environment, write
     assert names(hub_environment, "something", category="other") == []
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S2-7", "S2-14", "S2-20", "S2-25", "S2-35", "S2-70")
 def test_a_skill_outside_the_filter_is_neither_found_nor_loaded_nor_read(
     hub_environment: Environment, write_skill: SkillWriter
@@ -94,6 +97,7 @@ def test_a_skill_outside_the_filter_is_neither_found_nor_loaded_nor_read(
     assert sorted(names({**hub_environment, "SKILLHUB_SKIP_AUTO_REINDEX": "1"}, "PDF")) == ["closed-one", "open-one"]
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S2-71", "S2-72")
 def test_categories_filter_only_where_no_names_are_given(
     hub_environment: Environment, write_skill: SkillWriter
@@ -107,6 +111,7 @@ def test_categories_filter_only_where_no_names_are_given(
     assert sorted(names(hub_environment, "PDF")) == ["a-data", "b-docs", "c-none"]
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S2-14", "S2-7")
 def test_skills_outside_the_filter_take_no_place_from_those_within_however_many_fit_better(
     hub_environment: Environment, write_skill: SkillWriter
@@ -146,6 +151,7 @@ def test_of_more_hits_the_weak_ones_are_cut(hub_environment: Environment, write_
     assert skills[0]["name"] == "zebra-zebra"
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S2-18", "S2-15")
 def test_ten_hits_are_returned_unless_told_otherwise(hub_environment: Environment, write_skill: SkillWriter) -> None:
     for number in range(50):
@@ -174,6 +180,7 @@ def test_hits_carry_name_description_score_and_category_best_first(
     assert answer.structured == answer.json
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S2-21")
 @pytest.mark.parametrize(
     "query",
@@ -244,6 +251,7 @@ def test_an_answer_has_three_descriptions_whole_and_the_others_as_far_as_tells_t
     assert all(skill["description"].endswith("…") for skill in listed)
 
 
+@pytest.mark.slow
 def test_a_change_to_a_skill_is_seen_by_the_running_server(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
@@ -284,6 +292,7 @@ def test_hits_say_what_they_were_found_by_on_request(hub_environment: Environmen
     assert told.endswith(" in name, description (translation of Rechnungen)")
 
 
+@pytest.mark.slow
 def test_where_nothing_fits_the_answer_says_so_and_holds_near_misses_alone(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
@@ -324,6 +333,7 @@ def test_a_copy_is_named_beside_what_it_copies(hub_environment: Environment, wri
     assert (hit["name"], hit["copies"]) == ("reports", ["reports-too"])
 
 
+@pytest.mark.slow
 @pytest.mark.acceptance("S2-8")
 @pytest.mark.parametrize("provider", ["none", "local"])
 @pytest.mark.parametrize("mode", ["auto", "fts", "vector", "hybrid"])
@@ -361,6 +371,7 @@ def test_every_search_runs_beside_the_loop_and_a_filter_does_not_change_the_answ
     assert in_the_loop == [False] * 5
 
 
+@pytest.mark.slow
 def test_a_pasted_text_is_searched_by_its_rarest_words_and_the_note_says_so(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:

@@ -90,6 +90,7 @@ def test_the_skill_tool_lists_the_files_beside_the_instructions(hub: SkillHub, s
     assert "references/fish.md" in text
 
 
+@pytest.mark.slow
 def test_the_registry_tools_build_an_index_and_list_it(hub: SkillHub) -> None:
     tools = RegistryTools(hub, lambda lenient: LENIENT if lenient else STRICT, with_paths=False)
     assert [skill["name"] for skill in json_of(asyncio.run(tools.build_index()))["skills"]] == ["walrus"]

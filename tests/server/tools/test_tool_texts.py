@@ -18,6 +18,8 @@ from tests.server.sessions import in_process
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.server.middleware.instructions import CONTEXT, CORE, SKILL
 
+pytestmark = pytest.mark.slow
+
 Environment = dict[str, str]
 PROJECT = Path(__file__).parents[3]
 Tool = dict[str, Any]
