@@ -225,6 +225,7 @@ def run_with_uv(skill: Path, cache: Path, *args: str) -> CommandResult:
     return run_command(argv, cwd=skill, limits=RunLimits(60, 65_536), environment=environment)
 
 
+@pytest.mark.slow
 @needs_uv
 @pytest.mark.acceptance("S2-38")
 def test_uv_gives_a_script_the_package_it_declares(skill: Path, tmp_path: Path) -> None:
@@ -251,6 +252,7 @@ def test_uv_gives_a_script_the_package_it_declares(skill: Path, tmp_path: Path) 
     assert sorted(path.name for path in skill.iterdir()) == ["run.py"]
 
 
+@pytest.mark.slow
 @needs_uv
 @pytest.mark.acceptance("S2-38")
 def test_a_project_around_the_skill_or_in_it_is_left_alone(skill: Path, tmp_path: Path) -> None:

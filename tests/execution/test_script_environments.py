@@ -17,7 +17,7 @@ from skillhub_mcp.execution.script_environments import ScriptEnvironments
 from skillhub_mcp.execution.script_packages import ScriptNeeds
 
 UV = shutil.which("uv", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))))
-pytestmark = pytest.mark.skipif(UV is None, reason="uv is not installed here")
+pytestmark = [pytest.mark.skipif(UV is None, reason="uv is not installed here"), pytest.mark.slow]
 
 
 @pytest.fixture
@@ -46,7 +46,6 @@ def greeting(python: str) -> str:
     return subprocess.check_output([python, "-c", "import greet; print(greet.version)"], text=True).strip()
 
 
-@pytest.mark.slow
 def test_an_environment_is_made_once_and_found_again(environment: dict[str, str], tmp_path: Path) -> None:
     made = ScriptEnvironments(str(tmp_path / "hub" / "kept"))
     needs = ScriptNeeds(("greet",))
@@ -61,7 +60,6 @@ def test_an_environment_is_made_once_and_found_again(environment: dict[str, str]
     assert [directory.stat().st_mode & 0o777 for directory in directories] == [0o700, 0o700]
 
 
-@pytest.mark.slow
 def test_no_file_of_a_project_says_where_packages_come_from(environment: dict[str, str], tmp_path: Path) -> None:
     # The database, and so the environments, of this hub are below a repository.
     repository = tmp_path / "repository"
@@ -80,7 +78,6 @@ def test_what_cannot_be_had_is_told_with_the_installers_words_and_tried_again_th
     assert made.find(ScriptNeeds(("nothing-like-it",))) is None
 
 
-@pytest.mark.slow
 def test_a_package_that_would_have_to_be_built_is_not_installed(environment: dict[str, str], tmp_path: Path) -> None:
     ran = tmp_path / "ran"
     source = tmp_path / "evil-1.0"
