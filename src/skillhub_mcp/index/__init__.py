@@ -1,6 +1,8 @@
 """The index over the skills: the LanceDB table and its state, kept in sync with the files.
 
+changes  what a sync has to write: a scan against what was committed
 checksums     whether a file of the table has changed since it was written
+connection  LanceDB's asynchronous API on an event loop of our own, and its failures
 cut_texts     texts cut at blanks, for counting many at once
 damage        what may be damaged, part by part, and what mending each takes
 damage_check  which parts of a published index are damaged: all of it is read
@@ -12,6 +14,7 @@ freed_memory  memory that was freed, given back to the system
 giving_way    threads that compute behind answers give way to those that answer
 identity      whose an index is: the state file and the table of a database and an embedder
 impacts       what an occurrence of a term is worth to a skill
+index_files  which state file and which table belong to a database and an embedder
 indexed_roots  the roots that an index has rows of, and which of them may be forgotten
 indexer       the one writer: changed rows, embeddings, commit
 kept_vectors  the vectors of texts that are the same, where rows are written anew
@@ -21,6 +24,7 @@ lance         LanceDB, reading: one finished version of the table
 lance_import  importing LanceDB, but for what serves its REST service and its authors
 lance_store   LanceDB, writing: new versions of the table
 last_known    the skills as the published state has them, until all files were looked at
+live  the skills below some roots and their index, kept in sync by a thread
 live_index    the current view, and when to check the files again
 mapped_arrays  arrays in a file that may be larger than memory
 missing_vectors  which skills lack the vector of their text, and which were made since
@@ -32,21 +36,31 @@ own_names     what is an index's own in the directory of its database, and what 
 progress      the progress of indexing, for callers that wait
 provider      what the hub asks for the skills and their index, whoever provides them
 root_states   what a state says of each root, and what it says next
+root_statistics  the statistics of each root's skills, beside the table
+row_batches  rows as they are written: skills read, analysed and embedded in pieces
+row_block  rows of one table version in memory, as one block
 row_embedder  vectors from the embedder, in batches, with a pause after a failure
 row_keys      what the keys of rows mean, by the published state
 row_source    rows as they are written: read and embedded when their turn comes
 rows          what is written for a skill, and read back
+schema  the table's columns, its indexes and its rows
+search_index  the index of one view, as a search reads it
 segment       skills inverted, in a file beside the table
 segment_files  the segments of a table's versions
 skill_index   one version of the index, as a search reads it
 state         `index_state.json`: the published version, and how much of the file of entries counts
 state_entries  what was read from each SKILL.md, a line each, in a file that is appended to
+state_file  `index_state.json`: the commit, and what was read from each SKILL.md
 statistics    how many skills have a term, for BM25F
+store  LanceDB, writing: new versions, merging, and removing old ones
 stored_arrays  arrays in a file beside the table, read at no more cost than its size
 sync          one check of the files, and the view that results
+table  LanceDB, reading: candidates and rows of one version
 unread_entries  the entries of a large library, of which each is made when somebody asks for it
 unused_indexes  the indexes of a database that nobody has opened for a month
 versions      which versions of the table nobody reads any more
+views  what the hub asks for the skills and their index, whoever provides them
 watcher       calling back when something below a root changed
+writer  the one writer: changed rows, vectors, commit
 writer_lock   who writes an index now, and who embeds for it
 """

@@ -11,10 +11,10 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from skillhub_mcp.analysis.analyzer import tokens
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _Known = TypeVar("_Known")
 
 FIELDS = ("name", "description", "tags", "category", "body")
+# What stands before a term of a short field in the full-text column, where that field alone is searched.
+MARKS = {"name": "n:", "description": "d:", "tags": "t:", "category": "c:"}
 # The bits of a term's 32 that count it in each field; a count that does not fit is capped.
 _BITS = (5, 7, 5, 3, 12)
 _SHIFTS = tuple(accumulate(_BITS[:-1], initial=0))
@@ -53,7 +55,8 @@ class CountedSkills:
 
     `lengths` has shape (skills, fields). Skill `i` has the terms `hashes[starts[i]:starts[i + 1]]`, ascending, and
     `counts` are their packed counts in it. `words` says how many of the skills have a word of their short fields, as
-    written, for correcting a query's spelling.
+    written, for correcting a query's spelling. `texts` has the terms of each skill for full-text search, if asked for:
+    all of them, then those of the short fields again, each marked with its field (`marked`).
     """
 
     lengths: NDArray[Any]
@@ -61,6 +64,7 @@ class CountedSkills:
     hashes: NDArray[Any]
     counts: NDArray[Any]
     words: Mapping[str, int]
+    texts: Sequence[str] = ()
 
     def encoded(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the features as they are stored: the numbers of all skills, and where those of each begin."""
@@ -92,9 +96,11 @@ def _crc(term: str) -> int:
 class TermCounter:
     """Counts the terms of many skills at once. What it learns of their words it keeps, up to a bound."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, with_texts: bool = False) -> None:
         self._hashes: dict[bytes, tuple[int, ...]] = {}
         self._words: dict[bytes, tuple[str, ...]] = {}
+        self._texts: dict[bytes, str] = {}
+        self._with_texts = with_texts
 
     def count(self, skills: Sequence[tuple[Skill, str]]) -> CountedSkills:
         """Return the features of skills with those bodies."""
@@ -125,7 +131,18 @@ class TermCounter:
             hashes=(keys & np.uint64(0xFFFF_FFFF)).astype("<u4"),
             counts=np.add.reduceat(packed, first).astype("<u4") if len(first) else packed.astype("<u4"),
             words=self._words_of(cut, number),
+            texts=self._texts_of(cut, number) if self._with_texts else (),
         )
+
+    def _texts_of(self, cut: PiecesOfTexts, number: int) -> list[str]:
+        """Return the terms of each skill as one text, separated by blanks."""
+        own = [_known(self._texts, piece, _piece_text) for piece in cut.distinct]
+        pieces, starts = cut.pieces.tolist(), cut.starts.tolist()
+        fields = [" ".join([own[piece] for piece in pieces[begin:end]]) for begin, end in pairwise(starts)]
+        return [
+            " ".join([*fields[skill::number], *_all_marked(fields[skill : len(MARKS) * number : number])])
+            for skill in range(number)
+        ]
 
     def _terms(self, cut: PiecesOfTexts) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the text and the hash of each term: int64 and uint64."""
@@ -171,6 +188,26 @@ def _expanded(pieces: NDArray[Any], starts: NDArray[Any], sizes: NDArray[Any]) -
 
 def _piece_hashes(piece: bytes) -> tuple[int, ...]:
     return tuple(map(_crc, piece_terms(piece)))
+
+
+def _piece_text(piece: bytes) -> str:
+    return " ".join(piece_terms(piece))
+
+
+def _all_marked(short_fields: Sequence[str]) -> Iterator[str]:
+    return (
+        mark + term for mark, text in zip(MARKS.values(), short_fields, strict=True) for term in text.split(" ") if term
+    )
+
+
+def marked(terms: Sequence[str], fields: Collection[str]) -> list[str]:
+    """Return what to ask the full-text column for, so that skills with one of the terms in one of the fields are found.
+
+    The body has no marks: with it, the terms are asked for as they are, in whatever field.
+    """
+    if not MARKS.keys() >= set(fields):
+        return list(terms)
+    return [mark + term for field, mark in MARKS.items() if field in fields for term in terms]
 
 
 def _piece_words(piece: bytes) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ NO_FILTER = Filter()
 
 def path_in(paths: Sequence[str]) -> str:
     """Return the SQL condition that a row's path is one of `paths`."""
-    return f"path IN ({','.join(map(quoted, paths))})"
+    return f"path IN ({','.join(map(quoted, paths))})" if paths else "false"
 
 
 def quoted(text: str) -> str:

@@ -16,12 +16,14 @@ import os
 import re
 import struct
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from skillhub_mcp.analysis.analyzer import tokens
 from skillhub_mcp.index.features import SkillFeatures, decode_features, short_words
 from skillhub_mcp.index.filter import path_in, quoted
 from skillhub_mcp.index.rows import StoredVector
+
+T = TypeVar("T")
 
 TEXT_FIELDS = ("name", "description", "tags_text", "category")
 COUNTED_COLUMNS = ["features", "name", "description", "tags"]
@@ -228,7 +230,7 @@ def embedding_of(table: Any) -> str | None:
     return None if found is None else bytes(found).decode("utf-8", "surrogateescape")
 
 
-def chunks(keys: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+def chunks(keys: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     """Yield the keys in chunks of at most `size`."""
     for start in range(0, len(keys), size):
         yield keys[start : start + size]

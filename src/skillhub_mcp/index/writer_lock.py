@@ -9,12 +9,11 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.file_modes import make_private, make_private_directory, private_mode
 from skillhub_mcp.index.freed_memory import give_back
-from skillhub_mcp.index.identity import IndexIdentity
 from skillhub_mcp.index.lance import damaged
 from skillhub_mcp.index.lance_store import IN_MEMORY
 from skillhub_mcp.index.own_names import make_database_private
@@ -38,6 +37,26 @@ def unwritable(db_path: str, reason: str) -> IndexUnavailable:
     )
 
 
+class _StateFile(Protocol):
+    @property
+    def state_path(self) -> str: ...
+
+
+class LockedFiles(Protocol):
+    """The database that a lock is for, by its real path, the directory that it lies in, and its state file if any."""
+
+    @property
+    def database(self) -> str:
+        """The real path of the database."""
+
+    @property
+    def directory(self) -> str:
+        """The directory that it lies in."""
+
+    def find(self) -> _StateFile | None:
+        """Return the files of the index, or None if none was committed yet."""
+
+
 class WriterLock:
     """The locks of the index at `db_path`; an index in memory has no other process, and needs none.
 
@@ -46,7 +65,7 @@ class WriterLock:
     """
 
     def __init__(
-        self, db_path: str, identity: Callable[[], IndexIdentity], *, timeout: float, check: Callable[[], None]
+        self, db_path: str, identity: Callable[[], LockedFiles], *, timeout: float, check: Callable[[], None]
     ) -> None:
         self._db_path = db_path
         self._identity = identity

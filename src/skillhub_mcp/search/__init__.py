@@ -1,5 +1,6 @@
 """Search: what a query returns to one caller. `engine` is the way in, `searcher` runs the stages of one search.
 
+candidates      the rows that LanceDB found for a query, with what ranking needs of them
 contributions   what each word of a query contributes to a score, and in which fields
 engine          one search for one caller: view, policy, cache, tail, near misses where nothing fits
 facets          counts by category, tag and source

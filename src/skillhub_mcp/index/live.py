@@ -1,0 +1,593 @@
+"""The live view: the skills below some roots and their index, which a background thread keeps in sync with the files.
+
+1. A caller gets one immutable `View`. A sync makes the next one and replaces it.
+2. One thread syncs: at the start, when the watcher reports a change, at each poll without a watcher, and when a caller
+   finds the last look too old. Callers with a view wait for a sync only if scanning is cheap.
+3. Another thread embeds what a sync left without a vector, so that no slow provider delays a sync.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from skillhub_mcp.errors import IndexUnavailable
+from skillhub_mcp.events import NULL_OBSERVER, EmbeddingEvent, LibraryEvent, Observer, SyncEvent, observe
+from skillhub_mcp.index.lance import NoRoom, damaged
+from skillhub_mcp.index.progress import IndexProgress
+from skillhub_mcp.index.search_index import SearchIndex
+from skillhub_mcp.index.state_file import IndexState
+from skillhub_mcp.index.views import SyncDepth, View
+from skillhub_mcp.index.watcher import RootWatcher
+from skillhub_mcp.index.writer import Committed, Embedded, IndexWriter, SyncReport
+from skillhub_mcp.skills.admission import LENIENT, Admission
+from skillhub_mcp.skills.differences import differences
+from skillhub_mcp.skills.half_written import JUST_WRITTEN_SECONDS
+from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.own_directory import is_being_changed
+from skillhub_mcp.skills.roots import SkillRoot
+from skillhub_mcp.skills.scanner import Scan, scan, scan_from_cache
+from skillhub_mcp.skills.snapshot import Snapshot
+
+log = logging.getLogger(__name__)
+
+FIRST_ANSWER_SECONDS = 20.0
+_CHEAP_SCAN_SECONDS = 0.05
+_MIN_INTERVAL_SECONDS = 1.0
+_POLL_SECONDS = 2.0
+# Scanning takes at most a tenth of one processor, and a hundredth where changes are reported.
+_IDLE_FACTOR, _WATCHED_IDLE_FACTOR = 10, 100
+_CLOSE_SECONDS = 2.0
+# How long a sync waits for a command that is exchanging skills, and then for the last notices of it.
+_COMMAND_SECONDS, _COMMAND_STEP_SECONDS, _NOTICES_SECONDS = 3.0, 0.02, 0.3
+# How long a search waits for missing vectors where no thread would bring them later.
+_EMBEDDING_SECONDS = 10.0
+_EMBEDDING_REST_SECONDS = 2.0
+_UNEXPECTED_REST_SECONDS = 300.0
+# With more changed paths, everything is looked at.
+_MOST_PATHS = 1_000
+
+
+def _as_they_are(roots: tuple[SkillRoot, ...]) -> tuple[SkillRoot, ...]:
+    return roots
+
+
+@dataclass(frozen=True, slots=True)
+class LiveOptions:
+    """How a live view behaves.
+
+    Without `automatic` it serves what is committed and looks for changes only on request. Without `background` there is
+    no thread: one sync, made when it is first needed, answers all queries. `judge` returns roots with the trust that
+    they have now, and `choose_roots` the roots that were chosen instead since it was called last, or None.
+    """
+
+    automatic: bool = True
+    background: bool = True
+    admission: Admission = LENIENT
+    judge: Callable[[tuple[SkillRoot, ...]], tuple[SkillRoot, ...]] = _as_they_are
+    choose_roots: Callable[[], tuple[SkillRoot, ...] | None] = field(default=lambda: None)
+
+
+class LiveView:
+    """The skills of `roots`, and the index that `writer` keeps of them; `make_spare` returns a writer in memory."""
+
+    def __init__(
+        self,
+        roots: tuple[SkillRoot, ...],
+        writer: IndexWriter,
+        options: LiveOptions,
+        *,
+        make_spare: Callable[[], IndexWriter],
+        observer: Observer = NULL_OBSERVER,
+        progress: IndexProgress | None = None,
+    ) -> None:
+        self.progress = progress or IndexProgress()
+        self._options = options
+        self._observer = observer
+        self._roots = roots
+        self._writer = writer
+        self._make_spare = make_spare
+        self._spare: IndexWriter | None = None
+        self._scan: Scan | None = None
+        self._condition = threading.Condition()
+        # Syncs of callers and of the thread must not overlap.
+        self._syncing = threading.Lock()
+        self._view: View | None = None
+        self._failure: IndexUnavailable | None = None
+        self._looks = 0
+        self._looked_at = 0.0
+        self._scan_seconds = 0.0
+        # What to look at next: None for everything, an empty set for nothing.
+        self._wanted: set[str] | None = None
+        self._closed = False
+        self._threads: list[threading.Thread] = []
+        self._listeners: list[Callable[[bool], None]] = []
+        self._watcher = RootWatcher(roots, self._request)
+
+    # What callers ask
+
+    def start(self) -> None:
+        """Begin in the background. See `ViewSource`."""
+        with self._condition:
+            if not self._options.background or self._threads or self._closed:
+                return
+            self._threads.append(threading.Thread(target=self._run, name="skillhub-sync", daemon=True))
+            if self._options.automatic and self._writer.embedding_pause is not None:
+                self._threads.append(threading.Thread(target=self._embed_behind, name="skillhub-vectors", daemon=True))
+            for thread in self._threads:
+                thread.start()
+
+    def close(self) -> None:
+        """Stop all threads. What is being written is abandoned: the last commit stays unchanged."""
+        with self._condition:
+            self._closed = True
+            self._condition.notify_all()
+        self.progress.notify()
+        self._writer.cancel()
+        self._watcher.stop()
+        for thread in self._threads:
+            thread.join(_CLOSE_SECONDS)
+
+    def peek(self) -> View | None:
+        """Return the present view. See `ViewSource`."""
+        return self._view
+
+    def snapshot(self, *, fresh: bool = False, admission: Admission | None = None) -> Snapshot:
+        """Return the present skills. See `ViewSource`."""
+        snapshot = self._snapshot(fresh=fresh)
+        if admission is None or admission is self._options.admission or self._scan is None:
+            return snapshot
+        return _admitted(self._scan, admission)
+
+    def view(self) -> tuple[View, SearchIndex]:
+        """Return a view and its index. See `ViewSource`."""
+        if not self._options.background:
+            if self._view is None or not self._view.is_settled:
+                self._look(SyncDepth.CHANGES, waiting=True)
+        else:
+            self.start()
+            with self._condition:
+                self._refresh()
+                self._condition.wait_for(self._is_settled, FIRST_ANSWER_SECONDS)
+        view = self._required()
+        if view.index is None:
+            raise view.problem or self._not_built_yet()
+        return view, view.index
+
+    def sync(
+        self, depth: SyncDepth = SyncDepth.CHANGES, *, only: Sequence[str] | None = None, waiting: bool = False
+    ) -> View:
+        """Look for changes now. See `ViewSource`."""
+        self._look(depth, only=only, requested=True, waiting=waiting)
+        return self._required()
+
+    def subscribe(self, listener: Callable[[bool], None]) -> None:
+        """Call `listener` after each look. See `ViewSource`."""
+        self._listeners.append(listener)
+
+    def discard(self, failed: SearchIndex) -> None:
+        """Drop an index that could not be read. See `ViewSource`."""
+        with self._condition:
+            if self._view is None or self._view.index is not failed:
+                return
+            # If another process has removed this version, what it has committed since answers.
+            self._view = replace(self._view, index=None, problem=None)
+            writer = self._writer if self._spare is None else self._spare
+            state = writer.state()
+            if state is not None and state.published == failed.published:
+                writer.mark_damaged(failed.published)
+            self._want(None)
+
+    def _snapshot(self, *, fresh: bool) -> Snapshot:
+        if self._options.background:
+            self.start()
+            with self._condition:
+                if fresh:
+                    looks = self._looks
+                    self._want(None)
+                    self._condition.wait_for(lambda: self._closed or self._looks > looks, _MIN_INTERVAL_SECONDS)
+                else:
+                    self._refresh()
+                self._condition.wait_for(
+                    lambda: self._closed or self._view is not None or self._failure is not None, FIRST_ANSWER_SECONDS
+                )
+            return self._required().snapshot
+        with self._syncing:
+            view = self._view
+            if view is None or fresh:
+                seen = self._take_scan(None) if self._options.automatic else self._committed_scan()
+                snapshot = _admitted(seen, self._options.admission)
+                self._view = View(snapshot, None) if view is None else replace(view, snapshot=snapshot)
+            return self._required().snapshot
+
+    def _required(self) -> View:
+        view = self._view
+        if view is None:
+            raise self._failure or IndexUnavailable(
+                "The skills are still being read", hint="call again in a few seconds"
+            )
+        return view
+
+    def _not_built_yet(self) -> IndexUnavailable:
+        step = self.progress.latest
+        how_far = f": {step.name}, {step.done:,} of {step.total:,}" if step is not None and step.total else ""
+        return IndexUnavailable(f"The first index is still being built{how_far}", hint="call again in a few seconds")
+
+    def _is_settled(self) -> bool:
+        view = self._view
+        return self._closed or (self._failure is not None if view is None else view.is_settled)
+
+    def _refresh(self) -> None:
+        """Have the files looked at if the last look is too old, and wait for it if that is cheap. Holds the condition.
+
+        A healthy watcher has requested a sync if anything changed; then looking is for what no file system reports.
+        """
+        factor = _WATCHED_IDLE_FACTOR if self._watcher.healthy else _IDLE_FACTOR
+        age, looks = time.monotonic() - self._looked_at, self._looks
+        if self._view is None or age < max(_MIN_INTERVAL_SECONDS, self._scan_seconds * factor):
+            return
+        self._want(None)
+        if self._scan_seconds < _CHEAP_SCAN_SECONDS:
+            self._condition.wait_for(lambda: self._closed or self._looks > looks, _MIN_INTERVAL_SECONDS)
+
+    def _request(self, paths: Collection[str] | None) -> None:
+        with self._condition:
+            self._want(paths)
+
+    def _want(self, paths: Collection[str] | None) -> None:
+        """Have the thread look at these paths; None for everything. Holds the condition."""
+        if paths is None or self._wanted is None:
+            self._wanted = None
+        else:
+            self._wanted.update(paths)
+        self._condition.notify_all()
+
+    # The threads
+
+    def _run(self) -> None:
+        undecided: tuple[str, ...] = ()
+        while True:
+            with self._condition:
+                rest = JUST_WRITTEN_SECONDS if undecided else self._poll_seconds()
+                self._condition.wait_for(lambda: self._closed or self._wanted is None or bool(self._wanted), rest)
+                if self._closed:
+                    return
+                if undecided:
+                    # What was perhaps half written says by now what it is, and no notice may come again.
+                    self._want(undecided)
+            self._wait_for_command()
+            changed = self._follow_roots() or self._watcher.roots_changed() or self._is_replaced()
+            with self._condition:
+                wanted, self._wanted = self._wanted, set()
+            if wanted is not None and not wanted and not changed:
+                self._tidy()
+                if self._watcher.healthy:
+                    continue
+                wanted = None
+            few = wanted is not None and not changed and len(wanted) <= _MOST_PATHS and self._watcher.healthy
+            try:
+                self._look(SyncDepth.CHANGES, only=sorted(wanted) if few and wanted is not None else None)
+                undecided = () if self._scan is None or not self._options.automatic else self._scan.undecided
+            except Exception:  # the top of a thread: it is logged, and the last view stays in use
+                log.exception("Syncing the index failed unexpectedly; the last usable index stays in use")
+                self._fail()
+            if self._options.automatic:
+                # The watcher requests another sync once its watches are set: changes before that are not reported.
+                self._watcher.start(0 if self._view is None else len(self._view.snapshot.everything))
+
+    def _embed_behind(self) -> None:
+        while True:
+            with self._condition:
+                self._condition.wait_for(
+                    lambda: self._closed or (self._looks > 0 and self._writer.unembedded(self._roots) > 0)
+                )
+                if self._closed:
+                    return
+            rest = _EMBEDDING_REST_SECONDS
+            try:
+                if self._embed(None).rows:
+                    self._request(())
+            except Exception:  # the top of a thread: it is logged, and text search goes on
+                log.exception("Embedding failed unexpectedly; skills without vectors are found by text")
+                rest = _UNEXPECTED_REST_SECONDS
+            self.progress.finish()
+            with self._condition:
+                rest = max(rest, self._writer.embedding_pause or 0.0)
+                self._condition.wait_for(lambda: self._closed, rest)
+
+    def _poll_seconds(self) -> float | None:
+        if not self._options.automatic:
+            return None
+        return _POLL_SECONDS if self._watcher.healthy else max(_POLL_SECONDS, self._scan_seconds * _IDLE_FACTOR)
+
+    def _wait_for_command(self) -> None:
+        """Wait until a command has exchanged all its skills, and their notices are here: they are one change."""
+        deadline, waited = time.monotonic() + _COMMAND_SECONDS, False
+        with self._condition:
+            while not self._closed and time.monotonic() < deadline and self._is_being_changed():
+                waited = True
+                self._condition.wait(_COMMAND_STEP_SECONDS)
+            if waited:
+                self._condition.wait_for(lambda: self._closed, _NOTICES_SECONDS)
+
+    def _is_being_changed(self) -> bool:
+        return any(is_being_changed(root.path) for root in self._roots)
+
+    def _is_replaced(self) -> bool:
+        """Whether another process has committed since this view was made."""
+        index, state = (None if self._view is None else self._view.index), self._writer.state()
+        return index is not None and self._spare is None and state is not None and state.published != index.published
+
+    def _follow_roots(self) -> bool:
+        roots = self._options.choose_roots() if self._options.automatic else None
+        if roots is None:
+            return False
+        with self._syncing:
+            self._roots, self._scan, self._spare = roots, None, None
+            self._watcher.use_roots(roots)
+        return True
+
+    def _tidy(self) -> None:
+        try:
+            if self._writer.tidy():
+                self._request(())
+        except Exception:  # the top of a thread: it is logged, and is done again behind the next change
+            log.exception("Tidying the index failed unexpectedly; the last commit stays in use")
+
+    def _fail(self) -> None:
+        failure = IndexUnavailable("The skills could not be read", hint="the server's log says why")
+        with self._condition:
+            self._failure = failure
+            if self._view is not None and self._view.index is None:
+                self._view = replace(self._view, problem=failure)
+            self._looks += 1
+            self._looked_at = time.monotonic()
+            self._condition.notify_all()
+        self.progress.finish()
+
+    # One sync
+
+    def _look(
+        self,
+        depth: SyncDepth,
+        *,
+        only: Sequence[str] | None = None,
+        requested: bool = False,
+        waiting: bool = False,
+    ) -> None:
+        with self._syncing:
+            before = self._view
+            view = self._synced(before, depth, only=only, requested=requested)
+            self._publish(view, whole=only is None)
+            if not self._options.background and (self._options.automatic or requested):
+                view = self._embedded(view, _EMBEDDING_SECONDS if waiting else None)
+                if requested and not waiting and view.problem is None and self._writer.tidy():
+                    view = replace(view, index=self._open(self._writer, view.index))
+                self._publish(view, whole=only is None)
+        known = before is not None and self._looks > 1
+        count = len(view.snapshot.everything)
+        if before is None or not known or len(before.snapshot.everything) != count:
+            self._observer.start(LibraryEvent(skills=count))()
+        changed = known and before is not None and _are_others(before.snapshot.everything, view.snapshot.everything)
+        for listener in self._listeners:
+            listener(changed)
+
+    def _publish(self, view: View, *, whole: bool) -> None:
+        with self._condition:
+            self._view = view
+            self._failure = None
+            self._looks += 1
+            if whole:
+                self._looked_at = time.monotonic()
+            self._condition.notify_all()
+        self.progress.finish()
+
+    def _synced(self, before: View | None, depth: SyncDepth, *, only: Sequence[str] | None, requested: bool) -> View:
+        if not self._options.automatic and depth is SyncDepth.CHANGES and not requested:
+            return self._as_committed(before)
+        seen = self._take_scan(only, depth=depth)
+        self._publish_snapshot(seen)
+        verify, rebuild = depth is SyncDepth.VERIFY, depth is SyncDepth.REBUILD
+        reason = "requested" if rebuild or verify else self._reason(seen)
+        try:
+            if rebuild:
+                _refuse_unavailable(seen.snapshot)
+            if reason is None:
+                self._writer.note(self._roots, seen.memory, opened=seen.opened > 0 and self._looks == 0)
+                return self._view_of(seen, before, None)
+            committed = self._write(seen, reason, rebuild=rebuild, verify=verify)
+        except IndexUnavailable as problem:
+            return self._without_writing(seen, before, problem)
+        self._spare = None
+        return self._view_of(committed.scan, before, committed.report)
+
+    def _reason(self, seen: Scan) -> str | None:
+        """Return why the index has to be written, or None."""
+        needed = self._writer.reason_to_write(self._roots)
+        if needed is not None or self._spare is not None:
+            return needed or "the index could not be written before"
+        state = self._writer.state()
+        return None if state is None or _is_in_sync(state, seen, self._roots) else "skills changed"
+
+    def _write(self, seen: Scan, reason: str, *, rebuild: bool, verify: bool) -> Committed:
+        made_at = time.monotonic()
+
+        def take_scan(_: IndexState | None) -> Scan:
+            # Another process may have held the lock for minutes.
+            return seen if time.monotonic() - made_at < _MIN_INTERVAL_SECONDS else self._take_scan(None)
+
+        with observe(self._observer, SyncEvent()) as event:
+            committed = self._writer.sync(self._roots, take_scan, reason=reason, rebuild=rebuild, verify=verify)
+            event.written, event.removed = committed.report.written, committed.report.removed
+            event.rebuilt = committed.report.rebuilt
+            event.embedding_failed = committed.report.embedding_failure is not None
+        return committed
+
+    def _view_of(self, seen: Scan, before: View | None, report: SyncReport | None) -> View:
+        served = _admitted(seen, self._options.admission)
+        index = self._open(self._writer, None if before is None or before.problem is not None else before.index)
+        if before is not None and before.snapshot == served:
+            # The same skills stay the same snapshot object, which keeps what was computed from it.
+            served = before.snapshot
+        return View(served, index, report)
+
+    def _open(self, writer: IndexWriter, before: SearchIndex | None) -> SearchIndex | None:
+        """Return the committed index; `before` if that is the same."""
+        state = writer.state()
+        if state is None:
+            return None
+        return writer.open(state, self._roots, () if self._scan is None else self._scan.snapshot.everything, before)
+
+    def _without_writing(self, seen: Scan, before: View | None, problem: IndexUnavailable) -> View:
+        """Return the view of the last commit if the disk is full, or of an index in memory."""
+        served = _admitted(seen, self._options.admission)
+        if self._writer.is_cancelled:
+            return View(served, None if before is None else before.index, problem=problem)
+        if before is None or before.problem is None or before.problem.message != problem.message:
+            log.error("%s; %s", problem.message, problem.hint)
+        if _is_full(problem) and self._writer.reason_to_write(self._roots) is None:
+            return View(served, self._open(self._writer, None if before is None else before.index), problem=problem)
+        try:
+            spare = self._spare or self._make_spare()
+            if spare.reason_to_write(self._roots) is not None or not _is_in_sync(spare.state(), seen, self._roots):
+                spare.sync(self._roots, lambda _: seen, reason="the index on disk cannot be written")
+            self._spare = spare
+        except IndexUnavailable as second:
+            log.warning("An index in memory failed too: %s", second.message)
+            return View(served, None, problem=problem)
+        return View(served, self._open(spare, None if before is None else before.index), problem=problem)
+
+    def _as_committed(self, before: View | None) -> View:
+        """Return the view of what is committed, without looking at the files."""
+        if before is not None and before.index is not None and not self._is_replaced():
+            return before
+        seen = self._committed_scan()
+        snapshot = _admitted(seen, self._options.admission)
+        reason = self._writer.reason_to_write(self._roots)
+        if reason is None:
+            return View(snapshot, self._open(self._writer, None))
+        problem = self._writer.refusal() or IndexUnavailable(
+            f"There is no usable index at {self._writer.db_path} ({reason}), and automatic indexing is off",
+            hint="run skillhub index",
+        )
+        return View(snapshot, None, problem=problem)
+
+    def _committed_scan(self) -> Scan:
+        state = self._writer.state()
+        memory = {} if state is None else state.memory_of([root.path for root in self._roots])
+        snapshot = scan_from_cache(self._options.judge(self._roots), memory=memory)
+        self._scan = Scan(snapshot, memory, opened=0, changed=False)
+        return self._scan
+
+    def _take_scan(self, only: Sequence[str] | None, *, depth: SyncDepth = SyncDepth.CHANGES) -> Scan:
+        before = self._scan
+        state = self._writer.state() if before is None else None
+        memory = before.memory if before is not None else {}
+        if state is not None:
+            memory = state.memory_of([root.path for root in self._roots])
+        seen = scan(
+            self._options.judge(self._roots),
+            memory=memory,
+            reread=depth in (SyncDepth.VERIFY, SyncDepth.REBUILD),
+            only=only if before is not None else None,
+            keep_absent=depth is not SyncDepth.FORGET,
+            before=before,
+            on_progress=partial(self.progress.report, "reading"),
+        )
+        self._scan = seen
+        if only is None:
+            self._scan_seconds = seen.snapshot.report.seconds
+        return seen
+
+    def _publish_snapshot(self, seen: Scan) -> None:
+        """Serve the skills before the index is in sync with them."""
+        snapshot = _admitted(seen, self._options.admission)
+        with self._condition:
+            if self._view is None:
+                self._view = View(snapshot, None)
+            elif self._view.snapshot != snapshot:
+                self._view = replace(self._view, snapshot=snapshot)
+            self._condition.notify_all()
+
+    def _embedded(self, view: View, seconds: float | None) -> View:
+        """Return the view with what embedding adds to it."""
+        if view.problem is not None or not self._writer.unembedded(self._roots):
+            return view
+        done = self._embed(seconds)
+        report = view.report
+        if report is None and (done.rows or done.failure):
+            report = SyncReport("skills had no embeddings yet", done.rows, 0, rebuilt=False)
+        if report is not None and done.failure is not None:
+            report = replace(report, embedding_failure=done.failure)
+        left = self._writer.unembedded(self._roots)
+        if done.failure is None and left:
+            log.warning("%s skills have no vector yet and are found by text; skillhub index waits for all", f"{left:,}")
+        return replace(view, index=self._open(self._writer, view.index), report=report)
+
+    def _embed(self, seconds: float | None) -> Embedded:
+        with observe(self._observer, EmbeddingEvent()) as event:
+            try:
+                done = self._writer.embed(self._roots, seconds=seconds)
+            except IndexUnavailable as problem:
+                if not self._writer.is_cancelled:
+                    log.warning("The vectors of skills cannot be written: %s", problem.message)
+                done = Embedded(failure=problem.message)
+            event.written, event.failed = done.rows, done.failure is not None
+        return done
+
+
+def _is_in_sync(state: IndexState | None, seen: Scan, roots: Sequence[SkillRoot]) -> bool:
+    """Whether a committed state has the rows of a scan."""
+    if state is None:
+        return False
+    committed = state.memory_of([root.path for root in roots])
+    if seen.memory is committed:
+        return True
+    hashes = {one.directory: one.stamp.content_hash for one in seen.snapshot.everything}
+    return hashes == {
+        directory: entry.stamp.content_hash for directory, entry in committed.items() if entry.skill is not None
+    }
+
+
+def _admitted(seen: Scan, admission: Admission) -> Snapshot:
+    """Return the skills of a scan that an admission lets in; the index has all of them."""
+    if admission is seen.admission:
+        return seen.snapshot
+    report = seen.snapshot.report
+    return scan_from_cache(
+        report.roots,
+        memory=seen.memory,
+        admission=admission,
+        problems=report.problems,
+        ignored=report.ignored,
+        unavailable=report.unavailable,
+    )
+
+
+def _refuse_unavailable(snapshot: Snapshot) -> None:
+    """Raise IndexUnavailable if rows cannot be written again, since the files that they were read from are away."""
+    for root in snapshot.report.unavailable:
+        raise IndexUnavailable(
+            f"The index is not rebuilt: {root.path} {root.reason}, and the rows of its skills would be lost",
+            hint="mount or restore it, or run skillhub index --forget-missing first if they are gone for good",
+        )
+
+
+def _is_full(problem: IndexUnavailable) -> bool:
+    cause = problem.__cause__
+    return isinstance(cause, NoRoom) or (isinstance(cause, OSError) and isinstance(damaged(cause), NoRoom))
+
+
+def _are_others(before: Sequence[Skill], now: Sequence[Skill]) -> bool:
+    """Whether there are other skills than before: one that was merely read once more is none."""
+    gone, new = differences(before, now)
+    return len(gone) != len(new) or any(map(_is_another, gone, new))
+
+
+def _is_another(before: Skill, now: Skill) -> bool:
+    read_at_ns = before.stamp.read_at_ns
+    return before != now and before != replace(now, stamp=now.stamp._replace(read_at_ns=read_at_ns))

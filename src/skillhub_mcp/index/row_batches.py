@@ -1,0 +1,121 @@
+"""Rows as they are written: skills are read, analysed and embedded in pieces, never all at once in memory."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from skillhub_mcp.errors import EmbeddingError, SkillUnreadable
+from skillhub_mcp.index.features import TermCounter
+from skillhub_mcp.index.keys import label_of
+from skillhub_mcp.index.progress import ProgressCallback
+from skillhub_mcp.index.row_embedder import RowEmbedder
+from skillhub_mcp.index.rows import IndexRow
+from skillhub_mcp.index.schema import record_batch, text_hash
+from skillhub_mcp.index.statistics import StatisticsBuilder
+from skillhub_mcp.skills.documents import read_instructions
+from skillhub_mcp.skills.model import Skill
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    Vectors = Mapping[str, Sequence[float]]
+
+log = logging.getLogger(__name__)
+
+# Rows that are analysed at once, and about how many characters of bodies.
+_ROWS_AT_ONCE = 150
+_CHARACTERS_AT_ONCE = 4 << 20
+# A piece that is written is a file of the table.
+_BATCHES_PER_PIECE = 12
+_EMBEDDED_AT_ONCE = 1_000
+
+
+class RowBatches:
+    """The rows of `skills` by key, in pieces, with the `vectors` that are there already, by the hash of their text.
+
+    A `local` embedder makes missing ones; any other adds them later. Each row is counted
+    by the `builder` of its label. `failure` says why a local embedder failed. `check` is called for
+    each row, and raises if writing is to stop.
+    """
+
+    def __init__(
+        self,
+        skills: Mapping[str, Skill],
+        vectors: Vectors,
+        builder: Callable[[str], StatisticsBuilder],
+        *,
+        local: RowEmbedder | None,
+        check: Callable[[], None],
+        progress: ProgressCallback,
+    ) -> None:
+        self._skills = sorted(skills.items(), key=lambda one: label_of(one[0]))
+        self._vectors = dict(vectors)
+        self._local = local
+        self._check = check
+        self._progress = progress
+        self._builder = builder
+        self.failure: str | None = None
+        # A table must know the length of vectors before its first row.
+        self._embed(0)
+        self.dimension = len(next(iter(self._vectors.values()))) if self._vectors else None
+
+    def pieces(self, schema: Any) -> Iterator[list[Any]]:
+        """Yield Arrow's batches with that schema, several at once."""
+        counter, pending = TermCounter(with_texts=True), []
+        for label, rows in groupby(self._rows(), key=lambda row: label_of(row.key)):
+            builder = self._builder(label)
+            for several in _several(rows):
+                counted = counter.count([(row.skill, row.instructions) for row in several])
+                builder.add_counted(counted)
+                pending.append(record_batch(several, counted, schema))
+                if len(pending) >= _BATCHES_PER_PIECE:
+                    yield pending
+                    pending = []
+        if pending:
+            yield pending
+
+    def _rows(self) -> Iterator[IndexRow]:
+        total = len(self._skills)
+        for number, (key, skill) in enumerate(self._skills):
+            self._check()
+            self._progress("indexing", number, total)
+            if number and number % _EMBEDDED_AT_ONCE == 0:
+                self._embed(number)
+            try:
+                instructions = read_instructions(skill)
+            except SkillUnreadable as error:
+                # It was removed after the scan: the row can be found until the next scan removes it.
+                log.warning("%s: %s", error.path, error.message)
+                instructions = ""
+            yield IndexRow(key, skill, instructions, self._vectors.get(text_hash(skill.searchable_text)))
+        self._progress("indexing", total, total)
+
+    def _embed(self, begin: int) -> None:
+        """Have a local embedder make the vectors that the next rows lack."""
+        if self._local is None or self._local.pause > 0.0 or self.failure is not None:
+            return
+        several = self._skills[begin : begin + _EMBEDDED_AT_ONCE]
+        texts = {text_hash(skill.searchable_text): skill.searchable_text for _, skill in several}
+        missing = [text for key, text in texts.items() if key not in self._vectors]
+        try:
+            made = self._local.embedder.embed_documents(missing, waiting=False) if missing else []
+        except EmbeddingError as error:
+            self.failure = self._local.record_failure(error)
+            return
+        self._vectors.update(zip(map(text_hash, missing), made, strict=True))
+
+
+def _several(rows: Iterator[IndexRow]) -> Iterator[list[IndexRow]]:
+    pending: list[IndexRow] = []
+    characters = 0
+    for row in rows:
+        pending.append(row)
+        characters += len(row.instructions)
+        if len(pending) >= _ROWS_AT_ONCE or characters >= _CHARACTERS_AT_ONCE:
+            yield pending
+            pending, characters = [], 0
+    if pending:
+        yield pending

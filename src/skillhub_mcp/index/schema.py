@@ -1,0 +1,143 @@
+"""The table of skills: its columns, its indexes, and its rows as Arrow's batches.
+
+Other programs may read the table: the columns and the four text indexes of the product specification are its contract.
+`terms` and `features` are what search asks for and ranks by.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from skillhub_mcp.index.keys import label_of
+from skillhub_mcp.index.lance import EMBEDDING, TABLE_ID, TEXT_FIELDS
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from skillhub_mcp.index.features import CountedSkills
+    from skillhub_mcp.index.rows import IndexRow
+
+SCHEMA_VERSION = 5
+TERMS_INDEX = "terms_idx"
+
+# LanceDB takes no two rows with one value of such a column, even from writers at the same time.
+_UNIQUE = {b"lance-schema:unenforced-primary-key": b"true"}
+_ID_BYTES = 8
+
+
+def table_schema(dimension: int | None, *, embedding: str) -> Any:
+    """Return the schema of a new table with an id of its own. `dimension` is the length of vectors; None for none."""
+    import pyarrow as pa
+
+    text = pa.string()
+    fields = [
+        pa.field("path", text, nullable=False, metadata=_UNIQUE),
+        pa.field("root", text, nullable=False),
+        pa.field("content_hash", text, nullable=False),
+        pa.field("name", text, nullable=False),
+        pa.field("description", text, nullable=False),
+        pa.field("category", text),
+        pa.field("tags", pa.list_(text)),
+        pa.field("tags_text", text),
+        pa.field("instructions", text),
+        pa.field("metadata", text),
+        pa.field("terms", text),
+        pa.field("features", pa.binary(), nullable=False),
+        *(() if dimension is None else vector_fields(dimension)),
+    ]
+    own = {TABLE_ID: secrets.token_hex(_ID_BYTES).encode(), EMBEDDING: embedding.encode("utf-8", "surrogateescape")}
+    return pa.schema(fields, metadata=own)
+
+
+def vector_fields(dimension: int) -> list[Any]:
+    """Return the columns of a vector and of the hash of the text that was embedded."""
+    import pyarrow as pa
+
+    return [pa.field("embedded_hash", pa.string()), pa.field("vector", pa.list_(pa.float32(), dimension))]
+
+
+def text_hash(text: str) -> str:
+    """Return the hash by which a vector of a text is found again."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def indexes() -> dict[str, tuple[str, Any]]:
+    """Return the column and the configuration of each index of the table, by the index's name."""
+    from lancedb.index import FTS, Bitmap, BTree, LabelList
+
+    # icu/split finds words in every script without a model; LanceDB's default finds none in Japanese, Chinese, Korean.
+    found = {f"{field}_idx": (field, FTS(base_tokenizer="icu/split")) for field in TEXT_FIELDS}
+    analysed = FTS(
+        base_tokenizer="whitespace",
+        stem=False,
+        remove_stop_words=False,
+        ascii_folding=False,
+        lower_case=False,
+        max_token_length=None,
+    )
+    return found | {
+        TERMS_INDEX: ("terms", analysed),
+        "category_bitmap": ("category", Bitmap()),
+        "root_bitmap": ("root", Bitmap()),
+        "tags_idx": ("tags", LabelList()),
+        "path_idx": ("path", BTree()),
+    }
+
+
+def record_batch(rows: Sequence[IndexRow], counted: CountedSkills, schema: Any) -> Any:
+    """Return rows as a batch; `counted` are the features of their skills, with the texts of their terms."""
+    import pyarrow as pa
+
+    skills = [row.skill for row in rows]
+    columns: dict[str, Sequence[object]] = {
+        "path": [row.key for row in rows],
+        "root": [label_of(row.key) for row in rows],
+        "content_hash": [skill.stamp.content_hash for skill in skills],
+        "name": [skill.name for skill in skills],
+        "description": [skill.description for skill in skills],
+        "category": [skill.category for skill in skills],
+        "tags": [list(skill.tags) for skill in skills],
+        "tags_text": [" ".join(skill.tags) for skill in skills],
+        "instructions": [row.instructions for row in rows],
+        "metadata": [json.dumps(skill.metadata, ensure_ascii=False, sort_keys=True) for skill in skills],
+        "terms": counted.texts,
+    }
+    arrays = {name: pa.array(values, schema.field(name).type) for name, values in columns.items()}
+    numbers, begins = counted.encoded()
+    where = pa.py_buffer((begins * numbers.itemsize).astype("<i4"))
+    arrays["features"] = pa.Array.from_buffers(pa.binary(), len(rows), [None, where, pa.py_buffer(numbers)])
+    if "vector" in schema.names:
+        hashes = [None if row.vector is None else text_hash(row.skill.searchable_text) for row in rows]
+        arrays["embedded_hash"] = pa.array(hashes, pa.string())
+        arrays["vector"] = _vector_array([row.vector for row in rows], schema.field("vector").type)
+    return pa.RecordBatch.from_arrays([arrays[name] for name in schema.names], schema=schema)
+
+
+def vector_table(vectors: Mapping[str, Sequence[float]], hashes: Mapping[str, str], path: Any, dimension: int) -> Any:
+    """Return vectors by key, with the hashes of their texts, as Arrow's table; `path` is the schema's field of keys."""
+    import pyarrow as pa
+
+    schema = pa.schema([path, *vector_fields(dimension)])
+    keys = list(vectors)
+    columns = [
+        pa.array(keys, pa.string()),
+        pa.array([hashes[key] for key in keys], pa.string()),
+        _vector_array(list(vectors.values()), schema.field("vector").type),
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _vector_array(vectors: Sequence[Sequence[float] | None], kind: Any) -> Any:
+    import numpy as np
+    import pyarrow as pa
+
+    matrix = np.zeros((len(vectors), kind.list_size), dtype=np.float32)
+    is_missing = np.array([vector is None for vector in vectors], dtype=bool)
+    for number, vector in enumerate(vectors):
+        if vector is not None:
+            matrix[number] = vector
+    return pa.FixedSizeListArray.from_arrays(pa.array(matrix.reshape(-1)), type=kind, mask=pa.array(is_missing))

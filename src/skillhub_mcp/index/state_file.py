@@ -1,0 +1,253 @@
+"""`index_state.json`: the commit of an index, and what was read from each SKILL.md, as plain JSON.
+
+It names the table version that readers open. A writer reads it, changes it and replaces it in one step, under the
+writer's lock; the entries of other roots stay. A start without changes opens no SKILL.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from skillhub_mcp.atomic_write import atomic_write
+from skillhub_mcp.file_modes import private_mode
+from skillhub_mcp.index.keys import LibraryKeys, RootKeys
+from skillhub_mcp.index.nearness_scale import NearnessScale
+from skillhub_mcp.index.schema import SCHEMA_VERSION
+from skillhub_mcp.skills.model import FileStamp, HeaderShape, Skill
+from skillhub_mcp.skills.rules import Diagnostic, Severity
+from skillhub_mcp.skills.scanner import CachedSkillFile, ScanCache
+
+STATE_FORMAT = 6
+NO_EMBEDDING = "none"
+
+_SKILL_FIELDS = (
+    "category",
+    "always_apply",
+    "license",
+    "compatibility",
+    "metadata",
+    "version",
+    "author",
+    "allowed_tools_text",
+    "disable_model_invocation",
+    "argument_hint",
+)
+_DEFAULTS: Mapping[str, object] = {"always_apply": False, "metadata": {}, "disable_model_invocation": False}
+
+
+class TableVersionId(NamedTuple):
+    """A version of a table, by the random id that the table got when it was created."""
+
+    table_id: str
+    version: int
+
+
+class StateHead(NamedTuple):
+    """Whose a state file is, and in which format and schema it is written."""
+
+    format: int
+    schema: int
+    database: str
+    embedder: str
+
+    @property
+    def is_newer(self) -> bool:
+        """Whether a newer version of SkillHub wrote it."""
+        return self.format > STATE_FORMAT or self.schema > SCHEMA_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class RootState:
+    """What the index has of one root: the label of its rows' keys, and an entry for each SKILL.md by directory.
+
+    `statistics` is the name of the file with its statistics, `unembedded` how many of its rows have no vector, `seen`
+    the time in seconds at which a server last had this root.
+    """
+
+    label: str
+    source: str
+    files: ScanCache
+    statistics: str
+    unembedded: int
+    seen: float
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """A committed index: whose it is, its table and version, its roots by path, and what a cosine means in it."""
+
+    database: str
+    embedder: str
+    table: str
+    published: TableVersionId
+    roots: Mapping[str, RootState]
+    scale: NearnessScale | None = None
+
+    @property
+    def head(self) -> StateHead:
+        """Whose it is."""
+        return StateHead(STATE_FORMAT, SCHEMA_VERSION, self.database, self.embedder)
+
+    @property
+    def keys(self) -> LibraryKeys:
+        """The keys of all rows."""
+        return LibraryKeys({path: root.label for path, root in self.roots.items()})
+
+    def memory_of(self, roots: Collection[str]) -> dict[str, CachedSkillFile]:
+        """Return the entries of some roots by directory."""
+        found: dict[str, CachedSkillFile] = {}
+        for path in roots:
+            if path in self.roots:
+                found.update(self.roots[path].files)
+        return found
+
+    def unembedded(self, roots: Collection[str]) -> int:
+        """Return how many rows of some roots have no vector."""
+        return sum(self.roots[path].unembedded for path in roots if path in self.roots)
+
+    def with_version(self, version: int, roots: Mapping[str, RootState]) -> IndexState:
+        """Return the state of another version of the same table."""
+        return replace(self, published=self.published._replace(version=version), roots=roots)
+
+
+def encode_state(state: IndexState) -> bytes:
+    """Return a state as JSON."""
+    roots = {path: _root_to_json(path, root) for path, root in state.roots.items()}
+    written = {
+        "format": STATE_FORMAT,
+        "schema": SCHEMA_VERSION,
+        "database": state.database,
+        "embedder": state.embedder,
+        "table": {"name": state.table, "id": state.published.table_id, "version": state.published.version},
+        "scale": None if state.scale is None else [state.scale.far, state.scale.near],
+        "digest": _digest(roots),
+        "roots": roots,
+    }
+    return (json.dumps(written, separators=(",", ":")) + "\n").encode()
+
+
+def decode_state(content: bytes) -> tuple[StateHead, IndexState | None]:
+    """Return the head of a state, and the state if this version of SkillHub can read it.
+
+    Raises ValueError, LookupError, TypeError or AttributeError for a file that is no state.
+    """
+    written = json.loads(content)
+    head = StateHead(
+        int(written["format"]),
+        int(written["schema"]),
+        str(written.get("database", "")),
+        str(written.get("embedder", "")),
+    )
+    if head.format != STATE_FORMAT or head.schema != SCHEMA_VERSION:
+        return head, None
+    table, scale = written["table"], written["scale"]
+    state = IndexState(
+        database=head.database,
+        embedder=head.embedder,
+        table=_plain_name(table["name"]),
+        published=TableVersionId(str(table["id"]), int(table["version"])),
+        roots={path: _root_from_json(path, root) for path, root in written["roots"].items()},
+        scale=None if scale is None else NearnessScale(float(scale[0]), float(scale[1])),
+    )
+    return head, state
+
+
+def write_state(path: str, state: IndexState) -> None:
+    """Replace the state file at `path`, which is the commit. Raises OSError; then the old one is untouched."""
+    atomic_write(path, encode_state(state), mode=private_mode(os.path.dirname(path)), locked=True)
+
+
+def _plain_name(name: object) -> str:
+    if not isinstance(name, str) or not name.replace("_", "").isalnum():
+        raise ValueError("the name of the table is none")
+    return name
+
+
+def _digest(roots: Mapping[str, Any]) -> str:
+    """Return the hash of relative path, mtime, size and content hash of every SKILL.md."""
+    lines = sorted(
+        f"{root['label']}/{path}\0{file['mtime_ns']}\0{file['size']}\0{file['sha256']}\n"
+        for root in roots.values()
+        for path, file in root["files"].items()
+    )
+    return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _root_to_json(path: str, root: RootState) -> dict[str, Any]:
+    keys, start = RootKeys(root.label, path), len(root.label) + 1
+    return {
+        "label": root.label,
+        "source": root.source,
+        "seen": int(root.seen),
+        "statistics": root.statistics,
+        "unembedded": root.unembedded,
+        "files": {keys.key(directory)[start:]: _file_to_json(entry) for directory, entry in root.files.items()},
+    }
+
+
+def _root_from_json(path: str, root: Any) -> RootState:
+    keys, label = RootKeys(root["label"], path), root["label"]
+    files = {}
+    for below, file in root["files"].items():
+        directory = keys.directory(f"{label}/{below}" if below else label)
+        files[directory] = _file_from_json(directory, path, file)
+    return RootState(
+        label, str(root["source"]), files, os.path.basename(root["statistics"]), int(root["unembedded"]), root["seen"]
+    )
+
+
+def _file_to_json(entry: CachedSkillFile) -> dict[str, Any]:
+    stamp, skill, shape = entry.stamp, entry.skill, entry.shape
+    written: dict[str, Any] = {
+        "mtime_ns": stamp.mtime_ns,
+        "ctime_ns": stamp.ctime_ns,
+        "size": stamp.size,
+        "read_at_ns": stamp.read_at_ns,
+        "sha256": stamp.content_hash,
+    }
+    if entry.diagnostics:
+        written["diagnostics"] = [[d.rule, d.severity.value, d.message, d.hint, d.line] for d in entry.diagnostics]
+    if skill is not None:
+        written["shape"] = [shape.lines, shape.longest, shape.longest_at, shape.markup]
+        written["header"] = _skill_to_json(skill)
+    return written
+
+
+def _skill_to_json(skill: Skill) -> dict[str, Any]:
+    written: dict[str, Any] = {"name": skill.name, "description": skill.description}
+    written.update((field, value) for field in _SKILL_FIELDS if (value := getattr(skill, field)))
+    written.update((field, value) for field in ("tags", "allowed_tools") if (value := getattr(skill, field)))
+    if not skill.user_invocable:
+        written["user_invocable"] = False
+    return written
+
+
+def _file_from_json(directory: str, root: str, file: Any) -> CachedSkillFile:
+    stamp = FileStamp(
+        int(file["mtime_ns"]), int(file["size"]), str(file["sha256"]), int(file["read_at_ns"]), int(file["ctime_ns"])
+    )
+    diagnostics = tuple(
+        Diagnostic(rule, Severity(severity), message, hint, line)
+        for rule, severity, message, hint, line in file.get("diagnostics", ())
+    )
+    header = file.get("header")
+    if header is None:
+        return CachedSkillFile(root, stamp, None, diagnostics)
+    skill = Skill(
+        name=str(header["name"]),
+        description=str(header["description"]),
+        directory=directory,
+        root=root,
+        tags=tuple(header.get("tags", ())),
+        allowed_tools=tuple(header.get("allowed_tools", ())),
+        diagnostics=diagnostics,
+        stamp=stamp,
+        user_invocable=bool(header.get("user_invocable", True)),
+        **{field: header.get(field, _DEFAULTS.get(field)) for field in _SKILL_FIELDS},
+    )
+    return CachedSkillFile(root, stamp, skill, diagnostics, HeaderShape(*file["shape"]))

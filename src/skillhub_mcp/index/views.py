@@ -1,0 +1,89 @@
+"""What the hub asks for the skills and their index, whoever provides them: directories, or a publication."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from skillhub_mcp.errors import IndexUnavailable
+from skillhub_mcp.index.progress import IndexProgress
+from skillhub_mcp.index.search_index import SearchIndex
+from skillhub_mcp.index.writer import SyncReport
+from skillhub_mcp.skills.admission import Admission
+from skillhub_mcp.skills.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The snapshot and the index that one answer is computed from.
+
+    `index` is None until there is a commit. `report` says what the last sync wrote, None if nothing. `problem` is the
+    last failure: with an index, that one is older than the snapshot, or in memory.
+    """
+
+    snapshot: Snapshot
+    index: SearchIndex | None
+    report: SyncReport | None = None
+    problem: IndexUnavailable | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether a search would answer, or fail, at once."""
+        return self.index is not None or self.problem is not None
+
+
+class SyncDepth(Enum):
+    """How much a sync checks. CHANGES trusts the files' stamps, VERIFY reads files and rows, REBUILD rewrites all.
+
+    FORGET is CHANGES, and the skills of a root that is missing or suddenly empty are gone; else they stay.
+    """
+
+    CHANGES = "changes"
+    VERIFY = "verify"
+    REBUILD = "rebuild"
+    FORGET = "forget"
+
+
+class ViewSource(Protocol):
+    """Provides immutable views; a caller takes one and uses it for its whole answer. Safe to use from several threads.
+
+    `index.live.LiveView` follows directories. A second implementation may follow a publication.
+    """
+
+    progress: IndexProgress
+
+    def start(self) -> None:
+        """Begin in the background, so that the first query need not wait."""
+
+    def close(self) -> None:
+        """Stop all threads."""
+
+    def peek(self) -> View | None:
+        """Return the present view, if there is one, without waiting and without looking for changes."""
+
+    def snapshot(self, *, fresh: bool = False, admission: Admission | None = None) -> Snapshot:
+        """Return the present skills; this waits for no index. Raises IndexUnavailable.
+
+        With `fresh` changes are looked for first, but not for long; with an `admission` other rules decide which skills
+        are served.
+        """
+
+    def view(self) -> tuple[View, SearchIndex]:
+        """Return a view and its index, waiting for the first commit. Raises IndexUnavailable if there is none."""
+
+    def sync(
+        self, depth: SyncDepth = SyncDepth.CHANGES, *, only: Sequence[str] | None = None, waiting: bool = False
+    ) -> View:
+        """Look for changes in the caller's thread, at `only` some paths or everywhere. Raises IndexUnavailable.
+
+        Without a background thread it also embeds what lacks a vector: all of it or, while a user is `waiting`, for
+        some seconds.
+        """
+
+    def subscribe(self, listener: Callable[[bool], None]) -> None:
+        """Call `listener` after each look for changes, from the thread that looked, with whether it found any."""
+
+    def discard(self, failed: SearchIndex) -> None:
+        """Drop an index that could not be read; the next view has its replacement."""

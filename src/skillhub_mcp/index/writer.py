@@ -1,0 +1,519 @@
+"""The one writer of an index: takes the lock, writes the rows that changed, and commits the version in the state file.
+
+A writer that is killed at any moment leaves the last commit in use. Rows are committed as text first; vectors that need
+a provider follow, and no lock is held while it is asked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from skillhub_mcp.embedders.base import Embedder
+from skillhub_mcp.errors import IndexUnavailable
+from skillhub_mcp.index.changes import changes, committed_hashes, hidden_keys, is_noted, labelled
+from skillhub_mcp.index.connection import IN_MEMORY
+from skillhub_mcp.index.index_files import FIRST_TABLE, IndexFiles, IndexPlace, StateStamp
+from skillhub_mcp.index.keys import label_of
+from skillhub_mcp.index.lance import IndexDamaged, NoRoom
+from skillhub_mcp.index.progress import ProgressCallback, no_progress
+from skillhub_mcp.index.root_statistics import RootStatistics, summed
+from skillhub_mcp.index.row_batches import RowBatches
+from skillhub_mcp.index.row_embedder import ASK_AGAIN, EmbeddingOptions, RowEmbedder
+from skillhub_mcp.index.rows import StoredVector
+from skillhub_mcp.index.schema import SCHEMA_VERSION, text_hash
+from skillhub_mcp.index.search_index import IndexContents, SearchIndex
+from skillhub_mcp.index.state_file import NO_EMBEDDING, STATE_FORMAT, IndexState, RootState, TableVersionId, write_state
+from skillhub_mcp.index.statistics import Statistics, StatisticsBuilder
+from skillhub_mcp.index.store import MOST_UNMERGED, Store
+from skillhub_mcp.index.table import TableVersion, roots_condition
+from skillhub_mcp.index.writer_lock import WriterLock, unwritable
+from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.roots import SkillRoot
+from skillhub_mcp.skills.scanner import Scan, ScanCache
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport:
+    """What a sync did: `reason` says why it was needed, `embedding_failure` why vectors are missing."""
+
+    reason: str
+    written: int
+    removed: int
+    rebuilt: bool
+    embedding_failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A committed state, the scan that it was made from, and what was written."""
+
+    state: IndexState
+    scan: Scan
+    report: SyncReport
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """How many rows got a vector, and why others did not."""
+
+    rows: int = 0
+    failure: str | None = None
+
+
+class _Builders:
+    """The statistics of roots by label, begun with what `before` returns. `made` are those that were asked for."""
+
+    def __init__(self, before: Callable[[str], Statistics | None]) -> None:
+        self._before = before
+        self.made: dict[str, StatisticsBuilder] = {}
+
+    def __call__(self, label: str) -> StatisticsBuilder:
+        if label not in self.made:
+            known = self._before(label)
+            self.made[label] = StatisticsBuilder() if known is None else StatisticsBuilder.from_statistics(known)
+        return self.made[label]
+
+    def clear(self) -> None:
+        """Count from the beginning."""
+        self.made.clear()
+
+
+class IndexWriter:
+    """Keeps the index of one database, for one embedder or none, in sync with scans. `lock_timeout` is in seconds.
+
+    One thread may sync while another embeds. What cannot be written raises IndexUnavailable.
+    """
+
+    def __init__(
+        self,
+        db_path: str,
+        *,
+        embedder: Embedder | None,
+        lock_timeout: float = 600.0,
+        embedding: EmbeddingOptions = ASK_AGAIN,
+        progress: ProgressCallback = no_progress,
+    ) -> None:
+        self.db_path = db_path
+        self.embedding = NO_EMBEDDING if embedder is None else embedder.identity
+        self._in_memory = db_path == IN_MEMORY
+        self._files = IndexFiles(db_path, self.embedding)
+        self._progress = progress
+        self._cancelled = threading.Event()
+        self._lock = WriterLock(db_path, lambda: self._files, timeout=lock_timeout, check=self._check_cancelled)
+        self._statistics = RootStatistics(db_path)
+        self._stores: dict[str, Store] = {}
+        self._kept: IndexState | None = None
+        self._failed: TableVersionId | None = None
+        self._embedder = None
+        if embedder is not None:
+            self._embedder = RowEmbedder(embedder, options=embedding, cancelled=self._cancelled, progress=progress)
+
+    # Reading
+
+    def state(self) -> IndexState | None:
+        """Return the committed state, None if there is none that this version reads. Loads no database."""
+        return self._kept if self._in_memory else self._files.state()
+
+    def stamp(self) -> StateStamp | TableVersionId | None:
+        """Return what changes when another state is committed."""
+        if self._in_memory:
+            return None if self._kept is None else self._kept.published
+        return self._files.stamp()
+
+    def refusal(self) -> IndexUnavailable | None:
+        """Return why the index is neither read nor written: a newer version of SkillHub wrote it."""
+        found = None if self._in_memory else self._files.newer()
+        if found is None:
+            return None
+        newer = f"format {found.format}" if found.format > STATE_FORMAT else f"schema {found.schema}"
+        known = STATE_FORMAT if found.format > STATE_FORMAT else SCHEMA_VERSION
+        return IndexUnavailable(
+            f"The index at {self.db_path} was written by a newer SkillHub ({newer}; this one reads up to {known})",
+            hint="update skillhub, or set DB_PATH to another path; the newer index is left as it is",
+        )
+
+    def reason_to_write(self, roots: Sequence[SkillRoot]) -> str | None:
+        """Return why the index has to be written whatever the files are, or None."""
+        state = self.state()
+        if state is None:
+            return "there is no index yet"
+        if state.published == self._failed:
+            return "the database is damaged"
+        if not self._store(state.table).exists:
+            return "the database is missing"
+        if any(root.path not in state.roots for root in roots):
+            return "a skills directory is not in the index yet"
+        return None
+
+    def open(
+        self, state: IndexState, roots: Sequence[SkillRoot], skills: Sequence[Skill], before: SearchIndex | None = None
+    ) -> SearchIndex:
+        """Return a committed version for searches among skills; `before` if that is the same. Loads no database."""
+        own = {root.path: state.roots[root.path] for root in roots if root.path in state.roots}
+        keys = state.keys
+        present = {keys.key(skill.root, skill.directory) for skill in skills if skill.root in own}
+        contents = IndexContents(
+            keys=keys,
+            labels=frozenset(root.label for root in own.values()),
+            hidden=hidden_keys(state, own, present) if len(own) > 1 else frozenset(),
+            embedded=self._embedder is not None,
+            unembedded=state.unembedded(own),
+            scale=state.scale,
+        )
+        if before is not None and before.published == state.published and before.contents == contents:
+            return before
+        return SearchIndex(
+            contents,
+            published=state.published,
+            open_table=lambda: self._open(state),
+            count=lambda table: summed([self._count(root, table) for root in own.values()]),
+        )
+
+    def _count(self, root: RootState, table: TableVersion) -> Statistics:
+        return self._statistics.load(root.statistics, root.label, table)
+
+    def _open(self, state: IndexState) -> TableVersion:
+        self._lock.make_private()
+        return self._store(state.table).open(state.published.version, created_as=state.published.table_id)
+
+    def mark_damaged(self, published: TableVersionId) -> None:
+        """Have the next sync rebuild this version, if it is still the committed one."""
+        self._failed = published
+
+    def check(self) -> None:
+        """Read all of the committed table. Raises IndexDamaged."""
+        state = self.state()
+        if state is not None:
+            self._open(state).check()
+
+    # Writing
+
+    def cancel(self) -> None:
+        """Abandon what is being written in another thread."""
+        self._cancelled.set()
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether `cancel` was called."""
+        return self._cancelled.is_set()
+
+    def sync(
+        self,
+        roots: Sequence[SkillRoot],
+        take_scan: Callable[[IndexState | None], Scan],
+        *,
+        reason: str,
+        rebuild: bool = False,
+        verify: bool = False,
+    ) -> Committed:
+        """Write what `take_scan` finds that is not committed, and commit it.
+
+        It is called under the lock with the state that it is compared with. `verify` compares it with the rows instead
+        of the state, and `rebuild` writes all rows again, with new vectors.
+        """
+        with self._lock.held():
+            refusal = self.refusal()
+            if refusal is not None:
+                raise refusal
+            state = self.state()
+            scan = take_scan(state)
+            log.info("Indexing %s: %s", self.db_path, reason)
+            try:
+                return self._sync(roots, scan, state, reason, rebuild=rebuild, verify=verify)
+            except NoRoom as error:
+                raise unwritable(self.db_path, str(error)) from error
+            except IndexDamaged as error:
+                self._check_cancelled()
+                raise unwritable(self.db_path, str(error)) from error
+
+    def _sync(
+        self,
+        roots: Sequence[SkillRoot],
+        scan: Scan,
+        state: IndexState | None,
+        reason: str,
+        *,
+        rebuild: bool,
+        verify: bool,
+    ) -> Committed:
+        base = None if state is None else self._base(state)
+        if state is not None and base is not None and not (rebuild and _are_all(roots, state)):
+            try:
+                return self._update(roots, scan, state, base, reason, anew=rebuild, verify=verify)
+            except NoRoom:
+                raise
+            except IndexDamaged as error:
+                self._check_cancelled()
+                log.warning("The index at %s cannot be updated and is rebuilt: %s", self.db_path, error)
+        return self._rebuild(roots, scan, base, reason, anew=rebuild)
+
+    def _base(self, state: IndexState) -> TableVersion | None:
+        """Return the committed version if it can be read."""
+        if state.published == self._failed or not self._store(state.table).exists:
+            return None
+        try:
+            return self._open(state)
+        except IndexDamaged as error:
+            log.warning("The index at %s is damaged and is rebuilt: %s", self.db_path, error)
+            return None
+
+    def _update(
+        self,
+        roots: Sequence[SkillRoot],
+        scan: Scan,
+        state: IndexState,
+        base: TableVersion,
+        reason: str,
+        *,
+        anew: bool,
+        verify: bool,
+    ) -> Committed:
+        """Write the differences from the committed version beside the rows of other roots."""
+        next_roots = labelled(roots, scan.memory, state)
+        stored = base.hashes("true") if verify else committed_hashes(state)
+        if anew:
+            own = {root.path for root in roots}
+            stored = {key: "" if state.keys.root(key) in own else found for key, found in stored.items()}
+        found = changes(scan.snapshot.everything, next_roots, stored)
+        builders = _Builders(lambda label: self._statistics_of(state, label, base))
+        vectors: Mapping[str, Sequence[float]] = {}
+        if self._embedder is not None and not anew:
+            vectors = base.vectors_of(text_hash(skill.searchable_text) for skill in found.written.values())
+        batches = self._batches(found.written, vectors, builders)
+        version = base
+        if found:
+            version = self._store(state.table).update(base.version, batches.pieces(base.schema), removed=found.removed)
+            for key, features, words in base.counted({*found.written, *found.removed}):
+                builders(label_of(key)).add(features, words, times=-1)
+        committed = self._commit(state.table, version, next_roots, builders, state)
+        report = SyncReport(reason, len(found.written), len(found.removed), anew, batches.failure)
+        return Committed(committed, scan, report)
+
+    def _rebuild(
+        self, roots: Sequence[SkillRoot], scan: Scan, base: TableVersion | None, reason: str, *, anew: bool
+    ) -> Committed:
+        """Write a new table with the rows of these roots. Servers that have others write theirs again."""
+        next_roots = labelled(roots, scan.memory, None)
+        found = changes(scan.snapshot.everything, next_roots, {})
+        vectors: Mapping[str, Sequence[float]] = {}
+        if base is not None and not anew and base.embedding == self.embedding:
+            with contextlib.suppress(IndexDamaged):
+                vectors = base.vectors_of(text_hash(skill.searchable_text) for skill in found.written.values())
+        builders = _Builders(lambda _: None)
+        batches = self._batches(found.written, vectors, builders)
+        store = self._store(self._place().table)
+
+        def write() -> TableVersion:
+            return store.rebuild(batches.pieces, dimension=batches.dimension, embedding=self.embedding)
+
+        try:
+            version = write()
+        except NoRoom:
+            raise
+        except IndexDamaged as error:
+            self._check_cancelled()
+            log.warning("The table at %s cannot be overwritten and is removed: %s", self.db_path, error)
+            store.discard()
+            builders.clear()
+            version = write()
+        committed = self._commit(store.name, version, next_roots, builders, None)
+        return Committed(committed, scan, SyncReport(reason, len(found.written), 0, True, batches.failure))
+
+    def _batches(
+        self, skills: Mapping[str, Skill], vectors: Mapping[str, Sequence[float]], builders: _Builders
+    ) -> RowBatches:
+        rows = self._embedder
+        is_local = rows is not None and rows.embedder.is_instant
+        return RowBatches(
+            skills,
+            vectors,
+            builders,
+            local=rows if is_local else None,
+            check=self._check_cancelled,
+            progress=self._progress,
+        )
+
+    def _statistics_of(self, state: IndexState, label: str, table: TableVersion) -> Statistics | None:
+        """Return the committed statistics of a root by its label; None for a new root."""
+        root = next((one for one in state.roots.values() if one.label == label), None)
+        return None if root is None else self._statistics.load(root.statistics, label, table)
+
+    def _commit(
+        self,
+        table: str,
+        version: TableVersion,
+        roots: Mapping[str, RootState],
+        builders: _Builders,
+        before: IndexState | None,
+    ) -> IndexState:
+        next_roots = {}
+        for path, root in roots.items():
+            name = root.statistics
+            if root.label in builders.made or not name:
+                name = self._statistics.save(table, root.label, version, builders(root.label).build())
+            next_roots[path] = replace(root, statistics=name)
+        scale = None if before is None else before.scale
+        if self._embedder is not None and (before is None or before.published.version != version.version):
+            next_roots = _with_unembedded(next_roots, version)
+            scale = version.nearness_scale("true")
+        published = TableVersionId(version.table_id, version.version)
+        state = IndexState(self._files.database_name, self.embedding, table, published, next_roots, scale)
+        self._save(state, before)
+        return state
+
+    def _save(self, state: IndexState, before: IndexState | None) -> None:
+        """Commit a state. Raises OSError."""
+        if self._in_memory:
+            self._kept = state
+        else:
+            place = self._place()
+            write_state(place.state_path, state)
+            self._files.committed(place.state_path, state)
+        used = {root.statistics for one in (state, before) if one is not None for root in one.roots.values()}
+        self._statistics.remove_unused(state.table, used)
+
+    def _place(self) -> IndexPlace:
+        return IndexPlace("", FIRST_TABLE) if self._in_memory else self._files.claim()
+
+    def note(self, roots: Sequence[SkillRoot], memory: ScanCache, *, opened: bool) -> None:
+        """Commit the present stamps of files, if some were `opened` in vain, and that the roots are in use."""
+        state = self.state()
+        if state is None or (not opened and is_noted(state, [root.path for root in roots])):
+            return
+        with self._lock.held():
+            present = self.state()
+            if present is not None and present.published == state.published:
+                self._save(replace(present, roots=labelled(roots, memory, present)), present)
+
+    # Behind the syncs
+
+    @property
+    def embedding_pause(self) -> float | None:
+        """How many seconds to wait before the embedder may be asked again; None without an embedder."""
+        return None if self._embedder is None else self._embedder.pause
+
+    def unembedded(self, roots: Sequence[SkillRoot]) -> int:
+        """Return how many rows of some roots have no vector."""
+        state = self.state()
+        return 0 if state is None or self._embedder is None else state.unembedded([root.path for root in roots])
+
+    def embed(self, roots: Sequence[SkillRoot], *, seconds: float | None = None) -> Embedded:
+        """Embed what has no vector, and commit it now and then. With `seconds`, only for so long."""
+        embedder = self._embedder
+        if embedder is None or not self.unembedded(roots) or embedder.pause > 0.0:
+            return Embedded()
+        done = 0
+
+        def publish(vectors: Mapping[str, StoredVector]) -> None:
+            nonlocal done
+            done += self._add_vectors(vectors)
+
+        with self._lock.embedding_turn() as is_ours:
+            state = self.state() if is_ours else None
+            if state is None:
+                return Embedded()
+            try:
+                table = self._open(state)
+                labels = [state.roots[root.path].label for root in roots if root.path in state.roots]
+                texts = _texts(state, table.without_vector(roots_condition(labels)))
+                known = table.vectors_of(map(text_hash, texts.values()))
+                copies = {key: known[text_hash(text)] for key, text in texts.items() if text_hash(text) in known}
+                if copies:
+                    publish({key: StoredVector(texts[key], vector) for key, vector in copies.items()})
+                todo = {key: text for key, text in texts.items() if key not in copies}
+                failure = embedder.embed(todo, publish, seconds=seconds, dimension=table.dimension)
+            except IndexDamaged as error:
+                # The next sync finds this too, and replaces the index.
+                log.debug("The index to embed cannot be read: %s", error)
+                return Embedded()
+        return Embedded(done, failure)
+
+    def _add_vectors(self, vectors: Mapping[str, StoredVector]) -> int:
+        """Commit the vectors of texts that the index still has; return how many."""
+        with self._lock.held():
+            state = self.state()
+            if state is None:
+                return 0
+            texts = _texts(state, vectors)
+            added = {key: own.vector for key, own in vectors.items() if texts.get(key) == own.text}
+            if not added:
+                return 0
+            dimension = len(next(iter(added.values())))
+            hashes = {key: text_hash(texts[key]) for key in added}
+            try:
+                store = self._store(state.table)
+                version = store.add_vectors(state.published.version, added, hashes, dimension=dimension)
+                roots = _with_unembedded(state.roots, version)
+                scale = version.nearness_scale("true")
+            except IndexDamaged as error:
+                self._check_cancelled()
+                raise unwritable(self.db_path, str(error)) from error
+            self._save(replace(state.with_version(version.version, roots), scale=scale), state)
+        return len(added)
+
+    def tidy(self) -> bool:
+        """Merge rows into the indexes and remove old versions, if there is enough of either. Waits for no other writer.
+
+        Return whether another version was committed.
+        """
+        state = self.state()
+        if state is None or self._cancelled.is_set() or not self._store(state.table).exists:
+            return False
+        lock = contextlib.nullcontext() if self._in_memory else self._lock.at_once()
+        with contextlib.ExitStack() as held:
+            try:
+                held.enter_context(lock)
+            except OSError:
+                return False
+            return self._tidy()
+
+    def _tidy(self) -> bool:
+        state = self.state()
+        if state is None:
+            return False
+        store = self._store(state.table)
+        try:
+            store.clean(state.published.version)
+            if store.unmerged() <= MOST_UNMERGED:
+                return False
+            version = store.merge(state.published.version)
+            self._save(state.with_version(version.version, state.roots), state)
+        except (IndexDamaged, OSError) as error:
+            log.debug("The index at %s cannot be tidied: %s", self.db_path, error)
+            return False
+        return True
+
+    def _store(self, table: str) -> Store:
+        return self._stores.setdefault(table, Store(self.db_path, table))
+
+    def _check_cancelled(self) -> None:
+        if self._cancelled.is_set():
+            raise IndexUnavailable("Indexing was stopped", hint="call again")
+
+
+def _are_all(roots: Sequence[SkillRoot], state: IndexState) -> bool:
+    return state.roots.keys() <= {root.path for root in roots}
+
+
+def _with_unembedded(roots: Mapping[str, RootState], version: TableVersion) -> dict[str, RootState]:
+    """Return the roots with the numbers of their rows that have no vector."""
+    labels = [label_of(key) for key in version.without_vector("true")]
+    return {path: replace(root, unembedded=labels.count(root.label)) for path, root in roots.items()}
+
+
+def _texts(state: IndexState, keys: Mapping[str, object] | Sequence[str]) -> dict[str, str]:
+    """Return the texts to embed of some keys."""
+    library = state.keys
+    found = {}
+    for key in keys:
+        root = library.root(key)
+        entry = None if root is None else state.roots[root].files.get(library.directory(key))
+        if entry is not None and entry.skill is not None:
+            found[key] = entry.skill.searchable_text
+    return found

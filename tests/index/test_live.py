@@ -1,0 +1,434 @@
+"""The live view over LanceDB: what a sync writes, what stays usable, and what several processes share."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+from tests.index.live_views import candidates, found, live_view
+from tests.search.builders import WordEmbedder
+
+from skillhub_mcp.errors import IndexUnavailable
+from skillhub_mcp.index import state_file
+from skillhub_mcp.index.index_files import STATE_FILE
+from skillhub_mcp.index.lance import IndexDamaged
+from skillhub_mcp.index.live import LiveView
+from skillhub_mcp.index.views import SyncDepth
+from skillhub_mcp.index.writer_lock import LOCK_FILE
+
+Writer = Callable[..., Path]
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return tmp_path / "db" / "skills.lancedb"
+
+
+@pytest.fixture
+def closing() -> Iterator[list[LiveView]]:
+    views: list[LiveView] = []
+    yield views
+    for view in views:
+        view.close()
+
+
+def test_a_second_sync_of_the_same_files_writes_nothing(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one")
+    live = live_view(db, skills_dir)
+    first = live.sync()
+    assert first.report is not None
+    second = live.sync()
+    assert second.report is None
+    assert second.index is first.index
+    other = live_view(db, skills_dir).sync()
+    assert other.report is None
+    assert other.index is not None
+
+
+def test_a_start_without_changes_opens_no_skill(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    path = write_skill("one") / "SKILL.md"
+    os.utime(path, (1_000_000_000, 1_000_000_000))
+    live_view(db, skills_dir).sync()
+    content = path.read_bytes()
+    status = path.stat()
+    # The same stamp with another content: whoever opens the file sees it.
+    with path.open("r+b") as file:
+        file.write(content.replace(b"one", b"two"))
+    os.utime(path, ns=(status.st_mtime_ns, status.st_mtime_ns))
+    state = db.parent / STATE_FILE
+    written = json.loads(state.read_text())
+    (root,) = written["roots"].values()
+    root["files"]["one"]["ctime_ns"] = path.stat().st_ctime_ns
+    state.write_text(json.dumps(written))
+    (skill,) = live_view(db, skills_dir).snapshot().skills
+    assert skill.name == "one"
+
+
+def test_each_change_is_found_by_the_next_sync(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one", "About walruses.")
+    live = live_view(db, skills_dir)
+    live.sync()
+    write_skill("two", "About walruses too.")
+    assert live.sync().report is not None
+    assert found(live, "walruses") == ["one", "two"]
+    write_skill("one", "About bread.")
+    live.sync()
+    assert found(live, "walruses") == ["two"]
+    shutil.rmtree(skills_dir / "two")
+    live.sync()
+    assert found(live, "walruses") == []
+    shutil.move(skills_dir / "one", skills_dir / "three")
+    live.sync()
+    assert found(live, "bread") == ["three"]
+
+
+def test_the_skills_are_listed_without_a_database(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one")
+    assert [skill.name for skill in live_view(db, skills_dir).snapshot().skills] == ["one"]
+    assert not db.parent.exists()
+
+
+def test_a_commit_of_another_process_is_opened(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one", "About walruses.")
+    here, there = live_view(db, skills_dir), live_view(db, skills_dir)
+    here.sync()
+    there.sync()
+    write_skill("two", "About walruses.")
+    there.sync()
+    assert here.sync().report is None
+    assert found(here, "walruses") == ["one", "two"]
+
+
+def test_two_roots_in_one_database_are_searched_apart(db: Path, tmp_path: Path, write_skill: Writer) -> None:
+    write_skill("mine", "About walruses.", root=tmp_path / "mine")
+    write_skill("yours", "About walruses.", root=tmp_path / "yours")
+    mine, yours = live_view(db, tmp_path / "mine"), live_view(db, tmp_path / "yours")
+    mine.sync()
+    yours.sync()
+    assert (found(mine, "walruses"), found(yours, "walruses")) == (["mine"], ["yours"])
+    assert mine.sync().report is None
+    _, index = yours.view()
+    assert index.statistics.skills == 1
+
+
+def test_a_root_inside_another_is_found_once_and_stays_with_those_that_have_it_alone(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("inner", "About walruses.", directory="team/inner")
+    alone = live_view(db, skills_dir / "team")
+    alone.sync()
+    both = live_view(db, skills_dir, skills_dir / "team")
+    both.sync()
+    assert found(both, "walruses") == ["inner"]
+    assert found(alone, "walruses") == ["inner"]
+    assert alone.sync().report is None
+
+
+def test_two_embedders_and_two_databases_of_one_directory_keep_apart(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("one", "About walruses.")
+    other = db.parent / "other.lancedb"
+    views = [
+        live_view(db, skills_dir),
+        live_view(db, skills_dir, embedder=WordEmbedder()),
+        live_view(other, skills_dir),
+    ]
+    for live in views:
+        live.sync()
+    for live in views:
+        assert live.sync().report is None
+        assert found(live, "walruses") == ["one"]
+    assert min(path.name for path in db.iterdir() if path.suffix == ".lance") == "skills.lance"
+    assert len([*db.glob("*.lance")]) == 2
+
+
+def test_searching_single_fields_finds_only_what_has_the_word_there(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("walrus", "About the sea.")
+    write_skill("two", "About a walrus.")
+    write_skill("three", body="A walrus.\n")
+    live = live_view(db, skills_dir)
+    live.sync()
+    assert found(live, "walrus") == ["three", "two", "walrus"]
+    assert found(live, "walrus", fields=frozenset({"name"})) == ["walrus"]
+    assert found(live, "walrus", fields=frozenset({"name", "description"})) == ["two", "walrus"]
+
+
+def test_only_what_a_caller_may_see_is_a_candidate_however_many_others_fit(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    for number in range(30):
+        write_skill(f"walrus-{number}", "About walruses.")
+    live = live_view(db, skills_dir)
+    live.sync()
+    few = frozenset({str(skills_dir / "walrus-7"), str(skills_dir / "walrus-8")})
+    assert {*candidates(live, "walruses", among=few).directories} == few
+    most = frozenset(str(skills_dir / f"walrus-{number}") for number in range(20))
+    assert {*candidates(live, "walruses", among=most).directories} == most
+
+
+def test_a_verifying_sync_finds_what_stamps_hide(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one", "About walruses.")
+    live = live_view(db, skills_dir)
+    live.sync()
+    state = db.parent / STATE_FILE
+    written = json.loads(state.read_text())
+    (root,) = written["roots"].values()
+    root["files"]["one"]["sha256"] = "0" * 64
+    root["files"]["one"]["header"]["description"] = "About bread."
+    state.write_text(json.dumps(written))
+    report = live_view(db, skills_dir).sync(SyncDepth.VERIFY).report
+    assert report is not None
+    assert (report.written, report.rebuilt) == (0, False)
+    assert json.loads(state.read_text())["roots"] != written["roots"]
+
+
+def test_a_rebuild_writes_everything_and_keeps_the_rows_of_other_roots(
+    db: Path, tmp_path: Path, write_skill: Writer
+) -> None:
+    write_skill("mine", "About walruses.", root=tmp_path / "mine")
+    write_skill("yours", "About walruses.", root=tmp_path / "yours")
+    mine, yours = live_view(db, tmp_path / "mine"), live_view(db, tmp_path / "yours")
+    mine.sync()
+    yours.sync()
+    report = mine.sync(SyncDepth.REBUILD).report
+    assert report is not None
+    assert (report.written, report.removed, report.rebuilt) == (1, 0, True)
+    assert yours.sync().report is None
+    assert found(yours, "walruses") == ["yours"]
+
+
+def test_without_automatic_indexing_the_commit_is_served_as_it_is(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("one", "About walruses.")
+    live_view(db, skills_dir).sync()
+    write_skill("two", "About walruses.")
+    live = live_view(db, skills_dir, automatic=False)
+    assert found(live, "walruses") == ["one"]
+    live.sync()
+    assert found(live, "walruses") == ["one", "two"]
+
+
+def test_without_automatic_indexing_a_missing_index_is_named(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one")
+    with pytest.raises(IndexUnavailable, match="automatic indexing is off"):
+        live_view(db, skills_dir, automatic=False).view()
+
+
+def test_a_deleted_table_is_written_again(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one", "About walruses.")
+    live = live_view(db, skills_dir)
+    live.sync()
+    shutil.rmtree(db)
+    report = live.sync().report
+    assert report is not None
+    assert report.reason == "the database is missing"
+    assert found(live, "walruses") == ["one"]
+
+
+def test_an_index_that_cannot_be_read_is_replaced(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one", "About walruses.")
+    live = live_view(db, skills_dir)
+    live.sync()
+    for path in db.glob("skills.lance/data/*"):
+        path.write_bytes(b"")
+    again = live_view(db, skills_dir)
+    _, index = again.view()
+    with pytest.raises(IndexDamaged):
+        candidates(again, "walruses")
+    again.discard(index)
+    assert found(again, "walruses") == ["one"]
+
+
+def test_a_state_that_is_none_leads_to_a_rebuild(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one", "About walruses.")
+    live_view(db, skills_dir).sync()
+    (db.parent / STATE_FILE).write_text("[]")
+    live = live_view(db, skills_dir)
+    assert live.sync().report is not None
+    assert found(live, "walruses") == ["one"]
+
+
+def test_the_index_of_a_newer_version_is_refused_and_left_untouched(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("one", "About walruses.")
+    live_view(db, skills_dir).sync()
+    state = db.parent / STATE_FILE
+    written = json.dumps(json.loads(state.read_text()) | {"format": 99})
+    state.write_text(written)
+    live = live_view(db, skills_dir)
+    problem = live.sync().problem
+    assert problem is not None
+    assert "newer SkillHub" in problem.message
+    assert state.read_text() == written
+    assert found(live, "walruses") == ["one"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_database_that_cannot_be_written_is_built_in_memory(
+    tmp_path: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("one", "About walruses.")
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o500)
+    live = live_view(locked / "skills.lancedb", skills_dir)
+    problem = live.sync().problem
+    assert problem is not None
+    assert "cannot be written" in problem.message
+    assert found(live, "walruses") == ["one"]
+    write_skill("two", "About walruses.")
+    live.sync()
+    assert found(live, "walruses") == ["one", "two"]
+    locked.chmod(0o700)
+    assert live.sync().problem is None
+    assert found(live, "walruses") == ["one", "two"]
+
+
+def test_a_database_below_a_file_is_built_in_memory(tmp_path: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one", "About walruses.")
+    (tmp_path / "file").write_text("")
+    live = live_view(tmp_path / "file" / "skills.lancedb", skills_dir)
+    problem = live.sync().problem
+    assert problem is not None
+    assert "is a file, not a directory" in problem.message
+    assert found(live, "walruses") == ["one"]
+
+
+def test_a_full_disk_keeps_the_last_commit_and_says_so(
+    db: Path, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_skill("one", "About walruses.")
+    live = live_view(db, skills_dir)
+    live.sync()
+    write_skill("two", "About walruses.")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(state_file, "atomic_write", full)
+        problem = live.sync().problem
+    assert problem is not None
+    assert "No space left" in problem.message
+    assert found(live, "walruses") == ["one"]
+    assert live.sync().problem is None
+    assert found(live, "walruses") == ["one", "two"]
+
+
+def test_while_another_process_writes_for_too_long_the_skills_are_found_in_memory(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("one", "About walruses.")
+    live = live_view(db, skills_dir, lock_timeout=0.1)
+    db.parent.mkdir()
+    with FileLock(db.parent / LOCK_FILE):
+        assert live.sync().problem is not None
+        assert found(live, "walruses") == ["one"]
+    assert live.sync().problem is None
+
+
+def test_rows_of_a_root_that_is_away_stay_until_it_is_forgotten(
+    db: Path, skills_dir: Path, write_skill: Writer, tmp_path: Path
+) -> None:
+    write_skill("one", "About walruses.")
+    live = live_view(db, skills_dir)
+    live.sync()
+    skills_dir.rename(tmp_path / "away")
+    assert live.sync().report is None
+    assert found(live, "walruses") == ["one"]
+    live.sync(SyncDepth.FORGET)
+    assert found(live, "walruses") == []
+
+
+def test_vectors_follow_the_text_and_are_kept_for_the_same_text(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("one", "About walruses.")
+    embedder = WordEmbedder()
+    live = live_view(db, skills_dir, embedder=embedder)
+    view = live.sync()
+    assert view.index is not None
+    assert not view.index.lacks_vectors
+    assert len(embedder.texts) == 1
+    write_skill("one", "About walruses.", body="Another body.\n")
+    write_skill("two", "About bread.")
+    view = live.sync()
+    assert view.index is not None
+    assert not view.index.lacks_vectors
+    assert len(embedder.texts) == 2
+
+
+def test_a_provider_that_is_down_leaves_text_search_as_it_is(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one", "About walruses.")
+    embedder = WordEmbedder()
+    embedder.fails = True
+    live = live_view(db, skills_dir, embedder=embedder)
+    report = live.sync().report
+    assert report is not None
+    assert report.embedding_failure == "the test's provider is down"
+    assert found(live, "walruses") == ["one"]
+
+
+def test_many_single_changes_are_merged_and_old_versions_removed(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    live = live_view(db, skills_dir)
+    for number in range(25):
+        write_skill(f"walrus-{number}", "About walruses.")
+        live.sync()
+    assert len(found(live, "walruses")) == 25
+    writer = live._writer
+    state = writer.state()
+    assert state is not None
+    assert writer._store(state.table).unmerged() <= 20
+
+
+def test_a_server_notices_changes_by_itself(
+    db: Path, skills_dir: Path, write_skill: Writer, closing: list[LiveView]
+) -> None:
+    write_skill("one", "About walruses.")
+    live = live_view(db, skills_dir, background=True)
+    closing.append(live)
+    assert found(live, "walruses") == ["one"]
+    changed = threading.Event()
+    live.subscribe(lambda is_other: changed.set() if is_other else None)
+    write_skill("two", "About walruses.")
+    assert changed.wait(30)
+    assert found(live, "walruses") == ["one", "two"]
+
+
+def test_a_server_embeds_behind_its_answers(
+    db: Path, skills_dir: Path, write_skill: Writer, closing: list[LiveView]
+) -> None:
+    write_skill("one", "About walruses.")
+    live = live_view(db, skills_dir, background=True, embedder=WordEmbedder())
+    closing.append(live)
+    done = threading.Event()
+
+    def look(_: bool) -> None:
+        view = live.peek()
+        if view is not None and view.index is not None and not view.index.lacks_vectors:
+            done.set()
+
+    live.subscribe(look)
+    live.start()
+    assert done.wait(30)
+
+
+def test_closing_twice_and_before_the_start_is_harmless(db: Path, skills_dir: Path) -> None:
+    live = live_view(db, skills_dir, background=True)
+    live.close()
+    live.close()
+    with pytest.raises(IndexUnavailable):
+        live.view()
