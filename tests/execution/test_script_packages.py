@@ -119,6 +119,41 @@ source = { virtual = "." }
         read_needs(script(tmp_path, 'dependencies = ["pypdf"]', lock="[[package]]\nname = 'a b'\n"))
 
 
+@pytest.mark.parametrize(
+    ("lock", "reason"),
+    [
+        ("#" * (4 * 1024 * 1024 + 1), "has more than 4,194,304 bytes"),
+        ('[[package]]\nname = "a"\nversion = "1"\n' * 2_049, "has more than 2,048 packages"),
+        ("version = 1\n" + "a.b.c.d = 1\n" * 40_000, "is malformed"),
+    ],
+    ids=["bytes", "packages", "no packages"],
+)
+def test_an_oversized_lock_file_is_refused(tmp_path: Path, lock: str, reason: str) -> None:
+    with pytest.raises(PackagesUnavailable, match=f"its lock file {reason}"):
+        read_needs(script(tmp_path, 'dependencies = ["a"]', lock=lock))
+
+
+def test_tables_of_a_lock_file_that_are_slow_to_parse_do_not_matter(tmp_path: Path) -> None:
+    slow = "".join(f"[package.metadata]\n{'a.' * 40}b{number} = 1\n" for number in range(4_000))
+    lock = f'[[package]]\nname = "a"\nversion = "1"\n{slow}'
+    found = read_needs(script(tmp_path, 'dependencies = ["a"]', lock=lock))
+    assert found == ScriptNeeds(("a",), locked=("a==1",))
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (f"# {'x' * 9_000}", "it has more than 8,192 characters"),
+        (f"{'a.' * 20}b = 1", "it has a key of more than 16 parts"),
+        (f"a = {'[' * 4_000}", "it is nested too deep|nested more than"),
+    ],
+    ids=["long", "parts", "nested"],
+)
+def test_a_block_that_is_slow_to_parse_is_refused(tmp_path: Path, line: str, reason: str) -> None:
+    with pytest.raises(PackagesUnavailable, match=reason):
+        read_needs(script(tmp_path, 'dependencies = ["a"]', line))
+
+
 def test_what_is_written_in_another_order_is_the_same_environment() -> None:
     assert ScriptNeeds(("a", "b")).key == ScriptNeeds(("b", "a")).key
     assert len({ScriptNeeds(("a",)).key, ScriptNeeds(("b",)).key, ScriptNeeds(("a",), ">=3.12").key}) == 3

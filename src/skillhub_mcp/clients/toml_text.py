@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from skillhub_mcp.clients.json_text import InvalidText
 from skillhub_mcp.clients.model import ClientEntry, EntryValue
 from skillhub_mcp.clients.snippets import toml_table
+from skillhub_mcp.foreign_toml import BadToml, check_toml, read_toml
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
@@ -33,26 +34,30 @@ _PASSED = re.compile(
 )
 _BYTE_ORDER_MARK = "\ufeff"
 _MOST_CHARACTERS = 1024 * 1024
+# tomlkit takes a second for two hundred kilobytes.
+_MOST_CHANGED_CHARACTERS = 256 * 1024
 
 
 def parse_toml(text: str) -> dict[str, EntryValue]:
     """Return what a text says, dates as text. Raises InvalidText."""
-    return {str(key): _plain(value) for key, value in _document(text).unwrap().items()}
+    try:
+        content = read_toml(text.removeprefix(_BYTE_ORDER_MARK), most_characters=_MOST_CHARACTERS)
+    except BadToml as error:
+        raise InvalidText(str(error)) from error
+    return {str(key): _plain(value) for key, value in content.items()}
 
 
 @lru_cache(maxsize=2)
 def _document(text: str) -> TOMLDocument:
-    """Return a text as tomlkit reads it, which is slow: before and after a change, each once. Nobody changes it.
+    """Return a text as tomlkit reads it, which is slow. The value is shared: do not change it.
 
     Raises InvalidText.
     """
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
-    if len(text) > _MOST_CHARACTERS:
-        # Such a file has a few kilobytes; tomlkit takes a second for two hundred of them.
-        raise InvalidText(f"it has more than {_MOST_CHARACTERS:,} characters")
     try:
+        check_toml(text, most_characters=_MOST_CHANGED_CHARACTERS)
         return tomlkit.parse(text.removeprefix(_BYTE_ORDER_MARK))
     except (TOMLKitError, ValueError) as error:
         raise InvalidText(str(error)) from error
@@ -65,7 +70,9 @@ def put_table(text: str, path: Sequence[str], entry: ClientEntry) -> str:
 
     Raises InvalidText where the text is invalid, or writes what is there in another way than as tables.
     """
-    there = _has(parse_toml(text), path)
+    content = parse_toml(text)
+    there = _has(content, path)
+    _check_tables(content, path[:-1])
     if _is_inline(text, path[:-1]):
         return _changed_inline(text, path, entry)
     line_end = "\r\n" if "\r\n" in text else "\n"
@@ -179,6 +186,13 @@ def _has(content: EntryValue, path: Sequence[str]) -> bool:
             return False
         content = content[name]
     return True
+
+
+def _check_tables(content: EntryValue, path: Sequence[str]) -> None:
+    for name in path:
+        content = content.get(name, {}) if isinstance(content, dict) else None
+        if not isinstance(content, dict):
+            raise InvalidText(f"{name} is not a table")
 
 
 def _plain(value: object) -> EntryValue:

@@ -12,14 +12,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from skillhub_mcp.errors import PackagesUnavailable
+from skillhub_mcp.foreign_toml import BadToml, read_toml
 
 # PEP 723 does not say where the block stands; in practice it is near the top.
 _HEAD_BYTES = 256 * 1024
+_BLOCK_CHARACTERS = 8 * 1024
 _LOCK_BYTES = 4 * 1024 * 1024
 _MAX_PACKAGES = 256
+_MAX_LOCKED = 2_048
 
 _OPENING = "# /// script"
 _CLOSING = "# ///"
@@ -31,6 +33,7 @@ _MARKER = re.compile(r"[A-Za-z0-9_.<>=!~'\"() ,+-]{1,500}")
 _PYTHONS = re.compile(r"[<>=!~0-9.*, ]{1,100}")
 _VERSION = re.compile(r"[0-9A-Za-z.!+_-]{1,64}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_LOCKED_FIELD = re.compile(r'(name|version)\s*=\s*"([^"]*)"\s*')
 _DATE = re.compile(r"[0-9A-Za-z:+.-]{1,40}")
 
 
@@ -72,9 +75,12 @@ def read_needs(script: Path) -> ScriptNeeds | None:
         return None
     try:
         with script.with_name(f"{script.name}.lock").open("rb") as file:
-            lock = file.read(_LOCK_BYTES).decode("utf-8", "replace")
+            content = file.read(_LOCK_BYTES + 1)
     except OSError:
         return needs
+    if len(content) > _LOCK_BYTES:
+        raise PackagesUnavailable(script.name, f"its lock file has more than {_LOCK_BYTES:,} bytes")
+    lock = content.decode("utf-8", "replace")
     return ScriptNeeds(needs.packages, needs.python, _locked(script.name, lock), needs.exclude_newer)
 
 
@@ -95,7 +101,10 @@ def _block(text: str) -> str | None:
 
 
 def _parse(name: str, block: str) -> ScriptNeeds | None:
-    content = _toml(name, "block", block)
+    try:
+        content = read_toml(block, most_characters=_BLOCK_CHARACTERS)
+    except BadToml as error:
+        raise PackagesUnavailable(name, f"its PEP 723 block cannot be read: {error}") from error
     packages, python = content.get("dependencies", []), content.get("requires-python", "")
     if not isinstance(packages, list) or len(packages) > _MAX_PACKAGES or not isinstance(python, str):
         raise PackagesUnavailable(name, "its PEP 723 block is malformed")
@@ -130,23 +139,22 @@ def _check_requirement(name: str, package: object) -> None:
 
 
 def _locked(name: str, lock: str) -> tuple[str, ...]:
-    """Return `NAME==VERSION` of each package in a lock file. Where they come from is left out."""
-    packages = _toml(name, "lock file", lock).get("package", [])
-    found: list[str] = []
-    for one in packages if isinstance(packages, list) else []:
-        package, version = (one.get("name"), one.get("version")) if isinstance(one, Mapping) else (None, None)
-        if not (isinstance(package, str) and _NAME.fullmatch(package)):
-            raise PackagesUnavailable(name, "its lock file is malformed")
-        if isinstance(version, str) and _VERSION.fullmatch(version):
-            found.append(f"{package}=={version}")
-    return tuple(found)
+    """Return `NAME==VERSION` of each package in a lock file. Where they come from is left out.
 
-
-def _toml(name: str, what: str, text: str) -> Mapping[str, Any]:
-    import tomlkit
-    from tomlkit.exceptions import TOMLKitError
-
-    try:
-        return tomlkit.parse(text).unwrap()
-    except (TOMLKitError, RecursionError) as error:
-        raise PackagesUnavailable(name, f"its {what} is not TOML: {error}") from error
+    Reads the lines that uv writes: a TOML parser needs many seconds for a large file.
+    """
+    packages: list[dict[str, str]] = []
+    fields: dict[str, str] = {}
+    for line in lock.splitlines():
+        if line.startswith("["):
+            # The other tables belong to a package or to the whole file.
+            fields = {}
+            if line.rstrip() == "[[package]]":
+                packages.append(fields)
+        elif field := _LOCKED_FIELD.fullmatch(line):
+            fields.setdefault(*field.groups())
+    if len(packages) > _MAX_LOCKED:
+        raise PackagesUnavailable(name, f"its lock file has more than {_MAX_LOCKED:,} packages")
+    if not packages or not all(_NAME.fullmatch(one.get("name", "")) for one in packages):
+        raise PackagesUnavailable(name, "its lock file is malformed", hint="uv lock --script writes it")
+    return tuple(f"{one['name']}=={one['version']}" for one in packages if _VERSION.fullmatch(one.get("version", "")))
