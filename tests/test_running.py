@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import sys
+import threading
 import zipfile
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from tests.conftest import SkillWriter
-from tests.execution.test_script_environments import UV
 from tests.hubs import hub_of
 
 from skillhub_mcp.errors import ConfirmationRequired, InvalidArgument, SandboxRequired, SandboxUnavailable
-from skillhub_mcp.execution.sandbox.choice import choose_sandbox
+from skillhub_mcp.execution.sandbox import find_sandbox
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.access import Grant
@@ -27,13 +31,14 @@ from skillhub_mcp.skills.visibility import Visibility
 
 pytestmark = [pytest.mark.skipif(os.name != "posix", reason="commands are run on POSIX systems only"), pytest.mark.slow]
 
+UV = shutil.which("uv", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))))
 ONE, TWO = ("handle", "one"), ("handle", "two")
 WRITES = "import os, sys\nopen(os.path.join(os.environ['SKILLHUB_OUTPUT_DIR'], sys.argv[1]), 'w').write(sys.argv[2])\n"
 
 
 def sandbox_here() -> str:
     try:
-        return choose_sandbox("auto").tier.value
+        return find_sandbox("bubblewrap").name
     except SandboxUnavailable as error:
         return f"none: {error.message}"
 
@@ -73,7 +78,7 @@ def test_what_a_command_writes_is_in_its_sessions_directory_and_in_no_other(
         named = hub.run_command("one", "python", ["write.py", "b", "2"], session=ONE, output_dir="reports")
         assert (named.output_dir, named.files) == (f"{made.output_dir}/reports", ("b",))
         # The skill itself is not written to.
-        assert "Read-only file system" in python(hub, "open('new', 'w')") or confined == "landlock"
+        assert "Read-only file system" in python(hub, "open('new', 'w')")
     assert sorted(path.name for path in skill.iterdir()) == ["SKILL.md", "write.py"]
 
 
@@ -151,20 +156,6 @@ def test_a_confined_command_is_run_beside_hidden_skills_and_does_not_see_them(
         assert "The body of two." not in hub.run_command("one", "cat", ["../two/SKILL.md"]).stdout
 
 
-@pytest.mark.parametrize("tier", ["bubblewrap", "landlock"])
-def test_a_skills_directory_is_listed_in_each_tier(
-    environment: dict[str, str], write_skill: SkillWriter, tier: str
-) -> None:
-    (write_skill("one") / ".git").mkdir()
-    try:
-        choose_sandbox(tier)
-    except SandboxUnavailable as error:
-        pytest.skip(error.message)
-    with hub_of({**environment, "SKILLHUB_SANDBOX": tier}) as hub:
-        listed = hub.run_command("one", "ls")
-        assert (listed.stdout, listed.stderr) == ("SKILL.md\n", "")
-
-
 @pytest.mark.usefixtures("confined")
 def test_gits_own_directory_which_no_approval_covers_is_not_there(
     environment: dict[str, str], write_skill: SkillWriter
@@ -172,10 +163,9 @@ def test_gits_own_directory_which_no_approval_covers_is_not_there(
     skill = write_skill("one")
     (skill / ".git").mkdir()
     (skill / ".git" / "evil.py").write_text("print('evil')", encoding="utf-8")
-    if sandbox_here() != "bubblewrap":
-        pytest.skip("landlock hides nothing in what is readable")
     with hub_of(environment) as hub:
         assert "evil" not in hub.run_command("one", "python", [".git/evil.py"]).stdout
+        assert hub.run_command("one", "ls", ["-A", ".git"]).stdout == ""
 
 
 @pytest.mark.usefixtures("confined")
@@ -199,46 +189,47 @@ def test_the_network_is_there_only_where_the_person_allowed_it_for_these_files(
 @pytest.fixture
 def with_packages(
     environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> dict[str, str]:
-    """A hub with a script that declares a package, which is in a directory that the person's settings name."""
+) -> Iterator[dict[str, str]]:
+    """A hub with a script that declares a package of an index on this machine."""
     if UV is None:
         pytest.skip("uv is not installed here")
     block = '# /// script\n# dependencies = ["greet"]\n# ///\n'
-    write_skill("one", files={"greets.py": f"{block}import greet\nprint(greet.word)\n"})
-    with zipfile.ZipFile(tmp_path / "greet-1.0-py3-none-any.whl", "w") as wheel:
+    write_skill("one", files={"greets.py": f"{block}import greet, os\nprint(greet.word, sorted(os.environ))\n"})
+    index = tmp_path / "index" / "greet"
+    index.mkdir(parents=True)
+    with zipfile.ZipFile(index / "greet-1.0-py3-none-any.whl", "w") as wheel:
         wheel.writestr("greet.py", "word = 'hello'\n")
         wheel.writestr("greet-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: greet\nVersion: 1.0\n")
         wheel.writestr("greet-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         wheel.writestr("greet-1.0.dist-info/RECORD", "")
-    for name, value in (
-        ("PATH", os.pathsep.join((str(Path(UV).parent), str(Path(sys.executable).parent), os.environ["PATH"]))),
-        ("UV_FIND_LINKS", str(tmp_path)),
-        ("UV_CACHE_DIR", str(tmp_path / "cache")),
-        ("UV_OFFLINE", "1"),
-    ):
-        monkeypatch.setenv(name, value)
-    return environment
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path / "index"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("PATH", os.pathsep.join((str(Path(UV).parent), os.environ["PATH"])))
+        monkeypatch.setenv("UV_INDEX_URL", f"http://127.0.0.1:{server.server_port}")
+        monkeypatch.setenv("UV_EXTRA_INDEX_URL", f"http://user:secret@127.0.0.1:{server.server_port}")
+        yield environment
+        server.shutdown()
 
 
 @pytest.mark.usefixtures("confined")
 @pytest.mark.parametrize("command", [("python", "greets.py"), ("uv", "run", "greets.py")])
-def test_packages_are_fetched_with_leave_once_and_the_run_itself_is_without_network(
-    with_packages: dict[str, str], command: tuple[str, ...], tmp_path: Path
+def test_a_script_with_packages_runs_by_uv_once_the_user_agrees(
+    with_packages: dict[str, str], command: tuple[str, ...]
 ) -> None:
     # An agent's call, as in a server: a person's own program needs no leave.
     with hub_of(with_packages, background=True) as hub:
         skill = hub.find("one")
-        with pytest.raises(ConfirmationRequired, match="packages that have to be fetched"):
+        with pytest.raises(ConfirmationRequired, match="fetches packages \\(greet\\) and runs with network access"):
             hub.run_command("one", command[0], command[1:])
         granted = {Grant(Action.RUN, skill.directory, skill_digest(skill.directory), packages=True)}
-        first = hub.run_command("one", command[0], command[1:], granted=granted)
-        assert (first.stdout, first.stderr) == ("hello\n", "")
-        # From now on nothing is fetched.
-        (tmp_path / "greet-1.0-py3-none-any.whl").unlink()
-        assert hub.run_command("one", command[0], command[1:]).stdout == "hello\n"
+        for _ in range(2):
+            ran = hub.run_command("one", command[0], command[1:], granted=granted)
+            assert (ran.stdout.split()[0], ran.exit_code) == ("hello", 0), ran.stderr
+            assert "UV_EXTRA_INDEX_URL" not in ran.stdout  # it has a password
 
 
 def test_the_tier_is_chosen_once_and_told(environment: dict[str, str]) -> None:
     with hub_of({**environment, "SKILLHUB_SANDBOX": "off"}) as hub:
-        assert hub.sandbox().tier.value == "off"
+        assert hub.sandbox().name == "off"
         assert hub.sandbox() is hub.sandbox()

@@ -18,7 +18,7 @@ from tests.hubs import hub_of
 import skillhub_mcp
 from skillhub_mcp.bootstrap.policy import name_problems
 from skillhub_mcp.errors import InvalidSetting, SkillDisabled
-from skillhub_mcp.execution.runner import RUN_ID_VARIABLE
+from skillhub_mcp.execution.processes import RUN_ID_VARIABLE
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.settings import GROUPS, SETTINGS, Settings, read_settings, unknown_settings
 
@@ -51,13 +51,8 @@ DEFAULTS: dict[str, object] = {
     "ALLOWED_COMMANDS": ("python", "uv", "node", "cat", "ls", "grep"),
     "EXEC_TIMEOUT_SECONDS": 60.0,
     "EXEC_MAX_OUTPUT_BYTES": 65_536,
-    "SKILLHUB_SANDBOX": "auto",
+    "SKILLHUB_SANDBOX": "bubblewrap",
     "SKILLHUB_OUTPUT_DIRS": (),
-    "EXEC_MAX_CPU_SECONDS": 300,
-    "EXEC_MAX_MEMORY_BYTES": 2_147_483_648,
-    "EXEC_MAX_OPEN_FILES": 1_024,
-    "EXEC_MAX_PROCESSES": 128,
-    "EXEC_MAX_FILE_BYTES": 268_435_456,
     "LOG_LEVEL": "INFO",
     "SKILLHUB_ENABLED_SKILLS": None,
     "SKILLHUB_ENABLED_CATEGORIES": None,
@@ -148,13 +143,8 @@ WRITTEN: dict[str, tuple[str, object]] = {
     "ALLOWED_COMMANDS": ("node, cat,,cat", ("node", "cat")),
     "EXEC_TIMEOUT_SECONDS": ("1.5", 1.5),
     "EXEC_MAX_OUTPUT_BYTES": ("10", 10),
-    "SKILLHUB_SANDBOX": (" Landlock", "landlock"),
+    "SKILLHUB_SANDBOX": (" Off", "off"),
     "SKILLHUB_OUTPUT_DIRS": (f"/srv/out{os.pathsep}/srv/more", ("/srv/out", "/srv/more")),
-    "EXEC_MAX_CPU_SECONDS": ("10", 10),
-    "EXEC_MAX_MEMORY_BYTES": ("20000000", 20_000_000),
-    "EXEC_MAX_OPEN_FILES": ("20", 20),
-    "EXEC_MAX_PROCESSES": ("5", 5),
-    "EXEC_MAX_FILE_BYTES": ("0", 0),
     "LOG_LEVEL": ("warn", "WARNING"),
     "SKILLHUB_ENABLED_SKILLS": ("a, b", frozenset({"a", "b"})),
     "SKILLHUB_ENABLED_CATEGORIES": ("Data,DOCS", frozenset({"data", "docs"})),
@@ -268,12 +258,7 @@ BAD = [
     ("EXEC_TIMEOUT_SECONDS", "0", "must be a number from 0.1 to 86400"),
     ("EXEC_TIMEOUT_SECONDS", "inf", "must be a number from 0.1 to 86400"),
     ("SKILLHUB_OUTPUT_DIRS", os.pathsep, "must name at least one directory"),
-    ("SKILLHUB_SANDBOX", "none", "must be one of auto, bubblewrap, landlock, off"),
-    ("EXEC_MAX_CPU_SECONDS", "0", "must be a whole number from 1 to 86400"),
-    ("EXEC_MAX_MEMORY_BYTES", "1", "must be a whole number from 16777216 to 17592186044416"),
-    ("EXEC_MAX_OPEN_FILES", "3", "must be a whole number from 16 to 1048576"),
-    ("EXEC_MAX_FILE_BYTES", "-1", "must be a whole number from 0 to 17592186044416"),
-    ("EXEC_MAX_PROCESSES", "1", "must be a whole number from 4 to 65536"),
+    ("SKILLHUB_SANDBOX", "none", "must be one of bubblewrap, off"),
     ("EXEC_MAX_OUTPUT_BYTES", "1e3", "must be a whole number from 1 to 67108864"),
     ("LOG_LEVEL", "LOUD", "must be one of DEBUG, INFO, WARN, WARNING, ERROR"),
     ("SKILLHUB_SKIP_AUTO_REINDEX", "maybe", SWITCH),

@@ -32,8 +32,8 @@
     ├── PathNotAllowed          PATH_NOT_ALLOWED       the path is outside the skill, or not served
     ├── CommandNotAllowed       COMMAND_NOT_ALLOWED    the command is not on the allow list
     ├── CommandUnavailable      COMMAND_UNAVAILABLE    a program that is needed is not installed
-    ├── SandboxUnavailable      SANDBOX_UNAVAILABLE    no sandbox works here, and running without one was not chosen
-    ├── SandboxFailed           SANDBOX_FAILED         the sandbox of one command did not come about; the log says why
+    ├── SandboxUnavailable      SANDBOX_UNAVAILABLE    bubblewrap does not work here, and SKILLHUB_SANDBOX is not off
+    ├── SandboxFailed           SANDBOX_FAILED         the sandbox of one command could not be started; the log says why
     ├── SandboxRequired         SANDBOX_REQUIRED       commands are not confined, and some skill is hidden or withheld
     ├── PackagesUnavailable     PACKAGES_UNAVAILABLE   what a script declares (PEP 723) cannot be had
     ├── ExecutionTimeout        EXECUTION_TIMEOUT      the command timed out and was killed
@@ -297,7 +297,7 @@ class ConfirmationRequired(SkillHubError):
         elif changed:
             because = ": its files have changed since it was allowed"
         elif packages:
-            because = f": it needs packages that have to be fetched ({', '.join(packages)})"
+            because = f": it fetches packages ({', '.join(packages)}) and runs with network access"
         super().__init__(
             f"{tool} of {skill_name!r} requires the user's consent{because}",
             hint=f"ask the user to run: {command}",
@@ -582,32 +582,28 @@ class CommandUnavailable(SkillHubError):
 
 
 class SandboxUnavailable(SkillHubError):
-    """No sandbox works where the server runs; `reasons` has the system's words for each tier that was tried."""
+    """bubblewrap does not work where the server runs; `reason` has the system's words."""
 
     code = "SANDBOX_UNAVAILABLE"
 
-    def __init__(self, reasons: Mapping[str, str], *, system: str = "") -> None:
-        why = "; ".join(f"{tier}: {reason}" for tier, reason in reasons.items())
+    def __init__(self, reason: str, *, hint: str = "run the skill's script in your own terminal") -> None:
         super().__init__(
-            f"A skill's command cannot be confined here: {why or f'the sandbox needs Linux, and this is {system}'}",
-            hint="run the skill's script in your own terminal"
-            + (", or install bubblewrap" if "not installed" in reasons.get("bubblewrap", "") else "")
-            + "; SKILLHUB_SANDBOX=off runs commands unconfined, with every right of the server's user",
-            facts={"reasons": dict(reasons)},
+            f"A skill's command cannot be confined here: {reason}",
+            hint=f"{hint}; SKILLHUB_SANDBOX=off runs commands unconfined, with every right of the server's user",
+            facts={"reason": reason},
         )
-        self.reasons = dict(reasons)
-        self.system = system
+        self.reason = reason
 
 
 class SandboxFailed(SkillHubError):
-    """The sandbox of one command did not come about, and nothing was run. `reason`, for the log, may name paths."""
+    """The sandbox of one command could not be started, and nothing was run. `reason`, for the log, may name paths."""
 
     code = "SANDBOX_FAILED"
 
     def __init__(self, command: str, *, reason: str) -> None:
         super().__init__(
-            f"The sandbox of {command!r} did not come about; nothing was run",
-            hint="try again; if it stays so, the server's log has the reason, and skillhub doctor tries the sandbox",
+            f"Could not start the sandbox for {command!r}; nothing was run",
+            hint="try again; the server's log has the reason, and skillhub doctor tries the sandbox",
         )
         self.reason = reason
 

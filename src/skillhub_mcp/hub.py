@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.auditing.auditor import Auditor
     from skillhub_mcp.auditing.rules import AuditFinding
     from skillhub_mcp.execution.runner import CommandResult
-    from skillhub_mcp.execution.sandbox.model import Confinement, Sandbox
+    from skillhub_mcp.execution.sandbox import Confinement, Sandbox
     from skillhub_mcp.execution.skill_command import CommandOptions
     from skillhub_mcp.locks.kept_library import KeptLibrary, LockStanding
     from skillhub_mcp.replicas.health import PublicationHealth
@@ -425,7 +425,7 @@ class SkillHub:
 
     def _confinement(self, skill: Skill) -> Confinement:
         """Return what a command of a skill may touch: the skill, and nothing else of what the hub keeps and serves."""
-        from skillhub_mcp.execution.sandbox.model import Confinement
+        from skillhub_mcp.execution.sandbox import Confinement
 
         snapshot, inside = self._live.snapshot_without_index(), skill.directory + os.sep
         # What is in no root by its own path may be in a place that every program reads.
@@ -471,8 +471,8 @@ class SkillHub:
 
             def packages() -> Sequence[str]:
                 # Nobody is asked about what could not be run anyway.
-                event.sandbox = self.sandbox(policy).tier.value
-                return asked.unfetched()
+                event.sandbox = self.sandbox(policy).name
+                return asked.packages
 
             rights = policy.check_run(found.skill, granted, digest=digest, packages=packages)
             pass_gate(SkillUse(found.skill, found.handle, Action.RUN))
@@ -488,10 +488,10 @@ class SkillHub:
 
         Raises SandboxUnavailable, and SandboxRequired where they are not confined while some skill is left out.
         """
-        from skillhub_mcp.execution.sandbox.model import Tier
+        from skillhub_mcp.execution.sandbox import OFF
 
         sandbox = self._commands().sandbox()
-        unconfined = sandbox.tier is Tier.OFF
+        unconfined = sandbox is OFF
         if unconfined and policy is not None and policy.leaves_out(self._live.snapshot_without_index().everything):
             raise SandboxRequired
         return sandbox

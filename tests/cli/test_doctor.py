@@ -17,8 +17,7 @@ from skillhub_mcp.cli import open_hub
 from skillhub_mcp.cli.checks import all_checks
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
-from skillhub_mcp.execution.sandbox import choice
-from skillhub_mcp.execution.sandbox.model import Tier
+from skillhub_mcp.execution.sandbox import find_sandbox
 
 
 def test_where_all_is_in_order_it_says_so_and_ends_with_0(skillhub: Skillhub, write_skill: SkillWriter) -> None:
@@ -38,7 +37,7 @@ def test_what_is_well_is_told_to_who_asks_for_it(
         "command   skillhub-mcp is not on PATH",
         f"hub       1 skill  {skills_dir}",
         "index     ready, embeddings: none",
-        "sandbox   off (SKILLHUB_SANDBOX=off)",
+        "sandbox   off",
         "skills    1 served",
         "audit     0 critical, 0 high",
         "natively  1 published, 0 adapted, 0 withheld",
@@ -383,7 +382,7 @@ def test_how_commands_are_confined_is_told_and_off_is_a_warning_where_they_are_e
 ) -> None:
     write_skill("painter")
     off = skillhub("doctor", "--json", SKILLHUB_SANDBOX="off", SKILLHUB_ENABLE_RUN="1").json
-    assert off["sandbox"] == {"tier": "off", "reasons": {}}
+    assert off["sandbox"] == {"name": "off", "reason": None}
     (warning,) = [one for one in off["warnings"] if one["check"] == "sandbox"]
     assert "run unconfined" in warning["what"]
     assert skillhub("doctor", "--json", SKILLHUB_SANDBOX="off").json["warnings"] == []
@@ -394,9 +393,10 @@ def test_that_no_sandbox_works_is_a_problem_only_where_commands_are_enabled(
 ) -> None:
     write_skill("painter")
     reason = "bwrap is not installed"
-    monkeypatch.setattr(choice, "_TIERS", {Tier.BUBBLEWRAP: lambda: (None, reason)})
+    monkeypatch.setattr("shutil.which", lambda _, **_options: None)
+    find_sandbox.cache_clear()
     enabled = skillhub("doctor", "--json", SKILLHUB_ENABLE_RUN="1")
-    assert (enabled.code, enabled.json["sandbox"]) == (1, {"tier": None, "reasons": {"bubblewrap": reason}})
+    assert (enabled.code, enabled.json["sandbox"]) == (1, {"name": None, "reason": reason})
     (problem,) = [one for one in enabled.json["problems"] if one["check"] == "sandbox"]
     assert reason in problem["what"]
     without = skillhub("doctor", "--json")

@@ -19,8 +19,8 @@ from tests.execution.processes import PLENTY_OF_SECONDS, assert_ended
 
 from skillhub_mcp.errors import CommandUnavailable, InvalidArgument, SkillFileNotFound
 from skillhub_mcp.execution.command_policy import CommandPolicy
+from skillhub_mcp.execution.processes import RUN_ID_VARIABLE
 from skillhub_mcp.execution.runner import (
-    RUN_ID_VARIABLE,
     CommandResult,
     RunLimits,
     reduced_environment,

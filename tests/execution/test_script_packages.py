@@ -8,24 +8,22 @@ from pathlib import Path
 import pytest
 
 from skillhub_mcp.errors import PackagesUnavailable
-from skillhub_mcp.execution.script_packages import ScriptNeeds, read_needs
+from skillhub_mcp.execution.script_packages import declared_packages
 
 
-def script(directory: Path, *lines: str, lock: str | None = None) -> Path:
+def script(directory: Path, *lines: str) -> Path:
     """A script with a block of these lines."""
     path = directory / "read.py"
     block = "".join(f"# {line}".rstrip() + "\n" for line in ("/// script", *lines, "///"))
     path.write_text(f"#!/usr/bin/env python3\n{block}\nprint(1)\n", encoding="utf-8")
-    if lock is not None:
-        path.with_name("read.py.lock").write_text(lock, encoding="utf-8")
     return path
 
 
-def test_packages_and_the_range_of_pythons_are_read(tmp_path: Path) -> None:
-    found = read_needs(
+def test_packages_are_read(tmp_path: Path) -> None:
+    found = declared_packages(
         script(tmp_path, 'requires-python = ">=3.10"', "dependencies = [", '  "pypdf>=5,<7",', "", '  "rich[x] ; a", ]')
     )
-    assert found == ScriptNeeds(("pypdf>=5,<7", "rich[x] ; a"), ">=3.10")
+    assert found == ("pypdf>=5,<7", "rich[x] ; a")
 
 
 @pytest.mark.parametrize(
@@ -40,8 +38,8 @@ def test_packages_and_the_range_of_pythons_are_read(tmp_path: Path) -> None:
 )
 def test_a_script_that_declares_no_packages_needs_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.py").write_text(text, encoding="utf-8")
-    assert read_needs(tmp_path / "a.py") is None
-    assert read_needs(tmp_path / "missing.py") is None
+    assert declared_packages(tmp_path / "a.py") == ()
+    assert declared_packages(tmp_path / "missing.py") == ()
 
 
 @pytest.mark.parametrize(
@@ -57,12 +55,11 @@ def test_a_script_that_declares_no_packages_needs_none(tmp_path: Path, text: str
         "a\n--index-url https://evil.example",
         "a; python_version > '3' \n-r x",
         "",
-        "a" * 500,
     ],
 )
 def test_a_package_from_an_address_or_a_path_is_refused(tmp_path: Path, requirement: str) -> None:
     with pytest.raises(PackagesUnavailable, match="is not a name and versions of a package in an index"):
-        read_needs(script(tmp_path, f"dependencies = [{json.dumps(requirement)}]"))
+        declared_packages(script(tmp_path, f"dependencies = [{json.dumps(requirement)}]"))
 
 
 @pytest.mark.parametrize(
@@ -78,10 +75,10 @@ def test_a_package_from_an_address_or_a_path_is_refused(tmp_path: Path, requirem
 )
 def test_a_block_does_not_say_where_packages_come_from(tmp_path: Path, setting: str) -> None:
     path = script(tmp_path, 'dependencies = ["a"]', "[tool.uv]", setting)
-    with pytest.raises(PackagesUnavailable, match="where packages come from is not a skill's to say"):
-        read_needs(path)
+    with pytest.raises(PackagesUnavailable, match="the skill does not decide where packages come from"):
+        declared_packages(path)
     newest = script(tmp_path, 'dependencies = ["a"]', "[tool.uv]", 'exclude-newer = "2026-01-01T00:00:00Z"')
-    assert read_needs(newest) == ScriptNeeds(("a",), exclude_newer="2026-01-01T00:00:00Z")
+    assert declared_packages(newest) == ("a",)
 
 
 @pytest.mark.parametrize(
@@ -90,70 +87,13 @@ def test_a_block_does_not_say_where_packages_come_from(tmp_path: Path, setting: 
         "dependencies = [",
         "dependencies = 3",
         "dependencies = [1]",
-        'dependencies = ["a"]\n# requires-python = 3',
-        'dependencies = ["a"]\n# requires-python = "--x"',
     ],
 )
 def test_a_malformed_block_is_refused(tmp_path: Path, line: str) -> None:
     with pytest.raises(PackagesUnavailable, match=r"The packages of 'read.py' cannot be installed"):
-        read_needs(script(tmp_path, line))
+        declared_packages(script(tmp_path, line))
 
 
-def test_a_lock_file_settles_versions_and_not_where_they_come_from(tmp_path: Path) -> None:
-    lock = """version = 1
-[[package]]
-name = "pypdf"
-version = "5.1.0"
-source = { registry = "https://evil.example" }
-[[package]]
-name = "own"
-source = { virtual = "." }
-"""
-    before = read_needs(script(tmp_path, 'dependencies = ["pypdf"]'))
-    found = read_needs(script(tmp_path, 'dependencies = ["pypdf"]', lock=lock))
-    assert found == ScriptNeeds(("pypdf",), locked=("pypdf==5.1.0",))
-    assert before is not None
-    assert found is not None
-    assert before.key != found.key
-    with pytest.raises(PackagesUnavailable, match="its lock file is"):
-        read_needs(script(tmp_path, 'dependencies = ["pypdf"]', lock="[[package]]\nname = 'a b'\n"))
-
-
-@pytest.mark.parametrize(
-    ("lock", "reason"),
-    [
-        ("#" * (4 * 1024 * 1024 + 1), "has more than 4,194,304 bytes"),
-        ('[[package]]\nname = "a"\nversion = "1"\n' * 2_049, "has more than 2,048 packages"),
-        ("version = 1\n" + "a.b.c.d = 1\n" * 40_000, "is malformed"),
-    ],
-    ids=["bytes", "packages", "no packages"],
-)
-def test_an_oversized_lock_file_is_refused(tmp_path: Path, lock: str, reason: str) -> None:
-    with pytest.raises(PackagesUnavailable, match=f"its lock file {reason}"):
-        read_needs(script(tmp_path, 'dependencies = ["a"]', lock=lock))
-
-
-def test_tables_of_a_lock_file_that_are_slow_to_parse_do_not_matter(tmp_path: Path) -> None:
-    slow = "".join(f"[package.metadata]\n{'a.' * 40}b{number} = 1\n" for number in range(4_000))
-    lock = f'[[package]]\nname = "a"\nversion = "1"\n{slow}'
-    found = read_needs(script(tmp_path, 'dependencies = ["a"]', lock=lock))
-    assert found == ScriptNeeds(("a",), locked=("a==1",))
-
-
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        (f"# {'x' * 9_000}", "it has more than 8,192 characters"),
-        (f"{'a.' * 20}b = 1", "it has a key of more than 16 parts"),
-        (f"a = {'[' * 4_000}", "it is nested too deep|nested more than"),
-    ],
-    ids=["long", "parts", "nested"],
-)
-def test_a_block_that_is_slow_to_parse_is_refused(tmp_path: Path, line: str, reason: str) -> None:
-    with pytest.raises(PackagesUnavailable, match=reason):
-        read_needs(script(tmp_path, 'dependencies = ["a"]', line))
-
-
-def test_what_is_written_in_another_order_is_the_same_environment() -> None:
-    assert ScriptNeeds(("a", "b")).key == ScriptNeeds(("b", "a")).key
-    assert len({ScriptNeeds(("a",)).key, ScriptNeeds(("b",)).key, ScriptNeeds(("a",), ">=3.12").key}) == 3
+def test_a_huge_block_is_refused_before_it_is_parsed(tmp_path: Path) -> None:
+    with pytest.raises(PackagesUnavailable, match="8,192 characters"):
+        declared_packages(script(tmp_path, *(f"a{number} = 1" for number in range(3_000))))

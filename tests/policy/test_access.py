@@ -466,7 +466,7 @@ def test_network_and_packages_are_what_a_person_allows_of_these_files(skill: Ski
     alone = replace(policy, rules=in_force([], [Rules(allow=(more,))]))
     assert alone.check_run(brought(skill, Trust.AGREED), digest=lambda: DIGEST) == RunRights()
     for undecided in (alone, with_rules(allow=(RUN_PDF,)), Policy(Visibility(), tools=TOOL_ACTIONS)):
-        with pytest.raises(ConfirmationRequired, match=r"packages that have to be fetched \(pypdf\)") as caught:
+        with pytest.raises(ConfirmationRequired, match=r"fetches packages \(pypdf\)") as caught:
             check(undecided, skill)
         assert caught.value.hint == "ask the user to run: skillhub permissions allow pdf-tools --run --packages"
         check(undecided, skill, {Grant(Action.RUN, skill.directory, DIGEST, packages=True)})

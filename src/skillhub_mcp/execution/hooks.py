@@ -18,7 +18,7 @@ from enum import Enum
 from typing import Any
 
 from skillhub_mcp.errors import InvalidSetting
-from skillhub_mcp.execution.runner import RUN_ID_VARIABLE, kill_all
+from skillhub_mcp.execution.processes import RUN_ID_VARIABLE, kill_all
 from skillhub_mcp.file_modes import changeable_by_others
 from skillhub_mcp.foreign_json import BadJson, read_json
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.execution.removal import remove_directory
 from skillhub_mcp.file_modes import make_private_directory
 
 ARGUMENT = "output_dir"
@@ -128,8 +129,6 @@ class Outputs:
 
     def _remove_old(self) -> None:
         """Remove private directories that were not used for a week, and of many the ones used longest ago."""
-        from skillhub_mcp.execution.sandbox.confine import remove  # not on Windows, where no command runs
-
         used = []
         with os.scandir(self.directory) as entries:
             for entry in entries:
@@ -139,7 +138,7 @@ class Outputs:
         for number, (at, path) in enumerate(sorted(used, reverse=True), start=1):
             if at < oldest or number >= _MAX_KEPT:
                 with contextlib.suppress(OSError):
-                    remove(path)
+                    remove_directory(path)
 
 
 def is_place(named: str) -> bool:

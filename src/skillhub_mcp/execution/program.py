@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillhub_mcp.errors import CommandUnavailable
-from skillhub_mcp.execution.runner import RUN_ID_VARIABLE, has_exited, kill_all, kill_marked
+from skillhub_mcp.execution.processes import RUN_ID_VARIABLE, has_exited, kill_all, kill_marked
 
 _LOOK_SECONDS = 0.05
 # What a program says last tells why it failed.

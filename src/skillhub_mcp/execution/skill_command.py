@@ -1,7 +1,9 @@
-"""One command of a skill: what it starts, which packages it needs first, what it may touch, and where it may write."""
+"""One command of a skill: what it starts, which packages it needs, what it may touch, and where it may write."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -9,15 +11,21 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.execution.command_policy import CommandPolicy, absolute_path_entries
+from skillhub_mcp.errors import InvalidArgument, PackagesUnavailable
+from skillhub_mcp.execution.command_policy import CommandPolicy
 from skillhub_mcp.execution.outputs import ARGUMENT, VARIABLE, Outputs, with_directory
 from skillhub_mcp.execution.runner import CommandResult, RunLimits, run_command
-from skillhub_mcp.execution.sandbox.model import Confinement, Sandbox, Tier
-from skillhub_mcp.execution.script_environments import ScriptEnvironments
-from skillhub_mcp.execution.script_packages import ScriptNeeds, read_needs
+from skillhub_mcp.execution.sandbox import Confinement, Sandbox
+from skillhub_mcp.execution.script_packages import declared_packages
+from skillhub_mcp.file_modes import make_private_directory
 
 _GIT = ".git"
+_MAX_CACHES = 32
+# Where packages come from, for a script that may fetch them.
+_INDEX_VARIABLES = (
+    *("UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX", "UV_EXTRA_INDEX_URL"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +33,8 @@ class CommandOptions:
     """Which commands of skills may run, within which limits, in which environment, and how they are confined.
 
     `environment` is that of a command, and `own_environment` the server's, which says where packages come from.
-    `sandbox` raises SandboxUnavailable. No command sees the paths `hidden`, nor another skill.
+    `sandbox` raises SandboxUnavailable. Packages are kept below `caches`, apart for each skill. No command sees the
+    paths `hidden`, nor another skill.
     """
 
     policy: CommandPolicy
@@ -34,7 +43,7 @@ class CommandOptions:
     own_environment: Callable[[], Mapping[str, str]] = field(repr=False)
     sandbox: Callable[[], Sandbox]
     outputs: Outputs
-    environments: ScriptEnvironments
+    caches: str
     hidden: tuple[str, ...] = ()
 
 
@@ -57,88 +66,69 @@ class SkillCommand:
         self._cwd = Path(directory)
         self._environment = options.environment()
 
-    def unfetched(self) -> tuple[str, ...]:
-        """Return the packages that have to be fetched before it can run.
+    @cached_property
+    def packages(self) -> tuple[str, ...]:
+        """The packages that its script declares.
 
         Raises CommandNotAllowed, CommandUnavailable, InvalidArgument, and PackagesUnavailable for a script that
         declares what it must not.
         """
-        # What is not allowed at all is not worth a question to the person.
+        # A command that is not allowed at all is not worth a question to the user.
         self._build(self._request.args)
-        needs = self._needs
-        return () if needs is None or self._options.environments.find(needs) is not None else needs.packages
+        script = self._options.policy.own_script(self._request.command, self._request.args, self._cwd)
+        return () if script is None else declared_packages(script)
 
     def run(
         self, confinement: Confinement, sandbox: Sandbox, *, network: bool, stop: threading.Event | None
     ) -> CommandResult:
-        """Fetch what is missing, and run the command; the result names the files that it has written.
+        """Run the command; the result names the files that it has written.
 
-        `confinement` is what it may touch besides its output directory and packages. Raises what `unfetched` and
-        `run_command` raise, and PackagesUnavailable.
+        `confinement` is what it may touch besides its output directory and packages, which need the network. Raises
+        what `packages` and `run_command` raise.
         """
         directory, hidden = str(self._cwd), confinement.hidden
         try:
             output = self._options.outputs.open(
                 self._request.session, self._request.output_dir, untouched=(directory, *hidden)
             )
+            cache = self._cache() if self.packages else {}
         except OSError as error:
             raise InvalidArgument(ARGUMENT, f"cannot be made: {error.strerror or error}") from error
-        python = self._python_with_packages(stop)
-        arguments = with_directory(self._request.args, output.path)
-        if python is None:
-            argv = self._build(arguments)
-        else:
-            script = self._options.policy.python_arguments(self._request.command, arguments)
-            argv = (python, *(script or ()))
+        git = self._cwd / _GIT
         result = run_command(
-            argv,
+            self._build(with_directory(self._request.args, output.path)),
             cwd=self._cwd,
             limits=self._options.limits,
-            environment={**self._environment, VARIABLE: output.path},
+            environment={**self._environment, **cache, VARIABLE: output.path},
             stop=stop,
             sandbox=sandbox,
-            confinement=Confinement(
-                readable=(*confinement.readable, *([] if python is None else [str(Path(python).parents[1])])),
-                writable=(*confinement.writable, output.path),
-                hidden=(*hidden, *self._unapproved(sandbox)),
-                network=network,
+            confinement=replace(
+                confinement,
+                writable=(*confinement.writable, output.path, *filter(None, [cache.get("UV_CACHE_DIR")])),
+                # Not part of what the user approved.
+                hidden=(*hidden, *([str(git)] if git.is_dir() else [])),
+                network=network or bool(self.packages),
                 identities={output.path: output.identity},
             ),
         )
         return replace(result, output_dir=output.path, files=output.written())
 
-    def _unapproved(self, sandbox: Sandbox) -> tuple[str, ...]:
-        """Return what in the skill is no part of what was approved, where it can be hidden from the command."""
-        git = self._cwd / _GIT
-        # Landlock can hide a part of a directory only by not letting the directory be listed.
-        return (str(git),) if sandbox.tier is Tier.BUBBLEWRAP and git.is_dir() else ()
-
     def _build(self, arguments: Sequence[str]) -> tuple[str, ...]:
         search_path = self._environment.get("PATH", "")
         return self._options.policy.build_argv(self._request.command, arguments, cwd=self._cwd, search_path=search_path)
 
-    def _python_with_packages(self, stop: threading.Event | None) -> str | None:
-        """Return the Python of the script's environment, made first if need be; None for a command without packages."""
-        needs, uv = self._needs, self._uv
-        if needs is None or uv is None:
-            return None
-        found = self._options.environments.find(needs)
-        if found is not None:
-            return found
+    def _cache(self) -> dict[str, str]:
+        """Return the variables for uv: a cache that no other skill writes to, and the index without passwords."""
+        path = self._environment.get("PATH", "")
+        if shutil.which("uv", path=path) is None:
+            script = Path(self._request.args[0]).name if self._request.args else ""
+            raise PackagesUnavailable(script, "uv is not installed", hint="install uv, which fetches them")
+        cache = os.path.join(self._options.caches, hashlib.sha256(os.fsencode(self._cwd)).hexdigest()[:16])
+        make_private_directory(cache)
+        os.utime(cache)
+        kept = sorted(Path(self._options.caches).iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+        for unused in kept[_MAX_CACHES:]:
+            shutil.rmtree(unused, ignore_errors=True)
         own = self._options.own_environment()
-        return self._options.environments.make(needs, script=self._script_name, uv=uv, environment=own, stop=stop)
-
-    @cached_property
-    def _uv(self) -> str | None:
-        return shutil.which("uv", path=absolute_path_entries(self._environment.get("PATH", "")))
-
-    @cached_property
-    def _needs(self) -> ScriptNeeds | None:
-        """What the script of the skill that is to be run declares; None where uv, which reads that, is not there."""
-        script = self._options.policy.own_script(self._request.command, self._request.args, self._cwd)
-        return None if script is None or self._uv is None else read_needs(script)
-
-    @property
-    def _script_name(self) -> str:
-        script = self._options.policy.own_script(self._request.command, self._request.args, self._cwd)
-        return "" if script is None else script.name
+        index = {name: own[name] for name in _INDEX_VARIABLES if name in own and "@" not in own[name]}
+        return {**index, "UV_CACHE_DIR": os.path.realpath(cache)}

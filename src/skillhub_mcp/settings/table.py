@@ -464,10 +464,10 @@ _EXECUTION = (
     Setting(
         "SKILLHUB_SANDBOX",
         "sandbox",
-        "auto",
-        "What confines the commands of run_skill_command: bubblewrap, landlock, or auto for the first of them that "
-        "works here; where none does, commands are refused. off confines nothing: a command may do what you may",
-        parsing.one_of("auto", "bubblewrap", "landlock", "off"),
+        "bubblewrap",
+        "What confines the commands of run_skill_command. If bubblewrap does not work here, commands are refused. off "
+        "confines nothing: a command may do what you may",
+        parsing.one_of("bubblewrap", "off"),
     ),
     Setting(
         "SKILLHUB_OUTPUT_DIRS",
@@ -490,41 +490,6 @@ _EXECUTION = (
         "65536",
         "Maximum bytes of stdout, and of stderr, that a command returns",
         parsing.whole(1, _MEBIBYTES_64),
-    ),
-    Setting(
-        "EXEC_MAX_CPU_SECONDS",
-        "max_cpu_seconds",
-        "300",
-        "Maximum seconds of processor time of each process of a command",
-        parsing.whole(1, 86_400),
-    ),
-    Setting(
-        "EXEC_MAX_MEMORY_BYTES",
-        "max_memory_bytes",
-        "2147483648",
-        "Maximum bytes of memory of a command, and of its temporary files where they are in memory",
-        parsing.whole(16 * 1024 * 1024, 1 << 44),
-    ),
-    Setting(
-        "EXEC_MAX_OPEN_FILES",
-        "max_open_files",
-        "1024",
-        "Maximum files that each process of a command may have open",
-        parsing.whole(16, 1_048_576),
-    ),
-    Setting(
-        "EXEC_MAX_PROCESSES",
-        "max_processes",
-        "128",
-        "Maximum processes and threads of a command",
-        parsing.whole(4, 65_536),
-    ),
-    Setting(
-        "EXEC_MAX_FILE_BYTES",
-        "max_written_file_bytes",
-        "268435456",
-        "Maximum bytes of a file that a command writes",
-        parsing.whole(0, 1 << 44),
     ),
     Setting(
         "SKILLHUB_HOOKS",

@@ -148,11 +148,6 @@ class ExecutionSettings:
     output_dirs: tuple[str, ...]
     timeout_seconds: float
     max_output_bytes: int
-    max_cpu_seconds: int
-    max_memory_bytes: int
-    max_open_files: int
-    max_processes: int
-    max_written_file_bytes: int
     hooks: str
 
 

@@ -652,13 +652,13 @@ def test_the_question_before_packages_are_fetched_names_them_and_covers_the_run(
 
     unasked = asyncio.run(journey())
     assert unasked.code == "CONFIRMATION_REQUIRED"
-    assert "it needs packages that have to be fetched (greet>=1)" in unasked.text
+    assert "it fetches packages (greet>=1) and runs with network access" in unasked.text
     assert "skillhub permissions allow alpha --run --packages" in unasked.text
     person = Person("once")
     said = asyncio.run(journey(elicitation_callback=person))
-    fetched = "Before that, these packages are fetched from the package index: 'greet>=1'."
+    fetched = "They have network access and fetch these packages from the package index: 'greet>=1'."
     assert person.questions == [
         f"The agent wants to run commands of the skill 'alpha'. {fetched} Its description: 'Does alpha.'"
     ]
-    assert (said.code, "no such index" in said.text) == ("PACKAGES_UNAVAILABLE", True)
+    assert "no such index" in said.text
     assert asyncio.run(journey(elicitation_callback=Person("no"))).code == "PERMISSION_DENIED"

@@ -169,17 +169,17 @@ def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[st
 def _tell_of_sandbox(hub: SkillHub) -> None:
     """Choose how commands are confined, once for all calls, and warn where they are not or cannot be run."""
     from skillhub_mcp.errors import SandboxUnavailable
-    from skillhub_mcp.execution.sandbox.model import Tier
+    from skillhub_mcp.execution.sandbox import OFF
 
     try:
         sandbox = hub.sandbox()
     except SandboxUnavailable as error:
         log.warning("run_skill_command refuses every call. %s", error.message)
         return
-    if sandbox.tier is Tier.OFF:
+    if sandbox is OFF:
         log.warning("SKILLHUB_SANDBOX=off: commands of skills run unconfined, with every right of this process's user")
     else:
-        log.info("Commands of skills are confined by %s", sandbox.tier.value)
+        log.info("Commands of skills are confined by %s", sandbox.name)
 
 
 def _hide_secrets(settings: Settings, sources: Iterable[SettingSource]) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
 from collections.abc import Iterator
 
 from skillhub_mcp.atomic_write import atomic_write
+from skillhub_mcp.execution.removal import remove_directory
 from skillhub_mcp.library.changes import exchange
 
 _HAS_DIRECTORY_SYNC = os.name == "posix"
@@ -68,10 +68,8 @@ class Disk:
             return
         if not is_directory:
             os.unlink(path)
-        elif os.name == "posix":
-            _remove_directory(path)
         else:
-            _remove_by_path(path)
+            remove_directory(path)
 
 
 def _below(directory: str) -> Iterator[str]:
@@ -82,19 +80,3 @@ def _below(directory: str) -> Iterator[str]:
                 yield entry.path
             elif entry.is_file(follow_symlinks=False):
                 yield entry.path
-
-
-def _remove_directory(directory: str) -> None:
-    from skillhub_mcp.execution.sandbox.confine import remove  # not on Windows
-
-    # A skill may have directories that its owner made read-only.
-    os.chmod(directory, 0o700)
-    remove(directory)
-
-
-def _remove_by_path(top: str) -> None:
-    """Remove a directory on Windows, which deletes no file that is read-only."""
-    for place, _, names in os.walk(top):
-        for name in names:
-            os.chmod(os.path.join(place, name), stat.S_IWRITE)
-    shutil.rmtree(top)

@@ -172,7 +172,7 @@ class ConsentMiddleware(Middleware):
         more += " Its files have changed since you allowed it." if required.changed else ""
         if required.packages:
             packages = shortened(for_model(", ".join(required.packages)), _SHOWN_DESCRIPTION)
-            more += f" Before that, these packages are fetched from the package index: {packages!r}."
+            more += f" They have network access and fetch these packages from the package index: {packages!r}."
         name = path_for_model(required.skill_name)
         return f"The agent wants to {action} {name!r}.{more} Its description: {description!r}"
 

@@ -1,14 +1,10 @@
-"""What every tier promises, tried with real processes: a command of a skill reaches nothing that is not its own.
-
-A tier that does not work here is skipped with the system's own words.
-"""
+"""The sandbox, tried with real processes: a command of a skill reaches nothing that is not its own."""
 
 from __future__ import annotations
 
 import ctypes
 import json
 import os
-import re
 import select
 import signal
 import socket
@@ -18,7 +14,6 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,50 +28,25 @@ from skillhub_mcp.errors import (
     SkillFileNotFound,
 )
 from skillhub_mcp.execution.runner import CommandResult, RunLimits, reduced_environment, run_command
-from skillhub_mcp.execution.sandbox.choice import choose_sandbox
-from skillhub_mcp.execution.sandbox.model import Confinement, ResourceLimits, Sandbox
+from skillhub_mcp.execution.sandbox import OFF, Confinement, Sandbox, find_sandbox, mounts
 
 PYTHON = os.path.realpath(sys.executable)
-LIMITS = RunLimits(
-    timeout_seconds=30.0,
-    max_output_bytes=65_536,
-    resources=ResourceLimits(cpu_seconds=20, memory_bytes=1 << 28, open_files=64, processes=32, file_bytes=1 << 20),
-)
+LIMITS = RunLimits(timeout_seconds=30.0, max_output_bytes=65_536)
+
+only_on_linux = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox needs Linux")
 
 
-@cache
-def tier_or_reason(name: str) -> Sandbox | str:
+def sandbox_here() -> Sandbox:
+    """Return the sandbox of this machine, or skip the test with the system's own words."""
     try:
-        return choose_sandbox(name)
+        return find_sandbox("bubblewrap")
     except SandboxUnavailable as error:
-        return error.message
+        pytest.skip(error.message)
 
 
-# As in a container that has no namespaces to give.
-WITHOUT_NAMESPACES = "landlock without namespaces"
-# As in such a container on Linux 5.13: what later versions of Landlock cover the filter of calls has to.
-FIRST_LANDLOCK = "landlock of the first version"
-TIERS = ("bubblewrap", "landlock", WITHOUT_NAMESPACES)
-
-
-@pytest.fixture(params=TIERS)
-def sandbox(request: pytest.FixtureRequest) -> Sandbox:
-    return sandbox_named(request.param)
-
-
-def sandbox_named(name: str) -> Sandbox:
-    tier, _, less = name.partition(" ")
-    chosen = tier_or_reason(tier)
-    if isinstance(chosen, str):
-        pytest.skip(chosen)
-    if less:
-        return replace(chosen, namespaces=False, landlock=1 if name == FIRST_LANDLOCK else chosen.landlock)
-    if tier == "landlock" and not chosen.namespaces:
-        pytest.skip("this kernel gives no namespaces")
-    return chosen
-
-
-on_older_kernels_too = pytest.mark.parametrize("sandbox", [*TIERS, FIRST_LANDLOCK], indirect=True)
+@pytest.fixture
+def sandbox() -> Sandbox:
+    return sandbox_here()
 
 
 class Runs:
@@ -146,8 +116,7 @@ def test_a_command_reads_its_skill_and_says_how_it_ended(run: Runs) -> None:
     assert result.stdout == f"the skill's own an argument; $HOME {run.skill}\n"
     assert (result.stderr, result.exit_code, result.timeout) == ("err\n", 3, False)
     ended = run("import os, signal; os.kill(os.getpid(), signal.SIGTERM)")
-    assert (ended.exit_code, ended.timeout) == (-signal.SIGTERM, False)
-    assert run("raise SystemExit(143)").exit_code == 143
+    assert (ended.exit_code, ended.timeout) == (128 + signal.SIGTERM, False)
 
 
 def test_no_file_of_another_skill_the_home_or_the_system_is_read(run: Runs, tmp_path: Path) -> None:
@@ -215,7 +184,6 @@ def test_a_skill_that_is_reached_through_a_link_is_there_by_both_paths(sandbox: 
     assert told == ["the skill's own"] * 3
 
 
-@on_older_kernels_too
 def test_a_skill_is_not_changed(run: Runs) -> None:
     file = run.skill / "SKILL.md"
     before = file.stat()
@@ -246,7 +214,6 @@ def test_a_skill_is_not_changed(run: Runs) -> None:
     assert os.listxattr(file) == []
 
 
-@on_older_kernels_too
 def test_nothing_outside_is_written_or_changed(run: Runs, tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     mine.write_text("mine", encoding="utf-8")
@@ -292,23 +259,6 @@ def test_each_run_has_a_home_and_a_temporary_directory_of_its_own(run: Runs) -> 
         assert not Path(temporary, "left").exists()
 
 
-@pytest.mark.slow
-def test_a_temporary_directory_of_any_depth_ends_with_its_run(
-    run: Runs, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
-    result = run(
-        "import os\nos.chdir(os.environ['TMPDIR'])\n"
-        "os.mkfifo('pipe'); os.symlink('/', 'root'); os.mkdir('closed'); os.chmod('closed', 0)\n"
-        "for _ in range(1500):\n"
-        "    os.mkdir('moved'); open('file', 'w').close(); os.chdir('moved')\n"
-        "print('deep')"
-    )
-    assert (result.stdout, result.stderr) == ("deep\n", "")
-    assert list((tmp_path / "temporary").iterdir()) == []
-
-
 def test_only_the_place_that_was_given_is_written_to(run: Runs, tmp_path: Path) -> None:
     output = tmp_path / "output"
     output.mkdir()
@@ -334,19 +284,18 @@ def test_only_the_place_that_was_given_is_written_to(run: Runs, tmp_path: Path) 
         run("open('/dev/null')", confinement=exchanged)
     # Who asked from another machine is told no path.
     assert str(tmp_path) not in failed.value.message + (failed.value.hint or "")
-    assert re.search(r"cannot be confined|bind", failed.value.reason)
+    assert "was replaced" in failed.value.reason
     output.unlink()
     output.mkdir()
     with pytest.raises(SandboxFailed) as failed:
         run("open('/dev/null')", confinement=exchanged)
-    assert "has been exchanged" in failed.value.reason
+    assert "was replaced" in failed.value.reason
     output.rmdir()
     elsewhere.rename(output)
     assert run("", confinement=exchanged).exit_code == 0
     assert sorted(path.name for path in run.skill.iterdir()) == ["SKILL.md"]
 
 
-@on_older_kernels_too
 def test_no_other_process_is_seen_or_reached(run: Runs) -> None:
     server = os.getpid()
     libc = ctypes.CDLL(None)
@@ -358,15 +307,12 @@ def test_no_other_process_is_seen_or_reached(run: Runs) -> None:
             "environment": f"open('/proc/{server}/environ').read()",
             "memory": f"open('/proc/{server}/mem', 'rb')",
             "descriptors": f"os.listdir('/proc/{server}/fd')",
-            "parent's environment": "open(f'/proc/{os.getppid()}/environ').read()",
-            "parent's descriptors": "[os.readlink(f'/proc/{os.getppid()}/fd/{n}') for n in range(3, 99)]",
             "command lines": "[open(f'/proc/{n}/cmdline').read() for n in range(1, 400_000) if n != os.getpid() and "
             f"n == {server}]",
             "signal": f"os.kill({server}, 0)",
             "everybody": "os.kill(-1, 0)",
             "parent": "os.kill(os.getppid(), 9)",
             "limits": f"__import__('resource').prlimit({server}, 7, (3, 3))",
-            "parent's limits": "__import__('resource').prlimit(os.getppid(), 7, (3, 3))",
             "priority": f"os.setpriority(os.PRIO_PROCESS, {server}, 19)",
             "processor": f"os.sched_setaffinity({server}, [0])",
             "shared memory": f"ctypes.CDLL(None).shmat({shared}, None, 0)",
@@ -377,42 +323,22 @@ def test_no_other_process_is_seen_or_reached(run: Runs) -> None:
     assert (told.pop("shared memory"), told.pop("its end")) == ("-1", "-1")
     # With processes of its own, only its own are there to be seen: one of them may have the server's number.
     assert told.pop("command lines") in {"[]", *REFUSED}
-    for name in ("parent", "everybody", "parent's limits"):
+    # The parent is the sandbox's own first process.
+    for name in ("parent", "everybody"):
         assert told.pop(name) in {"None", *REFUSED}
     assert set(told.values()) <= REFUSED, told
 
 
-def test_the_filter_of_calls_refuses_what_leads_out(run: Runs) -> None:
-    numbers = {
-        "x86_64": {"keyctl": 250, "bpf": 321, "userfaultfd": 323, "io_uring_setup": 425, "unshare": 272, "ptrace": 101},
-        "aarch64": {"keyctl": 219, "bpf": 280, "userfaultfd": 282, "io_uring_setup": 425, "unshare": 97, "ptrace": 117},
-    }.get(os.uname().machine)
-    if numbers is None:
-        pytest.skip(f"no filter for {os.uname().machine}")
-    source = (
-        "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n"
-        "def call(number, *values):\n"
-        "    ctypes.set_errno(0)\n"
-        "    libc.syscall(*map(ctypes.c_long, (number, *values)))\n"
-        "    return ctypes.get_errno()\n"
-        f"told = {{name: call(number, 0x10000000, 0, 0) for name, number in {numbers!r}.items()}}\n"
-        "told['clone'] = 56 if os.uname().machine == 'x86_64' else 220\n"
-        "told['new user namespace'] = call(told.pop('clone'), 0x10000000 | 17, 0, 0)\n"
-        "import socket\n"
-        "for name in ('AF_PACKET', 'AF_VSOCK', 'AF_ALG'):\n"
-        "    try:\n        socket.socket(getattr(socket, name), socket.SOCK_SEQPACKET)\n        told[name] = 0\n"
-        "    except OSError as error:\n        told[name] = error.errno\n"
-        "told['no new privileges'] = libc.prctl(39, 0, 0, 0, 0)\n"
-        "told['capabilities'] = [line.split()[1] for line in open('/proc/self/status') if line.startswith('CapEff')]\n"
+def test_a_command_has_no_capabilities_and_gets_none(run: Runs) -> None:
+    told = run.tell(
+        "import ctypes\n"
+        "status = dict(line.split(':', 1) for line in open('/proc/self/status'))\n"
+        "told = [status[name].strip() for name in ('CapEff', 'CapPrm', 'NoNewPrivs')]\n"
+        "told.append(ctypes.CDLL(None).unshare(0x10000000))"
     )
-    told = run.tell(source)
-    assert told.pop("no new privileges") == 1
-    assert told.pop("capabilities") == ["0000000000000000"]
-    assert {name for name, error in told.items() if error == 0} == set()
-    assert {told[name] for name in numbers} == {1}, told
+    assert told == ["0000000000000000", "0000000000000000", "1", -1]
 
 
-@on_older_kernels_too
 def test_no_socket_of_the_machine_is_reached(run: Runs, tmp_path: Path) -> None:
     listening = [socket.create_server(("127.0.0.1", 0)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)]
     listening[1].bind(("127.0.0.1", 0))
@@ -451,13 +377,10 @@ def test_a_network_that_was_granted_is_the_machines(run: Runs) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         told = run.try_each(
-            {
-                "tcp": f"socket.create_connection(('127.0.0.1', {port}), 5).close()",
-                "abstract": "socket.socket(socket.AF_UNIX)",
-            },
+            {"tcp": f"socket.create_connection(('127.0.0.1', {port}), 5).close()"},
             confinement=Confinement(readable=(str(run.skill),), network=True),
         )
-        assert told == {"tcp": "None", "abstract": "OSError"}
+        assert told == {"tcp": "None"}
         assert select.select([server], [], [], 0)[0] == [server]
 
 
@@ -513,7 +436,6 @@ def held(tmp_path: Path, run: Runs) -> Held:
     return Held(tmp_path / "held", run)
 
 
-@on_older_kernels_too
 def test_a_setsid_child_ends_with_its_call(run: Runs, held: Held) -> None:
     begun = time.monotonic()
     result = run(DAEMON + UNTIL_HELD, HOLD, held.path, confinement=held.confinement)
@@ -564,22 +486,19 @@ def test_a_setsid_child_ends_when_the_call_is_cancelled_and_another_run_goes_on(
 SERVER = """
 import sys, threading
 from pathlib import Path
-from tests.execution.sandbox.test_contract import DAEMON, HOLD, Runs, Confinement, sandbox_named
-run = Runs(sandbox_named(sys.argv[1]), Path(sys.argv[2]))
-held = sys.argv[3]
-confinement = Confinement(readable=(sys.argv[2],), writable=(str(Path(held).parent),))
+from tests.execution.test_sandbox import DAEMON, HOLD, Runs, Confinement, sandbox_here
+run = Runs(sandbox_here(), Path(sys.argv[1]))
+held = sys.argv[2]
+confinement = Confinement(readable=(sys.argv[1],), writable=(str(Path(held).parent),))
 threading.Thread(target=run, args=(DAEMON + "time.sleep(60)", HOLD, held), kwargs={"confinement": confinement}).start()
 """
 
 
-def test_nothing_outlives_a_server_that_was_killed(
-    run: Runs, held: Held, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    (tmp_path / "temporary").mkdir()
+@pytest.mark.slow
+def test_nothing_outlives_a_server_that_was_killed(run: Runs, held: Held) -> None:
     server = subprocess.Popen(
-        [sys.executable, "-c", SERVER, request.node.callspec.params["sandbox"], str(run.skill), str(held.path)],
-        env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
-        cwd=Path(__file__).parents[3],
+        [sys.executable, "-c", SERVER, str(run.skill), str(held.path)],
+        cwd=Path(__file__).parents[2],
         start_new_session=True,
     )
     try:
@@ -588,15 +507,14 @@ def test_nothing_outlives_a_server_that_was_killed(
         server.kill()
         server.wait()
     held.assert_ended()
-    deadline = time.monotonic() + PLENTY_OF_SECONDS
-    while list((tmp_path / "temporary").iterdir()):
-        assert time.monotonic() < deadline, "its private directory is still there"
-        time.sleep(0.01)
 
 
-def test_a_fork_bomb_is_bounded_and_ends(run: Runs) -> None:
+@pytest.mark.slow
+def test_a_fork_bomb_ends_with_its_time_limit(run: Runs, held: Held) -> None:
     bomb = (
-        "import os, sys, time\nmade = 0\n"
+        "import fcntl, os, sys, time\n"
+        "f = open(sys.argv[1], 'w'); fcntl.flock(f, 2)\n"
+        "made = 0\n"
         "try:\n"
         "    while made < 2000:\n"
         "        if os.fork() == 0:\n            time.sleep(60)\n            os._exit(0)\n"
@@ -605,72 +523,32 @@ def test_a_fork_bomb_is_bounded_and_ends(run: Runs) -> None:
         "os.write(1, b'%d\\n' % made)\n"
         "time.sleep(60)"
     )
-    begun = time.monotonic()
-    result = run(bomb, limits=replace(LIMITS, timeout_seconds=3.0))
-    assert time.monotonic() - begun < PLENTY_OF_SECONDS
-    if result.timeout:  # the kernel refused to make more
-        assert 0 < int(result.stdout) <= 32
-    else:  # it does not count root's, so they were killed
-        assert "EXEC_MAX_PROCESSES" in result.stderr
-    assert result.exit_code == -signal.SIGKILL
-
-
-def test_a_fork_bomb_of_which_every_process_forks_ends_while_it_is_small(run: Runs) -> None:
-    bomb = (
-        "import mmap, os, time\n"
-        "made = mmap.mmap(-1, 6000)\n"  # a byte of each process: the fuse, should nobody end them
-        "for number in range(6000):\n"
-        "    if made[number]:\n        continue\n"
-        "    made[number] = 1\n"
-        "    try:\n        os.fork()\n    except OSError:\n        break\n"
-        "else:\n    os.write(1, b'nobody ended them')\n"
-        "time.sleep(60)"
-    )
-    result = run(bomb, limits=replace(LIMITS, timeout_seconds=3.0))
-    assert (result.stdout, result.exit_code) == ("", -signal.SIGKILL)
-    assert result.timeout or "EXEC_MAX_PROCESSES" in result.stderr
+    result = run(bomb, held.path, confinement=held.confinement, limits=replace(LIMITS, timeout_seconds=3.0))
+    assert (result.exit_code, result.timeout) == (-signal.SIGKILL, True)
+    if os.getuid() != 0:  # the kernel does not count root's processes
+        assert int(result.stdout) < 128
+    held.assert_ended()
 
 
 def test_memory_files_descriptors_and_file_sizes_are_bounded(run: Runs) -> None:
     told = run.try_each(
         {
-            "memory": "len(bytearray(400 << 20))",
-            "file": "open(os.environ['TMPDIR'] + '/big', 'wb', buffering=0).write(b'x' * (2 << 20))",
-            "descriptors": "[open('/dev/null') for _ in range(200)] and 'many'",
+            "memory": "len(bytearray(3 << 30))",
+            "file": "os.truncate(os.open(os.environ['TMPDIR'] + '/big', os.O_RDWR | os.O_CREAT), 300 << 20)",
+            "descriptors": "[open('/dev/null') for _ in range(2000)] and 'many'",
             "core": "__import__('resource').getrlimit(4)",
+            "processor time": "__import__('resource').getrlimit(0)",
             "more": "__import__('resource').setrlimit(7, (4096, 4096))",
-            "memory that nobody counts": "os.memfd_create('unseen')",
-            "a lease": "__import__('fcntl').fcntl(os.open('SKILL.md', os.O_RDONLY), 1024, 1)",
         }
     )
-    assert told["memory"] == "MemoryError"
-    assert told["file"] in {"OSError", str(1 << 20)}
-    assert told["descriptors"] == "OSError"
-    assert told["core"] == "(0, 0)"
-    assert told["more"] in {"ValueError", *REFUSED}
-    assert {told["memory that nobody counts"], told["a lease"]} <= REFUSED, told
-
-
-@pytest.mark.slow
-def test_memory_of_many_processes_is_bounded_together(run: Runs) -> None:
-    source = (
-        "import os, time\n"
-        "for _ in range(4):\n"
-        "    if os.fork() == 0:\n        x = bytearray(os.urandom(1) * (100 << 20))\n        time.sleep(60)\n"
-        "time.sleep(60)"
-    )
-    result = run(source)
-    assert (result.exit_code, result.timeout) == (-signal.SIGKILL, False)
-    assert "more than 268,435,456 bytes of memory (EXEC_MAX_MEMORY_BYTES)" in result.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sandbox", [WITHOUT_NAMESPACES], indirect=True)  # a second each, and one piece of code
-def test_processor_time_is_bounded(run: Runs) -> None:
-    assert LIMITS.resources is not None
-    few = replace(LIMITS, resources=replace(LIMITS.resources, cpu_seconds=1))
-    result = run("while True: pass", limits=few)
-    assert (result.exit_code, result.timeout) == (-signal.SIGXCPU, False)
+    assert told == {
+        "memory": "MemoryError",
+        "file": "OSError",
+        "descriptors": "OSError",
+        "core": "(0, 0)",
+        "processor time": "(300, 300)",
+        "more": "ValueError",
+    }
 
 
 def test_the_environment_is_what_was_given_with_a_home_of_its_own(run: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -723,13 +601,6 @@ def test_ordinary_programs_work(run: Runs) -> None:
         "python3": ("-c", "import ssl, sqlite3, zlib; print(1 + 1)"),
         "node": ("-e", "console.log(1 + 1)"),
     }
-    # The default limits: an interpreter needs more than the few of these tests.
-    roomy = replace(
-        LIMITS,
-        resources=ResourceLimits(
-            cpu_seconds=300, memory_bytes=1 << 31, open_files=1024, processes=128, file_bytes=1 << 28
-        ),
-    )
     environment = reduced_environment(os.environ)
     said = {}
     for name, args in arguments.items():
@@ -738,7 +609,89 @@ def test_ordinary_programs_work(run: Runs) -> None:
             expected.pop(name)
             continue
         result = run_command(
-            (program, *args), cwd=run.skill, limits=roomy, environment=environment, sandbox=run.sandbox
+            (program, *args), cwd=run.skill, limits=LIMITS, environment=environment, sandbox=run.sandbox
         )
         said[name] = result.stdout or result.stderr
     assert said == expected
+
+
+def test_without_a_sandbox_a_command_may_do_what_the_server_may(skill: Path) -> None:
+    result = Runs(OFF, skill)("import os; open('made', 'w').close(); print(os.path.expanduser('~'))")
+    assert (result.stdout, result.exit_code) == (f"{os.path.expanduser('~')}\n", 0)
+    assert (skill / "made").exists()
+
+
+@pytest.fixture
+def without_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """No program is found except in the directory that this returns."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("os.defpath", str(tmp_path))
+    find_sandbox.cache_clear()
+    return tmp_path
+
+
+def test_off_tries_nothing(without_programs: Path) -> None:
+    assert find_sandbox("off") is OFF
+
+
+def test_on_another_system_commands_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    find_sandbox.cache_clear()
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(SandboxUnavailable) as refused:
+        find_sandbox("bubblewrap")
+    assert "needs Linux, and this is darwin" in refused.value.message
+    assert "SKILLHUB_SANDBOX=off" in (refused.value.hint or "")
+
+
+@only_on_linux
+def test_a_missing_bubblewrap_is_reported_with_its_package(without_programs: Path) -> None:
+    with pytest.raises(SandboxUnavailable) as refused:
+        find_sandbox("bubblewrap")
+    assert refused.value.reason == "bwrap is not installed"
+    assert "install the package bubblewrap" in (refused.value.hint or "")
+
+
+@only_on_linux
+def test_a_bubblewrap_that_fails_is_reported_in_its_own_words(without_programs: Path) -> None:
+    bwrap = without_programs / "bwrap"
+    bwrap.write_text('#!/bin/sh\necho "bwrap: No permissions" >&2\nexit 1\n', encoding="utf-8")
+    bwrap.chmod(0o755)
+    with pytest.raises(SandboxUnavailable) as refused:
+        find_sandbox("bubblewrap")
+    assert refused.value.reason == "bwrap: No permissions"
+
+
+def mounted(confinement: Confinement, *system: str) -> list[tuple[str, str, str]]:
+    return [(mount.target, mount.source, mount.kind.name) for mount in mounts(confinement, system)]
+
+
+def test_of_two_paths_the_inner_one_decides(tmp_path: Path) -> None:
+    root, skill, output = tmp_path / "root", tmp_path / "root" / "skill", tmp_path / "root" / "skill" / "output"
+    output.mkdir(parents=True)
+    (root / "other").mkdir()
+    confinement = Confinement(readable=(str(skill),), writable=(str(output),), hidden=(str(root), str(tmp_path / "no")))
+    assert mounted(confinement, str(tmp_path)) == [
+        (str(tmp_path), str(tmp_path), "READABLE"),
+        (str(root), str(root), "HIDDEN"),
+        (str(skill), str(skill), "READABLE"),
+        (str(output), str(output), "WRITABLE"),
+    ]
+
+
+def test_what_is_there_already_is_not_mounted_twice(tmp_path: Path) -> None:
+    (tmp_path / "usr" / "lib").mkdir(parents=True)
+    (tmp_path / "secrets").mkdir()
+    usr = str(tmp_path / "usr")
+    assert mounted(Confinement(hidden=(str(tmp_path / "secrets"),)), usr, f"{usr}/lib") == [(usr, usr, "READABLE")]
+
+
+def test_a_path_through_links_is_mounted_and_hidden_by_both_names(tmp_path: Path) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
+    (real / "secret").mkdir(parents=True)
+    link.symlink_to(real)
+    assert mounted(Confinement(readable=(str(link),), hidden=(str(real / "secret"),))) == [
+        (str(link), str(real), "READABLE"),
+        (str(real), str(real), "READABLE"),
+        (str(link / "secret"), str(real / "secret"), "HIDDEN"),
+        (str(real / "secret"), str(real / "secret"), "HIDDEN"),
+    ]

@@ -34,20 +34,20 @@ _INTERPRETERS = ("python3", "python", "node", "uv")
 _PREFIX_PARTS = ("bin", "lib", "lib64", "libexec", "include", "pyvenv.cfg")
 
 
-def readable_places(program: str, environment: Mapping[str, str], *, network: bool = False) -> tuple[str, ...]:
+def system_files(program: str, environment: Mapping[str, str], *, network: bool = False) -> tuple[str, ...]:
     """Return what `program`, an absolute path, needs of the system to start in `environment`. Paths may not exist."""
     search_path = environment.get("PATH", "")
     found = [shutil.which(name, path=search_path) for name in _INTERPRETERS]
     programs = dict.fromkeys((program, *filter(None, found), *own_interpreter()))
     home = os.path.expanduser("~")
-    places = [*PROGRAM_DIRECTORIES, *CONFIGURATION]
+    paths = [*PROGRAM_DIRECTORIES, *CONFIGURATION]
     if network:
-        places += NETWORK_CONFIGURATION
-        places += [environment[name] for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if environment.get(name)]
+        paths += NETWORK_CONFIGURATION
+        paths += [environment[name] for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if environment.get(name)]
     for path in programs:
-        places += _places_of(path, home)
-    places.append(uv_pythons(environment))
-    return tuple(dict.fromkeys(places))
+        paths += _installation_of(path, home)
+    paths.append(uv_pythons(environment))
+    return tuple(dict.fromkeys(paths))
 
 
 def own_interpreter() -> tuple[str, ...]:
@@ -64,7 +64,7 @@ def uv_pythons(environment: Mapping[str, str]) -> str:
     return named or os.path.join(kept, "uv", "python")
 
 
-def _places_of(program: str, home: str) -> Iterable[str]:
+def _installation_of(program: str, home: str) -> Iterable[str]:
     """Yield the program, each link on the way to it, and what is installed around them."""
     for path in _chain(program):
         if _is_below(path, PROGRAM_DIRECTORIES):

@@ -1,0 +1,294 @@
+"""The sandbox of a skill's command: bubblewrap, which shows a program only what it may use.
+
+A new root is made of what the program needs and may use; the rest of the machine is not there. Processes, network,
+users and shared memory are namespaces of their own, so whatever the command started ends with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+
+from skillhub_mcp.errors import SandboxFailed, SandboxUnavailable
+from skillhub_mcp.execution.command_policy import absolute_path_entries
+from skillhub_mcp.execution.system_files import own_interpreter, system_files, uv_pythons
+
+# Paths in the sandbox, where no other process sees them.
+TEMPORARY = "/tmp"  # noqa: S108
+HOME = "/tmp/home"  # noqa: S108
+
+# Limits of each process of a command, by the names of Python's `resource`. RLIMIT_DATA and not RLIMIT_AS: Node.js
+# reserves far more addresses than it ever uses. RLIMIT_NPROC counts the sandbox's processes (Linux 5.14 and newer, and
+# not for root).
+LIMITS = {
+    "RLIMIT_CPU": 300,  # seconds
+    "RLIMIT_DATA": 2 << 30,  # bytes
+    "RLIMIT_FSIZE": 256 << 20,  # bytes
+    "RLIMIT_NOFILE": 1024,
+    "RLIMIT_NPROC": 128,
+    "RLIMIT_CORE": 0,
+}
+_TEMPORARY_BYTES = 2 << 30
+
+# Options that older versions lack: --disable-userns came with 0.8, --size with 0.7.
+_OPTIONAL = ("--disable-userns", "--size", "--remount-ro")
+_OF_THE_USER = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "TMPDIR", "HOME")
+_TRIED_SECONDS = 10.0
+_SHOWN_CHARACTERS = 300
+_STATUS_BYTES = 4096
+
+# Runs in the sandbox: sets the limits, closes inherited descriptors, and becomes the command.
+_START = f"""
+import os, resource, sys
+for name, most in {LIMITS!r}.items():
+    which = getattr(resource, name)
+    hard = resource.getrlimit(which)[1]
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(which, (most, most))
+os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """What one command may touch besides the system's programs and a temporary directory of its own: absolute paths.
+
+    If one path lies in another, the inner one decides: a readable skill in a hidden root is read, and a hidden
+    directory in a readable one is not. `hidden` matters only below what is readable.
+
+    `identities` are the device and inode of directories of `writable`. Another command of the session may replace one
+    by a link at any time, so these are opened, compared and bound by descriptor.
+    """
+
+    readable: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    network: bool = False
+    identities: Mapping[str, tuple[int, int]] | None = None
+
+    def real(self, path: str) -> str:
+        """Resolve the links of a path, unless its identity is known."""
+        return path if self.identities and path in self.identities else os.path.realpath(path)
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """How commands are confined: by the `bwrap` at that path and with these optional options, or not at all (`OFF`)."""
+
+    bwrap: str = ""
+    options: frozenset[str] = frozenset()
+
+    @property
+    def name(self) -> str:
+        return "bubblewrap" if self.bwrap else "off"
+
+
+OFF = Sandbox()
+
+
+@cache
+def find_sandbox(setting: str) -> Sandbox:
+    """Return the sandbox for `SKILLHUB_SANDBOX`, tried once with a command that does nothing.
+
+    Raises SandboxUnavailable with the system's own words.
+    """
+    if setting == "off":
+        return OFF
+    if sys.platform != "linux":
+        raise SandboxUnavailable(f"bubblewrap needs Linux, and this is {sys.platform}")
+    # Clients start servers with short search paths; only absolute entries, so that no file of a project is found.
+    path = shutil.which("bwrap", path=os.pathsep.join((absolute_path_entries(os.environ.get("PATH", "")), os.defpath)))
+    if path is None:
+        raise SandboxUnavailable("bwrap is not installed", hint="install the package bubblewrap")
+    try:
+        shown = _output_of((path, "--help"))
+        sandbox = Sandbox(path, frozenset(option for option in _OPTIONAL if f"{option} " in shown))
+        with launched(
+            ("/bin/sh", "-c", ":"), cwd="/", environment={}, sandbox=sandbox, confinement=Confinement()
+        ) as run:
+            said = _output_of(run.argv, run.descriptors)
+            if run.exit_code() == 0:
+                return sandbox
+    except (OSError, subprocess.TimeoutExpired) as error:
+        said = str(error)
+    raise SandboxUnavailable(" ".join(said.split())[:_SHOWN_CHARACTERS] or f"{path} failed without a message")
+
+
+def _output_of(argv: Sequence[str], descriptors: tuple[int, ...] = ()) -> str:
+    done = subprocess.run(
+        argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TRIED_SECONDS, check=False, pass_fds=descriptors
+    )
+    return (done.stdout + done.stderr).decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What to start, with the descriptors that it inherits."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    descriptors: tuple[int, ...]
+    _status: int
+
+    def exit_code(self) -> int | None:
+        """Return the command's exit code, 128 + N for signal N; None if it was never started or was killed."""
+        try:
+            lines = os.read(self._status, _STATUS_BYTES).splitlines()
+        except BlockingIOError:
+            return None
+        return next((code for line in lines if (code := json.loads(line).get("exit-code")) is not None), None)
+
+
+@contextmanager
+def launched(
+    argv: Sequence[str], *, cwd: str, environment: Mapping[str, str], sandbox: Sandbox, confinement: Confinement
+) -> Iterator[Launch]:
+    """Yield how to start `argv`, an absolute path and its arguments, in the directory `cwd`, confined.
+
+    Raises SandboxFailed if a writable directory was replaced.
+    """
+    with ExitStack() as stack:
+        status, writing = os.pipe()
+        stack.callback(os.close, status)
+        stack.callback(os.close, writing)
+        os.set_blocking(status, False)
+        bound = {}
+        for path, identity in (confinement.identities or {}).items():
+            bound[path] = _open(path, identity, argv[0])
+            stack.callback(os.close, bound[path])
+        wrapper = _arguments(
+            sandbox,
+            confinement,
+            system_files(argv[0], environment, network=confinement.network),
+            cwd=os.path.realpath(cwd),
+            sources={path: f"/proc/self/fd/{descriptor}" for path, descriptor in bound.items()},
+        )
+        # Without the user's site directories and variables: nothing of theirs runs before the limits are set.
+        start = (own_interpreter()[-1], "-I", "-S", "-B", "-c", _START)
+        yield Launch(
+            (*wrapper, "--json-status-fd", str(writing), "--", *start, *argv),
+            _inner_environment(environment, confinement),
+            (writing, *bound.values()),
+            status,
+        )
+
+
+def _open(path: str, identity: tuple[int, int], command: str) -> int:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError as error:
+        raise SandboxFailed(os.path.basename(command), reason=f"{path} was replaced: {error.strerror}") from error
+    status = os.fstat(descriptor)
+    if (status.st_dev, status.st_ino) != identity:
+        os.close(descriptor)
+        raise SandboxFailed(os.path.basename(command), reason=f"{path} was replaced")
+    return descriptor
+
+
+def _inner_environment(environment: Mapping[str, str], confinement: Confinement) -> Mapping[str, str]:
+    """Return the environment of a confined command: a home of its own, and a uv that stays where it is."""
+    kept = {name: value for name, value in environment.items() if name not in _OF_THE_USER}
+    if kept.get("UV_CACHE_DIR") not in confinement.writable:
+        kept["UV_CACHE_DIR"] = os.path.join(HOME, ".cache", "uv")
+    kept |= {"HOME": HOME, "TMPDIR": TEMPORARY, "UV_PYTHON_INSTALL_DIR": uv_pythons(environment)}
+    if not confinement.network:
+        kept |= {"UV_OFFLINE": "1", "UV_PYTHON_DOWNLOADS": "never"}
+    return kept
+
+
+class _Kind(Enum):
+    """How bwrap mounts one path."""
+
+    READABLE = "--ro-bind-try"
+    WRITABLE = "--bind-try"
+    HIDDEN = "--tmpfs"
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One mount: `source`, on this machine, at `target`, in the sandbox."""
+
+    target: str
+    source: str
+    kind: _Kind
+
+
+def _arguments(
+    sandbox: Sandbox, confinement: Confinement, system: Sequence[str], *, cwd: str, sources: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Return bwrap's command line up to its status descriptor. `sources` name paths that are bound by descriptor."""
+    sized = ("--size", str(_TEMPORARY_BYTES)) if "--size" in sandbox.options else ()
+    words = [sandbox.bwrap, "--unshare-all", "--unshare-user", "--die-with-parent", "--new-session"]
+    words += ["--cap-drop", "ALL"]
+    if confinement.network:
+        words.append("--share-net")
+    if "--disable-userns" in sandbox.options:
+        words.append("--disable-userns")
+    words += ["--proc", "/proc", "--dev", "/dev", *sized, "--tmpfs", "/dev/shm"]  # noqa: S108
+    words += [*sized, "--tmpfs", TEMPORARY, "--dir", HOME]
+    hidden: list[str] = []
+    for mount in mounts(confinement, system):
+        if mount.kind is not _Kind.HIDDEN:
+            words += [mount.kind.value, sources.get(mount.source, mount.source), mount.target]
+        elif os.path.isdir(mount.source):
+            words += [_Kind.HIDDEN.value, mount.target]
+            hidden.append(mount.target)
+        else:
+            words += ["--ro-bind", "/dev/null", mount.target]
+    if "--remount-ro" in sandbox.options:
+        # Also /proc: root may change the kernel's settings that its user owns, even without capabilities.
+        for target in (*hidden, "/dev", "/proc", "/"):
+            words += ["--remount-ro", target]
+    return (*words, "--chdir", cwd)
+
+
+def mounts(confinement: Confinement, system: Sequence[str]) -> tuple[Mount, ...]:
+    """Return what is mounted, outer paths first, so that of two paths the inner one decides."""
+    shown: dict[str, Mount] = {}
+    wanted = [(path, _Kind.READABLE) for path in (*system, *confinement.readable)]
+    wanted += [(path, _Kind.WRITABLE) for path in confinement.writable]
+    for path, kind in wanted:
+        real = confinement.real(path)
+        if os.path.exists(real):
+            shown[real] = Mount(real, real, kind)
+    # If a path leads through links, it is there by that path too: programs are given it.
+    for path, kind in wanted:
+        named, real = os.path.abspath(path), confinement.real(path)
+        if real in shown and not any(_is_below(named, target) for target in shown):
+            shown[named] = Mount(named, real, kind)
+    masked: dict[str, Mount] = {}
+    for path in confinement.hidden:
+        real = os.path.realpath(path)
+        for mount in shown.values():
+            if real != mount.source and _is_below(real, mount.source) and os.path.exists(real):
+                target = os.path.normpath(os.path.join(mount.target, os.path.relpath(real, mount.source)))
+                if target not in shown:
+                    masked[target] = Mount(target, real, _Kind.HIDDEN)
+    everything = {mount.target: mount for mount in (*shown.values(), *masked.values())}
+    kept = [mount for mount in everything.values() if not _is_there_already(mount, everything)]
+    return tuple(sorted(kept, key=lambda mount: (mount.target.count("/"), mount.target)))
+
+
+def _is_there_already(mount: Mount, by_target: Mapping[str, Mount]) -> bool:
+    """Whether the innermost mount around this one shows the same files in the same way."""
+    folder = mount.target
+    while folder != "/":
+        folder = os.path.dirname(folder)
+        around = by_target.get(folder)
+        if around is not None:
+            same = os.path.join(around.source, os.path.relpath(mount.target, around.target)) == mount.source
+            return same and around.kind is mount.kind and mount.kind is not _Kind.HIDDEN
+    return False
+
+
+def _is_below(path: str, directory: str) -> bool:
+    return path == directory or path.startswith(directory.rstrip("/") + "/")
