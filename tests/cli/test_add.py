@@ -195,6 +195,61 @@ def test_another_skill_of_that_name_stays_unless_it_is_to_be_replaced(
     assert "Mine." in trashed.read_text()
 
 
+def test_a_skill_keeps_its_name_although_its_directory_has_another(
+    source: Path, skillhub: Skillhub, skills_dir: Path, tmp_path: Path
+) -> None:
+    mine = write(skills_dir / "my-pdf", skill_text("pdf", "Mine."))
+    refused = skillhub("add", "./source", "--yes", "--json")
+    assert (refused.code, refused.error["code"]) == (1, "CONFLICT")
+    assert refused.error["message"] == f"'pdf' is there, and no lock says where it is from (in {mine})"
+    assert refused.error["hint"] == "--replace puts that one into the trash"
+    assert sorted(one.name for one in skills_dir.iterdir() if not one.name.startswith(".")) == ["my-pdf"]
+    # Another directory alone does not change the name.
+    named = ["add", "./source", "--skill", "pdf", "--name", "other", "--yes", "--json"]
+    assert skillhub(*named).error["code"] == "CONFLICT"
+    assert nothing_is_left(skills_dir, tmp_path)
+    shown = skillhub("add", "./source", "--replace", "--dry-run")
+    assert "! it replaces my-pdf, which has the same name" in shown.out
+    done = skillhub("add", "./source", "--replace", "--yes", "--json").json
+    assert [(one["name"], one["replaces"]) for one in done["skills"]] == [("pdf", ["my-pdf"]), ("xlsx", [])]
+    assert not mine.exists()
+    (trashed,) = (skills_dir / ".skillhub" / "trash").glob("*/skills/my-pdf/SKILL.md")
+    assert "Mine." in trashed.read_text()
+
+
+def test_an_installed_skill_keeps_its_name_and_leaves_the_lock_only_when_replaced(
+    source: Path, skillhub: Skillhub, skills_dir: Path, tmp_path: Path
+) -> None:
+    skillhub("add", "./source", "--skill", "pdf", "--name", "first", "--yes")
+    write(tmp_path / "other", skill_text("pdf", "Another."))
+    other = ["add", str(tmp_path / "other"), "--yes", "--json"]
+    refused = skillhub(*other)
+    assert f"'pdf' is installed from {source}" in refused.error["message"]
+    assert entries(skills_dir).keys() == {"first"}
+    assert skillhub(*other, "--replace").code == 0
+    assert entries(skills_dir).keys() == {"pdf"}
+    assert "Another." in skillhub("show", "pdf").out
+
+
+def test_a_skill_beside_one_whose_directory_carries_the_name_takes_nothing(
+    source: Path, skillhub: Skillhub, skills_dir: Path
+) -> None:
+    write(skills_dir / "pdf", skill_text("pdf", "Mine."))
+    assert skillhub("add", "./source", "--skill", "pdf", "--name", "other", "--yes").code == 0
+    assert "Mine." in skillhub("show", "pdf").out
+
+
+def test_a_skill_below_a_directory_gives_up_its_name_only_when_replaced(
+    source: Path, skillhub: Skillhub, skills_dir: Path
+) -> None:
+    mine = write(skills_dir / "collection" / "pdf", skill_text("pdf", "Mine."))
+    refused = skillhub("add", "./source", "--skill", "pdf", "--yes", "--json")
+    assert (refused.error["code"], refused.error["hint"]) == ("CONFLICT", "--replace gives the name to the new one")
+    assert skillhub("add", "./source", "--skill", "pdf", "--yes", "--replace").code == 0
+    assert mine.exists()
+    assert "fills PDF forms" in skillhub("show", "pdf").out
+
+
 def test_look_alikes_and_namesakes_elsewhere_are_told_before_the_question(
     skillhub: Skillhub, skills_dir: Path, tmp_path: Path
 ) -> None:
@@ -440,6 +495,22 @@ def test_frozen_replaces_a_link_to_nothing_only_when_told_and_keeps_it(
     assert skillhub("add", "--frozen", "--replace").code == 0
     assert (skills_dir / "pdf" / "SKILL.md").read_text() == skill_text("pdf")
     assert [(kept / "pdf").is_symlink() for kept in skills_dir.glob(".skillhub/trash/*/skills")] == [True]
+
+
+def test_frozen_takes_no_name_of_a_skill_that_the_lock_does_not_have(
+    source: Path, skillhub: Skillhub, skills_dir: Path
+) -> None:
+    skillhub("add", "./source", "--skill", "pdf", "--yes")
+    lock = (skills_dir / LOCK).read_bytes()
+    shutil.rmtree(skills_dir / "pdf")
+    mine = write(skills_dir / "my-pdf", skill_text("pdf", "Mine."))
+    refused = skillhub("add", "--frozen", "--json")
+    assert (refused.code, refused.error["code"]) == (1, "CONFLICT")
+    assert not (skills_dir / "pdf").exists()
+    replaced = skillhub("add", "--frozen", "--replace")
+    assert (replaced.code, "What was replaced lies in its trash" in replaced.err) == (0, True)
+    assert not mine.exists()
+    assert (skills_dir / LOCK).read_bytes() == lock
 
 
 @pytest.mark.slow

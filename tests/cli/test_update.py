@@ -56,6 +56,58 @@ def test_not_every_skill_is_called_current_while_one_is_not_there(
     assert line.endswith("brings back what the lock says")
 
 
+def test_a_skill_that_was_renamed_upstream_takes_no_name_that_is_taken(
+    repository: Repository, skillhub: Skillhub, skills_dir: Path
+) -> None:
+    skillhub("add", repository.url, "--yes")
+    mine = skills_dir / "my-forms" / "SKILL.md"
+    mine.parent.mkdir()
+    mine.write_text(skill_text("forms", "Mine."))
+    repository.commit({"skills/pdf/SKILL.md": skill_text("forms", "Renamed.")})
+    refused = skillhub("update", "--yes", "--json")
+    assert (refused.code, refused.error["code"]) == (1, "CONFLICT")
+    assert refused.error["message"] == f"'forms' is there, and no lock says where it is from (in {mine.parent})"
+    assert refused.error["hint"] == f"give the skill in {mine.parent} another name, or remove it"
+    assert (skills_dir / "pdf" / "SKILL.md").read_text() == skill_text("pdf")
+    mine.write_text(skill_text("fields", "Mine."))
+    assert skillhub("update", "--yes").code == 0
+    assert "Renamed." in skillhub("show", "forms").out
+
+
+def test_skills_that_shared_a_name_before_are_updated(
+    repository: Repository, skillhub: Skillhub, skills_dir: Path
+) -> None:
+    skillhub("add", repository.url, "--yes")
+    (skills_dir / "my-pdf").mkdir()
+    (skills_dir / "my-pdf" / "SKILL.md").write_text(skill_text("pdf", "Mine."))
+    repository.commit({"skills/pdf/SKILL.md": skill_text("pdf", "Newer.")})
+    assert skillhub("update", "--yes").code == 0
+    assert "Newer." in (skills_dir / "pdf" / "SKILL.md").read_text()
+
+
+def test_a_name_that_was_edited_here_is_no_conflict(
+    repository: Repository, skillhub: Skillhub, skills_dir: Path
+) -> None:
+    skillhub("add", repository.url, "--yes")
+    (skills_dir / "pdf" / "SKILL.md").write_text(skill_text("forms"))
+    (skills_dir / "my-pdf").mkdir()
+    (skills_dir / "my-pdf" / "SKILL.md").write_text(skill_text("pdf", "Mine."))
+    repository.commit({"skills/pdf/notes.md": "two\n"})
+    assert skillhub("update", "--yes").code == 0
+    assert (skills_dir / "pdf" / "notes.md").read_text() == "two\n"
+
+
+def test_two_skills_of_an_update_take_no_common_name(
+    repository: Repository, skillhub: Skillhub, skills_dir: Path
+) -> None:
+    repository.commit({"skills/xlsx/SKILL.md": skill_text("xlsx")})
+    skillhub("add", repository.url, "--yes")
+    repository.commit({f"skills/{name}/SKILL.md": skill_text("forms") for name in ("pdf", "xlsx")})
+    refused = skillhub("update", "--yes", "--json")
+    assert (refused.code, refused.error["code"]) == (1, "CONFLICT")
+    assert "'forms' would be the name of pdf and xlsx" in refused.error["message"]
+
+
 @pytest.mark.slow
 def test_what_changed_upstream_is_told_shown_and_installed(
     repository: Repository, skillhub: Skillhub, skills_dir: Path

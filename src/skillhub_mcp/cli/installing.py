@@ -198,7 +198,7 @@ def _tell(wanted: Sequence[Proposal], place: LibraryPlace) -> None:
         names = [in_line(one.name) for one in wanted if one.verb is verb]
         if names:
             print_text(f"{done} {', '.join(names)} in {in_line(from_home(place.root))}")
-    if any(one.merge.lost or one.verb is Verb.REPLACE for one in wanted):
+    if any(one.merge.lost or one.displaced or one.verb is Verb.REPLACE for one in wanted):
         print_note("What was dropped lies in its trash")
     if edited := [one.name for one in wanted if one.digest != digest_of(one.locked_files)]:
         lock = in_line(place.command("lock", names=edited))
@@ -246,6 +246,8 @@ def _warnings(one: Proposal, beside: Neighbours) -> Iterator[str]:
     if len(told) > _SHOWN:
         yield f"and {len(told) - _SHOWN:,} more findings; --json lists them all"
     yield from map(in_line, one.notes)
+    for name in one.displaced:
+        yield f"it replaces {in_line(name)}, which has the same name"
     for path in beside.before:
         yield f"{in_line(from_home(path))} has a skill of that name, which wins over this one"
     for path in beside.behind:
@@ -351,6 +353,7 @@ def _json(one: Proposal, beside: Neighbours | None, place: LibraryPlace) -> dict
         "difference": list(document_difference(one)),
         "shadowed_by": list(near.before),
         "shadows": list(near.behind),
+        "replaces": list(one.displaced),
         "looks_like": list(near.alike),
         "notes": list(one.notes),
     }

@@ -17,6 +17,7 @@ removal          skills into the trash, and the last removal back
 seen_upstream    which sources had something newer, kept for who asks none
 skill_files      which files one skill of a tree comes to, its links as copies
 sources/         where skills come from: what is typed, and a source as a tree of entries
+taken_names      which skills of a root lose their name to one that comes in
 tree             what a source holds at one moment: entries, their bytes, and where they come from
 unpack           one skill of a tree written below a directory, whole or not at all
 verifying        the files of a library held against its lock

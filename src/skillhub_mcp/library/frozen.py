@@ -14,9 +14,10 @@ from skillhub_mcp.library.sources.locked_source import place_of, source_of
 from skillhub_mcp.library.sources.opening import OpenOptions, open_source
 from skillhub_mcp.library.sources.signatures import Signature, check_signer
 from skillhub_mcp.library.sources.source import SkillSource, SourceKind
+from skillhub_mcp.library.taken_names import displaced
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
-from skillhub_mcp.locks.lock_file import LockedSkill
+from skillhub_mcp.locks.lock_file import Lock, LockedSkill
 from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.skills.names import typed_command
 
@@ -49,14 +50,17 @@ def missing_of(root: str, lock_path: str, *, replace: bool = False, verify: str)
     return tuple(missing)
 
 
-def restore(root: str, skills: Sequence[LockedSkill], opening: OpenOptions, terms: Terms, scratch: str) -> None:
+def restore(
+    root: str, lock_path: str, skills: Sequence[LockedSkill], opening: OpenOptions, terms: Terms, scratch: str
+) -> Sequence[str]:
     """Fetch skills at the commits of their lock, and bring them in, all or none.
 
-    Raises IntegrityFailed for any other byte, and for a signature that is required and missing; SkillWithheld for a
-    critical finding that neither the lock nor the terms accept; SourceUnreachable, ArchiveRefused, and what a change of
-    the root raises.
+    Returns the directories of skills with the same names that they replace. Raises SkillConflict for such a skill,
+    unless the lock names it or the terms replace it; IntegrityFailed for any other byte, and for a signature that is
+    required and missing; SkillWithheld for a critical finding that neither the lock nor the terms accept;
+    SourceUnreachable, ArchiveRefused, and what a change of the root raises.
     """
-    staged = {}
+    staged, names = {}, {}
     with ExitStack() as until_done:
         trees: dict[str, Tree] = {}
         signatures: dict[str, Signature] = {}
@@ -77,16 +81,16 @@ def restore(root: str, skills: Sequence[LockedSkill], opening: OpenOptions, term
             os.mkdir(place)
             unpacked = unpack_skill(trees[key], below, place, name=key).files
             check_as_locked(locked, unpacked)
+            look = look_at(place, locked.name)
             if locked.ours is not None:
-                accept(
-                    locked.name,
-                    look_at(place, locked.name),
-                    locked.ours.digest,
-                    terms.accepted,
-                    dict(locked.ours.findings),
-                )
-            staged[locked.name] = (place, unpacked)
-        put_back(root, staged)
+                accept(locked.name, look, locked.ours.digest, terms.accepted, dict(locked.ours.findings))
+            staged[locked.name], names[locked.name] = (place, unpacked), look.name
+        lock = read_lock(lock_path) or Lock(lock_path)
+        allowed = [one.name for one in lock.skills]
+        others = displaced(root, lock, names, allowed=allowed, replace=terms.replace)
+        gone = sorted({name for names in others.values() for name in names})
+        put_back(root, staged, gone)
+        return gone
 
 
 def _as_locked(locked: LockedSkill, *, insecure: bool) -> SkillSource:

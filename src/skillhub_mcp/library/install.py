@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
@@ -36,6 +36,7 @@ from skillhub_mcp.library.sources.git_tree import GitTree
 from skillhub_mcp.library.sources.locked_source import document_of, entry_from, is_same_place, place_of, shown_source
 from skillhub_mcp.library.sources.signatures import Signature, SignatureState, check_signer, signature_of
 from skillhub_mcp.library.sources.source import SkillSource
+from skillhub_mcp.library.taken_names import displaced
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
 from skillhub_mcp.locks.content_digest import digest_of, executables_of, irregular_of, regular_of
@@ -44,6 +45,7 @@ from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_te
 from skillhub_mcp.locks.npx_hash import computed_hash
 from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.locks.receipts import InstallReceipt, read_receipt, receipt_text
+from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.names import is_specified_name, safe_alias
 from skillhub_mcp.version import version
 
@@ -87,7 +89,8 @@ class Proposal:
     `directory` has the files as they will be, edits that stay among them, and `digest` is theirs; `files` are the
     source's, and `locked_files` those that the lock will say: edits among them only where those were locked before. Of
     what is there now `before` are the files, `locked` the entry and `document` the SKILL.md, each None
-    for nothing. `news` are the powers that what is there has not.
+    for nothing. `news` are the powers that what is there has not. `displaced` are the directories of other skills that
+    have its name, and that it replaces.
     """
 
     incoming: Incoming
@@ -106,6 +109,7 @@ class Proposal:
     news: Powers
     signature: Signature
     notes: tuple[str, ...] = ()
+    displaced: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -205,7 +209,17 @@ def prepare(
         refuse_name(one.name)
         signature = signatures.setdefault(id(one.tree), signature_in(one.tree))
         found.append(_prepared(root, lock, one, terms, os.path.join(scratch, str(len(found))), signature))
-    return tuple(found)
+    # With its SKILL.md a skill keeps its name.
+    kept = (Verb.NOTHING, Verb.LOCK)
+    wanted = [one for one in found if one.verb not in kept and SKILL_FILE not in one.merge.kept]
+    others = displaced(
+        root,
+        lock,
+        {one.name: one.look.name for one in wanted},
+        updated={one.name for one in wanted if one.incoming.updates},
+        replace=terms.replace,
+    )
+    return tuple(replace(one, displaced=tuple(others.get(one.name, ()))) for one in found)
 
 
 def install(root: str, lock_path: str, proposals: Sequence[Proposal]) -> None:
@@ -226,10 +240,12 @@ def install(root: str, lock_path: str, proposals: Sequence[Proposal]) -> None:
                 _copy(one.directory, change.staged(one.name), root)
                 puts[one.name] = one.digest
         entries = [_with_foreign_fields(one, lock) for one in wanted]
+        gone = {name for one in wanted for name in one.displaced}
         change.commit(
             puts,
+            gone,
             lock_path=lock_path,
-            lock_text=lock_text(lock.having(*entries)),
+            lock_text=lock_text(lock.without(gone).having(*entries)),
             receipts={one.name: receipt_text(_receipt(one)) for one in wanted},
         )
 
@@ -239,8 +255,9 @@ def signature_in(tree: Tree) -> Signature:
     return signature_of(tree) if isinstance(tree, GitTree) else _ONLY_GIT
 
 
-def put_back(root: str, staged: Mapping[str, tuple[str, Files]]) -> None:
-    """Bring in skills by name, each from a directory with the files given; the lock stays as it is.
+def put_back(root: str, staged: Mapping[str, tuple[str, Files]], gone: Collection[str] = ()) -> None:
+    """Bring in skills by name, each from a directory with the files given, and put others into the trash; the lock
+    stays as it is.
 
     Raises IntegrityFailed, SkillConflict, LibraryBusy and LibraryUnwritable.
     """
@@ -249,7 +266,7 @@ def put_back(root: str, staged: Mapping[str, tuple[str, Files]]) -> None:
             _copy(place, change.staged(name), root)
         puts = {name: digest_of(files) for name, (_, files) in staged.items()}
         receipts = {name: receipt_text(InstallReceipt(name, files)) for name, (_, files) in staged.items()}
-        change.commit(puts, receipts=receipts)
+        change.commit(puts, gone, receipts=receipts)
 
 
 def check_as_locked(locked: LockedSkill, files: Files) -> None:

@@ -57,12 +57,16 @@ NO_POWERS = Powers()
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What there is to say of a skill: errors of its SKILL.md, findings of the audit, and its powers."""
+    """What there is to say of a skill: errors of its SKILL.md, findings of the audit, and its powers.
+
+    `name` is the one that agents know it by, empty for a SKILL.md that cannot be read.
+    """
 
     document: str
     problems: tuple[Finding, ...]
     findings: tuple[AuditFinding, ...]
     powers: Powers
+    name: str = ""
 
     @property
     def critical(self) -> tuple[AuditFinding, ...]:
@@ -92,7 +96,7 @@ def look_at(directory: str, name: str) -> Look:
         frozenset(read.skill.allowed_tools if read.skill is not None else ()),
     )
     problems = tuple(one for one in checked.findings if one.severity is Severity.ERROR)
-    return Look(document, problems, audit.findings, powers)
+    return Look(document, problems, audit.findings, powers, read.skill.name if read.skill is not None else "")
 
 
 def hosts_in(text: str) -> frozenset[str]:

@@ -89,7 +89,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         if args.source is not None or args.skill or args.name or args.list:
             raise InvalidArgument("--frozen", "takes no source", hint="it installs what the lock names")
         opening = open_options(settings, insecure=args.insecure, place=place)
-        return _restore(args, options, place, opening, terms_of(args, settings))
+        return _restore(args, options, place, opening, terms_of(args, settings, replace=args.replace))
     if args.source is None:
         raise InvalidArgument("SOURCE", "is required", hint="skillhub add --help")
     here = os.getcwd()
@@ -265,7 +265,8 @@ def _restore(
     replaced = any(os.path.lexists(os.path.join(place.root, name)) for name in names)
     if missing and not args.dry_run:
         with scratch_directory("look") as scratch:
-            restore(place.root, missing, opening, terms, scratch)
+            gone = restore(place.root, place.lock_path, missing, opening, terms, scratch)
+        replaced = replaced or bool(gone)
     problem = refresh_index(options, names).problem if missing and not args.dry_run else ""
     if args.json:
         print_json(
