@@ -14,6 +14,7 @@ if not __package__:
     _HERE = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [place for place in sys.path if place != _HERE] + [os.path.dirname(_HERE)]
 
+from skillhub_mcp.environment import prepare_environment
 from skillhub_mcp.garbage import collect_seldom
 
 
@@ -36,8 +37,7 @@ def _restart_in_utf_8() -> None:
 def main() -> None:
     """Run the command line and exit with its code."""
     _restart_in_utf_8()
-    # FastMCP would read settings of its own from a `.env` of the working directory.
-    os.environ.setdefault("FASTMCP_ENV_FILE", os.devnull)
+    notes = prepare_environment()
     # The threads of the library below numpy spin a tenth of a second for more work, from the import on: 2^4 turns do.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     if sys.argv[1:2] != ["__watch"]:
@@ -53,6 +53,8 @@ def main() -> None:
 
             sys.exit(hand_on())
         else:
+            for note in notes:
+                print(f"note: {note}", file=sys.stderr)  # noqa: T201 - no command has begun
             from skillhub_mcp.cli.main import run
         code = run(sys.argv[1:])
     except KeyboardInterrupt:

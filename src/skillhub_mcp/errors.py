@@ -384,12 +384,18 @@ class PolicyUnwritable(SkillHubError):
         errno.EDQUOT: "free some space, or name a file on another disk",
     }
 
-    def __init__(self, what: str, *, path: str, reason: str, number: int | None = None) -> None:
+    def __init__(
+        self,
+        what: str,
+        *,
+        path: str,
+        reason: str,
+        number: int | None = None,
+        fix: str = "nothing was changed; try again",
+    ) -> None:
         super().__init__(
             f"{what} cannot be written: {reason}",
-            hint="nothing was changed; try again"
-            if number is None
-            else self._fixes.get(number, "name a file elsewhere"),
+            hint=fix if number is None else self._fixes.get(number, "name a file elsewhere"),
         )
         self.path = path
 

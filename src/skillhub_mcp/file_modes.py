@@ -144,7 +144,17 @@ def changeable_by_others(path: str) -> Exposure | None:
         if _others_may(status, stat.S_IWGRP, stat.S_IWOTH):
             mode = stat.S_IMODE(status.st_mode)
             return Exposure(real, f"others may write it (mode {mode:04o})", f"run chmod go-w {_as_a_word(real)}")
-    for directory in dict.fromkeys((*_above(os.path.abspath(path)), *_above(real))):
+    return replaceable_by_others(path)
+
+
+def replaceable_by_others(path: str) -> Exposure | None:
+    """Return the directory in which somebody else could put another file at `path`, which need not exist.
+
+    The directory of `path` must exist. Raises OSError.
+    """
+    if not _HAS_MODES:
+        return None
+    for directory in dict.fromkeys((*_above(os.path.abspath(path)), *_above(os.path.realpath(path)))):
         found = _exposed_directory(directory)
         if found is not None:
             return found

@@ -248,3 +248,26 @@ def test_an_ambiguous_mention_names_its_candidates_and_copies_are_one(
 
 def test_every_format_of_the_catalogue_is_offered(skillhub: Skillhub) -> None:
     assert f"--format {{{','.join(FORMATS)}}}" in skillhub("catalogue", "--help").out
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes say nothing there")
+@pytest.mark.parametrize(
+    "command",
+    [("disable", "alpha"), ("permissions", "deny", "alpha", "--others", "allow"), ("roots", "add", "."), ("trust",)],
+    ids=lambda command: command[0],
+)
+def test_in_a_hub_that_others_may_write_a_command_fails_and_skills_are_still_served(
+    skillhub: Skillhub, two: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    brought = tmp_path / "project" / ".agents" / "skills" / "gamma"
+    brought.mkdir(parents=True)
+    (brought / "SKILL.md").write_text("---\nname: gamma\ndescription: Does gamma.\n---\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path / "project")
+    hub = Path(os.environ["HOME"], ".skillhub")
+    hub.mkdir()
+    hub.chmod(0o777)
+    yes = ("--yes",) if command == ("trust",) else ()
+    done = skillhub(*command, *yes, SKILLHUB_ROOTS="project,hub")
+    assert (done.code, "others may write to a directory" in done.err) == (1, True), done
+    assert not list(hub.glob("*.json"))
+    assert "Does alpha" in skillhub("search", "alpha").out

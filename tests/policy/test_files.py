@@ -27,6 +27,10 @@ from skillhub_mcp.policy.files import (
     PolicyFile,
     add_rule,
     change_choices,
+    change_reviews,
+    change_roots,
+    change_tokens,
+    change_trust,
     choices_file,
     forget_rules,
     put_rule,
@@ -267,6 +271,32 @@ def test_a_full_disk_is_named_and_the_file_stays_as_it_was(tmp_path: Path) -> No
         assert caught.value.path == str(small)
         assert (caught.value.hint or "").startswith("free some space")
         assert small.read_text(encoding="utf-8") == '{"permissions": {}}'
+
+
+CHANGES: dict[str, Callable[[str], object]] = {
+    "a rule": lambda path: add_rule(path, "allow", RULE, what=WHAT, tools=TOOL_ACTIONS),
+    "choices": lambda path: change_choices(path, lambda choices: choices.switched("pdf", on=False)),
+    "roots": lambda path: change_roots(path, lambda record: record),
+    "trust": lambda path: change_trust(path, lambda record: record),
+    "tokens": lambda path: change_tokens(path, lambda tokens: tokens),
+    "reviews": lambda path: change_reviews(path, lambda reviews: reviews),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_in_a_directory_that_others_may_write_nothing_is_changed(
+    open_directory: Path, change: Callable[[str], object]
+) -> None:
+    hub = open_directory / "hub"
+    hub.mkdir()
+    hub.chmod(0o777)
+    with pytest.raises(PolicyUnwritable, match="others may write to a directory that it is in") as refused:
+        change(str(hub / "file.json"))
+    assert refused.value.path == str(hub)
+    assert "chmod go-w" in (refused.value.hint or "")
+    assert list(hub.iterdir()) == []
+    hub.chmod(0o755)
+    change(str(hub / "file.json"))
 
 
 def test_a_lock_that_is_really_held_is_said_to_be_anothers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

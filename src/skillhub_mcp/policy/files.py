@@ -20,7 +20,7 @@ from skillhub_mcp.errors import (
     TokensUnreadable,
     TrustUnreadable,
 )
-from skillhub_mcp.file_modes import changeable_by_others, make_private_directory
+from skillhub_mcp.file_modes import changeable_by_others, make_private_directory, replaceable_by_others
 from skillhub_mcp.policy.access_tokens import BadTokens, Tokens, parse_tokens, tokens_text
 from skillhub_mcp.policy.choices import BadChoices, Choices, choices_text, parse_choices
 from skillhub_mcp.policy.reviews import NO_REVIEWS, BadReviews, Reviews, parse_reviews, reviews_text
@@ -301,15 +301,20 @@ def _locked(path: str, what: str) -> Iterator[None]:
 
 
 def _check_writable(path: str, what: str) -> None:
-    """Make the file's directory if there is none. Raises PolicyUnwritable where the file could not be created.
+    """Make the file's directory if there is none. Raises PolicyUnwritable if the file could not be created or used.
 
     Waiting for the lock would not tell: where it cannot be created, the library takes it for another process's.
     """
     directory = os.path.dirname(path)
     try:
         make_private_directory(directory)
+        exposure = replaceable_by_others(path)
     except OSError as error:
         raise _unwritable(error, what, error.filename) from error
+    if exposure is not None:
+        # A file there would be refused when it is read, and take every skill with it.
+        fix = "nothing was changed; let only yourself write to that directory (chmod go-w), or name a file elsewhere"
+        raise PolicyUnwritable(what, path=exposure.path, reason=exposure.reason, fix=fix)
     if os.path.isdir(path):
         raise _unwritable(IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)), what, path)
     try:

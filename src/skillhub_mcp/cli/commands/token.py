@@ -12,7 +12,6 @@ from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.file_modes import changeable_by_others
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.policy.access_tokens import NOT_GIVEN, BadTokens, Token, Tokens, filter_of, make_token
 from skillhub_mcp.policy.files import change_tokens, tokens_file
@@ -70,9 +69,6 @@ def _new(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         print_note(
             f"{token.name} is granted {_scope(token)}. The token is not stored: copy it now, to send as a bearer token."
         )
-    exposure = changeable_by_others(path)
-    if exposure is not None:
-        print_note(in_line(f"No server accepts it yet: {exposure.reason} ({exposure.path}); {exposure.mend}."))
     return EXIT_OK
 
 

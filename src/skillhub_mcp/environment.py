@@ -1,0 +1,48 @@
+"""Repair what a process was started with, before anything reads it: variables, the home and the working directory."""
+
+from __future__ import annotations
+
+import os
+
+# The home of a user that has none. It is no directory, so nothing can be created in it, even by root.
+NO_HOME = "/dev/null"
+
+
+def prepare_environment() -> tuple[str, ...]:
+    """Make the environment safe to read, and return what had to be changed, a sentence each."""
+    forget_fastmcp_settings()
+    return tuple(filter(None, (_name_a_home(), _leave_deleted_directory())))
+
+
+def forget_fastmcp_settings() -> None:
+    """Remove variables that are meant for other FastMCP servers. FastMCP reads them when it is first imported.
+
+    Also name no `.env` file of the working directory, and switch off its check for newer versions, its log format and
+    its spans, which hold the text of every error.
+    """
+    for name in [name for name in os.environ if name.upper().startswith("FASTMCP_")]:
+        del os.environ[name]
+    os.environ["FASTMCP_ENV_FILE"] = os.devnull
+    os.environ["FASTMCP_CHECK_FOR_UPDATES"] = "off"
+    os.environ["FASTMCP_LOG_ENABLED"] = "false"
+    os.environ["FASTMCP_TELEMETRY_MODE"] = "propagation_only"
+
+
+def _name_a_home() -> str:
+    """Ensure that `~` stands for an absolute path: else a directory named `~` of a cloned repository would be home."""
+    if not os.path.isabs(os.environ.get("HOME", os.sep)):
+        del os.environ["HOME"]
+    if os.path.isabs(os.path.expanduser("~")):
+        return ""
+    os.environ["HOME"] = NO_HOME
+    return "no home directory: HOME is not set and this user has no password entry; set HOME to use your own skills"
+
+
+def _leave_deleted_directory() -> str:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        home = os.path.expanduser("~")
+        os.chdir(home if os.path.isdir(home) else os.sep)
+        return f"the working directory no longer exists: working in {os.getcwd()}"
+    return ""

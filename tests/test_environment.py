@@ -1,0 +1,116 @@
+"""What a process is started with never ends it with a traceback, and never gives a stranger a say."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.conftest import SkillWriter
+from tests.server.test_transports import INITIALIZE, RawClient
+
+from skillhub_mcp.environment import prepare_environment
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="other systems keep their users elsewhere")
+
+# As for a user id without an entry, such as a container platform assigns.
+WITHOUT_ENTRY = """
+import pwd, sys
+def missing(*_):
+    raise KeyError
+pwd.getpwuid = pwd.getpwnam = missing
+sys.argv[0] = "skillhub"
+from skillhub_mcp.__main__ import main
+main()
+"""
+
+
+def run(*arguments: str, environment: dict[str, str], cwd: Path, program: str = "") -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-c", program] if program else [sys.executable, "-m", "skillhub_mcp"]
+    return subprocess.run(
+        [*argv, *arguments],
+        env=environment,
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=120,
+    )
+
+
+def test_a_home_that_is_not_absolute_counts_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("~", ".", ""):
+        monkeypatch.setenv("HOME", name)
+        prepare_environment()
+        assert os.path.isabs(os.path.expanduser("~"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "variable",
+    [
+        ("FASTMCP_LOG_LEVEL", "WARN"),
+        ("FASTMCP_PORT", ""),
+        ("FASTMCP_DEBUG", "maybe"),
+        ("FASTMCP_TRANSPORT", "streamable_http"),
+        ("fastmcp_stateless_http", "perhaps"),
+    ],
+)
+def test_variables_of_other_fastmcp_servers_decide_nothing(
+    hub_environment: dict[str, str], write_skill: SkillWriter, variable: tuple[str, str]
+) -> None:
+    write_skill("one")
+    client = RawClient({**hub_environment, variable[0]: variable[1]})
+    assert client.answer(INITIALIZE)["result"]["serverInfo"]["name"] == "SkillHub"
+    client.close()
+
+
+@pytest.mark.slow
+def test_without_a_home_a_directory_named_tilde_is_not_the_users_hub(
+    hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
+) -> None:
+    write_skill("mine")
+    clone = tmp_path / "clone"
+    for place in ("~/.skillhub/skills/evil", "~/.agents/skills/evil"):
+        (clone / place).mkdir(parents=True)
+        (clone / place / "SKILL.md").write_text("---\nname: evil\ndescription: Evil.\n---\n", encoding="utf-8")
+    environment = {name: value for name, value in hub_environment.items() if name != "HOME"}
+    listed = run("list", "--json", environment=environment, cwd=clone, program=WITHOUT_ENTRY)
+    assert (listed.returncode, [one["name"] for one in json.loads(listed.stdout)["skills"]]) == (0, ["mine"])
+    assert listed.stderr.startswith("note: no home directory: HOME is not set")
+    del environment["SKILLS_DIR"], environment["DB_PATH"]
+    for command in (("search", "evil"), ("list",), ("doctor",), ("connect", "--list"), ("why", "evil")):
+        done = run(*command, environment=environment, cwd=clone, program=WITHOUT_ENTRY)
+        assert done.returncode in (0, 1), done.stderr
+        assert "Traceback" not in done.stderr
+        assert "Evil." not in done.stdout
+    assert sorted(path.name for path in (clone / "~").iterdir()) == [".agents", ".skillhub"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command", [("list",), ("search", "one"), ("show", "one"), ("why", "one"), ("validate", "{skills}"), ("doctor",)]
+)
+def test_a_deleted_working_directory_has_no_project_and_the_rest_is_served(
+    hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    write_skill("one")
+    gone = tmp_path / "gone"
+    arguments = [part.format(skills=hub_environment["SKILLS_DIR"]) for part in command]
+    script = 'mkdir "$0" && cd "$0" && rmdir "$0" && exec "$@"'
+    done = subprocess.run(
+        ["/bin/sh", "-c", script, str(gone), sys.executable, "-m", "skillhub_mcp", *arguments],
+        env=hub_environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("note: the working directory no longer exists: working in ")
+    assert "one" in done.stdout or command[0] in ("validate", "doctor")
