@@ -108,9 +108,11 @@ def test_no_list_that_a_model_reads_unasked_has_what_awaits_trust(environment: E
             told = hub.client.instructions or ""
             assert "Commits as I do." in told
             assert "Hostile" not in told
-            # Nor does it make a name of the person's ambiguous.
-            tool, argument = ("skill_load", "name") if "context" in sets else ("Skill", "skill")
-            assert "Mine." in (await hub.call(tool, **{argument: "commit"})).text
+            if "skill" in sets.split(","):
+                assert "Mine." in (await hub.call("Skill", skill="commit")).text
+            if "context" in sets:
+                # The agent-context tools let no skill win a name, trusted or not.
+                assert (await hub.call("skill_load", name="commit")).code == "AMBIGUOUS_SKILL"
 
     asyncio.run(journey())
 

@@ -53,10 +53,10 @@ def select_skill(
 
     A path is absolute or relative to the working directory, and denotes a SKILL.md or its directory; a skill's id is
     accepted as well, and without a name, a name too. Only skills of the catalogue are selected; one that is switched
-    off, if no other has the name; one that awaits trust, if each that has the name does. Raises InvalidArgument where
-    neither is given, SkillNotFound, and AmbiguousSkill with the candidates' paths, or without `with_paths` with their
-    ids. `search_tool` is what errors name for finding others; `elsewhere` returns by which name load_skill loads what
-    is not in the catalogue, if it does.
+    off, if no other has the name. One that awaits trust makes a name ambiguous like any other. Raises InvalidArgument
+    where neither is given, SkillNotFound, and AmbiguousSkill with the candidates' paths, or without `with_paths` with
+    their ids. `search_tool` is what errors name for finding others; `elsewhere` returns by which name load_skill loads
+    what is not in the catalogue, if it does.
     """
     refuse_nul(name=name, path=path)
     if path:
@@ -71,7 +71,6 @@ def select_skill(
     if not wanted:
         raise InvalidArgument("name", "or path must be given", hint=f"find one with {search_tool}")
     named = [skill for skill in listing.skills if skill.name == wanted]
-    named = [skill for skill in named if not listing.by_path[skill.path].awaits_trust] or named
     matches = [skill for skill in named if skill.path not in listing.disabled] or named[:1]
     if len(matches) > 1:
         raise AmbiguousSkill(
