@@ -46,12 +46,11 @@ def refresh_index(index: RegistryIndex, changes: Sequence[str] | None = None) ->
 
 
 def available_skills(index: RegistryIndex) -> str:
-    """Return the list for a model: name, source and description of each skill that models may invoke."""
-    return render_available_skills(
-        (entry.name, entry.source.value, entry.description)
-        for entry in index.skills
-        if not entry.controls.disable_model_invocation
-    )
+    """Return the list for a model: name, source and description of each skill that models may invoke.
+
+    Skills that await trust are left out.
+    """
+    return render_available_skills((entry.name, entry.source.value, entry.description) for entry in index.for_models)
 
 
 def catalogue(format: str = "specification", *, budget: Budget | None = None, cwd: str | None = None) -> Rendered:  # noqa: A002 - the name of the command line's option

@@ -252,9 +252,13 @@ class SkillHub:
         """Return the present skills, whoever may have them."""
         return self._live.snapshot_without_index()
 
-    def skills(self) -> tuple[Skill, ...]:
-        """Return the skills that are served, by name."""
-        return Names(self._live.snapshot_without_index(), self._access.now()).offered()
+    def skills(self, *, agreed_only: bool = False) -> tuple[Skill, ...]:
+        """Return the skills that are served, by name.
+
+        With `agreed_only`, without those that await trust: for a list that a host reads unasked.
+        """
+        names = Names(self._live.snapshot_without_index(), self._access.now())
+        return names.listed() if agreed_only else names.offered()
 
     def served(self) -> int:
         """Return how many skills are served, counted once for each caller and state of the skills.
@@ -299,13 +303,12 @@ class SkillHub:
             elsewhere=() if snapshot.everything else self._elsewhere(snapshot),
         )
 
-    def catalogue(self, *, agreed_only: bool = False) -> tuple[CatalogueEntry, ...]:
+    def catalogue(self) -> tuple[CatalogueEntry, ...]:
         """Return the skills that a model may choose, by name, as a catalogue has them.
 
-        With `agreed_only`, without those that await trust: for a text that a model reads unasked.
+        Skills that await trust are left out: a model reads a catalogue unasked.
         """
-        listed = list_skills(self._live.snapshot_without_index(), self._access.now())
-        return catalogue_entries(listed, agreed_only=agreed_only)
+        return catalogue_entries(list_skills(self._live.snapshot_without_index(), self._access.now()))
 
     def resolve(self, text: str, *, cwd: str) -> Resolution:
         """Return the skills that `text` mentions, as `$name` or by a path from `cwd`."""

@@ -39,8 +39,9 @@ def test_an_empty_catalogue_says_on_stderr_why_it_is_empty(skillhub: Skillhub, t
 
 @pytest.mark.acceptance("S0-37", "S0-41", "S0-42", "S0-43", "S0-46")
 def test_the_seeds_catalogue_has_the_projects_skills_alone_and_keeps_its_bounds(
-    skillhub: Skillhub, write_skill: SkillWriter, project: Path
+    skillhub: Skillhub, write_skill: SkillWriter, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("SKILLHUB_TRUST", "all")
     write_skill("elsewhere", "Not in .agents/skills.")
     whole = skillhub("catalogue", "--format", "codelia", "--cwd", project).out
     assert whole.count("<skill>") == 1
@@ -64,6 +65,19 @@ def test_the_seeds_catalogue_has_the_projects_skills_alone_and_keeps_its_bounds(
     assert set_entries.count("<skill>") == 3
     empty = skillhub("catalogue", "--format", "codelia", "--cwd", project.parent)
     assert (empty.code, empty.out) == (0, "")
+
+
+@pytest.mark.parametrize("form", ["specification", "codelia", "registry", "descriptions", "json"])
+def test_a_catalogue_leaves_out_untrusted_skills_and_says_so_on_stderr(
+    skillhub: Skillhub, project: Path, form: str
+) -> None:
+    arguments = ("catalogue", "--format", form, "--cwd", project)
+    done = skillhub(*arguments, SKILLHUB_ROOTS="project")
+    assert "repo-review" not in done.out
+    assert done.err == "Not listed: 1 skill of a project that awaits trust (`skillhub trust`)\n"
+    trusted = skillhub(*arguments, SKILLHUB_ROOTS="project", SKILLHUB_TRUST="all")
+    assert "repo-review" in trusted.out
+    assert trusted.err == ""
 
 
 def test_a_budget_that_holds_nothing_says_so_and_one_that_is_none_is_refused(
@@ -94,8 +108,9 @@ def test_inspect_says_what_each_layer_costs(skillhub: Skillhub, write_skill: Ski
 
 
 def test_inspect_counts_in_each_format_the_skills_that_its_catalogue_has(
-    skillhub: Skillhub, write_skill: SkillWriter, project: Path
+    skillhub: Skillhub, write_skill: SkillWriter, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("SKILLHUB_TRUST", "all")
     for number in range(20):
         write_skill(f"elsewhere-{number}", "Not in .agents/skills.")
     inspected = skillhub("inspect", "--json", "--cwd", project).json["catalogue"]

@@ -276,3 +276,15 @@ def test_a_file_that_cannot_be_written_is_told(skillhub: Skillhub, tmp_path: Pat
     assert done.code == 2
     assert done.err.startswith("error: --output ")
     assert not list(tmp_path.glob("**/*.new"))
+
+
+@pytest.mark.parametrize("source", [(), ("--source", "project")])
+def test_the_index_marks_the_skills_of_an_untrusted_project(
+    skillhub: Skillhub, write_skill: SkillWriter, project: Path, source: tuple[str, ...]
+) -> None:
+    write_skill("theirs", root=project / ".agent" / "skills")
+    arguments = ("registry", "build", "--json", *source, "--cwd", str(project), "--roots", "project,hub")
+    (skill,) = skillhub(*arguments).json["skills"]
+    assert (skill["name"], skill["awaits_trust"]) == ("theirs", True)
+    (skill,) = skillhub(*arguments, SKILLHUB_TRUST="all").json["skills"]
+    assert "awaits_trust" not in skill

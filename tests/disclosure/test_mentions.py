@@ -15,8 +15,8 @@ from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.skills.scanner import scan
 
 
-def skill(name: str, place: str | None = None, *, enabled: bool = True) -> Mentionable:
-    return Mentionable(name, place or f"/skills/{name}", name, enabled=enabled)
+def skill(name: str, place: str | None = None, *, enabled: bool = True, awaits_trust: bool = False) -> Mentionable:
+    return Mentionable(name, place or f"/skills/{name}", name, enabled=enabled, awaits_trust=awaits_trust)
 
 
 ALPHA, BETA, OTHER_BETA = skill("alpha-skill"), skill("beta", "/a/beta"), skill("beta", "/b/beta")
@@ -93,6 +93,14 @@ def test_an_ambiguous_name_resolves_to_none_and_gives_its_candidates() -> None:
     resolution = resolve_mentions("$beta", SKILLS, cwd="/work")
     assert resolution.skills == ()
     assert resolution.unresolved == (Unresolved("$beta", "ambiguous", ("/a/beta", "/b/beta")),)
+
+
+@pytest.mark.parametrize("theirs", ["deploy", "Deploy"])
+def test_an_untrusted_skill_makes_no_name_of_the_users_ambiguous(theirs: str) -> None:
+    brought = skill(theirs, "/repo/deploy", awaits_trust=True)
+    assert found("$deploy", [brought, skill("deploy")]) == ["/skills/deploy"]
+    assert found("$deploy", [brought, skill("deploy", enabled=False)]) == []
+    assert found("$deploy", [brought]) == ["/repo/deploy"]
 
 
 @pytest.mark.acceptance("S0-81")

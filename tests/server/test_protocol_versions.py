@@ -38,7 +38,13 @@ def project(tmp_path: Path, write_skill: SkillWriter) -> Path:
 
 @pytest.fixture
 def environment(hub_environment: dict[str, str], project: Path) -> dict[str, str]:
-    return {**hub_environment, "SKILLHUB_TOOLS": "all", "SKILLHUB_CWD": str(project), "SKILLHUB_EXPOSE_PATHS": "1"}
+    return {
+        **hub_environment,
+        "SKILLHUB_TOOLS": "all",
+        "SKILLHUB_CWD": str(project),
+        "SKILLHUB_TRUST": "all",
+        "SKILLHUB_EXPOSE_PATHS": "1",
+    }
 
 
 def touch(path: Path, text: str, *, later: int) -> None:

@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 from tests.conftest import SkillWriter
 
+from skillhub_mcp.api import available_skills
 from skillhub_mcp.project import find_project
+from skillhub_mcp.publishing.uris import skill_paths
 from skillhub_mcp.skills.admission import LENIENT
 from skillhub_mcp.skills.model import Skill, Trust
 from skillhub_mcp.skills.namesakes import EVERY_SKILL_OFFERED, Names
 from skillhub_mcp.skills.registry import Registry
+from skillhub_mcp.skills.registry_index import build_registry_index
 from skillhub_mcp.skills.roots import SkillRoot, Source, choose_roots
 from skillhub_mcp.skills.snapshot import ShadowReason, Snapshot
 
@@ -103,11 +106,13 @@ def test_the_one_that_lost_its_name_for_that_is_found_by_its_source(
     names = Names(snapshot_of(roots))
     assert [names.handle(skill) for skill in names.findable()] == ["commit", "commit@project", "only-here"]
     assert [skill.name for skill in names.offered()] == ["commit", "only-here"]
+    assert [skill.name for skill in names.listed()] == ["commit"]
     (lost,) = names.shadowed()
     assert (lost.skill.trust, lost.why) == (Trust.AWAITED, ShadowReason.TRUST)
     agreed = Names(snapshot_of(roots, Trust.AGREED))
     # What is trusted has the order of the roots, and the other is shadowed as ever.
     assert [agreed.handle(skill) for skill in agreed.findable()] == ["commit", "only-here"]
+    assert [skill.name for skill in agreed.listed()] == ["commit", "only-here"]
     assert [lost.why for lost in agreed.shadowed()] == [ShadowReason.ROOT]
 
 
@@ -150,6 +155,32 @@ def test_what_is_recorded_for_a_project_from_elsewhere_is_the_persons(
     write_skill("commit", root=outside)
     write_skill("commit")
     assert source_of(snapshot_of(roots), "commit") is Source.PROJECT
+
+
+def test_an_untrusted_skill_is_in_the_index_and_not_in_its_list_for_models(
+    write_skill: SkillWriter, bring: Callable[..., Path], roots: tuple[SkillRoot, ...]
+) -> None:
+    write_skill("deploy", "The hub's.")
+    bring("Deploy")
+    index = build_registry_index(Names(snapshot_of(roots)))
+    assert [(entry.name, entry.path in index.awaiting_trust) for entry in index.skills] == [
+        ("Deploy", True),
+        ("deploy", False),
+    ]
+    assert available_skills(index) == "Available Skills:\n- name=deploy | source=hub | description=The hub's."
+    agreed = build_registry_index(Names(snapshot_of(roots, Trust.AGREED)))
+    assert [entry.name for entry in agreed.for_models] == ["Deploy", "deploy"]
+
+
+def test_an_untrusted_skill_is_published_under_its_own_name_or_not_at_all(
+    write_skill: SkillWriter, bring: Callable[..., Path], roots: tuple[SkillRoot, ...]
+) -> None:
+    write_skill("deploy")
+    bring("Deploy")
+    bring("evil")
+    published = {path: skill.name for path, skill in skill_paths(snapshot_of(roots)).items()}
+    assert published == {("hub", "deploy"): "deploy", ("project", "evil"): "evil"}
+    assert ("project", "Deploy", "deploy") in skill_paths(snapshot_of(roots, Trust.AGREED))
 
 
 def test_every_judge_that_judges_nothing_sees_the_same(

@@ -57,11 +57,10 @@ def list_skills(snapshot: Snapshot, policy: Policy) -> tuple[ListedSkill, ...]:
     return tuple(listed)
 
 
-def catalogue_entries(listed: Iterable[ListedSkill], *, agreed_only: bool = False) -> tuple[CatalogueEntry, ...]:
-    """Return the skills that a model may choose; with `agreed_only`, without those that await trust.
+def catalogue_entries(listed: Iterable[ListedSkill]) -> tuple[CatalogueEntry, ...]:
+    """Return the skills that a model may choose, without those that await trust.
 
-    Skills that always apply are the most important, then those of the source with the higher priority; those that await
-    trust are the least.
+    Skills that always apply are the most important, then those of the source with the higher priority.
     """
     rank = {source: number for number, source in enumerate(Source)}
     return tuple(
@@ -71,20 +70,20 @@ def catalogue_entries(listed: Iterable[ListedSkill], *, agreed_only: bool = Fals
             path=os.path.join(one.skill.directory, SKILL_FILE),
             source=one.source.value,
             scope="repo" if one.source is Source.PROJECT else "user",
-            importance=(one.skill.awaits_trust, not one.skill.is_pinned, rank[one.source]),
+            importance=(not one.skill.is_pinned, rank[one.source]),
         )
         for one in listed
         if one.served
         and one.shadowed_by is None
         and not one.skill.disable_model_invocation
-        and not (agreed_only and one.skill.awaits_trust)
+        and not one.skill.awaits_trust
     )
 
 
 def mentionable_skills(snapshot: Snapshot, policy: Policy) -> list[Mentionable]:
     """Return what a text may mention: every listed skill but copies, which are the same skill under another path.
 
-    One that awaits trust does not make a name of another ambiguous: where it lost its name, it has its handle alone.
+    One that awaits trust and has lost its name has its handle alone.
     """
     names = Names(snapshot, policy)
     return [
@@ -93,6 +92,7 @@ def mentionable_skills(snapshot: Snapshot, policy: Policy) -> list[Mentionable]:
             one.skill.directory,
             one.handle,
             enabled=one.served,
+            awaits_trust=one.skill.awaits_trust,
             real_directory=snapshot.real_directory(one.skill),
         )
         for one in list_skills(snapshot, policy)

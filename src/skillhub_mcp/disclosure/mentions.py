@@ -2,7 +2,8 @@
 
 1. Only a whole token counts: `$pdf.` mentions pdf, `$pdfx` does not.
 2. A path takes precedence over a name; a path without a skill is not replaced by the name beside it.
-3. A name that several skills share resolves to none of them, unless the text also has the path of one.
+3. A name that several skills share resolves to none of them, unless the text also has the path of one. A skill that
+   awaits trust does not count beside one that does not.
 4. Names in capitals (`$PATH`, `$XDG_CONFIG_HOME`) are environment variables, never skills.
 """
 
@@ -47,6 +48,7 @@ class Mentionable:
     directory: str
     handle: str
     enabled: bool = True
+    awaits_trust: bool = False
     real_directory: str = ""
 
 
@@ -110,7 +112,8 @@ def _resolve_name(
     found: dict[str, Mentionable],
     failed: dict[str, Unresolved],
 ) -> None:
-    same = next((by_name[name] for name in mention.names if name in by_name), ())
+    named = next((by_name[name] for name in mention.names if name in by_name), ())
+    same = [skill for skill in named if not skill.awaits_trust] or named
     usable = [skill for skill in same if skill.enabled]
     if len(usable) == 1:
         found.setdefault(usable[0].directory, usable[0])

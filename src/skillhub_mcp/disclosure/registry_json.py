@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from skillhub_mcp.index.keys import free_label
 from skillhub_mcp.skills.registry_index import Claim, IndexEntry, IndexReport, RegistryIndex
@@ -34,9 +34,14 @@ def entry_json(entry: IndexEntry, *, with_path: bool = True) -> dict[str, object
     return value
 
 
-def entries_json(entries: Sequence[IndexEntry], *, with_paths: bool = True) -> list[dict[str, object]]:
-    """Return the skills in the order given."""
-    return [entry_json(entry, with_path=with_paths) for entry in entries]
+def entries_json(
+    entries: Sequence[IndexEntry], *, awaiting_trust: Collection[str] = (), with_paths: bool = True
+) -> list[dict[str, object]]:
+    """Return the skills in the order given; those whose paths are in `awaiting_trust` are marked."""
+    return [
+        entry_json(entry, with_path=with_paths) | ({"awaits_trust": True} if entry.path in awaiting_trust else {})
+        for entry in entries
+    ]
 
 
 def report_json(report: IndexReport, *, with_paths: bool = True, max_places: int | None = None) -> dict[str, object]:
@@ -82,7 +87,8 @@ def report_json(report: IndexReport, *, with_paths: bool = True, max_places: int
 
 def index_json(index: RegistryIndex) -> dict[str, object]:
     """Return `{skills, report}`."""
-    return {"skills": entries_json(index.skills), "report": report_json(index.report)}
+    skills = entries_json(index.skills, awaiting_trust=index.awaiting_trust)
+    return {"skills": skills, "report": report_json(index.report)}
 
 
 def snapshot_json(index: RegistryIndex) -> dict[str, object]:

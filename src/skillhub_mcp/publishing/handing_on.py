@@ -82,7 +82,7 @@ class SkillGiver:
         with self._hub.access.pinned():
             snapshot, policy = self._hub.snapshot_and_policy()
             named: dict[str, Skill] = {}
-            for skill in Names(snapshot, policy).offered():
+            for skill in Names(snapshot, policy).listed():
                 name = published_name(skill)
                 if name is None:
                     self._tell(skill, "its name has no form in a-z, 0-9 and hyphens")

@@ -56,6 +56,7 @@ MAX_LISTED_RESOURCES = 1_000
 DIRECTORY = "inode/directory"
 
 _NO_NAME = "neither its name nor its directory's has a form in a-z, 0-9 and hyphens"
+_UNTRUSTED_NAME = "its name is not in a-z, 0-9 and hyphens, and its project awaits trust (`skillhub trust`)"
 _SKILL_FILE_TYPE = "text/markdown"
 # Sent as bytes even if they are valid UTF-8: clients open these types with other programs.
 _NEVER_TEXT = ("image/", "audio/", "video/", "font/", "application/pdf", "application/zip", "application/gzip")
@@ -153,8 +154,8 @@ class Publisher:
     def page(self, cursor: str | None = None, *, limit: int = PAGE) -> Page:
         """Return at most `limit` skills after `cursor`, sorted by URI.
 
-        Not listed, but served: skills that models may not invoke, copies, and skills whose name another skill of the
-        same source has won. Raises InvalidArgument for an invalid cursor.
+        Not listed, but served: skills that await trust, skills that models may not invoke, copies, and skills whose
+        name another skill of the same source has won. Raises InvalidArgument for an invalid cursor.
         """
         index, policy = self._present()
         names = Names(index.snapshot, policy)
@@ -258,10 +259,11 @@ class Publisher:
         return found
 
     def uri_paths(self) -> Sequence[str]:
-        """Return the URI of each available skill, without the scheme."""
+        """Return the URI of each available skill that does not await trust, without the scheme."""
         index, policy = self._present()
-        offered = (path for path, skill in index.skills.items() if policy.offers(skill))
-        return [build_uri(path).removeprefix(SCHEME) for path in offered]
+        names = Names(index.snapshot, policy)
+        listed = (path for path, skill in index.skills.items() if names.lists(skill))
+        return [build_uri(path).removeprefix(SCHEME) for path in listed]
 
     def base_uri(self, skill: Skill) -> str | None:
         """Return the URI of a skill's directory, or None if the skill has no URI or its cached entry is withheld."""
@@ -295,7 +297,7 @@ class Publisher:
                 continue
             path = index.by_directory.get(skill.directory)
             if path is None:
-                yield Publication(skill, None, withheld=_NO_NAME)
+                yield Publication(skill, None, withheld=_UNTRUSTED_NAME if skill.awaits_trust else _NO_NAME)
                 continue
             (published,) = self._published([(path, skill)])
             withheld = published.entry.withheld
@@ -450,8 +452,8 @@ def _make_uri_index(snapshot: Snapshot, before: _UriIndex | None) -> _UriIndex:
 
 
 def _is_listed(skill: Skill, names: Names) -> bool:
-    """Whether `skills/list` shows a skill: it is offered, has a name that means it, and is no copy of another."""
-    return names.judge.offers(skill) and names.has_handle(skill) and not names.is_copy(skill)
+    """Whether `skills/list` shows a skill: hosts may list it, a name means it, and it is no copy of another."""
+    return names.lists(skill) and names.has_handle(skill) and not names.is_copy(skill)
 
 
 def _stamp(skill: Skill) -> str:

@@ -36,10 +36,13 @@ def published_name(skill: Skill) -> str | None:
     """Return the name under which a skill is published: its own, or else its form in a-z, 0-9 and hyphens.
 
     A name with letters of another script has no such form; then the directory's name is used. None if that has none
-    either.
+    either, and for a skill that awaits trust under a name of another form.
     """
     if is_publishable(skill.name):
         return skill.name
+    if skill.awaits_trust:
+        # The adapted name may be that of a skill of the user's: `Deploy` must not become `deploy`.
+        return None
     return _in_ascii(skill.name) or _in_ascii(os.path.basename(skill.directory))
 
 

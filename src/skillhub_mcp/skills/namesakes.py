@@ -124,6 +124,17 @@ class Names:
         first = (next(filter(offers, skills), None) for skills in each)
         return tuple(skill for skill in first if skill is not None)
 
+    def lists(self, skill: Skill) -> bool:
+        """Whether a list that a host reads unasked may show `skill`: it is offered and does not await trust."""
+        return not skill.awaits_trust and self.judge.offers(skill)
+
+    def listed(self) -> tuple[Skill, ...]:
+        """Return the offered skills that answer to their names and do not await trust, sorted by name.
+
+        For every list that a host reads unasked; a search and a load use `findable` and `find`.
+        """
+        return tuple(skill for skill in self.offered() if not skill.awaits_trust)
+
     def findable(self) -> tuple[Skill, ...]:
         """Return the offered skills, sorted by name, and those that await trust and have lost their name for that.
 

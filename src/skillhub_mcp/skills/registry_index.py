@@ -103,11 +103,21 @@ class IndexReport:
 
 @dataclass(frozen=True, slots=True)
 class RegistryIndex:
-    """The skills, sorted by name, and the report of the build. `refresh` scans again; None without a `Registry`."""
+    """The skills, sorted by name, and the report of the build. `refresh` scans again; None without a `Registry`.
+
+    `awaiting_trust` has the paths of all skills of projects that their user has not trusted.
+    """
 
     skills: tuple[IndexEntry, ...]
     report: IndexReport
     refresh: Callable[[Sequence[str] | None], RegistryIndex] | None = field(default=None, repr=False, compare=False)
+    awaiting_trust: frozenset[str] = frozenset()
+
+    @property
+    def for_models(self) -> tuple[IndexEntry, ...]:
+        """The entries for a list that a model reads: it may invoke them, and they do not await trust."""
+        agreed = (entry for entry in self.skills if entry.path not in self.awaiting_trust)
+        return tuple(entry for entry in agreed if not entry.controls.disable_model_invocation)
 
 
 def build_registry_index(names: Names, *, source: Source | None = None, whole: bool = True) -> RegistryIndex:
@@ -119,7 +129,8 @@ def build_registry_index(names: Names, *, source: Source | None = None, whole: b
     chosen = names.offered() if source is None else names.of_source(source)
     skills = tuple(to_index_entry(skill, names.snapshot.source(skill)) for skill in chosen)
     report = _report(names)
-    return RegistryIndex(skills, report if whole else _narrowed(report, names))
+    awaiting = frozenset(skill.directory for skill in names.snapshot.everything if skill.awaits_trust)
+    return RegistryIndex(skills, report if whole else _narrowed(report, names), awaiting_trust=awaiting)
 
 
 def to_index_entry(skill: Skill, source: Source) -> IndexEntry:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.disclosure.context.conftest import Add
+from tests.disclosure.context.conftest import Add, agreed
 
 from skillhub_mcp.disclosure.context import catalogue as catalogue_module
 from skillhub_mcp.disclosure.context.catalogue import CatalogueLimits, Catalogues, Listing, skill_id
@@ -348,7 +348,7 @@ def test_a_catalogue_is_cut_by_its_entries_and_by_its_bytes_and_says_so(
     for name in ("one", "two", "six"):
         add(project, name, "é" * 300)
     limits = CatalogueLimits(entries, int(len(catalogues.initial().text.encode()) * share))
-    cut = Catalogues(lambda _: find_project(str(project)), home=str(home), limits=limits)
+    cut = Catalogues(lambda _: find_project(str(project)), home=str(home), limits=limits, judge=agreed)
     catalogue = cut.catalogue()
     assert (len(catalogue.skills), catalogue.truncated) == (kept, truncated)
     assert len(cut.initial().text.encode()) <= limits.max_bytes
@@ -365,3 +365,15 @@ def test_what_is_not_for_models_is_kept_from_the_catalogue(catalogues: Catalogue
     assert [skill.name for skill in listing.shown] == ["shown"]
     assert [skill.name for skill in catalogues.catalogue().skills] == ["shown"]
     assert len(listing.skills) == 2
+
+
+def test_an_untrusted_skill_is_listed_when_asked_for_and_not_at_the_start_of_a_session(
+    add: Add, project: Path, home: Path
+) -> None:
+    add(project, "theirs")
+    add(home, "mine")
+    limits = CatalogueLimits(9, 9_999)
+    catalogues = Catalogues(lambda _: find_project(str(project)), home=str(home), limits=limits)
+    assert [skill.name for skill in catalogues.listing().shown] == ["theirs", "mine"]
+    assert [skill.name for skill in catalogues.catalogue().skills] == ["mine"]
+    assert "theirs" not in catalogues.initial().text

@@ -8,13 +8,14 @@ from typing import Any
 
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, whole_number
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, note_absence, print_json, print_note, print_text
+from skillhub_mcp.cli.output import EXIT_OK, note_absence, plural, print_json, print_note, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.cli.replica_note import note_publication
 from skillhub_mcp.cli.told_settings import told_settings
-from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, Rendered, fit
+from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, CatalogueEntry, Rendered, fit
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.settings import Settings
 
 CODELIA = "codelia"
@@ -55,7 +56,10 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.format == CODELIA:
         note_publication(settings)
     budget = _budget(args, settings.disclosure.catalogue_max_entries, settings.disclosure.catalogue_max_bytes)
-    rendered = context_catalogue(settings, budget) if args.format == CODELIA else _served(args.format, options, budget)
+    if args.format == CODELIA:
+        rendered = context_catalogue(settings, budget, notes=True)
+    else:
+        rendered = _served(args.format, options, budget)
     fitted = rendered.catalogue
     if args.json:
         print_json(
@@ -78,20 +82,39 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     return EXIT_OK
 
 
-def context_catalogue(settings: Settings, budget: Budget) -> Rendered:
-    """Return the catalogue of the agent-context tools, which see `.agents/skills` alone. Raises InvalidSetting."""
+def context_catalogue(settings: Settings, budget: Budget, *, notes: bool = False) -> Rendered:
+    """Return the catalogue of the agent-context tools, which see `.agents/skills` alone. Raises InvalidSetting.
+
+    With `notes`, a note says what awaits trust.
+    """
     from skillhub_mcp.cli.commands.context import load_listing
     from skillhub_mcp.disclosure.context.catalogue import context_entries
 
     listing = load_listing(settings)
+    if notes:
+        _note_awaiting(len(listing.shown) - len(listing.initial))
     return fit(context_entries(listing), budget, FORMATS[CODELIA], search_tool="skill_search", load_tool="skill_load")
+
+
+def catalogue_entries(hub: SkillHub) -> tuple[CatalogueEntry, ...]:
+    """Return the entries of the hub's catalogue, with a note about what awaits trust or why there are none."""
+    entries = hub.catalogue()
+    snapshot, policy = hub.snapshot_and_policy()
+    awaiting = sum(policy.offers(skill) for skill in snapshot.everything if skill.awaits_trust)
+    _note_awaiting(awaiting)
+    if not (entries or awaiting):
+        note_absence(hub.why_nothing())
+    return entries
+
+
+def _note_awaiting(count: int) -> None:
+    if count:
+        print_note(f"Not listed: {plural(count, 'skill')} of a project that awaits trust (`skillhub trust`)")
 
 
 def _served(chosen: str, options: Mapping[str, str], budget: Budget) -> Rendered:
     with open_hub(options) as hub:
-        entries = hub.catalogue()
-        if not entries:
-            note_absence(hub.why_nothing())
+        entries = catalogue_entries(hub)
     return fit(entries, budget, FORMATS[chosen])
 
 

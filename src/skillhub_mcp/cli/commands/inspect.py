@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, skill_argument
-from skillhub_mcp.cli.commands.catalogue import CODELIA, context_catalogue
+from skillhub_mcp.cli.commands.catalogue import CODELIA, catalogue_entries, context_catalogue
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, note_absence, plural, print_json, print_text
+from skillhub_mcp.cli.output import EXIT_OK, plural, print_json, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.cli.told_settings import told_settings
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, fit
@@ -42,9 +42,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         max_entries=settings.disclosure.catalogue_max_entries, max_bytes=settings.disclosure.catalogue_max_bytes
     )
     with open_hub(options) as hub:
-        entries = hub.catalogue()
-        if not entries:
-            note_absence(hub.why_nothing())
+        entries = catalogue_entries(hub)
         skills = [_skill(hub, skill_argument(name)) for name in args.names]
     catalogues = {}
     for name, render in FORMATS.items():

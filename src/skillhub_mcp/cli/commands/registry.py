@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from skillhub_mcp.bootstrap.library import make_registry, registry_admission
@@ -195,7 +196,7 @@ def _index(args: argparse.Namespace, options: Mapping[str, str], *, source: str 
     with terminal_progress("reading skills"):
         registry = make_registry(settings, lenient=args.lenient)
         index = registry.build_index()
-        return index if source is None else RegistryIndex(registry.skills(source=source), index.report)
+        return index if source is None else replace(index, skills=registry.skills(source=source))
 
 
 def _print_or_write(value: Mapping[str, object], args: argparse.Namespace) -> int:

@@ -79,6 +79,11 @@ class Listing:
         left_out = self.hidden | self.disabled
         return tuple(skill for skill in self.skills if skill.path not in left_out)
 
+    @property
+    def initial(self) -> tuple[SkillMetadata, ...]:
+        """The skills that a model is shown unasked, at the start of a session: none that awaits trust."""
+        return tuple(skill for skill in self.shown if not self.by_path[skill.path].awaits_trust)
+
 
 @dataclass(slots=True)
 class _Look:
@@ -228,7 +233,7 @@ class Catalogues:
 
 
 def context_entries(listing: Listing, *, with_paths: bool = True) -> list[CatalogueEntry]:
-    """Return the entries for the skills that a model is shown; without `with_paths`, with ids in place of paths."""
+    """Return the entries for the start of a session; without `with_paths`, with ids in place of paths."""
     return [
         CatalogueEntry(
             name=skill.name,
@@ -237,7 +242,7 @@ def context_entries(listing: Listing, *, with_paths: bool = True) -> list[Catalo
             source=scope_source(skill),
             scope=skill.scope,
         )
-        for skill in listing.shown
+        for skill in listing.initial
     ]
 
 

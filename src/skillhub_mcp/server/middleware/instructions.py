@@ -171,7 +171,7 @@ class ServerInstructions(Middleware):
         """Return the lists of skills, or the list and the card, of the tool sets; nothing once that is `given_up`."""
         if "skill" in self._options.tools:
             # It has every skill, so there is no card.
-            names = [self._shown(entry) for entry in self._hub.catalogue(agreed_only=True)]
+            names = [self._shown(entry) for entry in self._hub.catalogue()]
             if self._options.catalogues is None:
                 return self._name_list(names, max_bytes).text
             entries = list(self._context_entries().values())
@@ -218,11 +218,7 @@ class ServerInstructions(Middleware):
         assert self._options.catalogues is not None  # noqa: S101 - for the type checker
         listing = self._options.catalogues.listing()
         entries = context_entries(listing, with_paths=self._options.with_paths)
-        return {
-            skill.dir: self._shown(entry)
-            for skill, entry in zip(listing.shown, entries, strict=True)
-            if not listing.by_path[skill.path].awaits_trust
-        }
+        return {skill.dir: self._shown(entry) for skill, entry in zip(listing.initial, entries, strict=True)}
 
     def _shown(self, entry: CatalogueEntry) -> CatalogueEntry:
         return replace(entry, description="") if self._options.card.kind == "names" else entry

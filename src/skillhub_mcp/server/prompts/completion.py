@@ -53,7 +53,7 @@ class ArgumentCompletion:
             return None
 
     def _name(self, typed: str) -> mcp_types.Completion:
-        skills = self._hub.skills()
+        skills = self._hub.skills(agreed_only=True)
         return completion(
             typed.strip().removeprefix("/"), (shown_name(skill.name) for skill in skills if skill.user_invocable)
         )

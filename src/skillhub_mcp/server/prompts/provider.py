@@ -35,8 +35,8 @@ _ARGUMENTS = "What to do with it"
 class SkillPromptProvider(Provider):
     """The prompts of one hub, and one more, `skill`, that takes a name, which `completion` completes.
 
-    A skill that is itself named `skill` is available through that one. With `with_paths` the client shares the disk,
-    and gets the directory of a skill's files.
+    Skills that await trust, and a skill that is itself named `skill`, are available through that one alone. With
+    `with_paths` the client shares the disk, and gets the directory of a skill's files.
     """
 
     def __init__(self, hub: SkillHub, sessions: Sessions, *, with_paths: bool) -> None:
@@ -82,14 +82,14 @@ class SkillPromptProvider(Provider):
     def _invocable(self) -> dict[str, Skill]:
         """Return the skills that people can invoke, by the names of their prompts, in the order of the names."""
         try:
-            served = self._hub.skills()
+            listed = self._hub.skills(agreed_only=True)
         except PolicyUnreadable as error:
             # A list cannot report an error; a call of a prompt or a tool does.
             log.warning("No skill is offered as a prompt: %s", error.message)
             return {}
-        skills = [skill for skill in served if skill.user_invocable and skill.alias]
-        # Of two skills with one alias, the one that has it as its name wins, unless that alone awaits trust.
-        order = sorted(skills, key=lambda skill: (not skill.awaits_trust, skill.name == skill.alias))
+        skills = [skill for skill in listed if skill.user_invocable and skill.alias]
+        # Of two skills with one alias, the one that has it as its name wins.
+        order = sorted(skills, key=lambda skill: skill.name == skill.alias)
         by_alias = {skill.alias: skill for skill in order}
         return dict(sorted(by_alias.items()))
 
@@ -101,9 +101,7 @@ class SkillPromptProvider(Provider):
             required=False,
         )
         prompt = _SkillPrompt(name=name, title=f"/{shown_name(skill.name)}", description=description, arguments=[hint])
-        # The name of one that awaits trust may be what another answers to.
-        handle = self._hub.handle_of(skill.directory) if skill.awaits_trust else skill.name
-        return prompt.bind(self, handle or skill.directory)
+        return prompt.bind(self, skill.name)
 
     def _by_name(self) -> Prompt:
         arguments = [

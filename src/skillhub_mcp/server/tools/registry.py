@@ -75,13 +75,18 @@ class RegistryTools:
         limit: Limit = _DEFAULT_LIMIT,
         offset: Offset = 0,
     ) -> ToolResult:
-        entries = [entry for entry in self._index(mode, source).skills if not entry.controls.disable_model_invocation]
+        index = self._index(mode, source)
+        entries = index.for_models
         page = entries[offset : offset + limit]
         if entries and not page:
             return ToolResult(content=f"{HEADER} (none from offset={offset} on, of {len(entries):,})")
         text = render_available_skills((entry.name, entry.source.value, entry.description) for entry in page)
         more = len(entries) - offset - len(page)
-        return ToolResult(content=f"{text}\n({more:,} more: offset={offset + limit})" if more > 0 else text)
+        if more > 0:
+            return ToolResult(content=f"{text}\n({more:,} more: offset={offset + limit})")
+        awaiting = sum(entry.path in index.awaiting_trust for entry in index.skills)
+        note = f"\n({awaiting:,} not listed: their project awaits trust, `skillhub trust`)"
+        return ToolResult(content=text + note if awaiting else text)
 
     async def _refresh(self, refresh: Callable[[], object]) -> None:
         progress = ProgressReporter()
@@ -94,7 +99,8 @@ class RegistryTools:
     def _result(self, mode: str, source: str | None, limit: int, offset: int) -> ToolResult:
         index = self._index(mode, source)
         page = index.skills[offset : offset + limit]
-        result: dict[str, object] = {"skills": entries_json(page, with_paths=self.with_paths)}
+        skills = entries_json(page, awaiting_trust=index.awaiting_trust, with_paths=self.with_paths)
+        result: dict[str, object] = {"skills": skills}
         if offset + limit < len(index.skills):
             result |= {"total": len(index.skills), "next_offset": offset + limit}
         elif index.skills and not page:
