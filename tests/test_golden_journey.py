@@ -1,0 +1,259 @@
+"""The golden journey: all that a user does with the hub, over each transport and in each protocol version.
+
+It asserts what a user sees and nothing about how it comes about, so that any part of the program may be rewritten below
+it. Only `publish_to` and `replica_of` know a spelling that may still change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import mcp
+import mcp_types
+import pytest
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from tests.library.sources.repositories import Entry, Executable, Repository, skill_text
+
+pytestmark = pytest.mark.slow
+
+# A virtual environment has the scripts beside its interpreter.
+PROGRAMS = Path(sys.executable).parent
+OTHER_SERVER = '{"mcpServers": {"other": {"command": "other"}}}\n'
+TASK = "my walrus is hungry"
+
+
+def publish_to(target: Path) -> tuple[str, ...]:
+    return ("publish", os.fspath(target))
+
+
+def replica_of(target: Path) -> tuple[Mapping[str, str], Sequence[str]]:
+    """Return the variables and the options of a server that serves a publication."""
+    return {"DB_PATH": os.fspath(target)}, ("--read-only",)
+
+
+@dataclass(frozen=True)
+class User:
+    """A user with a home directory, who uses Cursor."""
+
+    home: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            "HOME": os.fspath(self.home),
+            "PATH": os.pathsep.join((os.fspath(PROGRAMS), os.environ["PATH"])),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "EMBEDDING_PROVIDER": "none",
+            **{name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ},
+        }
+
+    def types(self, *arguments: str, code: int = 0) -> str:
+        """Run a command, check its exit code, and return what it prints."""
+        done = subprocess.run(
+            ["skillhub", *arguments],
+            executable=PROGRAMS / "skillhub",
+            cwd=self.home,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout
+
+    def reads(self, *arguments: str) -> Any:
+        return json.loads(self.types(*arguments, "--json"))
+
+    @property
+    def entry(self) -> Any:
+        """What Cursor's file says about the server."""
+        return json.loads((self.home / ".cursor" / "mcp.json").read_text(encoding="utf-8"))["mcpServers"]["skillhub"]
+
+
+@contextmanager
+def serving(user: User, *options: str, **variables: str) -> Iterator[str]:
+    """A server process over HTTP; yields the address of its endpoint."""
+    server = subprocess.Popen(
+        [PROGRAMS / "skillhub-mcp", "--transport", "http", "--port", "0", *options],
+        cwd=user.home,
+        env={**user.environment, **variables},
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    )
+    assert server.stderr is not None
+    try:
+        said = []
+        for line in server.stderr:
+            said.append(line)
+            if found := re.search(r"(http://127\.0\.0\.1:\d+/mcp)", line):
+                yield found[1]
+                break
+        else:
+            raise AssertionError("".join(said))
+    finally:
+        server.terminate()
+        server.communicate(timeout=60)
+
+
+class Agent:
+    """A client of the server, which may have to pass on a session handle."""
+
+    def __init__(self, client: mcp.Client) -> None:
+        self._client = client
+
+    async def tools(self) -> list[str]:
+        return [tool.name for tool in (await self._client.list_tools()).tools]
+
+    async def calls(self, tool: str, **arguments: Any) -> Any:
+        result = await self._client.call_tool(tool, arguments)
+        assert isinstance(result, mcp_types.CallToolResult)
+        (block,) = result.content
+        assert isinstance(block, mcp_types.TextContent)
+        assert not result.is_error, block.text
+        return json.loads(block.text)
+
+    async def is_refused(self, tool: str, **arguments: Any) -> str:
+        """Call a tool that fails, and return the code of its error."""
+        result = await self._client.call_tool(tool, arguments)
+        assert isinstance(result, mcp_types.CallToolResult)
+        assert result.is_error
+        assert isinstance(result.content[0], mcp_types.TextContent)
+        return result.content[0].text.partition(":")[0]
+
+    async def finds(self, query: str) -> list[str]:
+        return [hit["name"] for hit in (await self.calls("search_skills", query=query))["skills"]]
+
+    async def finds_first(self, name: str, query: str) -> None:
+        """Search until `name` is the first hit: a search may be answered from before the last change."""
+        with anyio.fail_after(30):
+            while (await self.finds(query))[:1] != [name]:
+                pass
+
+
+def target_of(user: User) -> Any:
+    """Return how Cursor reaches the server, by its own file."""
+    entry = user.entry
+    if "url" in entry:
+        return entry["url"]
+    return stdio_client(
+        StdioServerParameters(
+            command=entry["command"],
+            args=entry.get("args", []),
+            env={**user.environment, **entry.get("env", {})},
+            cwd=user.home,
+        )
+    )
+
+
+@pytest.mark.skipif(os.name != "posix", reason="commands of skills run on POSIX systems only")
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_the_golden_journey(transport: str, mode: str, tmp_path: Path) -> None:
+    user = User(tmp_path / "home")
+    (user.home / ".cursor").mkdir(parents=True)
+    (user.home / ".cursor" / "mcp.json").write_text(OTHER_SERVER, encoding="utf-8")
+    source = Repository(tmp_path / "source")
+    commit: dict[str, Entry] = {
+        "skills/walrus-care/SKILL.md": skill_text("walrus-care", "Feed a walrus.", body="Give it clams."),
+        "skills/walrus-care/references/diet.md": "Clams twice a day.\n",
+        "skills/walrus-care/scripts/weigh.py": Executable("import sys\nprint('weighs', sys.argv[1])\n"),
+        "skills/invoice/SKILL.md": skill_text("invoice", "Write an invoice for a customer.", body="Number it."),
+    }
+    source.commit(commit)
+    # The sandbox is where it can be; in a container without namespaces the user switches it off.
+    run = {"SKILLHUB_ENABLE_RUN": "1"} | ({} if shutil.which("bwrap") else {"SKILLHUB_SANDBOX": "off"})
+
+    with ExitStack() as stack:
+        # Connect.
+        if transport == "http":
+            url = stack.enter_context(serving(user, "--enable-run-over-http", "--allow-anonymous", **run))
+            user.types("connect", "cursor", "--http", url, "--yes")
+        else:
+            user.types(
+                "connect", "cursor", "--yes", *(part for item in run.items() for part in ("--env", "=".join(item)))
+            )
+        asyncio.run(used(user, source, commit, transport=transport, mode=mode, copy=tmp_path / "published"))
+
+
+async def used(
+    user: User, source: Repository, commit: dict[str, Entry], *, transport: str, mode: str, copy: Path
+) -> None:
+    async with mcp.Client(target_of(user), mode=mode) as client:
+        agent = Agent(client)
+        assert {"search_skills", "load_skill", "read_skill_file"} <= set(await agent.tools())
+        assert await agent.finds(TASK) == []
+
+        # Add: the running server finds it.
+        user.types("add", source.url, "--skill", "*", "--yes")
+        assert {skill["name"] for skill in user.reads("list")["skills"]} == {"walrus-care", "invoice"}
+        await agent.finds_first("walrus-care", TASK)
+        assert user.reads("search", TASK)["skills"][0]["name"] == "walrus-care"
+
+        # Load and read.
+        loaded = await agent.calls("load_skill", skill_name="walrus-care")
+        assert "Give it clams." in loaded["instructions"]
+        assert ("path" in loaded) == (transport == "stdio")
+        file = await agent.calls("read_skill_file", skill_name="walrus-care", file_path="references/diet.md")
+        assert file["content"] == "Clams twice a day.\n"
+        outside = {"skill_name": "walrus-care", "file_path": "../invoice/SKILL.md"}
+        assert await agent.is_refused("read_skill_file", **outside) == "PATH_NOT_ALLOWED"
+        assert await agent.is_refused("load_skill", skill_name="walrus") == "SKILL_NOT_FOUND"
+
+        # Run.
+        if "run_skill_command" in await agent.tools():
+            command = {"skill_name": "walrus-care", "command": "python", "args": ["scripts/weigh.py", "900"]}
+            ran = await agent.calls("run_skill_command", **command)
+            assert (ran["stdout"], ran["exit_code"], ran["timeout"]) == ("weighs 900\n", 0, False)
+        else:
+            assert transport == "http"
+
+        # Update: the running server serves the new text.
+        text = skill_text("walrus-care", "Feed a walrus.", body="Give it mussels.")
+        source.commit({**commit, "skills/walrus-care/SKILL.md": text})
+        user.types("update", "--yes")
+        assert "Give it mussels." in (await agent.calls("load_skill", skill_name="walrus-care"))["instructions"]
+        user.types("verify")
+
+        # Control what agents get.
+        user.types("disable", "invoice")
+        assert await agent.is_refused("load_skill", skill_name="invoice") == "SKILL_DISABLED"
+        user.types("enable", "invoice")
+        assert "Number it." in (await agent.calls("load_skill", skill_name="invoice"))["instructions"]
+
+        # Publish, and serve as a replica.
+        user.types(*publish_to(copy))
+        replica = User(user.home.parent / "replica")
+        replica.home.mkdir()
+        variables, options = replica_of(copy)
+        with serving(replica, *options, **variables) as url:
+            async with mcp.Client(url, mode=mode) as other:
+                reader = Agent(other)
+                await reader.finds_first("walrus-care", TASK)
+                again = await reader.calls("load_skill", skill_name="walrus-care")
+                assert "Give it mussels." in again["instructions"]
+                copied = await reader.calls("read_skill_file", skill_name="walrus-care", file_path="references/diet.md")
+                assert copied["content"] == "Clams twice a day.\n"
+
+        # Remove, and change one's mind.
+        user.types("remove", "walrus-care")
+        assert await agent.is_refused("load_skill", skill_name="walrus-care") == "SKILL_NOT_FOUND"
+        assert "walrus-care" not in await agent.finds(TASK)
+        user.types("remove", "--undo", "walrus-care")
+        assert "Give it mussels." in (await agent.calls("load_skill", skill_name="walrus-care"))["instructions"]
+
+    user.types("disconnect", "cursor", "--yes")
+    assert (user.home / ".cursor" / "mcp.json").read_text(encoding="utf-8") == OTHER_SERVER
