@@ -20,6 +20,7 @@ from skillhub_mcp.bootstrap.policy import name_problems
 from skillhub_mcp.errors import InvalidSetting, SkillDisabled
 from skillhub_mcp.execution.processes import RUN_ID_VARIABLE
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.redaction import redacted
 from skillhub_mcp.settings import GROUPS, SETTINGS, Settings, read_settings, unknown_settings
 
 HOME = "/home/somebody"
@@ -396,8 +397,8 @@ def test_each_variable_sets_its_own_value_and_no_other(name: str, at_home: None)
 def test_a_bad_value_is_named_with_what_would_be_allowed(name: str, written: str, reason: str) -> None:
     with pytest.raises(InvalidSetting) as caught:
         read_settings({name: written})
-    assert caught.value.message.startswith(f"{name}={written!r} {reason}")
-    assert caught.value.facts == {"setting": name, "value": written}
+    assert caught.value.message.startswith(redacted(f"{name}={written!r} {reason}"))
+    assert caught.value.facts == {"setting": name, "value": redacted(written)}
 
 
 @pytest.mark.acceptance("S0-74")

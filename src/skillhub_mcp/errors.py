@@ -72,22 +72,30 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
+from skillhub_mcp.redaction import redacted
+
 _SHOWN_URI_CHARACTERS = 200
 
 
 class SkillHubError(Exception):
     """The base of every error that SkillHub expects. `message` is one sentence; `hint` says how to fix it.
 
-    `facts` are what a program needs to correct the call, as JSON values.
+    `facts` are what a program needs to correct the call, as JSON values. Secrets in URLs are removed from all three.
     """
 
     code: ClassVar[str] = "SKILLHUB_ERROR"
 
     def __init__(self, message: str, *, hint: str | None = None, facts: Mapping[str, object] | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
-        self.facts = facts or {}
+        self.message = redacted(message)
+        self.hint = None if hint is None else redacted(hint)
+        self.facts = {key: _without_secrets(value) for key, value in (facts or {}).items()}
+        super().__init__(self.message)
+
+
+def _without_secrets(fact: object) -> object:
+    if isinstance(fact, list):
+        return [_without_secrets(one) for one in fact]
+    return redacted(fact) if isinstance(fact, str) else fact
 
 
 class InvalidSetting(SkillHubError):

@@ -614,6 +614,75 @@ def test_a_site_that_is_not_what_it_says_is_refused_and_an_honest_one_locked_by_
     assert nothing_is_left(skills_dir, tmp_path)
 
 
+def test_a_secret_in_an_address_is_sent_and_neither_recorded_nor_shown(
+    skillhub: Skillhub, skills_dir: Path, tmp_path: Path
+) -> None:
+    with lying_site() as site:
+        path = "/pdf.zip?ref=v1&token=s3cret&X-Amz-Signature=s3cret"
+        site.answers[path] = whole(zip_bytes(ZipEntry(b"SKILL.md", skill_text("pdf").encode())))
+        kept = f"{site.url}/pdf.zip?ref=v1&***"
+        shown = skillhub("add", site.url + path, "--dry-run")
+        added = skillhub("add", site.url + path, "--yes", "--json")
+        assert f"From {kept}:" in shown.out
+        assert (added.code, entries(skills_dir)["pdf"]["source"]) == (0, kept)
+        shutil.copytree(skills_dir / "pdf", tmp_path / "pdf")
+        told = [shown, added]
+        for command in (["update"], ["outdated"], ["list"], ["show", "pdf"], ["doctor"], ["verify"]):
+            told += [skillhub(*command), skillhub(*command, "--json")]
+        update = skillhub("update", "--yes")
+        assert update.code == 1
+        assert f"{kept} had a secret in its address, which is not recorded" in update.err + update.out
+        assert "give the whole address again with `skillhub add`" in update.err + update.out
+        shutil.rmtree(skills_dir / "pdf")
+        frozen = skillhub("add", "--frozen", "--json")
+        assert (frozen.code, frozen.error["code"]) == (1, "SOURCE_UNREACHABLE")
+        # Given again, it is the same source.
+        site.answers[path] = whole(zip_bytes(ZipEntry(b"SKILL.md", skill_text("pdf", "Newer.").encode())))
+        shutil.move(tmp_path / "pdf", skills_dir / "pdf")
+        told += [
+            update,
+            frozen,
+            skillhub("add", site.url + path, "--yes"),
+            skillhub("add", f"{site.url}/no?token=s3cret"),
+        ]
+        assert "Newer." in (skills_dir / "pdf" / "SKILL.md").read_text()
+        assert all("s3cret" not in done.out + done.err for done in told)
+    files = [one for top in (skills_dir, tmp_path / "home") for one in top.rglob("*") if one.is_file()]
+    assert [one for one in files if b"s3cret" in one.read_bytes()] == []
+
+
+def test_an_address_with_a_harmless_query_is_recorded_whole_and_updated(skillhub: Skillhub, skills_dir: Path) -> None:
+    with lying_site() as site:
+        site.answers["/SKILL.md?ref=v1"] = whole(skill_text("pdf").encode())
+        assert skillhub("add", f"{site.url}/SKILL.md?ref=v1", "--yes").code == 0
+        assert entries(skills_dir)["pdf"]["source"] == f"{site.url}/SKILL.md?ref=v1"
+        site.answers["/SKILL.md?ref=v1"] = whole(skill_text("pdf", "Newer.").encode())
+        assert skillhub("update", "--yes").code == 0
+        assert "Newer." in (skills_dir / "pdf" / "SKILL.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "https://me:s3cret@host.example/x.zip",
+        "https://me:s3/cr?s3cret@host.example/x.zip",
+        "https://s3cret@host.example/x.zip",
+        "host.example/x?token=s3cret",
+        "me:s3cret@host.example/x",
+        "git+https://host.example/r.git?token=s3cret",
+        "https://host.example/x?token=s3cret#v1",
+        "https://github.com/o/r/issues?token=s3cret",
+        "http://host.example/x?token=s3cret",
+        "ftp://me:s3cret@host.example/x",
+    ],
+)
+@pytest.mark.parametrize("more", [(), ("--json",)], ids=["text", "json"])
+def test_a_refused_address_is_shown_without_its_secret(typed: str, more: tuple[str, ...], skillhub: Skillhub) -> None:
+    refused = skillhub("add", typed, "--yes", *more)
+    assert refused.code in (1, 2)
+    assert "s3cret" not in refused.out + refused.err
+
+
 def test_a_site_that_leads_from_https_to_http_is_not_followed(
     skillhub: Skillhub, skills_dir: Path, tmp_path: Path
 ) -> None:

@@ -41,13 +41,13 @@ def test_no_secret_is_shown(skillhub: Skillhub) -> None:
     secrets = {
         "OPENAI_API_KEY": "sk-very-secret",
         "GEMINI_API_KEY": "g-very-secret",
-        "EMBEDDING_BASE_URL": "https://me:very-secret@proxy.example/v1",
+        "EMBEDDING_BASE_URL": "https://me:very-secret@proxy.example/v1?key=very-secret",
     }
     for arguments in (["config"], ["config", "--json"]):
         done = skillhub(*arguments, **secrets)
         assert done.code == 0
         assert "very-secret" not in done.out + done.err
-        assert "***@proxy.example/v1" in done.out
+        assert "https://proxy.example/v1?***" in done.out
 
 
 def test_a_bad_value_is_named_and_nothing_else_is_printed(skillhub: Skillhub) -> None:

@@ -196,6 +196,7 @@ def test_a_secret_is_never_written(given: str, skillhub: Skillhub, home: Path) -
         ("MAX_TOKENS_PER_REPLY", "5", False),
         ("KEYBOARD", "de", False),
         ("EMBEDDING_BASE_URL", "https://api.example/v1?api_key=abc", True),
+        ("EMBEDDING_BASE_URL", "https://abc@api.example/v1", True),
         ("OPENAI_API_KEY", "x", True),
         ("X-API-Key", "x", True),
         ("MY_SECRET", "x", True),
@@ -205,6 +206,22 @@ def test_a_secret_is_never_written(given: str, skillhub: Skillhub, home: Path) -
 )
 def test_what_looks_like_a_secret(name: str, value: str, expected: bool) -> None:
     assert looks_secret(name, value) is expected
+
+
+def test_a_secret_in_the_address_of_a_server_is_not_shown(skillhub: Skillhub, home: Path) -> None:
+    connected = skillhub("connect", "cursor", "--http", "http://127.0.0.1:9/mcp?sig=s3cret", "--yes")
+    assert "?sig=s3cret" in (home / ".cursor" / "mcp.json").read_text()
+    kept, doctor = skillhub("connect", "cursor", "--dry-run"), skillhub("doctor")
+    assert "it uses the server at http://127.0.0.1:9/mcp?***" in kept.out + kept.err
+    assert "nothing answers at http://127.0.0.1:9/mcp?***" in doctor.out + doctor.err
+    told = [
+        connected,
+        kept,
+        doctor,
+        skillhub("connect", "cursor", "--stdio", "--dry-run"),
+        skillhub("doctor", "--json"),
+    ]
+    assert all("s3cret" not in done.out + done.err for done in told)
 
 
 def test_settings_and_named_variables_reach_the_entry(skillhub: Skillhub, home: Path, started: list[Any]) -> None:

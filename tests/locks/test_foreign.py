@@ -17,8 +17,8 @@ from skillhub_mcp.locks.foreign import (
     provenance_of,
     provenance_of_metadata,
     read_global_lock,
-    without_password,
 )
+from skillhub_mcp.redaction import redacted
 
 
 def test_the_global_lock_of_npx_skills_tells_where_a_skill_came_from() -> None:
@@ -104,11 +104,12 @@ def test_hostile_metadata_tells_nothing(value: object) -> None:
         ("ssh://git:secret@host/o/r", "ssh://git@host/o/r"),
         ("ssh://git@host/o/r", "ssh://git@host/o/r"),
         ("https://host/a@b", "https://host/a@b"),
+        ("https://host/x.zip?token=secret", "https://host/x.zip?***"),
         ("git@host:o/r", "git@host:o/r"),
     ],
 )
-def test_no_password_is_told(source: str, told: str) -> None:
-    assert without_password(source) == told
+def test_the_source_of_a_record_has_no_secret(source: str, told: str) -> None:
+    assert redacted(source) == told
     assert provenance_of_metadata({"github-repo": source}) == Provenance(told, by=GH)
 
 

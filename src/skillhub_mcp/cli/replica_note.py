@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillhub_mcp.cli.output import from_home, print_note
 from skillhub_mcp.harmless import in_line
+from skillhub_mcp.redaction import redacted
 
 if TYPE_CHECKING:
     from skillhub_mcp.cli.library_place import LibraryPlace
@@ -17,7 +18,7 @@ def served_publication(settings: Settings) -> str:
     """Return that a replica serves no place of this machine, in words; empty for what is none."""
     if not settings.replica.read_only:
         return ""
-    named = in_line(from_home(settings.index.db_path))
+    named = in_line(from_home(redacted(settings.index.db_path)))
     return f"SKILLHUB_READ_ONLY is set: the publication {named} is served here, and no place of this machine"
 
 

@@ -376,7 +376,7 @@ def _settled(
     server = server_of(client, old) if isinstance(old, dict) else None
     if replaces_address or not isinstance(server, HttpServer) or isinstance(server_of(client, new), HttpServer):
         return None
-    hint = f"it uses the server at {server.url}; with `--stdio` it starts one of its own"
+    hint = f"it uses the server at {server}; with `--stdio` it starts one of its own"
     return Settled(client, scope, name, path, server, hint)
 
 

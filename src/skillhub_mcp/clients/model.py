@@ -8,6 +8,7 @@ from enum import Enum
 from typing import TypeAlias, Union
 
 from skillhub_mcp.clients.machine import Machine
+from skillhub_mcp.redaction import redacted
 
 EntryValue: TypeAlias = Union[str, int, float, bool, "list[EntryValue]", "dict[str, EntryValue]", None]
 ClientEntry: TypeAlias = "dict[str, EntryValue]"
@@ -49,6 +50,9 @@ class HttpServer:
 
     url: str
     token_variable: str = ""
+
+    def __str__(self) -> str:
+        return redacted(self.url)
 
 
 Server: TypeAlias = StdioServer | HttpServer

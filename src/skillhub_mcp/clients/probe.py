@@ -132,7 +132,7 @@ def _reach(server: HttpServer, environment: Mapping[str, str], seconds: float) -
         _answer(StreamableHttpTransport(server.url, headers=headers, httpx_client_factory=connection), seconds)
     )
     if not probed.answers and not statuses:
-        return Probed(failure=f"nothing answers at {server.url}; is a server running there?")
+        return Probed(failure=f"nothing answers at {server}; is a server running there?")
     if probed.answers or statuses[-1] < HTTPStatus.BAD_REQUEST:
         return probed
     return Probed(failure=_refusal(server, statuses[-1], has_token=bool(token)))
@@ -141,14 +141,14 @@ def _reach(server: HttpServer, environment: Mapping[str, str], seconds: float) -
 def _refusal(server: HttpServer, status: int, *, has_token: bool) -> str:
     """Return what an answer of the HTTP protocol means for who connects a client."""
     if status == HTTPStatus.NOT_FOUND:
-        return f"nothing is served at {server.url}; the path of a SkillHub server is /mcp"
+        return f"nothing is served at {server}; the path of a SkillHub server is /mcp"
     if status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return f"{server.url} answered with the HTTP status {status}"
+        return f"{server} answered with the HTTP status {status}"
     if has_token:
-        return f"{server.url} refuses the token that {server.token_variable} has here"
+        return f"{server} refuses the token that {server.token_variable} has here"
     if server.token_variable:
-        return f"{server.url} wants a token, and {server.token_variable} is not set here"
-    return f"{server.url} wants a token; `--token-variable NAME` names the variable that has it"
+        return f"{server} wants a token, and {server.token_variable} is not set here"
+    return f"{server} wants a token; `--token-variable NAME` names the variable that has it"
 
 
 async def _answer(transport: ClientTransport, seconds: float) -> Probed:

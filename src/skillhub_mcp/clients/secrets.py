@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from urllib.parse import parse_qsl, urlsplit
 
+from skillhub_mcp.redaction import REDACTED, redacted
+
 _NAMES = re.compile(
     r"(?:^|[_-])(?:API[_-]?KEYS?|KEY|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?|PAT|AUTHORIZATION)$",
     re.IGNORECASE,
@@ -36,7 +38,7 @@ def masked(text: str) -> str:
         secret = looks_secret(name, value) and not _REFERENCE.search(value)
         return f"{begin}***{end}" if secret else found[0]
 
-    return _VALUES.sub("***", _MEMBER.sub(hidden, text))
+    return redacted(_VALUES.sub(REDACTED, _MEMBER.sub(hidden, text)))
 
 
 def has_credentials(url: str) -> bool:
@@ -45,6 +47,6 @@ def has_credentials(url: str) -> bool:
         parts = urlsplit(url)
     except ValueError:
         return False
-    if parts.scheme and parts.netloc and parts.password:
+    if parts.netloc and (parts.password or (parts.username and parts.scheme in ("http", "https"))):
         return True
     return any(looks_secret(name, value) for name, value in parse_qsl(parts.query) if parts.netloc)

@@ -14,6 +14,7 @@ from typing import Any
 
 from skillhub_mcp.foreign_json import BadJson, read_json
 from skillhub_mcp.locks.plain_files import read_plain
+from skillhub_mcp.redaction import redacted
 
 NPX, GH = "npx skills", "gh skill"
 
@@ -23,8 +24,6 @@ _MAX_BYTES = 16 * 1024 * 1024
 _MAX_CHARACTERS = 1_000
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _PATH = re.compile(r"(?i)file:|[./~\\]|[a-z]:[\\/]")
-_HTTP_USER = re.compile(r"(?i)(https?://)[^/?#\s]*@")
-_PASSWORD = re.compile(r"(://[^/?#\s:@]*):[^/?#\s]*@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class Provenance:
     """Where a skill came from: its source, the ref, the path of the skill there, git's id of its tree.
 
     `by` names the program whose record it is. Each text is empty where the record does not say it, and `source` has no
-    password.
+    secret.
     """
 
     source: str
@@ -50,11 +49,6 @@ class Provenance:
 def commit_of(ref: str) -> str:
     """Return a ref that is a commit; empty for any other."""
     return ref if _COMMIT.fullmatch(ref) else ""
-
-
-def without_password(source: str) -> str:
-    """Return a source without the user of an http address and the password of any other."""
-    return _PASSWORD.sub(r"\1@", _HTTP_USER.sub(r"\1", source))
 
 
 def is_path(source: str) -> bool:
@@ -97,7 +91,7 @@ def provenance_of_metadata(metadata: Mapping[str, Any]) -> Provenance | None:
     if not repository:
         return None
     ref, path, tree = (_text(metadata.get(f"github-{key}")) for key in ("ref", "path", "tree-sha"))
-    return Provenance(without_password(repository), ref, path, tree, by=GH)
+    return Provenance(redacted(repository), ref, path, tree, by=GH)
 
 
 def provenance_of(named: Provenance | None, metadata: Mapping[str, Any]) -> Provenance | None:
@@ -120,7 +114,7 @@ def _provenance(entry: Any) -> Provenance | None:
     # `gh skill` keeps the same file, and the ref only of what was pinned.
     ref = _text(entry.get("ref")) or _text(entry.get("pinnedRef"))
     by = GH if "pinnedRef" in entry else NPX
-    return Provenance(without_password(source), ref, path, tree, by=by) if source else None
+    return Provenance(redacted(source), ref, path, tree, by=by) if source else None
 
 
 def _text(value: Any) -> str:

@@ -34,7 +34,6 @@ from skillhub_mcp.locks.foreign import (
     provenance_of,
     provenance_of_metadata,
     read_global_lock,
-    without_password,
 )
 from skillhub_mcp.locks.kept_digests import KeptDigests, KeptSkill, stamp_text
 from skillhub_mcp.locks.lock_file import LOCK_NAME, Lock, LockedByHub, LockedSkill
@@ -42,6 +41,7 @@ from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.locks.receipts import InstallReceipt, read_receipt
 from skillhub_mcp.locks.seen_sources import SeenNewer, read_seen, seen_path
 from skillhub_mcp.locks.states import NO_DIFFERENCES, Differences, LockState, differences
+from skillhub_mcp.redaction import redacted
 from skillhub_mcp.skills.own_directory import wait_while_changed
 
 if TYPE_CHECKING:
@@ -533,7 +533,7 @@ def _entry_text(locked: LockedSkill) -> str:
 
 
 def _source(locked: LockedSkill) -> str:
-    return without_password(locked.source_url or locked.source)
+    return redacted(locked.source_url or locked.source)
 
 
 def _state_of(path: str) -> FileState | None:

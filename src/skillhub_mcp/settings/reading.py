@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from skillhub_mcp.errors import InvalidSetting
+from skillhub_mcp.redaction import REDACTED, redacted
 from skillhub_mcp.settings.parsing import is_bucket
 from skillhub_mcp.settings.table import DEFAULT_PLACES, FIELDS, GROUPS, SETTINGS, Setting
 from skillhub_mcp.settings.values import Settings
@@ -109,7 +110,7 @@ def _read(setting: Setting, source: SettingSource) -> tuple[object, SettingSourc
     try:
         return setting.read(source.raw), source
     except ValueError as error:
-        shown = "***" if setting.secret else source.raw
+        shown = REDACTED if setting.secret else redacted(source.raw)
         if not setting.forgiving:
             raise InvalidSetting(source.name, shown, str(error)) from error
         problem = f"{source.name}={shown!r} {error}"

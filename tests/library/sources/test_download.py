@@ -277,5 +277,5 @@ def test_where_a_source_may_lead(url: str, named: str, came_from: str, insecure:
 
 
 def test_a_url_is_shown_without_its_secrets() -> None:
-    assert shown("https://me:secret@a.example/x?key=1#f") == "https://a.example/x"
-    assert shown("https://[x/?key=1") == "https://[x/"
+    assert shown("https://me:secret@a.example/x?key=1#f") == "https://a.example/x?***#f"
+    assert shown("https://[x/?key=1") == "https://[x/?***"

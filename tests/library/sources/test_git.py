@@ -94,7 +94,7 @@ def test_a_program_named_git_in_the_working_directory_is_not_run(
         ("remote: Not found.\nfatal: repository 'https://h/x/' not found\n", "repository 'https://h/x/' not found"),
         ("ssh: connect to host h port 22: refused\nfatal: Could not read from remote repository.\n\nPlease make sure\n",
          "ssh: connect to host h port 22: refused"),
-        ("fatal: unable to access 'https://me:s3cret@h/x'\n", "unable to access 'https://…@h/x'"),
+        ("fatal: unable to access 'https://me:s3cret@h/x'\n", "unable to access 'https://h/x'"),
         ("error: one\nerror: two\n", "two"),
         ("", "git gave no reason"),
         ("fatal: a\x1b[2Jb\u202ec\n", "a\\x1b[2Jb\\u202ec"),

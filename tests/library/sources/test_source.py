@@ -142,7 +142,8 @@ READ = [
     ),
     # What a URL answers tells what it is.
     ("https://h.example", web("https://h.example/"), "https://h.example/"),
-    ("https://H.example/skills?x=1", web("https://h.example/skills?x=1"), "https://h.example/skills?x=1"),
+    ("https://H.example/skills?x=1", web("https://h.example/skills?***"), "https://h.example/skills?***"),
+    ("https://h.example/a.zip?ref=v1", web("https://h.example/a.zip?ref=v1"), "https://h.example/a.zip?ref=v1"),
     ("https://h.example/a.zip#:sub@pdf", web("https://h.example/a.zip", "sub", ("pdf",)), "https://h.example/a.zip#:sub@pdf"),
     ("https://h.example/#@pdf", web("https://h.example/", skills=("pdf",)), "https://h.example/#@pdf"),
     ("https://h.example/a/-/b/SKILL.md", web("https://h.example/a/-/b/SKILL.md"), "https://h.example/a/-/b/SKILL.md"),

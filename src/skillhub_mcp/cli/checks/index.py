@@ -10,6 +10,7 @@ from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
 from skillhub_mcp.cli.forgetting import root_facts, root_json
 from skillhub_mcp.index.indexed_roots import IndexedRoot
+from skillhub_mcp.redaction import redacted
 from skillhub_mcp.skills.problems import Problem
 
 _REPAIR = "skillhub index --repair"
@@ -25,7 +26,7 @@ def check_index(installation: Installation) -> CheckResult:
     if damaged:
         what = f"the index is damaged: {'; '.join(damage.what for damage in damaged)}"
         mend = f"run {_REPAIR}; it is derived from the skills, and what can be kept is"
-        problems.append(Problem(installation.settings.index.db_path, what, mend))
+        problems.append(Problem(redacted(installation.settings.index.db_path), what, mend))
     if view.problem is not None:
         problems.append(Problem("index", view.problem.message, view.problem.hint or f"run {_REBUILD}"))
     # What a model of the person's own lacks is told by the check of the models.

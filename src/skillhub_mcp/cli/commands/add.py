@@ -204,7 +204,10 @@ def _refuse_namesakes(names: Sequence[str]) -> None:
 
 def _name_of(source: SkillSource) -> str:
     """Return what the place of a source is called: the last part of it, without what says that it is packed."""
-    last = source.location.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    from skillhub_mcp.library.sources.source import SourceKind
+
+    location = source.location.partition("?")[0] if source.kind is SourceKind.WEB else source.location
+    last = location.replace("\\", "/").rstrip("/").rpartition("/")[2]
     for ending in (".git", ".zip", ".tar.gz", ".tgz", ".tar", ".skill", ".md"):
         last = last.removesuffix(ending)
     return last or "skill"

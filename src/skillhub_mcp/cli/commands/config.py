@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_optio
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.harmless import in_line
+from skillhub_mcp.redaction import redacted
 from skillhub_mcp.settings import GROUPS, SettingSource, read_settings, unknown_settings
 
 
@@ -65,5 +65,4 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 def _display_value(source: SettingSource) -> str:
     if source.setting.secret:
         return "***" if source.raw else ""
-    # A URL may contain a user name and a password.
-    return re.sub(r"//[^/@]*@", "//***@", source.raw)
+    return redacted(source.raw)

@@ -13,6 +13,7 @@ from skillhub_mcp.cli.named_directories import named_directories
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, from_home, print_json, print_note, print_text
 from skillhub_mcp.cli.replica_note import note_publication_beside
 from skillhub_mcp.harmless import in_line
+from skillhub_mcp.redaction import redacted
 
 if TYPE_CHECKING:
     from skillhub_mcp.library.locking_present import PresentSkill
@@ -75,7 +76,7 @@ def _json(one: PresentSkill) -> dict[str, object]:
     return {
         "name": one.name,
         "done": one.done.value,
-        "source": None if one.locked is None else one.locked.source,
+        "source": None if one.locked is None else redacted(one.locked.source),
         "digest": None if ours is None else ours.digest,
         "files": list(one.files),
         "problem": one.problem or None,

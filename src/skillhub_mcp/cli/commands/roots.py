@@ -24,6 +24,7 @@ from skillhub_mcp.cli.replica_note import served_publication
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.policy.files import change_roots
+from skillhub_mcp.redaction import redacted
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.discovery import walk_roots
 from skillhub_mcp.skills.recorded_roots import RECORDABLE_PLACES, RecordedRoots
@@ -84,7 +85,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             {
                 "places": [*searched, *map(_other_json, others)],
                 "record": roots_path(),
-                "publication": settings.index.db_path if settings.replica.read_only else None,
+                "publication": redacted(settings.index.db_path) if settings.replica.read_only else None,
                 "problems": problems,
             }
         )

@@ -26,6 +26,7 @@ import httpx2
 
 from skillhub_mcp.errors import SourceUnreachable
 from skillhub_mcp.library.bounds import BOUNDS, in_mib
+from skillhub_mcp.redaction import redacted
 from skillhub_mcp.version import version
 
 log = logging.getLogger(__name__)
@@ -299,20 +300,15 @@ def _plain(host: str) -> str:
 
 
 def shown(url: str) -> str:
-    """Return a URL for a message: without what may be a secret in it, its password and its query."""
-    try:
-        parts = urlsplit(url)
-        host = parts.netloc.rpartition("@")[2]
-    except ValueError:
-        return url.partition("?")[0][:_SHOWN_CHARACTERS]
-    return f"{parts.scheme}://{host}{parts.path}"[:_SHOWN_CHARACTERS]
+    """Return a URL for a message: without secrets, and cut."""
+    return redacted(url)[:_SHOWN_CHARACTERS]
 
 
 def _joined(url: str, location: str) -> str:
     try:
         return urljoin(url, location)
     except ValueError as error:
-        reason = f"leads to a malformed URL: {location[:_SHOWN_CHARACTERS]!r}"
+        reason = f"leads to a malformed URL: {shown(location)!r}"
         raise SourceUnreachable(shown(url), reason, hint=_TELL_THE_SITE) from error
 
 

@@ -18,6 +18,7 @@ from skillhub_mcp.execution.command_policy import absolute_path_entries
 from skillhub_mcp.execution.program import Outcome, Program, ProgramEnded
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.library.bounds import BOUNDS, in_mib
+from skillhub_mcp.redaction import redacted
 from skillhub_mcp.scratch import remove_tree, scratch_directory
 
 _MAX_OUTPUT_BYTES = 64 * 1024 * 1024
@@ -58,7 +59,6 @@ _SETTINGS = {
     "http.lowSpeedTime": "30",
     "advice.detachedHead": "false",
 }
-_USER = re.compile(r"(?<=://)[^/@\s]+@")
 _PREFIX = re.compile(r"\A(?:fatal|error|remote|warning): (?:(?:fatal|error): )?", re.IGNORECASE)
 _LOG_IN = "is the name right? For a private one `git ls-remote {location}` must work in your terminal first"
 _NO_REPOSITORY = "not appear to be a git repository"
@@ -306,13 +306,13 @@ def _at_most(most_bytes: int, pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def last_line(messages: str) -> str:
-    """Return the line of git's messages that says why it failed, without what a URL may have of a password."""
+    """Return the line of git's messages that says why it failed, without secrets in URLs."""
     lines = [line.strip() for line in messages.splitlines() if line.strip()]
     said = [line for line in lines if line.startswith("fatal: ")][:1] or lines[-1:] or ["git gave no reason"]
     if "could not read from remote" in said[0].lower() and not lines[0].startswith("fatal: "):
         # So git says what ssh or the server has just said better.
         said = lines[:1]
-    return in_line(_USER.sub("…@", _PREFIX.sub("", said[0])))[:_SHOWN_CHARACTERS]
+    return in_line(redacted(_PREFIX.sub("", said[0])))[:_SHOWN_CHARACTERS]
 
 
 def _bytes_below(directory: str) -> int:

@@ -13,6 +13,7 @@ from skillhub_mcp.library.sources.forges import GITHUB, GITLAB
 from skillhub_mcp.library.sources.source import SkillSource, SourceKind, parse_source
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.locks.lock_file import LockedSkill
+from skillhub_mcp.redaction import redacted
 from skillhub_mcp.skills.model import SKILL_FILE
 
 _GITHUB, _GITLAB, _GIT, _LOCAL, _URL, _WELL_KNOWN = "github", "gitlab", "git", "local", "url", "well-known"
@@ -96,4 +97,4 @@ def shown_source(locked: LockedSkill) -> str:
     try:
         return str(source_of(locked))
     except SourceUnreadable:
-        return locked.source
+        return redacted(locked.source)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from skillhub_mcp.errors import SourceUnreachable
 from skillhub_mcp.library.archives.archive_tree import open_archive
 from skillhub_mcp.library.bounds import BOUNDS, Bounds
 from skillhub_mcp.library.sources.directory_tree import DirectoryTree
@@ -38,13 +39,19 @@ def open_source(source: SkillSource, options: OpenOptions) -> Tree:
     if source.kind is SourceKind.GIT:
         return open_git(source, replace(options.git, max_bytes=options.bounds.fetched_bytes))
     if source.kind is SourceKind.WEB:
+        if source.lacks_secret:
+            raise SourceUnreachable(
+                str(source),
+                "had a secret in its address, which is not recorded",
+                hint="give the whole address again with `skillhub add`",
+            )
         # Only sites cost the import of what speaks HTTP.
         from skillhub_mcp.library.sources.download import DownloadLimits, DownloadOptions
         from skillhub_mcp.library.sources.web_source import open_web
 
         limits = DownloadLimits(total_bytes=options.bounds.fetched_bytes)
         asked = DownloadOptions(insecure=options.insecure, tokens=options.tokens, limits=limits)
-        return open_web(source.location, source.skills, asked, partial(open_archive, bounds=options.bounds))
+        return open_web(source.address, source.skills, asked, partial(open_archive, bounds=options.bounds))
     path = os.path.join(options.working_directory, os.path.expanduser(source.location))
     # Whatever it is called: a directory may be named as an archive is, and an archive without its ending.
     if os.path.isfile(path) or (source.kind is SourceKind.ARCHIVE and not os.path.isdir(path)):

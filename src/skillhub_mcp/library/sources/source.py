@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
@@ -32,6 +32,7 @@ from skillhub_mcp.library.sources.forges import (
     page_of,
     place_of,
 )
+from skillhub_mcp.redaction import REDACTED, redacted, redacted_query
 
 ALL_SKILLS = "*"
 
@@ -55,7 +56,7 @@ _COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
 _LIKE_A_REF = re.compile(r"v?\d+(?:\.\d+)*(?:[-+.].*)?\Z|(?:main|master|trunk|develop|HEAD)\Z|refs/|[0-9a-f]{7,64}\Z")
 # git-check-ref-format(1), and what a refspec or an option begins with.
 _NO_REF = re.compile(r"[-+/.]|.*(?:[\x00-\x20\x7f~^:?*\[\\]|\.\.|//|@\{|/\.|\.lock(?:/|\Z)|[/.]\Z)|@\Z")
-_SECRET = re.compile(r"(ssh://[^/@:]*:|(?<!ssh)://)[^/@]*(?=@)")
+_BARE_PASSWORD = re.compile(r"\A((?!github:|gitlab:)[^/:@\s]+):[^/@\s]+@")
 _SCHEMES = ("https", "http", "ssh", "git", "file")
 _FORMS = "write a path such as ./skills, owner/repo, a URL, or git@host:owner/repo.git"
 _LEADS_OUT = "has a path that leads out of it"
@@ -77,7 +78,8 @@ class SkillSource:
     `location` is a path as it was typed, `~` unexpanded, or a URL. `ref` is a branch, a tag or a commit of a
     repository, empty for the one that it shows first; `path` a directory within the source, with `/`; `skills` the
     names that were asked for, `*` for all. `ref_and_path` is both as a forge's page writes them, where only the
-    repository knows which of its segments are the ref; `ref` and `path` are empty then.
+    repository knows which of its segments are the ref; `ref` and `path` are empty then. `query` is the whole query of a
+    site's URL: the location has `***` for what may be a secret in it.
     """
 
     kind: SourceKind
@@ -86,6 +88,17 @@ class SkillSource:
     path: str = ""
     skills: tuple[str, ...] = ()
     ref_and_path: str = ""
+    query: str = field(default="", compare=False, repr=False)
+
+    @property
+    def address(self) -> str:
+        """The location with its whole query, to fetch from and never to show."""
+        return urlsplit(self.location)._replace(query=self.query).geturl() if self.query else self.location
+
+    @property
+    def lacks_secret(self) -> bool:
+        """Whether the location had a secret in its query that is not known any more."""
+        return not self.query and REDACTED in urlsplit(self.location).query.split("&")
 
     def __str__(self) -> str:
         names = ",".join(_escaped(name, "@#,/") for name in self.skills)
@@ -188,8 +201,12 @@ def _escaped(text: str, signs: str) -> str:
 
 
 def _shown(text: str) -> str:
-    """Return a text without a password, as long as a message may have it."""
-    shown = _SECRET.sub(r"\1…", text)
+    """Return a text without secrets, as long as a message may have it."""
+    shown = redacted(text)
+    if "://" not in text and not _PATH.match(text):
+        # The scheme of a URL may have been forgotten.
+        before, asked, query = _BARE_PASSWORD.sub(r"\1@", text).partition("?")
+        shown = f"{before}?{redacted_query(query)}" if asked else before
     return shown if len(shown) <= _SHOWN_CHARACTERS else f"{shown[:_SHOWN_CHARACTERS]}…"
 
 
@@ -201,7 +218,7 @@ class _Fragment:
 
 
 class _Reader:
-    """Reads one text; every refusal shows it as it was typed, without a password."""
+    """Reads one text; every refusal shows it as it was typed, without secrets."""
 
     def __init__(self, text: str, *, insecure: bool) -> None:
         self._text = text
@@ -280,9 +297,9 @@ class _Reader:
     def _unknown(self, text: str) -> SourceUnreadable:
         first, slash, rest = text.partition("/")
         if ":" in first and slash:
-            return self._refused("is no source of skills", f"for ssh, write a user before the host: git@{text}")
+            return self._refused("is no source of skills", f"for ssh, write a user before the host: git@{_shown(text)}")
         if "." in first and slash and rest:
-            return self._refused("is neither a URL nor a path", f"write https://{text} or ./{text}")
+            return self._refused("is neither a URL nor a path", f"write https://{_shown(text)} or ./{_shown(text)}")
         if _WORD.fullmatch(text):
             return self._refused("is one word", f"write ./{text} for a directory, or owner/{text} for a repository")
         return self._refused("is no source of skills", _FORMS)
@@ -456,8 +473,11 @@ class _Reader:
             path, skills = self._repository_path(address.path + ("?" if address.query else ""))
             return self.with_place(SkillSource(SourceKind.GIT, address._replace(path=path).geturl()), skills=skills)
         if has_ref:
-            raise self._refused("has a ref, and may be no repository", f"write git+{address.geturl()}#REF for one")
-        return SkillSource(SourceKind.WEB, address.geturl())
+            hint = f"write git+{address.geturl()}#REF for one"
+            raise self._refused("has a ref, and may be no repository", hint)
+        shown = redacted_query(address.query)
+        query = "" if shown == address.query else address.query
+        return SkillSource(SourceKind.WEB, address._replace(query=shown).geturl(), query=query)
 
     def _place(self, place: RepositoryPlace) -> SkillSource:
         site = urlsplit(place.location)

@@ -24,6 +24,7 @@ from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.locks.content_digest import content_digest
 from skillhub_mcp.locks.lock_file import LockedSkill
 from skillhub_mcp.locks.npx_hash import hash_of
+from skillhub_mcp.redaction import redacted
 from skillhub_mcp.skills.names import fold_name
 
 
@@ -73,7 +74,7 @@ class Upstreams:
     def compare(self, skills: Iterable[LockedSkill]) -> Iterator[Compared]:
         """Yield how each skill stands; what cannot be told of one is its error, and stops no other."""
         for locked in skills:
-            shown = locked.source
+            shown = redacted(locked.source)
             try:
                 source = source_of(locked, insecure=self._options.insecure)
                 shown = str(source)
