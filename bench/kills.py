@@ -1,14 +1,12 @@
 """Writers of the index killed by SIGKILL at random moments, as real processes: what is there then, and after the next.
 
-python -m bench.kills                                   # 40 kills each of a migration and of changes, at 2,000 skills
-python -m bench.kills changes --kills 100 --seed 3      # others
-python -m bench.kills migration --place DIR --count 100000 --kills 10    # the library that bench/scale.py keeps there
+python -m bench.kills                                   # 40 kills, at 2,000 skills
+python -m bench.kills --kills 100 --seed 3              # others
+python -m bench.kills --place DIR --count 100000 --kills 10    # the library that bench/scale.py keeps there
 
-`migration`: a database of a release before keys (schema 3, with a state of format 3, 4 or 5, two servers' roots) gets
-its keys. `changes`: skills are edited, added and removed. After each kill the published version is the one before or
-the new one, row by row; the next `skillhub index` completes it, `--repair --dry-run` finds nothing damaged, and no text
-was embedded again that had its vector. Publishers are killed by tests/storage/test_several_publishers.py with
-SKILLHUB_KILLS=100.
+Skills are edited, added and removed. After each kill the committed version is the one before or the new one, row by
+row; the next `skillhub index` completes it, `--repair --dry-run` finds nothing damaged, and no text was embedded again
+that had its vector. Publishers are killed by tests/storage/test_several_publishers.py with SKILLHUB_KILLS=100.
 """
 
 from __future__ import annotations
@@ -24,7 +22,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,15 +32,13 @@ sys.path.insert(0, str(_ROOT))
 
 from bench.library import write_library  # noqa: E402
 from tests.fakes.embedding_api import EmbeddingApi  # noqa: E402 - the project's root comes first
-from tests.index.earlier_states import write_as_format, write_as_schema_3  # noqa: E402
 
-from skillhub_mcp.index.keys import LibraryKeys, PathKeys  # noqa: E402
-from skillhub_mcp.index.lance_store import KEYS_SINCE, LanceStore  # noqa: E402
-from skillhub_mcp.index.state import load_state, state_path  # noqa: E402
+from skillhub_mcp.index.index_files import STATE_FILE  # noqa: E402
+from skillhub_mcp.index.state_file import decode_state  # noqa: E402
+from skillhub_mcp.index.store import Store  # noqa: E402
 
 _OURS = (sys.executable, "-m", "skillhub_mcp")
 _STEP_SECONDS = 0.003
-_FORMATS = (3, 4, 5)
 _OWN = 500
 _MOST_CHANGED = 200
 
@@ -89,21 +86,15 @@ class Place:
         if done.returncode:
             raise RuntimeError(f"{' '.join(arguments)} ended with {done.returncode}: {done.stdout}{done.stderr}")
 
-    def rows(self) -> tuple[int, Rows]:
-        """Return the schema of the published version, and the content hash of each row by its directory."""
-        state = load_state(state_path(str(self.database)))
-        if state is None or state.entries_lost:
-            raise RuntimeError("the published state cannot be read")
-        store = LanceStore(str(self.database), state.table.name)
-        table = store.open_table(state.table_version, created_as=state.table.id)
-        keys: LibraryKeys | PathKeys = PathKeys()
-        if state.schema >= KEYS_SINCE:
-            keys = LibraryKeys({root: own.label for root, own in state.roots.items()})
-        stored = table.stored()
-        by_directory = {keys.directory(key): digest for key, digest in stored.items()}
-        if not len(by_directory) == len(stored) == table.count():
-            raise RuntimeError(f"{table.count()} rows of {len(by_directory)} skills")
-        return state.schema, by_directory
+    def rows(self) -> Rows:
+        """Return the content hash of each row of the committed version by its directory."""
+        _, state = decode_state(self.database.with_name(STATE_FILE).read_bytes())
+        if state is None:
+            raise RuntimeError("the committed state cannot be read")
+        table = Store(str(self.database), state.table).open(
+            state.published.version, created_as=state.published.table_id
+        )
+        return {state.keys.directory(key): digest for key, digest in table.hashes("true").items()}
 
     def files(self) -> Rows:
         """Return the content hash of each SKILL.md by its directory."""
@@ -170,15 +161,14 @@ def _kill_one(place: Place, seconds: float, roots: tuple[Path, ...]) -> bool:
 def _check(place: Place, outcome: Outcome, before: Rows, after: Rows, *, roots: tuple[Path, ...], said: str) -> None:
     """Compare what a kill left with what was and what was to be, and then complete it."""
     try:
-        schema, rows = place.rows()
+        rows = place.rows()
         _must(rows in (before, after), f"the published rows are neither those before nor those after ({len(rows)})")
-        which = f"schema {schema}" if before == after else "the rows before" if rows == before else "the new rows"
+        which = "the rows before" if rows == before else "the new rows"
         outcome.left[which] += 1
         place.run("index", "--json", roots=roots)
         place.run("index", "--repair", "--dry-run", "--json", roots=roots)
-        schema, rows = place.rows()
-        whole = (schema, rows) == (KEYS_SINCE, after)
-        _must(whole, f"after the next command: schema {schema}, {len(rows)} rows of {len(after)}")
+        rows = place.rows()
+        _must(rows == after, f"after the next command: {len(rows)} rows of {len(after)}")
     except Exception as error:  # noqa: BLE001 - the outermost handler: each kill is told, whatever it broke
         outcome.wrong.append(f"{said}: {type(error).__name__}: {error}")
 
@@ -186,42 +176,6 @@ def _check(place: Place, outcome: Outcome, before: Rows, after: Rows, *, roots: 
 def _must(holds: bool, wrong: str) -> None:
     if not holds:
         raise RuntimeError(wrong)
-
-
-def migrations(place: Place, kills: int, chance: random.Random) -> Outcome:
-    """Kill writers that give the rows of earlier releases their keys."""
-    outcome, own = Outcome(), place.skills[:1]
-    database = place.folder / "db"
-    templates: dict[int, Path] = {}
-    written = place.folder / "written"
-    database.rename(written)
-    for number in _FORMATS[-min(kills, len(_FORMATS)) :]:
-        shutil.copytree(written, database)
-        write_as_schema_3(place.database, with_id=number > min(_FORMATS))
-        if number < max(_FORMATS):
-            write_as_format(number, Path(state_path(str(place.database))))
-        templates[number] = database.rename(place.folder / f"format-{number}")
-    shutil.rmtree(written)
-    shutil.copytree(templates[max(_FORMATS)], database)
-    rows = place.rows()[1]
-    paid = place.texts
-    seconds = _writing_seconds(place, own)
-    print(f"a migration writes for {seconds:.1f} s", flush=True)
-    while outcome.kills < kills:
-        number = _FORMATS[-1 - outcome.kills % len(templates)]
-        shutil.rmtree(database)
-        shutil.copytree(templates[number], database)
-        moment = chance.uniform(0, seconds)
-        if not _kill_one(place, moment, own):
-            continue
-        outcome.kills += 1
-        said = f"format {number}, after {moment:.2f} s"
-        _check(place, outcome, rows, rows, roots=own, said=said)
-        if place.texts != paid:
-            outcome.wrong.append(f"{said}: {place.texts - paid} texts were embedded again")
-            paid = place.texts
-        _tell(outcome, kills)
-    return outcome
 
 
 def changes(place: Place, kills: int, chance: random.Random) -> Outcome:
@@ -301,40 +255,31 @@ def _copied(folder: Path, kept: Path, count: int) -> Place:
     return place
 
 
-_KINDS: Mapping[str, Callable[[Place, int, random.Random], Outcome]] = {"migration": migrations, "changes": changes}
-
-
-def _places(arguments: argparse.Namespace, api: EmbeddingApi) -> Iterator[tuple[str, Place]]:
-    for kind in arguments.kinds or _KINDS:
-        with tempfile.TemporaryDirectory(dir=arguments.scratch) as name:
-            folder = Path(name).resolve()
-            made = arguments.place is None
-            yield (
-                kind,
-                _made(folder, arguments.count, api) if made else _copied(folder, arguments.place, arguments.count),
-            )
+@contextmanager
+def _place(arguments: argparse.Namespace, api: EmbeddingApi) -> Iterator[Place]:
+    with tempfile.TemporaryDirectory(dir=arguments.scratch) as name:
+        folder = Path(name).resolve()
+        if arguments.place is None:
+            yield _made(folder, arguments.count, api)
+        else:
+            yield _copied(folder, arguments.place, arguments.count)
 
 
 def main() -> int:
     """Kill, and tell. Returns 1 if anything was wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kinds", nargs="*", choices=[*_KINDS, []], metavar="|".join(_KINDS))
     parser.add_argument("--kills", type=int, default=40)
     parser.add_argument("--count", type=int, default=2_000)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--place", type=Path, help="where bench/scale.py keeps its libraries; they are only read")
     parser.add_argument("--scratch", help="a directory for the copies")
     arguments = parser.parse_args()
-    failed = False
-    with EmbeddingApi() as api:
-        for kind, place in _places(arguments, api):
-            outcome = _KINDS[kind](place, arguments.kills, random.Random(arguments.seed))
-            left = ", ".join(f"{count} left {what}" for what, count in sorted(outcome.left.items()))
-            right = f"{outcome.kills - len(outcome.wrong)} of {outcome.kills} right"
-            print(f"{kind}, {arguments.count:,} skills: {right}; {left}")
-            print("\n".join(outcome.wrong), flush=True)
-            failed = failed or bool(outcome.wrong)
-    return 1 if failed else 0
+    with EmbeddingApi() as api, _place(arguments, api) as place:
+        outcome = changes(place, arguments.kills, random.Random(arguments.seed))
+    left = ", ".join(f"{count} left {what}" for what, count in sorted(outcome.left.items()))
+    right = f"{outcome.kills - len(outcome.wrong)} of {outcome.kills} right"
+    print(f"{arguments.count:,} skills: {right}; {left}", *outcome.wrong, sep="\n", flush=True)
+    return 1 if outcome.wrong else 0
 
 
 if __name__ == "__main__":

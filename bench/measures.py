@@ -186,10 +186,9 @@ def _memory_after_a_search(environment: dict[str, str]) -> float:
 
 
 def nothing_changed(scratch: Path) -> list[Outcome]:
-    from skillhub_mcp.index.indexer import Indexer
-    from skillhub_mcp.index.state import load_state, state_path
+    from skillhub_mcp.index.live import LiveOptions, LiveView
+    from skillhub_mcp.index.writer import IndexWriter
     from skillhub_mcp.skills.roots import make_roots
-    from skillhub_mcp.skills.scanner import scan
 
     environment = _indexed(scratch, 10_000)
     roots = make_roots([environment["SKILLS_DIR"]])
@@ -207,10 +206,9 @@ def nothing_changed(scratch: Path) -> list[Outcome]:
         return files
 
     def decide() -> None:
-        state = load_state(state_path(database))
-        assert state is not None
-        indexer = Indexer(database, roots, embedder=None)
-        assert indexer.reason_to_sync(state, scan(roots, memory=state.memory)) is None
+        writer = IndexWriter(database, embedder=None)
+        live = LiveView(roots, writer, LiveOptions(background=False), make_spare=lambda: writer)
+        assert live.sync().report is None
 
     a, b, ratio = _pairs(lambda: _timed(decide), lambda: _timed(lambda: bare_walk(environment["SKILLS_DIR"])), 9)
     return [

@@ -26,7 +26,7 @@ from skillhub_mcp.index.damage import Damage
 from skillhub_mcp.index.indexed_roots import IndexedRoot
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.provider import ViewProvider
-from skillhub_mcp.index.sync import SyncDepth, View
+from skillhub_mcp.index.views import SyncDepth, View
 from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
 from skillhub_mcp.policy.gate import SkillUse, pass_gate
@@ -189,7 +189,7 @@ class SkillHub:
 
     def handle_named(self, name: str) -> str | None:
         """Return the text that loads the skill of that name; None where this caller may have none."""
-        snapshot, policy = self._live.snapshot_without_index(named=(name,)), self._access.now()
+        snapshot, policy = self._live.snapshot_without_index(), self._access.now()
         names = Names(snapshot, policy)
         skill = names.find(name)
         if skill is None or not policy.offers(skill):
@@ -409,7 +409,6 @@ class SkillHub:
         Its SKILL.md counts as loading it. Raises what `read_file` raises; a file of more than `max_bytes` counts as not
         found.
         """
-        skill = self._lookup.now(skill)
         snapshot, policy = self.snapshot_and_policy()
         # It may have been read again since it was found: a handle is of a skill of this snapshot.
         skill = snapshot.by_directory(skill.directory) or skill

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,7 +12,6 @@ import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 
-from skillhub_mcp.cli import completion_words
 from skillhub_mcp.cli.completion_words import COMMAND, run
 
 AskForWords = Callable[..., list[str]]
@@ -107,37 +105,3 @@ def test_a_pipe_keeps_nobody_waiting_who_presses_tab(
     (skills_dir / "pipe").mkdir()
     os.mkfifo(skills_dir / "pipe" / "SKILL.md")
     assert set(words("skills")) <= {"one", "pipe"}
-
-
-def test_of_a_large_library_only_what_was_written_since_it_was_indexed_is_read(
-    words: AskForWords,
-    skillhub: Skillhub,
-    write_skill: SkillWriter,
-    hub_environment: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    skills = {name: write_skill(name) for name in ("same", "renamed", "gone")}
-    wild = write_skill("wild", frontmatter='name: "Chat with: PDF"\ndescription: d')
-    for skill in (*skills.values(), wild):
-        # What was written a moment before it was read may have been written again.
-        os.utime(skill / "SKILL.md", (1_700_000_000, 1_700_000_000))
-    monkeypatch.setenv("DB_PATH", hub_environment["DB_PATH"])
-    skillhub("index")
-    before = words("skills")
-    monkeypatch.setattr(completion_words, "_MANY_BYTES", 0)
-    read: list[str] = []
-    name_in = completion_words._name_in
-
-    def reading(path: str) -> bytes | None:
-        read.append(Path(path).parent.name)
-        return name_in(path)
-
-    monkeypatch.setattr(completion_words, "_name_in", reading)
-    assert words("skills") == before == sorted(["same", "renamed", "gone", "Chat with: PDF"])
-    assert read == []
-    text = (skills["renamed"] / "SKILL.md").read_text(encoding="utf-8")
-    (skills["renamed"] / "SKILL.md").write_text(text.replace("name: renamed", "name: another"), encoding="utf-8")
-    shutil.rmtree(skills["gone"])
-    write_skill("new")
-    assert words("skills") == sorted(["same", "another", "new", "Chat with: PDF"])
-    assert sorted(read) == ["new", "renamed"]

@@ -32,8 +32,7 @@ def api() -> Iterator[EmbeddingApi]:
 
 
 def state_hash(state_file: Path) -> str:
-    (root,) = json.loads(state_file.read_text(encoding="utf-8"))["roots"].values()
-    return str(root["hash"])
+    return str(json.loads(state_file.read_text(encoding="utf-8"))["hash"])
 
 
 def names(done: Any) -> list[str]:
@@ -109,15 +108,14 @@ def test_the_state_beside_the_database_describes_every_file(
     skillhub("index")
     state = json.loads(state_file.read_text(encoding="utf-8"))
     assert isinstance(state["schema"], int)
-    assert state["embedding"] == "none"
-    ((label, root),) = state["roots"].items()
-    assert (label, root["path"]) == ("hub", str(skills_dir))
-    (line,) = state_file.with_name(state["entries"][0]).read_text(encoding="utf-8").splitlines()
-    key, mtime_ns, _, size, _, content_hash, *_ = json.loads(line)
+    assert state["embedder"] == "none"
+    ((path, root),) = state["roots"].items()
+    assert (path, root["label"]) == (str(skills_dir), "hub")
+    ((key, entry),) = root["files"].items()
     status = skill_file.stat()
-    assert key == "hub/group/one"
-    assert (mtime_ns, size) == (status.st_mtime_ns, status.st_size)
-    assert content_hash == hashlib.sha256(skill_file.read_bytes()).hexdigest()
+    assert key == "group/one"
+    assert (entry["mtime_ns"], entry["size"]) == (status.st_mtime_ns, status.st_size)
+    assert entry["sha256"] == hashlib.sha256(skill_file.read_bytes()).hexdigest()
 
 
 @pytest.mark.acceptance("S2-48")
@@ -294,7 +292,9 @@ def test_verify_finds_rows_that_are_not_the_files(
     table = lancedb.connect(hub_environment["DB_PATH"]).open_table("skills")
     table.delete("name = 'one'")
     state = json.loads(state_file.read_text(encoding="utf-8"))
-    state_file.write_text(json.dumps({**state, "table_version": table.version}), encoding="utf-8")
+    state_file.write_text(
+        json.dumps({**state, "table": {**state["table"], "version": table.version}}), encoding="utf-8"
+    )
     assert names(skillhub("search", "PDF", "--json")) == []
     assert skillhub("index", "--verify", "--json").json["index"]["changed"] is True
     assert names(skillhub("search", "PDF", "--json")) == ["one"]

@@ -15,7 +15,7 @@ from tests.hubs import hub_of
 
 from skillhub_mcp.bootstrap import models
 from skillhub_mcp.embedders import EmbedderOptions, TimeLimits
-from skillhub_mcp.index import live_index
+from skillhub_mcp.index import live
 
 pytestmark = pytest.mark.slow
 
@@ -175,7 +175,7 @@ def test_a_search_waits_only_so_long_for_a_slow_provider_and_the_next_one_goes_o
 ) -> None:
     environment = choose("openai", api)
     with monkeypatch.context() as patch:
-        patch.setattr(live_index, "_EMBEDDING_SECONDS", 0.0)
+        patch.setattr(live, "_EMBEDDING_SECONDS", 0.0)
         found = skillhub("search", "paints walls", "--json", **environment)
     assert (hits(found), api.texts) == ([("painter", "text")], [])
     assert [record.message for record in caplog.records] == [

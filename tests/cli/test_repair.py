@@ -38,16 +38,14 @@ def contents(directory: Path) -> Iterator[tuple[str, bytes, int]]:
 
 def test_each_damage_is_told_with_its_mend_and_mended(skillhub: Skillhub, database: Path, skills_dir: Path) -> None:
     skills = list(contents(skills_dir))
-    spoil(database, "index_state.entries-*")
-    (postings,) = spoil(database, "*/postings-*")
+    spoil(database, "*/statistics-*")
     damaged = list(contents(database.parent))
     looked = skillhub("index", "--repair", "--dry-run")
     assert looked.code == 1
-    assert "state       what was read from the skills is lost" in looked.out
-    assert f"postings    {postings.name} is damaged\n            to mend: the file is made again" in looked.out
+    assert "statistics  the statistics of hub cannot be read\n            to mend: the terms are counted" in looked.out
     assert list(contents(database.parent)) == damaged
     done = skillhub("index", "--repair")
-    assert (done.code, done.out.count("            mended: ")) == (0, 2)
+    assert (done.code, done.out.count("            mended: ")) == (0, 1)
     again = skillhub("index", "--repair")
     assert (again.code, again.err) == (0, "")
     assert again.out.startswith("nothing is damaged\nindex       unchanged\ntime ")
@@ -75,7 +73,7 @@ def test_what_cannot_be_mended_is_told_and_fails(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("skillhub_mcp.index.lance_store.note_checksums", full)
+    monkeypatch.setattr("skillhub_mcp.index.root_statistics.save_statistics", full)
     done = skillhub("index", "--repair")
     assert (done.code, "Traceback" in done.err) == (1, False)
     assert "No space left on device" in done.err
@@ -103,7 +101,7 @@ def test_options_that_exclude_each_other_are_refused(skillhub: Skillhub, argumen
 
 def test_a_newer_index_is_left_alone(skillhub: Skillhub, database: Path) -> None:
     state = database.with_name("index_state.json")
-    state.write_text(state.read_text(encoding="utf-8").replace('"format":5', '"format":99'), encoding="utf-8")
+    state.write_text(state.read_text(encoding="utf-8").replace('"format":6', '"format":99'), encoding="utf-8")
     before = list(contents(database.parent))
     done = skillhub("index", "--repair")
     assert done.code == 1

@@ -144,7 +144,7 @@ def hub(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Skil
 def test_the_corpus_is_indexed_and_searched(hub: SkillHub) -> None:
     view = hub.refresh()
     assert view.index is not None
-    assert view.index.table.count() == view.snapshot.report.found - len(view.snapshot.report.refused)
+    assert view.index.statistics.skills == view.snapshot.report.found - len(view.snapshot.report.refused)
     assert hub.search("make an emoji reaction gif small enough for slack").hits[0].skill.name == "slack-gif-creator"
     assert hub.search("PDFから請求書番号を抽出").hits
 

@@ -20,13 +20,12 @@ from typing import Any, NamedTuple
 import pytest
 from filelock import FileLock
 from tests.hubs import hub_of
-from tests.index.test_live_index import eventually
 from tests.search.builders import COMMAND, Desk, published_rows, skillhub
 
 from skillhub_mcp.cli.main import run
-from skillhub_mcp.index.lance_store import IN_MEMORY, LanceStore
-from skillhub_mcp.index.state import load_state, state_path
-from skillhub_mcp.index.sync import SyncDepth
+from skillhub_mcp.index.index_files import STATE_FILE
+from skillhub_mcp.index.store import Store
+from skillhub_mcp.index.views import SyncDepth
 from skillhub_mcp.index.writer_lock import LOCK_FILE
 from skillhub_mcp.server.http.readiness import readiness
 
@@ -49,6 +48,13 @@ class Done(NamedTuple):
 Command = Callable[..., Done]
 
 
+def eventually(ask: Callable[[], object], wanted: object) -> None:
+    deadline = time.monotonic() + LONG
+    while (answer := ask()) != wanted:
+        assert time.monotonic() < deadline, f"still {answer!r}, not {wanted!r}"
+        threading.Event().wait(0.05)
+
+
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> Command:
     """Run a `skillhub` command in this process, which saves the second and more that a process takes to start.
@@ -69,6 +75,10 @@ def command(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture
 
 def database(environment: Environment) -> Path:
     return Path(environment["DB_PATH"])
+
+
+def state_of(environment: Environment) -> Path:
+    return database(environment).with_name(STATE_FILE)
 
 
 def found(environment: Environment, query: str) -> list[str]:
@@ -253,7 +263,7 @@ def test_a_read_only_database_goes_on_answering_and_is_named(
         assert done.returncode == 0
         assert "one" in done.stdout
         with hub_of(environment) as hub:
-            # What is not indexed cannot be found, but it can be loaded.
+            assert "two" in [hit.skill.name for hit in hub.search("walruses").hits]
             assert hub.load("two").skill.name == "two"
     assert found(hub_environment, "walruses") == ["one", "two"]
 
@@ -335,8 +345,6 @@ def test_a_damaged_table_is_told_of_in_one_line_that_names_it(
         hub.refresh()
     for file in (database(hub_environment) / "skills.lance" / "_versions").glob("*.manifest"):
         fill_with_noise(file)
-    for file in database(hub_environment).glob("postings-*"):
-        file.unlink()
     done = skillhub(hub_environment, "search", "walruses")
     assert done.returncode == 0
     assert "one" in done.stdout
@@ -357,7 +365,7 @@ def test_a_state_that_says_nothing_leads_to_a_rebuild(
     write_skill("one", "About walruses.")
     with hub_of(hub_environment) as hub:
         hub.refresh()
-    state = Path(state_path(hub_environment["DB_PATH"]))
+    state = state_of(hub_environment)
     if content is None:
         state.unlink()
     else:
@@ -381,7 +389,7 @@ def test_a_state_of_another_database_leads_to_a_rebuild(
             hub.refresh(SyncDepth.REBUILD)
     # The database is replaced by a younger one, whose versions do not go that far.
     shutil.rmtree(database(hub_environment))
-    LanceStore(hub_environment["DB_PATH"]).rebuild([], dimension=None)
+    Store(hub_environment["DB_PATH"], "skills").rebuild(lambda _: (), dimension=None, embedding="none")
     assert found(hub_environment, "walruses") == ["one"]
     assert published_rows(database(hub_environment)) == ["one"]
 
@@ -405,7 +413,7 @@ def test_a_disk_that_is_full_at_first_is_named_and_answers_come_from_memory(
         assert "skill-" in done.stdout
 
 
-def test_a_disk_that_fills_up_keeps_the_last_good_index_and_what_is_new_is_found_in_memory(
+def test_a_disk_that_fills_up_keeps_the_last_commit(
     hub_environment: Environment, command: Command, tmp_path: Path, write_skill: Writer
 ) -> None:
     write_skill("one", "About walruses.")
@@ -421,7 +429,7 @@ def test_a_disk_that_fills_up_keeps_the_last_good_index_and_what_is_new_is_found
             assert environment["DB_PATH"] in done.stderr
             done = command(environment, "search", "walruses", "--json", "--limit", "50")
             assert done.returncode == 0
-            assert len(json.loads(done.stdout)["skills"]) == 21
+            assert [one["name"] for one in json.loads(done.stdout)["skills"]] == ["one"]
             assert published_rows(environment["DB_PATH"]) == ["one"]
         (tmp_path / "small" / "ballast").unlink()
         shutil.rmtree(hub_environment["SKILLS_DIR"] + "/skill-00")
@@ -431,7 +439,7 @@ def test_a_disk_that_fills_up_keeps_the_last_good_index_and_what_is_new_is_found
         assert len(published_rows(environment["DB_PATH"])) == 20
 
 
-def test_a_server_on_a_full_disk_says_so_finds_what_is_new_and_recovers_by_itself(
+def test_a_server_on_a_full_disk_says_so_answers_from_its_last_commit_and_recovers_by_itself(
     hub_environment: Environment, tmp_path: Path, write_skill: Writer
 ) -> None:
     write_skill("one", "About walruses.")
@@ -448,7 +456,7 @@ def test_a_server_on_a_full_disk_says_so_finds_what_is_new_and_recovers_by_itsel
             ballast.write_bytes(b"x" * 1_800_000)
             for number in range(20):
                 write_skill(f"skill-{number:02}", "About walruses.", body=random.Random(number).randbytes(20_000).hex())
-            eventually(lambda: facts("walruses"), (21, "degraded"))
+            eventually(lambda: facts("walruses"), (1, "degraded"))
             ballast.unlink()
             for number in range(20):
                 write_skill(f"skill-{number:02}", "About penguins.")
@@ -470,21 +478,20 @@ def test_on_a_full_disk_no_new_table_is_tried_and_the_cause_is_told_in_a_line(
             assert hub.refresh().problem is None
             fill_up(tmp_path / "small")
             written: list[str] = []
-            before = LanceStore.rebuild
+            before = Store.rebuild
 
-            def rebuild(store: LanceStore, *arguments: Any, **options: Any) -> int:
+            def rebuild(store: Store, *arguments: Any, **options: Any) -> Any:
                 written.append(store.db_path)
                 return before(store, *arguments, **options)
 
-            monkeypatch.setattr(LanceStore, "rebuild", rebuild)
+            monkeypatch.setattr(Store, "rebuild", rebuild)
             for name in ("two", "three"):
                 write_skill(name, "About walruses.")
                 problem = hub.refresh().problem
                 assert problem is not None
                 assert problem.message.endswith(f"cannot be written: {os.strerror(errno.ENOSPC)}")
-                assert name in [hit.skill.name for hit in hub.search("walruses").hits]
-        # The index in memory: a new table on the disk would be the whole library, at each check of the files.
-        assert written == [IN_MEMORY]
+                assert [hit.skill.name for hit in hub.search("walruses").hits] == ["one"]
+        assert written == []
     assert "is rebuilt" not in caplog.text
 
 
@@ -499,7 +506,7 @@ def test_files_that_may_not_grow_are_as_good_as_a_full_disk(
 ) -> None:
     write_skill("one", "About walruses.")
     assert command(hub_environment, "index").returncode == 0
-    before = load_state(state_path(hub_environment["DB_PATH"]))
+    before = state_of(hub_environment).read_bytes()
     for number in range(20):
         write_skill(f"skill-{number:02}", "About walruses.", body=random.Random(number).randbytes(20_000).hex())
 
@@ -512,7 +519,7 @@ def test_files_that_may_not_grow_are_as_good_as_a_full_disk(
         done = skillhub(hub_environment, *arguments, preexec=limit)
         assert done.returncode == 1, done.stdout
         assert hub_environment["DB_PATH"] in done.stderr
-    assert load_state(state_path(hub_environment["DB_PATH"])) == before
+    assert state_of(hub_environment).read_bytes() == before
     assert command(hub_environment, "index").returncode == 0
     assert len(published_rows(database(hub_environment))) == 21
 
@@ -573,7 +580,7 @@ def test_writers_that_are_killed_again_and_again_leave_a_reader_its_answers_and_
     write_skill("one", "About walruses.")
     assert command(hub_environment, "index").returncode == 0
     reader = Desk(database(hub_environment), skills_dir)
-    reader.refresh()
+    reader.sync()
     killed = 0
     for round_, files in enumerate((1, 4, 9)):
         write_skill(f"late-{round_}", "About walruses too.")
@@ -585,7 +592,7 @@ def test_writers_that_are_killed_again_and_again_leave_a_reader_its_answers_and_
     assert reader.find("walruses")[-1:] == ["one"]
     check_after_kill(hub_environment, [*(f"late-{round_}" for round_ in range(3)), "one"])
     assert len(published_rows(database(hub_environment))) == 204
-    reader.refresh()
+    reader.sync()
     assert reader.find("walruses") == [*(f"late-{round_}" for round_ in range(3)), "one"]
 
 

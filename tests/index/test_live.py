@@ -20,6 +20,7 @@ from skillhub_mcp.index import state_file
 from skillhub_mcp.index.index_files import STATE_FILE
 from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.live import LiveView
+from skillhub_mcp.index.maintenance import damages
 from skillhub_mcp.index.views import SyncDepth
 from skillhub_mcp.index.writer_lock import LOCK_FILE
 
@@ -50,6 +51,15 @@ def test_a_second_sync_of_the_same_files_writes_nothing(db: Path, skills_dir: Pa
     other = live_view(db, skills_dir).sync()
     assert other.report is None
     assert other.index is not None
+
+
+def test_a_refused_skill_has_no_row_and_is_no_reason_to_write(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one", "About walruses.")
+    write_skill("silent", frontmatter="name: silent")
+    live = live_view(db, skills_dir)
+    live.sync()
+    assert live.sync().report is None
+    assert damages(live.writer) == ()
 
 
 def test_a_start_without_changes_opens_no_skill(db: Path, skills_dir: Path, write_skill: Writer) -> None:
@@ -186,9 +196,7 @@ def test_a_verifying_sync_finds_what_stamps_hide(db: Path, skills_dir: Path, wri
     root["files"]["one"]["sha256"] = "0" * 64
     root["files"]["one"]["header"]["description"] = "About bread."
     state.write_text(json.dumps(written))
-    report = live_view(db, skills_dir).sync(SyncDepth.VERIFY).report
-    assert report is not None
-    assert (report.written, report.rebuilt) == (0, False)
+    assert live_view(db, skills_dir).sync(SyncDepth.VERIFY).report is None
     assert json.loads(state.read_text())["roots"] != written["roots"]
 
 
@@ -380,6 +388,79 @@ def test_a_provider_that_is_down_leaves_text_search_as_it_is(db: Path, skills_di
     assert found(live, "walruses") == ["one"]
 
 
+def test_a_provider_that_recovers_gets_its_vectors_written(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one", "About walruses.")
+    embedder = WordEmbedder()
+    embedder.fails = True
+    live_view(db, skills_dir, embedder=embedder).sync()
+    embedder.fails = False
+    view = live_view(db, skills_dir, embedder=embedder).sync()
+    assert view.index is not None
+    assert not view.index.lacks_vectors
+
+
+def test_the_provider_sees_names_descriptions_tags_and_categories_and_never_a_body(
+    db: Path, skills_dir: Path, write_skill: Writer
+) -> None:
+    write_skill("one", "About walruses.", body="A secret.", category="sea", tags="cold, wet")
+    embedder = WordEmbedder()
+    live_view(db, skills_dir, embedder=embedder).sync()
+    assert embedder.texts == ["one\nAbout walruses.\ncold wet\nsea"]
+
+
+def test_a_library_that_moved_is_not_embedded_again(db: Path, tmp_path: Path, write_skill: Writer) -> None:
+    write_skill("one", "About walruses.", root=tmp_path / "here")
+    embedder = WordEmbedder()
+    live_view(db, tmp_path / "here", embedder=embedder).sync()
+    (tmp_path / "here").rename(tmp_path / "there")
+    live = live_view(db, tmp_path / "there", embedder=embedder)
+    view = live.sync()
+    assert view.index is not None
+    assert not view.index.lacks_vectors
+    assert found(live, "walruses") == ["one"]
+    assert len(embedder.texts) == 1
+
+
+def test_a_file_copied_over_another_of_the_same_mtime_and_size_is_noticed(
+    db: Path, skills_dir: Path, write_skill: Writer, tmp_path: Path
+) -> None:
+    path = write_skill("one", "About walruses.") / "SKILL.md"
+    other = write_skill("one", "About penguins.", root=tmp_path / "other") / "SKILL.md"
+    for file in (path, other):
+        os.utime(file, (1_000_000_000, 1_000_000_000))
+    live = live_view(db, skills_dir)
+    live.sync()
+    shutil.copy2(other, path)
+    live.sync()
+    assert found(live, "penguins") == ["one"]
+
+
+def test_the_index_of_another_format_is_written_again(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one", "About walruses.")
+    live_view(db, skills_dir).sync()
+    state = db.parent / STATE_FILE
+    state.write_text(json.dumps(json.loads(state.read_text()) | {"format": 5}))
+    live = live_view(db, skills_dir)
+    assert live.sync().report is not None
+    assert found(live, "walruses") == ["one"]
+    assert live_view(db, skills_dir).sync().report is None
+
+
+def test_thirty_worktrees_share_a_database_and_each_finds_its_own(
+    db: Path, tmp_path: Path, write_skill: Writer
+) -> None:
+    views = []
+    for number in range(30):
+        for name in ("walrus", "bread"):
+            write_skill(name, f"About {name} number{number}.", root=tmp_path / f"tree-{number}")
+        views.append(live_view(db, tmp_path / f"tree-{number}"))
+        views[-1].sync()
+    for number, live in enumerate(views):
+        assert live.sync().report is None
+        (place,) = candidates(live, "walrus").directories
+        assert place == str(tmp_path / f"tree-{number}" / "walrus")
+
+
 def test_many_single_changes_are_merged_and_old_versions_removed(
     db: Path, skills_dir: Path, write_skill: Writer
 ) -> None:
@@ -388,10 +469,10 @@ def test_many_single_changes_are_merged_and_old_versions_removed(
         write_skill(f"walrus-{number}", "About walruses.")
         live.sync()
     assert len(found(live, "walruses")) == 25
-    writer = live._writer
+    writer = live.writer
     state = writer.state()
     assert state is not None
-    assert writer._store(state.table).unmerged() <= 20
+    assert writer.store(state.table).unmerged() <= 20
 
 
 def test_a_server_notices_changes_by_itself(

@@ -14,7 +14,7 @@ from tests.hubs import hub_of
 from tests.server.processes import serving
 
 from skillhub_mcp.bootstrap.observers import log_library
-from skillhub_mcp.index.sync import SyncDepth
+from skillhub_mcp.index.views import SyncDepth
 from skillhub_mcp.policy.access_tokens import make_token
 from skillhub_mcp.policy.files import change_tokens
 from skillhub_mcp.settings import read_settings

@@ -25,7 +25,7 @@ from skillhub_mcp.errors import IndexUnavailable, InvalidSetting, SkillDisabled,
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index import skill_index
 from skillhub_mcp.index.mapped_arrays import StoredArrays
-from skillhub_mcp.index.sync import SyncDepth
+from skillhub_mcp.index.views import SyncDepth
 from skillhub_mcp.replicas import health as health_module
 from skillhub_mcp.replicas.health import StorageState
 from skillhub_mcp.server.http.readiness import readiness
@@ -119,7 +119,9 @@ def test_it_finds_loads_and_reads_what_was_published_without_any_directory_of_sk
     shutil.rmtree(skills_dir)
     with replica(environment) as hub:
         found = hub.search("feed the walrus")
-        assert [(hit.handle, hit.score) for hit in found.hits] == [(hit.handle, hit.score) for hit in answer.hits]
+        assert [hit.handle for hit in found.hits] == [hit.handle for hit in answer.hits]
+        # A publication has impacts as shares in 65,535 steps.
+        assert found.hits[0].score == pytest.approx(answer.hits[0].score, abs=1e-4)
         assert hub.load("walrus").instructions == "Fish."
         assert hub.read_file("walrus", "notes/diet.md").content == "Herring."
         assert [file.path for file in hub.list_files("walrus")[0]] == ["SKILL.md", "notes/diet.md", "run.sh"]

@@ -13,14 +13,13 @@ from tests.replicas.publications import Publishing
 from tests.search.builders import text_hits
 
 from skillhub_mcp.errors import IndexUnavailable
-from skillhub_mcp.index.indexer import Indexer
-from skillhub_mcp.index.lance_store import IN_MEMORY
-from skillhub_mcp.index.live_index import LiveIndex
-from skillhub_mcp.index.provider import ViewProvider
-from skillhub_mcp.index.sync import IndexSync
+from skillhub_mcp.index.connection import IN_MEMORY
+from skillhub_mcp.index.live import LiveOptions, LiveView
+from skillhub_mcp.index.provider import DirectoryViews, ViewProvider
+from skillhub_mcp.index.writer import IndexWriter
 from skillhub_mcp.replicas.mirror import Mirror
 from skillhub_mcp.replicas.replica import Replica, ReplicaOptions
-from skillhub_mcp.skills.admission import LENIENT, STRICT
+from skillhub_mcp.skills.admission import STRICT
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.storage.directory_store import DirectoryStore
 
@@ -34,15 +33,14 @@ class Provided:
 
 
 def of_directories(skills: Path, tmp_path: Path, *, background: bool) -> Provided:
-    roots = make_roots([str(skills)])
-    index_sync = IndexSync(
-        roots,
-        Indexer(str(tmp_path / "db" / "skills.lancedb"), roots, embedder=None),
-        make_spare=lambda: Indexer(IN_MEMORY, roots, embedder=None),
-        automatic=True,
-        admission=LENIENT,
+    writer = IndexWriter(str(tmp_path / "db" / "skills.lancedb"), embedder=None)
+    live = LiveView(
+        make_roots([str(skills)]),
+        writer,
+        LiveOptions(background=background),
+        make_spare=lambda: IndexWriter(IN_MEMORY, embedder=None),
     )
-    return Provided(LiveIndex(roots, index_sync, automatic=True, background=background), lambda: None)
+    return Provided(DirectoryViews(live), lambda: None)
 
 
 def of_publication(skills: Path, tmp_path: Path, *, background: bool) -> Provided:
@@ -97,7 +95,7 @@ def test_a_view_stays_as_it_is_while_another_takes_its_place(provided: Provided,
     assert changed.wait(30)
     assert found(views, "otter") == ["otter"]
     assert {skill.name for skill in before.snapshot.skills} == {"Odd Name", "walrus"}
-    assert len([one for one in index.directories if one]) == 2
+    assert index.statistics.skills == 2
 
 
 def test_what_was_written_a_moment_ago_is_seen_by_who_asks_for_what_is_fresh(

@@ -12,19 +12,29 @@ from pathlib import Path
 from skillhub_mcp.analysis.analyzer import normalise_query
 from skillhub_mcp.embedders.base import Embedder, Vector
 from skillhub_mcp.errors import EmbeddingError
-from skillhub_mcp.index.indexer import Indexer, Published
-from skillhub_mcp.index.lance_store import IN_MEMORY, LanceStore
+from skillhub_mcp.index.connection import IN_MEMORY
+from skillhub_mcp.index.features import TermCounter
+from skillhub_mcp.index.impacts import ALL_FIELDS
+from skillhub_mcp.index.index_files import STATE_FILE
+from skillhub_mcp.index.keys import LibraryKeys
+from skillhub_mcp.index.lance_store import LanceStore
+from skillhub_mcp.index.live import LiveOptions, LiveView
+from skillhub_mcp.index.root_statistics import counted
 from skillhub_mcp.index.row_embedder import EmbeddingOptions
 from skillhub_mcp.index.rows import IndexRow
+from skillhub_mcp.index.schema import record_batch
+from skillhub_mcp.index.search_index import IndexContents, SearchIndex
 from skillhub_mcp.index.skill_index import SkillIndex
-from skillhub_mcp.index.state import IndexState, load_state, state_path
-from skillhub_mcp.index.sync import IndexSync, SyncDepth, View
+from skillhub_mcp.index.state_file import TableVersionId, decode_state
+from skillhub_mcp.index.store import Store
+from skillhub_mcp.index.views import AnyIndex, SyncDepth, View
+from skillhub_mcp.index.writer import IndexWriter
+from skillhub_mcp.search.candidates import Candidates, find_candidates
 from skillhub_mcp.search.hits import Hit
+from skillhub_mcp.search.query import Query
 from skillhub_mcp.search.searcher import Searcher, SearchRequest
-from skillhub_mcp.skills.admission import LENIENT
 from skillhub_mcp.skills.model import FileStamp, Skill
 from skillhub_mcp.skills.roots import SkillRoot, make_roots
-from skillhub_mcp.skills.scanner import Scan, scan
 
 COMMAND = (sys.executable, "-m", "skillhub_mcp")
 
@@ -67,13 +77,49 @@ def index_of(db_path: str | Path, skills: Sequence[Skill]) -> SkillIndex:
     return store.open(store.rebuild([row(skill) for skill in skills], dimension=None))
 
 
-def names(index: SkillIndex, query: str, *, among: Sequence[Skill], limit: int = 100) -> list[str]:
+def search_index(
+    place: Path, skills: Sequence[Skill], bodies: Sequence[str] = (), vectors: Sequence[Vector | None] = ()
+) -> SearchIndex:
+    """An index of `skills` below /library, on disk, with their bodies and vectors where there are any."""
+    keys = LibraryKeys({"/library": "hub"})
+    rows = [
+        IndexRow(keys.key("/library", skill.directory), skill, body, vector)
+        for skill, body, vector in zip(
+            skills, bodies or [""] * len(skills), vectors or [None] * len(skills), strict=True
+        )
+    ]
+    features = TermCounter(with_texts=True).count([(one.skill, one.instructions) for one in rows])
+    dimension = next((len(vector) for vector in vectors if vector is not None), None)
+    table = Store(str(place / "db"), "skills").rebuild(
+        lambda schema: [[record_batch(rows, features, schema)]], dimension=dimension, embedding="test"
+    )
+    lacking = sum(one.vector is None for one in rows)
+    contents = IndexContents(
+        keys, frozenset({"hub"}), embedded=bool(vectors), unembedded=lacking, scale=table.nearness_scale("true")
+    )
+    return SearchIndex(
+        contents,
+        published=TableVersionId(table.table_id, table.version),
+        open_table=lambda: table,
+        count=lambda own: counted(own.counted_of("hub")),
+    )
+
+
+def candidates_of(
+    index: AnyIndex, query: Query, among: Sequence[Skill], fields: frozenset[str] = ALL_FIELDS
+) -> Candidates:
+    """All of `among` that have a term of the query in one of the fields."""
+    directories = frozenset(skill.directory for skill in among)
+    return find_candidates(index, query.terms, among=directories, wanted=100, fields=fields)
+
+
+def names(index: AnyIndex, query: str, *, among: Sequence[Skill], limit: int = 100) -> list[str]:
     """The names of the skills that `query` finds."""
     by_path = {skill.directory: skill.name for skill in among}
     return [by_path[hit.directory] for hit in text_hits(index, query, among=frozenset(by_path), limit=limit)]
 
 
-def text_hits(index: SkillIndex, query: str, *, among: Collection[str], limit: int = 100) -> Sequence[Hit]:
+def text_hits(index: AnyIndex, query: str, *, among: Collection[str], limit: int = 100) -> Sequence[Hit]:
     """The skills that full text alone finds, best first."""
     return (
         Searcher()
@@ -128,7 +174,7 @@ class WordEmbedder:
 
 
 class Desk:
-    """One server's view of a database: its roots, its indexer and its sync."""
+    """One server's view of a database: its roots, its writer and its live view."""
 
     def __init__(
         self,
@@ -137,78 +183,37 @@ class Desk:
         embedder: Embedder | None = None,
         automatic: bool = True,
         lock_timeout: float = 30.0,
-        cooldown_seconds: float = 300.0,
     ) -> None:
         self.db_path = str(db_path)
         self.roots: tuple[SkillRoot, ...] = make_roots([str(root) for root in roots])
-        self.indexer = Indexer(
-            self.db_path,
+        embedding = EmbeddingOptions(pause_seconds=300.0)
+        self.writer = IndexWriter(self.db_path, embedder=embedder, lock_timeout=lock_timeout, embedding=embedding)
+        self.live = LiveView(
             self.roots,
-            embedder=embedder,
-            lock_timeout=lock_timeout,
-            embedding=EmbeddingOptions(pause_seconds=cooldown_seconds),
+            self.writer,
+            LiveOptions(automatic=automatic, background=False),
+            make_spare=lambda: IndexWriter(IN_MEMORY, embedder=None),
         )
-        self.index_sync = IndexSync(
-            self.roots,
-            self.indexer,
-            make_spare=lambda: Indexer(IN_MEMORY, self.roots, embedder=None),
-            automatic=automatic,
-            admission=LENIENT,
-        )
-        self.view: View | None = None
 
-    def refresh(self, depth: SyncDepth = SyncDepth.CHANGES) -> View:
-        self.view = self.index_sync.embed(self.index_sync.sync(self.view, depth, on_snapshot=lambda *_: None))
-        return self.view
-
-    def scan(self, *, reread: bool = False) -> Scan:
-        state = self.state()
-        memory = {} if state is None else state.memory_of(root.path for root in self.roots)
-        return scan(self.roots, memory=memory, reread=reread)
-
-    def sync(self, *, force_reason: str | None = None, rebuild: bool = False) -> Published:
+    def sync(self, depth: SyncDepth = SyncDepth.CHANGES) -> View:
         """Sync, and embed what lacks a vector."""
-        published = self.sync_text(force_reason=force_reason, rebuild=rebuild)
-        done = self.indexer.embed_missing()
-        index, state = (
-            (published.index, published.state)
-            if done.published is None
-            else (done.published.index, done.published.state)
-        )
-        return Published(index, state, done.reported(published.report), published.stamp)
-
-    def sync_text(self, *, force_reason: str | None = None, rebuild: bool = False) -> Published:
-        """Sync, and leave the vectors for later."""
-        _, published = self.indexer.sync(
-            lambda memory: scan(self.roots, memory=memory), force_reason=force_reason, rebuild=rebuild
-        )
-        return published
-
-    def state(self) -> IndexState | None:
-        return self.indexer.state()
-
-    def published(self) -> IndexState:
-        state = self.state()
-        assert state is not None
-        return state
+        return self.live.sync(depth)
 
     def find(self, query: str) -> list[str]:
         """The directory names of the skills that the current view finds."""
-        assert self.view is not None
-        assert self.view.index is not None
-        among = frozenset(skill.directory for skill in self.view.snapshot.skills)
-        hits = text_hits(self.view.index, query, among=among)
+        view, index = self.live.view()
+        hits = text_hits(index, query, among=frozenset(skill.directory for skill in view.snapshot.skills))
         return sorted(os.path.basename(hit.directory) for hit in hits)
 
 
 def published_rows(db_path: str | Path) -> list[str]:
-    """The directory names of all rows of the published version, read by a new connection; duplicates are kept."""
+    """The directory names of all rows of the committed version, read by a new connection; duplicates are kept."""
     import lancedb
 
-    state = load_state(state_path(str(db_path)))
+    _, state = decode_state(Path(db_path).with_name(STATE_FILE).read_bytes())
     assert state is not None
-    table = lancedb.connect(str(db_path)).open_table("skills")
-    table.checkout(state.table_version)
+    table = lancedb.connect(str(db_path)).open_table(state.table)
+    table.checkout(state.published.version)
     rows = table.search().select(["path"]).limit(None).to_list()
     return sorted(os.path.basename(found["path"]) for found in rows)
 

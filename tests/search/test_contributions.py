@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.search.builders import make_skill
-from tests.search.test_ranking import index_of
+from tests.search.builders import candidates_of, make_skill, search_index
 
-from skillhub_mcp.index.impacts import ALL_FIELDS
+from skillhub_mcp.search.candidates import find_candidates
 from skillhub_mcp.search.contributions import contributions
 from skillhub_mcp.search.query import parse_query
 from skillhub_mcp.search.ranking import text_scores
@@ -23,31 +22,34 @@ SKILLS = (
     "text", ["sort invoices", "die Rechnungen aus dem Ordner", "invoces folder", "bread bread sort"]
 )
 def test_they_add_up_to_the_score(tmp_path: Path, text: str) -> None:
-    index = index_of(tmp_path, SKILLS, ["The folder.", ""])
+    index = search_index(tmp_path, SKILLS, ["The folder.", ""])
     query = parse_query(text, index.statistics, index.speller)
-    found = [contributions(query, index, number, fields=ALL_FIELDS) for number in (0, 1)]
-    # The impacts in postings are shares in 65,535 steps.
+    candidates = candidates_of(index, query, SKILLS)
+    found = [contributions(query, candidates, number) for number in range(len(candidates.directories))]
+    assert found
     assert [sum(one.worth for one in own) for own in found] == pytest.approx(
-        text_scores(query, index).tolist(), rel=1e-4
+        text_scores(query, candidates).tolist(), rel=1e-5
     )
     for own in found:
         assert [one.worth for one in own] == sorted((one.worth for one in own), reverse=True)
 
 
 def test_each_says_where_the_word_is_and_how_it_was_read(tmp_path: Path) -> None:
-    index = index_of(tmp_path, SKILLS, ["The folder.", ""])
+    index = search_index(tmp_path, SKILLS, ["The folder.", ""])
     query = parse_query("invoces folder", index.statistics, index.speller)
-    own = contributions(query, index, 0, fields=ALL_FIELDS)
+    own = contributions(query, candidates_of(index, query, SKILLS), 0)
     by_word = {one.asked: one for one in own}
     assert by_word["folder"].fields == ("description", "tags", "body")
     assert by_word["invoces"].fields == ("name", "description")
     assert by_word["invoces"].describe().endswith(" in name, description (spelling of invoces)")
-    named = contributions(query, index, 0, fields=frozenset({"name"}))
+    named = contributions(query, candidates_of(index, query, SKILLS, frozenset({"name"})), 0)
     assert [(one.asked, one.fields) for one in named] == [("invoces", ("name",))]
 
 
 def test_of_nothing_there_is_nothing(tmp_path: Path) -> None:
-    index = index_of(tmp_path, SKILLS)
+    index = search_index(tmp_path, SKILLS)
     query = parse_query("bread", index.statistics, index.speller)
-    assert contributions(query, index, 0, fields=ALL_FIELDS) == []
-    assert contributions(parse_query("", index.statistics, index.speller), index, 1, fields=ALL_FIELDS) == []
+    place = SKILLS[0].directory
+    sorter = find_candidates(index, query.terms, among=frozenset({place}), wanted=1, named=place)
+    assert sorter.directories == [place]
+    assert contributions(query, sorter, 0) == []

@@ -11,13 +11,11 @@ import pytest
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
-from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.filter import Filter
 from skillhub_mcp.policy.access import Policy
-from skillhub_mcp.search import engine, findable
+from skillhub_mcp.search import engine
 from skillhub_mcp.search.facets import Facets, facets_of
-from skillhub_mcp.skills.differences import differences
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.roots import Source
@@ -103,49 +101,6 @@ def test_after_a_change_a_policy_is_asked_about_what_changed_and_nothing_else(
     # Another policy is asked about all.
     hub.access.narrow_by(lambda: Visibility(frozenset({"seal"})))
     assert found(hub, "feed the") == {"seal"}
-
-
-def test_what_a_change_means_for_whoever_asked_lately_is_known_before_they_ask_again(
-    hub: SkillHub, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("walrus", "seal"):
-        age(write_skill(name, f"Feeds the {name}."))
-    present: list[Visibility | None] = [None]
-    hub.access.narrow_by(lambda: present[0])
-    callers = [None, Visibility(frozenset({"walrus", "otter", "orca"}))]
-    for present[0] in callers:
-        found(hub)
-    changed: list[str] = []
-
-    def noted(before: Sequence[Skill], now: Sequence[Skill]) -> tuple[list[Skill], list[Skill]]:
-        lost, new = differences(before, now)
-        changed.extend(skill.name for skill in (*lost, *new))
-        return lost, new
-
-    monkeypatch.setattr(findable, "differences", noted)
-    for new in ("otter", "orca"):
-        age(write_skill(new, f"Feeds the {new}."))
-        hub.refresh()
-        # Once for all.
-        assert changed == [new]
-        for present[0] in callers:
-            assert new in found(hub, f"feed the {new}")
-        assert changed == [new]
-        changed.clear()
-
-
-def test_what_could_not_be_prepared_is_worked_out_when_it_is_asked_for(
-    hub: SkillHub, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert found(hub) == {"walrus", "seal"}
-
-    def fail(*_: object) -> list[frozenset[str]]:
-        raise IndexUnavailable("What was read from a skill is lost")
-
-    monkeypatch.setattr(findable.FindableSkills, "prepare", fail)
-    write_skill("otter", "Feeds the otter.")
-    hub.refresh()
-    assert found(hub) == {"walrus", "seal", "otter"}
 
 
 def age(skill: Path) -> None:

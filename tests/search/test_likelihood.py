@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.search.builders import make_skill
-from tests.search.test_ranking import index_of
+from tests.search.builders import candidates_of, make_skill, search_index
 
 from skillhub_mcp.search.likelihood import Evidence, Meaning, evidence_of, likelihood
 from skillhub_mcp.search.query import parse_query
@@ -63,9 +62,10 @@ def test_the_same_hit_is_less_likely_among_more_skills(near: float, meaning: Mea
 
 
 def evidence(tmp_path: Path, text: str, near: float = NO_VECTOR) -> Evidence:
-    index = index_of(tmp_path, [make_skill("bread", "Bake bread."), make_skill("invoice", "Write an invoice.")])
+    skills = [make_skill("bread", "Bake bread."), make_skill("invoice", "Write an invoice.")]
+    index = search_index(tmp_path, skills)
     query = parse_query(text, index.statistics, index.speller)
-    words = text_scores(query, index)
+    words = text_scores(query, candidates_of(index, query, skills))
     numbers = best(words, limit=9)
     ranking = rank(words, numbers, np.full(len(numbers), near), meaning=1.0)
     return evidence_of(query, index.statistics, ranking, skills=2)

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.search.builders import make_skill, row
+from tests.search.builders import candidates_of, make_skill, search_index
 
 from skillhub_mcp.analysis.analyzer import normalise_query
-from skillhub_mcp.index.lance_store import LanceStore
-from skillhub_mcp.index.skill_index import SkillIndex
+from skillhub_mcp.index.search_index import SearchIndex
 from skillhub_mcp.search.query import parse_query
 from skillhub_mcp.search.ranking import Ranking, best, rank, text_scores
 from skillhub_mcp.skills.model import Skill
@@ -25,59 +24,56 @@ NOTHING_KNOWN = np.full(3, np.nan)
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> SkillIndex:
-    return index_of(tmp_path, LIBRARY)
-
-
-def index_of(tmp_path: Path, skills: Sequence[Skill], bodies: Sequence[str] = ()) -> SkillIndex:
-    store = LanceStore(str(tmp_path / "db"))
-    rows = [row(skill, body) for skill, body in zip(skills, bodies or [""] * len(skills), strict=True)]
-    return store.open(store.rebuild(rows, dimension=None))
+def index(tmp_path: Path) -> SearchIndex:
+    return search_index(tmp_path, LIBRARY)
 
 
 def scores(
-    index: SkillIndex, text: str, fields: Sequence[str] = ("name", "description", "tags", "category", "body")
+    index: SearchIndex,
+    text: str,
+    fields: Sequence[str] = ("name", "description", "tags", "category", "body"),
+    *,
+    among: Sequence[Skill] = LIBRARY,
 ) -> dict[str, float]:
     query = parse_query(normalise_query(text), index.statistics, index.speller)
-    found = text_scores(query, index, fields=frozenset(fields)).tolist()
-    return {directory.rsplit("/", 1)[1]: score for directory, score in zip(index.directories, found, strict=True)}
+    found = candidates_of(index, query, among, frozenset(fields))
+    by_directory = dict(zip(found.directories, text_scores(query, found).tolist(), strict=True))
+    return {skill.name: by_directory.get(skill.directory, 0.0) for skill in among}
 
 
-def test_every_skill_is_scored_and_what_has_no_word_of_the_question_has_nothing(index: SkillIndex) -> None:
+def test_every_skill_is_scored_and_what_has_no_word_of_the_question_has_nothing(index: SearchIndex) -> None:
     found = scores(index, "sort invoices")
     assert found["invoice-sorter"] > found["invoice-writer"] > found["bread"] == 0.0
 
 
-def test_a_rare_word_counts_more_than_a_common_one(index: SkillIndex) -> None:
+def test_a_rare_word_counts_more_than_a_common_one(index: SearchIndex) -> None:
     assert scores(index, "bread")["bread"] > scores(index, "invoice")["invoice-writer"]
 
 
-def test_what_is_said_twice_counts_more_and_less_than_twice(index: SkillIndex) -> None:
+def test_what_is_said_twice_counts_more_and_less_than_twice(index: SearchIndex) -> None:
     once, twice = (scores(index, text)["bread"] for text in ("bread", "bread and bread"))
     assert once < twice < 2 * once
 
 
 def test_only_the_fields_that_are_asked_for_count(tmp_path: Path) -> None:
-    index = index_of(tmp_path, [make_skill("loaf", "Bake.")], ["Knead the dough."])
-    assert scores(index, "dough")["loaf"] > 0.0
-    assert scores(index, "dough", ["name", "description"])["loaf"] == 0.0
-    assert scores(index, "bake", ["description"])["loaf"] > 0.0
+    skills = [make_skill("loaf", "Bake.")]
+    index = search_index(tmp_path, skills, ["Knead the dough."])
+    assert scores(index, "dough", among=skills)["loaf"] > 0.0
+    assert scores(index, "dough", ["name", "description"], among=skills)["loaf"] == 0.0
+    assert scores(index, "bake", ["description"], among=skills)["loaf"] > 0.0
 
 
 def test_of_several_meanings_the_best_counts_and_they_do_not_add_up(tmp_path: Path) -> None:
     """`Ordner` is a folder and a directory: a skill that says both is not twice as right."""
     skills = [make_skill("one", "Sort a folder."), make_skill("two", "Sort a folder, a directory.")]
-    index = index_of(tmp_path, skills)
+    index = search_index(tmp_path, skills)
     query = parse_query("die Ordner und die Rechnungen", index.statistics, index.speller)
     clause = next(clause for clause in query.clauses if clause.asked == "Ordner")
     assert len(clause.alternatives) > 1
-    one, two = text_scores(query, index).tolist()
-    single = max(
-        text_scores(parse_query(choice.text, index.statistics, index.speller), index)[1] * choice.weight
-        for choice in clause.alternatives
-    )
-    assert two == pytest.approx(single)
-    assert one > 0.0
+    text = "die Ordner und die Rechnungen"
+    single = max(scores(index, choice.text, among=skills)["two"] * choice.weight for choice in clause.alternatives)
+    assert scores(index, text, among=skills)["two"] == pytest.approx(single)
+    assert scores(index, text, among=skills)["one"] > 0.0
 
 
 @pytest.mark.acceptance("S2-15")

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.search.builders import WordEmbedder, make_skill, row
+from tests.search.builders import WordEmbedder, make_skill, search_index
 
 from skillhub_mcp.circuit_breaker import CircuitBreaker
 from skillhub_mcp.embedders.base import Vector
 from skillhub_mcp.errors import RerankingError
-from skillhub_mcp.index.lance_store import LanceStore
-from skillhub_mcp.index.skill_index import SkillIndex
+from skillhub_mcp.index.search_index import SearchIndex
 from skillhub_mcp.search.hits import Reason
 from skillhub_mcp.search.searcher import Searcher, SearchMode, SearchRequest, SearchResult
 from skillhub_mcp.skills.model import Skill
@@ -25,16 +24,12 @@ LIBRARY = (
 EVERYTHING = frozenset(skill.directory for skill in LIBRARY)
 
 
-def stored(tmp_path: Path, skills: Sequence[Skill] = LIBRARY, embedder: WordEmbedder | None = None) -> SkillIndex:
-    store = LanceStore(str(tmp_path / "db"))
-    vectors = (
-        [None] * len(skills) if embedder is None else embedder.embed_documents([s.searchable_text for s in skills])
-    )
-    rows = [row(skill, vector=vector) for skill, vector in zip(skills, vectors, strict=True)]
-    return store.open(store.rebuild(rows, dimension=None if embedder is None else embedder.dimension))
+def stored(tmp_path: Path, skills: Sequence[Skill] = LIBRARY, embedder: WordEmbedder | None = None) -> SearchIndex:
+    vectors = () if embedder is None else embedder.embed_documents([s.searchable_text for s in skills])
+    return search_index(tmp_path, skills, vectors=vectors)
 
 
-def found(searcher: Searcher, index: SkillIndex, query: str, *, limit: int = 40) -> SearchResult:
+def found(searcher: Searcher, index: SearchIndex, query: str, *, limit: int = 40) -> SearchResult:
     return searcher.search(index, SearchRequest(query, limit=limit, among=EVERYTHING))
 
 
@@ -94,10 +89,8 @@ def test_of_two_far_ones_the_farther_comes_later_for_a_plain_question(
         def _vector(self, text: str) -> Vector:
             return [1.0, 0.0] if text else []
 
-    store = LanceStore(str(tmp_path / "db"))
     skills = [make_skill(name, "Bake bread.") for name in ("farther", "faraway")]
-    rows = [row(skill, vector=vector) for skill, vector in zip(skills, ([-0.6, 0.8], [0.1, 0.995]), strict=True)]
-    index = store.open(store.rebuild(rows, dimension=2))
+    index = search_index(tmp_path, skills, vectors=([-0.6, 0.8], [0.1, 0.995]))
     request = SearchRequest(query, limit=2, among=frozenset(skill.directory for skill in skills))
     answer = Searcher(embedder=Fixed(dimension=2)).search(index, request)
     first, second = answer.hits
@@ -128,14 +121,11 @@ def test_a_provider_that_failed_is_left_alone_for_a_while(tmp_path: Path) -> Non
     assert Reason.BOTH in {hit.reason for hit in found(searcher, index, "bake bread").hits}
 
 
-def stored_without(tmp_path: Path, embedder: WordEmbedder, name: str) -> SkillIndex:
+def stored_without(tmp_path: Path, embedder: WordEmbedder, name: str) -> SearchIndex:
     """The library's index, in which the skill of that name has no vector yet."""
-    store = LanceStore(str(tmp_path / "db"))
-    rows = [
-        row(skill, vector=None if skill.name == name else embedder.embed_documents([skill.searchable_text])[0])
-        for skill in LIBRARY
-    ]
-    return store.open(store.rebuild(rows, dimension=embedder.dimension))
+    texts = [None if skill.name == name else skill.searchable_text for skill in LIBRARY]
+    vectors = [None if text is None else embedder.embed_documents([text])[0] for text in texts]
+    return search_index(tmp_path, LIBRARY, vectors=vectors)
 
 
 @pytest.mark.parametrize("mode", [SearchMode.AUTO, SearchMode.HYBRID, SearchMode.VECTOR])
@@ -282,9 +272,8 @@ def test_a_skill_whose_name_is_asked_for_comes_first_and_fits(tmp_path: Path) ->
 
 @pytest.mark.parametrize("fields", [{"body"}, {"name", "body"}, {"tags", "category"}, {"description"}])
 def test_only_the_fields_that_are_chosen_are_searched(tmp_path: Path, fields: set[str]) -> None:
-    store = LanceStore(str(tmp_path / "db"))
     skill = make_skill("alpha", "Beta.", tags=("gamma",), category="delta")
-    index = store.open(store.rebuild([row(skill, "epsilon")], dimension=None))
+    index = search_index(tmp_path, [skill], ["epsilon"])
     searcher = Searcher(fields=frozenset(fields))
     words = {"name": "alpha", "description": "beta", "tags": "gamma", "category": "delta", "body": "epsilon"}
     hits = {

@@ -15,7 +15,7 @@ from tests.server.connections import caller, listening
 from tests.server.sessions import call, in_process
 
 from skillhub_mcp.disclosure.lookup import SkillLookup
-from skillhub_mcp.index.live_index import LiveIndex
+from skillhub_mcp.index.live import LiveView
 from skillhub_mcp.policy.access import Policy
 from skillhub_mcp.policy.files import PolicyFile
 
@@ -48,7 +48,7 @@ def test_each_is_asked_once(
             await call(client, tool, **CALLS[tool])
             counted(PolicyFile, "read")
             counted(Policy, "hides")
-            counted(LiveIndex, "view_and_index")
+            counted(LiveView, "view")
             counted(SkillLookup, "_find")
             another = {"query": "walrus, feed it"} if tool == "search_skills" else CALLS[tool]
             assert (await call(client, tool, **another)).error is None

@@ -16,7 +16,7 @@ from tests.server.connections import WAYS, Caller, reached
 
 from skillhub_mcp.bootstrap import hub, models
 from skillhub_mcp.embedders import EmbedderOptions, TimeLimits
-from skillhub_mcp.index import live_index
+from skillhub_mcp.index import live
 from skillhub_mcp.index.row_embedder import EmbeddingOptions
 from skillhub_mcp.index.state import load_state, state_path
 
@@ -49,7 +49,7 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "EmbedderOptions", options)
     monkeypatch.setattr(hub, "EmbeddingOptions", partial(EmbeddingOptions, pause_seconds=0.2))
     monkeypatch.setattr(models, "PROVIDER_REST_SECONDS", 0.1)
-    monkeypatch.setattr(live_index, "_EMBEDDING_REST_SECONDS", 0.1)
+    monkeypatch.setattr(live, "_EMBEDDING_REST_SECONDS", 0.1)
 
 
 def choose(environment: Environment, provider: str, api: EmbeddingApi) -> Environment:

@@ -21,15 +21,14 @@ from skillhub_mcp.disclosure.reader import SkillReader
 from skillhub_mcp.errors import InvalidSetting, LibraryUnwritable
 from skillhub_mcp.events import Observer
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.index.indexer import Indexer
-from skillhub_mcp.index.lance_store import IN_MEMORY
-from skillhub_mcp.index.live_index import LiveIndex
+from skillhub_mcp.index.connection import IN_MEMORY
+from skillhub_mcp.index.live import LiveOptions, LiveView
 from skillhub_mcp.index.own_names import something_else
 from skillhub_mcp.index.progress import IndexProgress, ProgressCallback, no_progress
-from skillhub_mcp.index.provider import ViewProvider
+from skillhub_mcp.index.provider import DirectoryViews, ViewProvider
 from skillhub_mcp.index.row_embedder import EmbeddingOptions
-from skillhub_mcp.index.state import NO_EMBEDDING
-from skillhub_mcp.index.sync import IndexSync
+from skillhub_mcp.index.state_file import NO_EMBEDDING
+from skillhub_mcp.index.writer import IndexWriter
 from skillhub_mcp.policy.project_trust import ProjectTrust
 from skillhub_mcp.search.engine import SearchEngine, SearchOptions
 from skillhub_mcp.search.searcher import Searcher, SearchMode
@@ -98,31 +97,27 @@ def make_hub(
     automatic = not settings.index.skip_auto_reindex
     trust = project_trust(settings)
     _mend_interrupted(roots, trust)
-    index_sync = IndexSync(
-        roots,
-        Indexer(
-            settings.index.db_path,
+    live = DirectoryViews(
+        LiveView(
             roots,
-            embedder=embedder.chosen,
-            # A provider that fails at indexing is not asked at the next search either: nobody waits for it twice.
-            embedding=EmbeddingOptions(on_failure=embedder.breaker.record_failure),
-            progress=index_progress.report,
-        ),
-        make_spare=lambda: Indexer(IN_MEMORY, roots, embedder=None),
-        automatic=automatic,
-        admission=STRICT if settings.skills.strict else LENIENT,
-        observer=observer,
-        progress=index_progress.report,
-        judge=trust.judged,
-    )
-    live = LiveIndex(
-        roots,
-        index_sync,
-        automatic=automatic,
-        background=background,
-        observer=observer,
-        progress=index_progress,
-        choose_roots=RootsFollower(settings, roots, trust),
+            IndexWriter(
+                settings.index.db_path,
+                embedder=embedder.chosen,
+                # A provider that fails at indexing is not asked at the next search either.
+                embedding=EmbeddingOptions(on_failure=embedder.breaker.record_failure),
+                progress=index_progress.report,
+            ),
+            LiveOptions(
+                automatic=automatic,
+                background=background,
+                admission=STRICT if settings.skills.strict else LENIENT,
+                judge=trust.judged,
+                choose_roots=RootsFollower(settings, roots, trust),
+            ),
+            make_spare=lambda: IndexWriter(IN_MEMORY, embedder=None),
+            observer=observer,
+            progress=index_progress,
+        )
     )
     auditor = make_auditor(settings)
     if auditor is not None and background:

@@ -9,20 +9,15 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from skillhub_mcp.chosen_roots import recorded_roots, roots_of
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.settings import settings_of
-from skillhub_mcp.skills.discovery import FoundSkillFile, walk_roots
+from skillhub_mcp.skills.discovery import walk_roots
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.names import safe_alias
-from skillhub_mcp.skills.roots import SkillRoot
-
-if TYPE_CHECKING:
-    from skillhub_mcp.skills.scanner import CachedSkillFile
 
 # What a shell's script calls; help does not list it.
 COMMAND = "__complete"
@@ -58,43 +53,9 @@ def _is_harmless(word: bytes) -> bool:
 def _skills(typed: Sequence[str]) -> Iterable[bytes]:
     settings = settings_of(_options(typed))
     roots = roots_of(settings)
-    known = _as_indexed(settings.index.db_path, roots)
-    walk = walk_roots(roots, known)
-    unread = ((directory, os.path.basename(directory), _name_of(known[directory])) for directory in walk.as_known)
-    looked_at = ((found.directory, found.name, _known_name(found, known)) for found in walk.found)
-    for directory, folder, known_name in (*unread, *looked_at):
-        name = known_name or _name_in(os.path.join(directory, SKILL_FILE)) or os.fsencode(folder)
+    for found in walk_roots(roots, {}).found:
+        name = _name_in(os.path.join(found.directory, SKILL_FILE)) or os.fsencode(found.name)
         yield name if _is_harmless(name) else os.fsencode(safe_alias(os.fsdecode(name)))
-
-
-def _as_indexed(db_path: str, roots: Sequence[SkillRoot]) -> Mapping[str, CachedSkillFile]:
-    """Return what the index has of the skills, by directory, where they are many."""
-    try:
-        with os.scandir(os.path.dirname(os.path.realpath(db_path))) as beside:
-            many = any(".entries-" in one.name and one.stat().st_size >= _MANY_BYTES for one in beside)
-    except OSError:
-        return {}
-    if not many:
-        return {}
-    from skillhub_mcp.index.state import load_state, state_path  # who has few skills does not pay for it
-
-    state = load_state(state_path(db_path))
-    return {} if state is None else state.memory_of(root.path for root in roots)
-
-
-def _known_name(found: FoundSkillFile, known: Mapping[str, CachedSkillFile]) -> bytes | None:
-    """Return the name that was read from a SKILL.md, if that was not written since."""
-    entry = known.get(found.directory)
-    if entry is None:
-        return None
-    from skillhub_mcp.skills.scanner import is_unchanged  # it was imported with the index
-
-    return _name_of(entry) if is_unchanged(found, entry) else None
-
-
-def _name_of(entry: CachedSkillFile) -> bytes | None:
-    """Return the name that was read from a SKILL.md, None of one that has none."""
-    return None if entry.skill is None else entry.skill.name.encode("utf-8", "surrogateescape")
 
 
 def _options(typed: Sequence[str]) -> dict[str, str]:

@@ -17,7 +17,6 @@ from skillhub_mcp.disclosure.absence import why_nothing
 from skillhub_mcp.disclosure.former_names import FormerNames
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.events import UseEvent
-from skillhub_mcp.index.last_known import is_outdated
 from skillhub_mcp.index.provider import ViewProvider
 from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
@@ -28,6 +27,7 @@ from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.problems import sentences
 from skillhub_mcp.skills.roots import SOURCES, Source, leads_out
+from skillhub_mcp.skills.scanner import is_outdated
 from skillhub_mcp.skills.snapshot import Refused, Snapshot, UnavailableRoot
 from skillhub_mcp.skills.suggestions import not_found
 
@@ -102,26 +102,14 @@ class SkillLookup:
 
         `event` gets the skill's handle and source.
         """
-        # What a command may not read are the other skills, all of them.
-        self._live.wait_until_looked()
         policy = self._access.now()
         found = self._find(skill_name, policy)
         event.skill, event.source = found.handle, found.source.value
         return found, policy
 
-    def look_again(self, skill: Skill) -> None:
+    def look_again(self) -> None:
         """Have the files looked at: a skill that was found is no longer where it was."""
-        self._live.look_again(*_ways(skill))
-
-    def now(self, skill: Skill) -> Skill:
-        """Return the skill as it is now, if not all files have been looked at yet. Raises SkillNotFound."""
-        if self._live.looked or not is_outdated(skill):
-            return skill
-        self._live.look_again(skill.directory)
-        there = self._live.snapshot_without_index(named=(skill.directory,)).by_directory(skill.directory)
-        if there is None:
-            raise SkillNotFound(skill.name, reason="it was there a moment ago, and is gone", hint="search again")
-        return there
+        self._live.look_again()
 
     def _find(self, skill_name: str, policy: Policy) -> FoundByName:
         refuse_nul(skill_name=skill_name)
@@ -130,7 +118,7 @@ class SkillLookup:
             raise InvalidArgument("skill_name", "is empty", hint=self._where_names_are())
         at = self._directory_at(name)
         wanted = (name, skill_name) if at is None else (at,)
-        snapshot = self._live.snapshot_without_index(named=wanted)
+        snapshot = self._live.snapshot_without_index()
         names = Names(snapshot, policy)
         skill = names.find(wanted[0]) or names.find(wanted[-1])
         if (
@@ -139,12 +127,9 @@ class SkillLookup:
             and not policy.hides(elsewhere.skill)
         ):
             return elsewhere
-        if skill is None or self._was_replaced(skill, policy.project):
-            named = wanted if skill is None else (*wanted, *_ways(skill))
-            if skill is not None:
-                self._live.look_again(*named)
+        if skill is None or _was_replaced(skill, policy.project):
             # It may have been written since the last scan.
-            snapshot = self._live.snapshot_without_index(fresh=True, named=named)
+            snapshot = self._live.snapshot_without_index(fresh=True)
             names = Names(snapshot, policy)
             skill = names.find(wanted[0]) or names.find(wanted[-1])
         if skill is None or leads_out(skill, policy.project):
@@ -161,9 +146,6 @@ class SkillLookup:
     def _where_names_are(self) -> str:
         return f"find the names with {self._search_tool}" if self._search_tool else "give the name of a skill"
 
-    def _was_replaced(self, skill: Skill, project: str) -> bool:
-        return (not self._live.looked and is_outdated(skill)) or _was_replaced(skill, project)
-
     def _note_names(self) -> None:
         view = self._live.peek()
         if view is not None:
@@ -176,11 +158,6 @@ def _was_replaced(skill: Skill, project: str) -> bool:
         return leads_out(skill, project)
     written = os.path.lexists(os.path.join(skill.directory, SKILL_FILE)) and is_outdated(skill)
     return written or leads_out(skill, project)
-
-
-def _ways(skill: Skill) -> tuple[str, str, str]:
-    """Return the directory of a skill, and the names that it may have elsewhere."""
-    return skill.directory, os.path.basename(skill.directory), skill.name
 
 
 def _nowhere(_: str) -> None:

@@ -229,7 +229,7 @@ class SkillReader:
         except SkillChanged:
             if not wait_while_changed(found.skill.root):
                 raise
-        self._lookup.look_again(found.skill)
+        self._lookup.look_again()
         found = self._lookup.find_allowed(skill_name, action, granted, event=event)
         pass_gate(SkillUse(found.skill, found.handle, action, event.file_path or ""))
         if found.away is None and self._is_gone(found.skill):

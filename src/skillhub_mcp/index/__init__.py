@@ -5,13 +5,10 @@ checksums     whether a file of the table has changed since it was written
 connection  LanceDB's asynchronous API on an event loop of our own, and its failures
 cut_texts     texts cut at blanks, for counting many at once
 damage        what may be damaged, part by part, and what mending each takes
-damage_check  which parts of a published index are damaged: all of it is read
 entry_columns  what each start needs of all skills, as columns beside the lines that say it
 features      the terms and lengths of a skill, as stored in its row
 filter        narrowing a search by category and tags, and conditions for LanceDB
-forgotten_roots  the index without the rows of some roots
 freed_memory  memory that was freed, given back to the system
-giving_way    threads that compute behind answers give way to those that answer
 identity      whose an index is: the state file and the table of a database and an embedder
 impacts       what an occurrence of a term is worth to a skill
 index_files  which state file and which table belong to a database and an embedder
@@ -23,13 +20,11 @@ keys          the keys of skills on disk: a root's label and the path below it
 lance         LanceDB, reading: one finished version of the table
 lance_import  importing LanceDB, but for what serves its REST service and its authors
 lance_store   LanceDB, writing: new versions of the table
-last_known    the skills as the published state has them, until all files were looked at
 live  the skills below some roots and their index, kept in sync by a thread
-live_index    the current view, and when to check the files again
+maintenance   what is damaged in an index, and which roots it has
 mapped_arrays  arrays in a file that may be larger than memory
 missing_vectors  which skills lack the vector of their text, and which were made since
 moved_roots   roots that are somewhere else now
-named_entries  the entries of the skills that answer to a name, without reading the others
 nearness_scale  what a cosine means with one model, measured on the library's own descriptions
 notices       what changed below directories, told to this process or to one of its own
 own_names     what is an index's own in the directory of its database, and what of it others may read
@@ -54,9 +49,7 @@ state_file  `index_state.json`: the commit, and what was read from each SKILL.md
 statistics    how many skills have a term, for BM25F
 store  LanceDB, writing: new versions, merging, and removing old ones
 stored_arrays  arrays in a file beside the table, read at no more cost than its size
-sync          one check of the files, and the view that results
 table  LanceDB, reading: candidates and rows of one version
-unread_entries  the entries of a large library, of which each is made when somebody asks for it
 unused_indexes  the indexes of a database that nobody has opened for a month
 versions      which versions of the table nobody reads any more
 views  what the hub asks for the skills and their index, whoever provides them

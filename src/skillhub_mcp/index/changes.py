@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 from skillhub_mcp.index.keys import LibraryKeys, free_label
 from skillhub_mcp.index.state_file import IndexState, RootState
+from skillhub_mcp.skills.admission import LENIENT
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import SkillRoot
-from skillhub_mcp.skills.scanner import ScanCache
+from skillhub_mcp.skills.scanner import CachedSkillFile, ScanCache
 
 KEPT_ROOT_SECONDS = 30 * 24 * 3600.0
 # How old the time at which a root was last seen may be: noting it costs a write of the state.
@@ -68,9 +69,14 @@ def changes(skills: Sequence[Skill], roots: Mapping[str, RootState], stored: Map
         keys.key(path, directory)
         for path, root in roots.items()
         for directory, entry in root.files.items()
-        if entry.skill is not None
+        if row_of(entry) is not None
     }
     return Changes(written, frozenset(stored.keys() - kept))
+
+
+def row_of(entry: CachedSkillFile) -> Skill | None:
+    """Return the skill that has a row, whatever a server admits of it; None for a file that no server can use."""
+    return None if entry.skill is None or LENIENT.refuses(entry.diagnostics) else entry.skill
 
 
 def committed_hashes(state: IndexState) -> dict[str, str]:
@@ -80,7 +86,7 @@ def committed_hashes(state: IndexState) -> dict[str, str]:
         keys.key(path, directory): entry.stamp.content_hash
         for path, root in state.roots.items()
         for directory, entry in root.files.items()
-        if entry.skill is not None
+        if row_of(entry) is not None
     }
 
 

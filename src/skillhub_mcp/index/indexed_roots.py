@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.index.keys import LibraryKeys
-from skillhub_mcp.index.state import NO_EMBEDDING, IndexState
+from skillhub_mcp.index.changes import row_of
+from skillhub_mcp.index.state_file import NO_EMBEDDING, IndexState
 from skillhub_mcp.skills.suggestions import near_names
 
 _OPTION = "--forget"
@@ -38,8 +38,8 @@ def indexed_roots(states: Iterable[IndexState], used: Collection[str]) -> tuple[
     found: dict[str, IndexedRoot] = {}
     for state in states:
         for path, own in state.roots.items():
-            stamps = [entry.stamp for entry in own.memory.values() if entry.skill is not None]
-            vectors = 0 if state.embedding == NO_EMBEDDING else max(0, len(stamps) - own.missing_vectors)
+            stamps = [entry.stamp for entry in own.files.values() if row_of(entry) is not None]
+            vectors = 0 if state.embedder == NO_EMBEDDING else max(0, len(stamps) - own.unembedded)
             one = IndexedRoot(
                 path,
                 len(stamps),
@@ -85,28 +85,6 @@ def roots_to_forget(typed: Sequence[str], roots: Sequence[IndexedRoot]) -> tuple
 def is_forgotten(directory: str, forgotten: Iterable[str], staying: Iterable[str]) -> bool:
     """Whether a directory lies in one of the roots that are forgotten and in none of those that stay."""
     return _lies_in(directory, forgotten) and not _lies_in(directory, staying)
-
-
-def keys_without(state: IndexState, forgotten: Collection[str]) -> Callable[[str, str], str | None]:
-    """Return what gives a row its key, by its key and its root as they are, once some roots are forgotten.
-
-    A row goes with its root, but where another root has its directory, too: it gets the key that it has there.
-    """
-    labels = {path: own.label for path, own in state.roots.items()}
-    keys = LibraryKeys(labels)
-    staying = [path for path in state.roots if path not in forgotten]
-
-    def key_of(key: str, _: str) -> str | None:
-        root = keys.root(key)
-        if root is None:
-            return None
-        if root not in forgotten:
-            return key
-        directory = keys.directory(key)
-        heir = next((path for path in staying if directory in state.roots[path].memory), None)
-        return None if heir is None else keys.key(heir, directory)
-
-    return key_of
 
 
 def _lies_in(directory: str, roots: Iterable[str]) -> bool:

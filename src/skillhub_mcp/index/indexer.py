@@ -11,18 +11,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from skillhub_mcp.embedders.base import Embedder
 from skillhub_mcp.errors import IndexUnavailable
-from skillhub_mcp.index.damage import Damage, IndexPart
-from skillhub_mcp.index.damage_check import damages_of
-from skillhub_mcp.index.forgotten_roots import without_roots
 from skillhub_mcp.index.freed_memory import give_back
 from skillhub_mcp.index.identity import IndexIdentity
-from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots
 from skillhub_mcp.index.kept_vectors import copies_of, free_table, unchanged_vectors, vectors_before, vectors_found
 from skillhub_mcp.index.keyed_rows import with_keys
 from skillhub_mcp.index.keys import RowKeys
@@ -31,7 +27,7 @@ from skillhub_mcp.index.lance_store import IN_MEMORY, KEYS_SINCE, SCHEMA_VERSION
 from skillhub_mcp.index.missing_vectors import texts_to_embed, vectors_to_add
 from skillhub_mcp.index.moved_roots import located_anew
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
-from skillhub_mcp.index.root_states import has_others, merged, with_missing, without_unreadable
+from skillhub_mcp.index.root_states import has_others, merged, with_missing
 from skillhub_mcp.index.row_embedder import ASK_AGAIN, EmbeddingOptions, RowEmbedder
 from skillhub_mcp.index.row_keys import keys_of, keys_with, located, paths_in
 from skillhub_mcp.index.row_source import RowSource
@@ -45,13 +41,10 @@ from skillhub_mcp.index.state import (
     PublishedTable,
     StateStamp,
     TableVersion,
-    load_named,
     load_state,
-    load_unread,
     save_state,
     state_stamp,
 )
-from skillhub_mcp.index.unread_entries import UnreadEntries
 from skillhub_mcp.index.unused_indexes import remove_unused
 from skillhub_mcp.index.writer_lock import WriterLock, unwritable
 from skillhub_mcp.skills.model import Skill
@@ -180,21 +173,6 @@ class Indexer:
             self._last = (state, stamp)
         return None if state is None or state.schema > SCHEMA_VERSION else state
 
-    def state_of(self, names: Collection[str], *, many: int) -> tuple[IndexState, frozenset[str]] | None:
-        """Return the published state with the skills alone that answer to `names`; see `load_named`.
-
-        None where it is to be read whole. Loads no database.
-        """
-        files = None if self._in_memory else self.identity.find()
-        found = None if files is None else load_named(files.state_path, self._roots, names, many=many)
-        return None if found is None or found[0].schema > SCHEMA_VERSION else found
-
-    def unread_state(self) -> tuple[IndexState, UnreadEntries] | None:
-        """Return the published state without its entries, and these unread; see `load_unread`. Loads no database."""
-        files = None if self._in_memory else self.identity.find()
-        found = None if files is None else load_unread(files.state_path, self._roots)
-        return None if found is None or found[0].schema > SCHEMA_VERSION else found
-
     def refusal(self) -> IndexUnavailable | None:
         """Return why the index is neither read nor written: a newer version of SkillHub wrote it."""
         found = None if self._in_memory else self.identity.newer()
@@ -269,77 +247,6 @@ class Indexer:
         if self._rows_embedder is None or state.embedding != self.embedding:
             return 0
         return sum(state.roots[root].missing_vectors for root in self._roots if root in state.roots)
-
-    def damages(self, state: IndexState | None) -> Iterator[Damage]:
-        """Read all of the published version, and yield what is damaged in it; nothing of an older schema.
-
-        Without a state it is the state that is damaged, where there is a table.
-        """
-        if state is None:
-            if self._store_of(self.identity.claim().table).exists and next(self.identity.others(), None) is None:
-                what = "there is a table, and no state that says which version counts"
-                yield Damage(IndexPart.STATE, what, mends_itself=True)
-            return
-        if state.schema == SCHEMA_VERSION:
-            own = None if self._rows_embedder is None else self.embedding
-            yield from damages_of(state, self._store_of(state.table.name), embedding=own)
-
-    def indexed_roots(self) -> tuple[IndexedRoot, ...]:
-        """Return the roots that the database's indexes have rows of, for whatever embedder. Loads no database."""
-        return indexed_roots([state for _, state in self._all_states()], self._roots)
-
-    def forget(self, roots: Collection[str]) -> None:
-        """Drop the rows, vectors and entries of roots from all indexes of the database; those of others stay.
-
-        Killed in between, it leaves each index as it was or without them, and is to be done again. Readers go on with
-        what they have open, and follow. Raises IndexUnavailable, also where the entries of an index are lost: which
-        rows another root has, too, is not known then.
-        """
-        with self._writer.held():
-            refusal = self.refusal()
-            if refusal is not None:
-                raise refusal
-            for path, state in self._all_states():
-                if state.roots.keys().isdisjoint(roots):
-                    continue
-                try:
-                    left = without_roots(self.db_path, state, roots)
-                except IndexDamaged as error:
-                    self._check_cancelled()
-                    raise unwritable(self.db_path, str(error)) from error
-                save_state(path, left, before=state)
-
-    def _all_states(self) -> list[tuple[str, IndexState]]:
-        """Return the states of all of the database's indexes that this version reads, with their files' paths."""
-        if self._in_memory:
-            return []
-        own = self.identity.find()
-        paths = [] if own is None else [own.state_path]
-        paths += [path for path, head in self.identity.others() if head.schema <= SCHEMA_VERSION]
-        states = [(path, load_state(path)) for path in paths]
-        return [(path, state) for path, state in states if state is not None and state.schema <= SCHEMA_VERSION]
-
-    def mend(self, state: IndexState, damages: Collection[Damage]) -> None:
-        """Make again what is damaged beside the table of the published `state`. Raises IndexUnavailable.
-
-        Nothing is done where another was published since. Rows and the table are for a sync.
-        """
-        parts = {damage.part for damage in damages}
-        with self._writer.held():
-            present = self.state()
-            if present is None or present.published != state.published:
-                return
-            try:
-                if parts & {IndexPart.STATISTICS, IndexPart.POSTINGS}:
-                    store = self._store_of(state.table.name)
-                    store.make_again(state.table_version, created_as=state.table.id)
-                if IndexPart.STATE in parts and not present.entries_lost:
-                    present, _ = self._save(without_unreadable(present), before=present)
-                if IndexPart.VECTORS in parts:
-                    lacking = located(self._open_table(present).unembedded(), keys_of(present))
-                    self._save(replace(present, roots=with_missing(present.roots, lacking)), before=present)
-            except IndexDamaged as error:
-                raise unwritable(self.db_path, str(error)) from error
 
     def sync(
         self,

@@ -17,11 +17,12 @@ from functools import partial
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.events import NULL_OBSERVER, EmbeddingEvent, LibraryEvent, Observer, SyncEvent, observe
+from skillhub_mcp.index.changes import row_of
 from skillhub_mcp.index.lance import NoRoom, damaged
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.search_index import SearchIndex
 from skillhub_mcp.index.state_file import IndexState
-from skillhub_mcp.index.views import SyncDepth, View
+from skillhub_mcp.index.views import AnyIndex, SyncDepth, View, not_built_yet
 from skillhub_mcp.index.watcher import RootWatcher
 from skillhub_mcp.index.writer import Committed, Embedded, IndexWriter, SyncReport
 from skillhub_mcp.skills.admission import LENIENT, Admission
@@ -88,8 +89,8 @@ class LiveView:
         self.progress = progress or IndexProgress()
         self._options = options
         self._observer = observer
-        self._roots = roots
-        self._writer = writer
+        self.roots = roots
+        self.writer = writer
         self._make_spare = make_spare
         self._spare: IndexWriter | None = None
         self._scan: Scan | None = None
@@ -116,7 +117,7 @@ class LiveView:
             if not self._options.background or self._threads or self._closed:
                 return
             self._threads.append(threading.Thread(target=self._run, name="skillhub-sync", daemon=True))
-            if self._options.automatic and self._writer.embedding_pause is not None:
+            if self._options.automatic and self.writer.embedding_pause is not None:
                 self._threads.append(threading.Thread(target=self._embed_behind, name="skillhub-vectors", daemon=True))
             for thread in self._threads:
                 thread.start()
@@ -127,7 +128,7 @@ class LiveView:
             self._closed = True
             self._condition.notify_all()
         self.progress.notify()
-        self._writer.cancel()
+        self.writer.cancel()
         self._watcher.stop()
         for thread in self._threads:
             thread.join(_CLOSE_SECONDS)
@@ -143,7 +144,7 @@ class LiveView:
             return snapshot
         return _admitted(self._scan, admission)
 
-    def view(self) -> tuple[View, SearchIndex]:
+    def view(self) -> tuple[View, AnyIndex]:
         """Return a view and its index. See `ViewSource`."""
         if not self._options.background:
             if self._view is None or not self._view.is_settled:
@@ -155,7 +156,7 @@ class LiveView:
                 self._condition.wait_for(self._is_settled, FIRST_ANSWER_SECONDS)
         view = self._required()
         if view.index is None:
-            raise view.problem or self._not_built_yet()
+            raise view.problem or not_built_yet(self.progress)
         return view, view.index
 
     def sync(
@@ -169,14 +170,14 @@ class LiveView:
         """Call `listener` after each look. See `ViewSource`."""
         self._listeners.append(listener)
 
-    def discard(self, failed: SearchIndex) -> None:
+    def discard(self, failed: AnyIndex) -> None:
         """Drop an index that could not be read. See `ViewSource`."""
         with self._condition:
-            if self._view is None or self._view.index is not failed:
+            if self._view is None or self._view.index is not failed or not isinstance(failed, SearchIndex):
                 return
             # If another process has removed this version, what it has committed since answers.
             self._view = replace(self._view, index=None, problem=None)
-            writer = self._writer if self._spare is None else self._spare
+            writer = self.writer if self._spare is None else self._spare
             state = writer.state()
             if state is not None and state.published == failed.published:
                 writer.mark_damaged(failed.published)
@@ -212,10 +213,9 @@ class LiveView:
             )
         return view
 
-    def _not_built_yet(self) -> IndexUnavailable:
-        step = self.progress.latest
-        how_far = f": {step.name}, {step.done:,} of {step.total:,}" if step is not None and step.total else ""
-        return IndexUnavailable(f"The first index is still being built{how_far}", hint="call again in a few seconds")
+    def is_ready(self) -> bool:
+        """Whether a search would be answered, or fail, without waiting for the first index."""
+        return not self._options.background or self._is_settled()
 
     def _is_settled(self) -> bool:
         view = self._view
@@ -283,7 +283,7 @@ class LiveView:
         while True:
             with self._condition:
                 self._condition.wait_for(
-                    lambda: self._closed or (self._looks > 0 and self._writer.unembedded(self._roots) > 0)
+                    lambda: self._closed or (self._looks > 0 and self.writer.unembedded(self.roots) > 0)
                 )
                 if self._closed:
                     return
@@ -296,7 +296,7 @@ class LiveView:
                 rest = _UNEXPECTED_REST_SECONDS
             self.progress.finish()
             with self._condition:
-                rest = max(rest, self._writer.embedding_pause or 0.0)
+                rest = max(rest, self.writer.embedding_pause or 0.0)
                 self._condition.wait_for(lambda: self._closed, rest)
 
     def _poll_seconds(self) -> float | None:
@@ -315,25 +315,26 @@ class LiveView:
                 self._condition.wait_for(lambda: self._closed, _NOTICES_SECONDS)
 
     def _is_being_changed(self) -> bool:
-        return any(is_being_changed(root.path) for root in self._roots)
+        return any(is_being_changed(root.path) for root in self.roots)
 
     def _is_replaced(self) -> bool:
         """Whether another process has committed since this view was made."""
-        index, state = (None if self._view is None else self._view.index), self._writer.state()
-        return index is not None and self._spare is None and state is not None and state.published != index.published
+        index, state = (None if self._view is None else self._view.index), self.writer.state()
+        known = index.published if isinstance(index, SearchIndex) else None
+        return known is not None and self._spare is None and state is not None and state.published != known
 
     def _follow_roots(self) -> bool:
         roots = self._options.choose_roots() if self._options.automatic else None
         if roots is None:
             return False
         with self._syncing:
-            self._roots, self._scan, self._spare = roots, None, None
+            self.roots, self._scan, self._spare = roots, None, None
             self._watcher.use_roots(roots)
         return True
 
     def _tidy(self) -> None:
         try:
-            if self._writer.tidy():
+            if self.writer.tidy():
                 self._request(())
         except Exception:  # the top of a thread: it is logged, and is done again behind the next change
             log.exception("Tidying the index failed unexpectedly; the last commit stays in use")
@@ -365,8 +366,8 @@ class LiveView:
             self._publish(view, whole=only is None)
             if not self._options.background and (self._options.automatic or requested):
                 view = self._embedded(view, _EMBEDDING_SECONDS if waiting else None)
-                if requested and not waiting and view.problem is None and self._writer.tidy():
-                    view = replace(view, index=self._open(self._writer, view.index))
+                if requested and not waiting and view.problem is None and self.writer.tidy():
+                    view = replace(view, index=self._open(self.writer, view.index))
                 self._publish(view, whole=only is None)
         known = before is not None and self._looks > 1
         count = len(view.snapshot.everything)
@@ -397,7 +398,7 @@ class LiveView:
             if rebuild:
                 _refuse_unavailable(seen.snapshot)
             if reason is None:
-                self._writer.note(self._roots, seen.memory, opened=seen.opened > 0 and self._looks == 0)
+                self.writer.note(self.roots, seen.memory, opened=seen.opened > 0 and self._looks == 0)
                 return self._view_of(seen, before, None)
             committed = self._write(seen, reason, rebuild=rebuild, verify=verify)
         except IndexUnavailable as problem:
@@ -407,11 +408,11 @@ class LiveView:
 
     def _reason(self, seen: Scan) -> str | None:
         """Return why the index has to be written, or None."""
-        needed = self._writer.reason_to_write(self._roots)
+        needed = self.writer.reason_to_write(self.roots)
         if needed is not None or self._spare is not None:
             return needed or "the index could not be written before"
-        state = self._writer.state()
-        return None if state is None or _is_in_sync(state, seen, self._roots) else "skills changed"
+        state = self.writer.state()
+        return None if state is None or _is_in_sync(state, seen, self.roots) else "skills changed"
 
     def _write(self, seen: Scan, reason: str, *, rebuild: bool, verify: bool) -> Committed:
         made_at = time.monotonic()
@@ -421,40 +422,42 @@ class LiveView:
             return seen if time.monotonic() - made_at < _MIN_INTERVAL_SECONDS else self._take_scan(None)
 
         with observe(self._observer, SyncEvent()) as event:
-            committed = self._writer.sync(self._roots, take_scan, reason=reason, rebuild=rebuild, verify=verify)
-            event.written, event.removed = committed.report.written, committed.report.removed
-            event.rebuilt = committed.report.rebuilt
-            event.embedding_failed = committed.report.embedding_failure is not None
+            committed = self.writer.sync(self.roots, take_scan, reason=reason, rebuild=rebuild, verify=verify)
+            report = committed.report
+            if report is not None:
+                event.written, event.removed, event.rebuilt = report.written, report.removed, report.rebuilt
+                event.embedding_failed = report.embedding_failure is not None
         return committed
 
     def _view_of(self, seen: Scan, before: View | None, report: SyncReport | None) -> View:
         served = _admitted(seen, self._options.admission)
-        index = self._open(self._writer, None if before is None or before.problem is not None else before.index)
+        index = self._open(self.writer, None if before is None or before.problem is not None else before.index)
         if before is not None and before.snapshot == served:
             # The same skills stay the same snapshot object, which keeps what was computed from it.
             served = before.snapshot
         return View(served, index, report)
 
-    def _open(self, writer: IndexWriter, before: SearchIndex | None) -> SearchIndex | None:
+    def _open(self, writer: IndexWriter, before: AnyIndex | None) -> SearchIndex | None:
         """Return the committed index; `before` if that is the same."""
         state = writer.state()
         if state is None:
             return None
-        return writer.open(state, self._roots, () if self._scan is None else self._scan.snapshot.everything, before)
+        skills = () if self._scan is None else self._scan.snapshot.everything
+        return writer.open(state, self.roots, skills, before if isinstance(before, SearchIndex) else None)
 
     def _without_writing(self, seen: Scan, before: View | None, problem: IndexUnavailable) -> View:
         """Return the view of the last commit if the disk is full, or of an index in memory."""
         served = _admitted(seen, self._options.admission)
-        if self._writer.is_cancelled:
+        if self.writer.is_cancelled:
             return View(served, None if before is None else before.index, problem=problem)
         if before is None or before.problem is None or before.problem.message != problem.message:
             log.error("%s; %s", problem.message, problem.hint)
-        if _is_full(problem) and self._writer.reason_to_write(self._roots) is None:
-            return View(served, self._open(self._writer, None if before is None else before.index), problem=problem)
+        if _is_full(problem) and self.writer.reason_to_write(self.roots) is None:
+            return View(served, self._open(self.writer, None if before is None else before.index), problem=problem)
         try:
             spare = self._spare or self._make_spare()
-            if spare.reason_to_write(self._roots) is not None or not _is_in_sync(spare.state(), seen, self._roots):
-                spare.sync(self._roots, lambda _: seen, reason="the index on disk cannot be written")
+            if spare.reason_to_write(self.roots) is not None or not _is_in_sync(spare.state(), seen, self.roots):
+                spare.sync(self.roots, lambda _: seen, reason="the index on disk cannot be written")
             self._spare = spare
         except IndexUnavailable as second:
             log.warning("An index in memory failed too: %s", second.message)
@@ -467,33 +470,35 @@ class LiveView:
             return before
         seen = self._committed_scan()
         snapshot = _admitted(seen, self._options.admission)
-        reason = self._writer.reason_to_write(self._roots)
+        reason = self.writer.reason_to_write(self.roots)
         if reason is None:
-            return View(snapshot, self._open(self._writer, None))
-        problem = self._writer.refusal() or IndexUnavailable(
-            f"There is no usable index at {self._writer.db_path} ({reason}), and automatic indexing is off",
-            hint="run skillhub index",
+            return View(snapshot, self._open(self.writer, None))
+        problem = self.writer.refusal() or IndexUnavailable(
+            f"There is no usable index at {self.writer.db_path} ({reason}), and automatic indexing is off",
+            hint="run skillhub --reindex" if self.writer.state() is None else "run skillhub index",
         )
         return View(snapshot, None, problem=problem)
 
     def _committed_scan(self) -> Scan:
-        state = self._writer.state()
-        memory = {} if state is None else state.memory_of([root.path for root in self._roots])
-        snapshot = scan_from_cache(self._options.judge(self._roots), memory=memory)
+        state = self.writer.state()
+        memory = {} if state is None else state.memory_of([root.path for root in self.roots])
+        snapshot = scan_from_cache(self._options.judge(self.roots), memory=memory)
         self._scan = Scan(snapshot, memory, opened=0, changed=False)
         return self._scan
 
     def _take_scan(self, only: Sequence[str] | None, *, depth: SyncDepth = SyncDepth.CHANGES) -> Scan:
-        before = self._scan
-        state = self._writer.state() if before is None else None
+        before, paths = self._scan, [root.path for root in self.roots]
+        state = self.writer.state() if before is None else None
         memory = before.memory if before is not None else {}
         if state is not None:
-            memory = state.memory_of([root.path for root in self._roots])
+            memory = state.memory_of(paths)
+        # What was never looked at is looked at whole.
+        is_known = before is not None or (state is not None and state.roots.keys() >= set(paths))
         seen = scan(
-            self._options.judge(self._roots),
+            self._options.judge(self.roots),
             memory=memory,
             reread=depth in (SyncDepth.VERIFY, SyncDepth.REBUILD),
-            only=only if before is not None else None,
+            only=only if is_known else None,
             keep_absent=depth is not SyncDepth.FORGET,
             before=before,
             on_progress=partial(self.progress.report, "reading"),
@@ -515,7 +520,7 @@ class LiveView:
 
     def _embedded(self, view: View, seconds: float | None) -> View:
         """Return the view with what embedding adds to it."""
-        if view.problem is not None or not self._writer.unembedded(self._roots):
+        if view.problem is not None or not self.writer.unembedded(self.roots):
             return view
         done = self._embed(seconds)
         report = view.report
@@ -523,17 +528,17 @@ class LiveView:
             report = SyncReport("skills had no embeddings yet", done.rows, 0, rebuilt=False)
         if report is not None and done.failure is not None:
             report = replace(report, embedding_failure=done.failure)
-        left = self._writer.unembedded(self._roots)
+        left = self.writer.unembedded(self.roots)
         if done.failure is None and left:
             log.warning("%s skills have no vector yet and are found by text; skillhub index waits for all", f"{left:,}")
-        return replace(view, index=self._open(self._writer, view.index), report=report)
+        return replace(view, index=self._open(self.writer, view.index), report=report)
 
     def _embed(self, seconds: float | None) -> Embedded:
         with observe(self._observer, EmbeddingEvent()) as event:
             try:
-                done = self._writer.embed(self._roots, seconds=seconds)
+                done = self.writer.embed(self.roots, seconds=seconds)
             except IndexUnavailable as problem:
-                if not self._writer.is_cancelled:
+                if not self.writer.is_cancelled:
                     log.warning("The vectors of skills cannot be written: %s", problem.message)
                 done = Embedded(failure=problem.message)
             event.written, event.failed = done.rows, done.failure is not None
@@ -549,7 +554,7 @@ def _is_in_sync(state: IndexState | None, seen: Scan, roots: Sequence[SkillRoot]
         return True
     hashes = {one.directory: one.stamp.content_hash for one in seen.snapshot.everything}
     return hashes == {
-        directory: entry.stamp.content_hash for directory, entry in committed.items() if entry.skill is not None
+        directory: entry.stamp.content_hash for directory, entry in committed.items() if row_of(entry) is not None
     }
 
 

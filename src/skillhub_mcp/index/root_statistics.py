@@ -48,6 +48,16 @@ class RootStatistics:
             log.info("The statistics of %s are counted again: %s", label, error)
             return counted(version.counted_of(label))
 
+    def is_there(self, name: str, table_id: str) -> bool:
+        """Whether there are statistics of a table with a name."""
+        if name in self._kept:
+            return True
+        try:
+            load_statistics(os.path.join(self._db_path, name), table_id)
+        except (OSError, ValueError):
+            return False
+        return True
+
     def remove_unused(self, table: str, used: Collection[str]) -> None:
         """Delete the statistics of a table that neither the present nor the previous version uses."""
         if self._db_path == IN_MEMORY:

@@ -14,7 +14,7 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, NamedTuple
 
@@ -22,9 +22,7 @@ from skillhub_mcp.atomic_write import atomic_write, replacing
 from skillhub_mcp.file_modes import private_mode
 from skillhub_mcp.garbage import garbage_collection_off
 from skillhub_mcp.index.keys import RootKeys, free_label
-from skillhub_mcp.index.named_entries import read_named
 from skillhub_mcp.index.state_entries import earlier_entries, encode_entries, read_entries, write_columns
-from skillhub_mcp.index.unread_entries import UnreadEntries, read_unread
 from skillhub_mcp.overlay import as_dict
 from skillhub_mcp.skills.scanner import CachedSkillFile, ScanCache, changed_entries
 from skillhub_mcp.summed_digest import as_hex, summed
@@ -225,50 +223,6 @@ def load_state(path: str, known: IndexState | None = None) -> IndexState | None:
             seen = error.filename
         except (OSError, *_UNUSABLE):
             return _without_entries(written)
-
-
-def load_named(
-    path: str, roots: Collection[str], names: Collection[str], *, many: int
-) -> tuple[IndexState, frozenset[str]] | None:
-    """Return the state at `path` with the entries of the skills below `roots` that answer to `names`, and which roots
-    have others: those with at least `many`. See `read_named`.
-
-    None where there is no such state, or none of its roots is so large that this saves anything. It is not to be saved.
-    """
-    try:
-        written, entries = _read_with_entries(path)
-        if entries.size < _MANY_BYTES:
-            return None
-        state = _without_entries(written)
-        keys = {label: RootKeys(label, own["path"]) for label, own in written["roots"].items() if own["path"] in roots}
-        with open(os.path.join(os.path.dirname(os.path.realpath(path)), entries.name), "rb") as lines:
-            named = read_named(lines, entries.compact, entries.size, keys, names, many=many)
-    except (OSError, *_UNUSABLE):
-        return None
-    if state is None or named is None or not named.large:
-        return None
-    found = {root: replace(own, memory=named.entries.get(own.label, _NOTHING)) for root, own in state.roots.items()}
-    return replace(state, roots=found, entries_lost=False), frozenset(keys[label].path for label in named.large)
-
-
-def load_unread(path: str, roots: Collection[str]) -> tuple[IndexState, UnreadEntries] | None:
-    """Return the state at `path` without its entries, and those of the skills below `roots` as their columns have them.
-
-    None where there is no such state, or it has no columns that can be read. It is not to be saved.
-    """
-    try:
-        written, entries = _read_with_entries(path)
-        if entries.compact <= _MANY_BYTES or not hasattr(os, "pread"):
-            return None
-        state = _without_entries(written)
-        keys = {label: RootKeys(label, own["path"]) for label, own in written["roots"].items()}
-        used = [label for label, own in keys.items() if own.path in roots]
-        place = os.path.join(os.path.dirname(os.path.realpath(path)), entries.name)
-        with open(place, "rb") as lines, open(_columns_of(place), "rb") as columns:
-            unread = read_unread(lines, columns, compact=entries.compact, end=entries.size, roots=keys, used=used)
-    except (OSError, *_UNUSABLE):
-        return None
-    return None if state is None or unread is None else (replace(state, entries_lost=False), unread)
 
 
 def _read_with_entries(path: str) -> tuple[Any, EntriesFile]:

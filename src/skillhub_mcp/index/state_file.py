@@ -125,7 +125,7 @@ def encode_state(state: IndexState) -> bytes:
         "embedder": state.embedder,
         "table": {"name": state.table, "id": state.published.table_id, "version": state.published.version},
         "scale": None if state.scale is None else [state.scale.far, state.scale.near],
-        "digest": _digest(roots),
+        "hash": _digest(roots),
         "roots": roots,
     }
     return (json.dumps(written, separators=(",", ":")) + "\n").encode()

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 from skillhub_mcp.index.connection import run
 from skillhub_mcp.index.features import short_words
 from skillhub_mcp.index.filter import path_in, quoted
-from skillhub_mcp.index.lance import EMBEDDING, PATHS_PER_STATEMENT, TABLE_ID, IndexDamaged, chunks, damaged
+from skillhub_mcp.index.lance import (
+    EMBEDDING,
+    PATHS_PER_STATEMENT,
+    TABLE_ID,
+    TEXT_FIELDS,
+    IndexDamaged,
+    chunks,
+    damaged,
+)
 from skillhub_mcp.index.nearness_scale import NearnessScale, nearness_scale
 from skillhub_mcp.index.row_block import RowBlock, row_block
 
@@ -112,6 +120,17 @@ class TableVersion:
             return row_block(ids, keys, features, vectors)
         except ValueError as error:
             raise IndexDamaged(str(error)) from error
+
+    def match_fields(self, words: str, *, limit: int) -> list[str]:
+        """Return the keys of up to `limit` rows whose text fields have some of the words, in LanceDB's order."""
+        return run(self._match_fields(words, limit))
+
+    async def _match_fields(self, words: str, limit: int) -> list[str]:
+        from lancedb.query import MultiMatchQuery
+
+        query = self._table.query().nearest_to_text(MultiMatchQuery(words, list(TEXT_FIELDS)))
+        found: list[str] = (await query.select(["path", "_score"]).limit(limit).to_arrow()).column("path").to_pylist()
+        return found
 
     def hashes(self, condition: str) -> dict[str, str]:
         """Return the content hash of each row by key."""

@@ -10,9 +10,13 @@ from typing import Protocol
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.search_index import SearchIndex
+from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.writer import SyncReport
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.snapshot import Snapshot
+
+# A publication still has an index of its own format.
+AnyIndex = SearchIndex | SkillIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,7 @@ class View:
     """
 
     snapshot: Snapshot
-    index: SearchIndex | None
+    index: AnyIndex | None
     report: SyncReport | None = None
     problem: IndexUnavailable | None = None
 
@@ -70,7 +74,7 @@ class ViewSource(Protocol):
         are served.
         """
 
-    def view(self) -> tuple[View, SearchIndex]:
+    def view(self) -> tuple[View, AnyIndex]:
         """Return a view and its index, waiting for the first commit. Raises IndexUnavailable if there is none."""
 
     def sync(
@@ -85,5 +89,12 @@ class ViewSource(Protocol):
     def subscribe(self, listener: Callable[[bool], None]) -> None:
         """Call `listener` after each look for changes, from the thread that looked, with whether it found any."""
 
-    def discard(self, failed: SearchIndex) -> None:
+    def discard(self, failed: AnyIndex) -> None:
         """Drop an index that could not be read; the next view has its replacement."""
+
+
+def not_built_yet(progress: IndexProgress) -> IndexUnavailable:
+    """Return the error of a search that has waited too long for the first index."""
+    step = progress.latest
+    how_far = f" ({step.name}, {step.done:,} of {step.total:,})" if step is not None and step.total else ""
+    return IndexUnavailable(f"The first index is still being built{how_far}", hint="call again in a few seconds")

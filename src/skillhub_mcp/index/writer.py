@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from skillhub_mcp.embedders.base import Embedder
 from skillhub_mcp.errors import IndexUnavailable
-from skillhub_mcp.index.changes import changes, committed_hashes, hidden_keys, is_noted, labelled
+from skillhub_mcp.index.changes import changes, committed_hashes, hidden_keys, is_noted, labelled, row_of
 from skillhub_mcp.index.connection import IN_MEMORY
 from skillhub_mcp.index.index_files import FIRST_TABLE, IndexFiles, IndexPlace, StateStamp
 from skillhub_mcp.index.keys import label_of
@@ -51,11 +51,11 @@ class SyncReport:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A committed state, the scan that it was made from, and what was written."""
+    """A committed state, the scan that it was made from, and what was written; None if the rows were right."""
 
     state: IndexState
     scan: Scan
-    report: SyncReport
+    report: SyncReport | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class IndexWriter:
             return "there is no index yet"
         if state.published == self._failed:
             return "the database is damaged"
-        if not self._store(state.table).exists:
+        if not self.store(state.table).exists:
             return "the database is missing"
         if any(root.path not in state.roots for root in roots):
             return "a skills directory is not in the index yet"
@@ -171,26 +171,61 @@ class IndexWriter:
         return SearchIndex(
             contents,
             published=state.published,
-            open_table=lambda: self._open(state),
+            open_table=lambda: self.open_table(state),
             count=lambda table: summed([self._count(root, table) for root in own.values()]),
         )
 
     def _count(self, root: RootState, table: TableVersion) -> Statistics:
         return self._statistics.load(root.statistics, root.label, table)
 
-    def _open(self, state: IndexState) -> TableVersion:
+    def open_table(self, state: IndexState) -> TableVersion:
+        """Open the committed version. Raises IndexDamaged."""
         self._lock.make_private()
-        return self._store(state.table).open(state.published.version, created_as=state.published.table_id)
+        return self.store(state.table).open(state.published.version, created_as=state.published.table_id)
 
     def mark_damaged(self, published: TableVersionId) -> None:
         """Have the next sync rebuild this version, if it is still the committed one."""
         self._failed = published
 
-    def check(self) -> None:
-        """Read all of the committed table. Raises IndexDamaged."""
-        state = self.state()
-        if state is not None:
-            self._open(state).check()
+    @property
+    def has_table(self) -> bool:
+        """Whether there is a table where this index has or would have one."""
+        return self.store(self._place().table).exists
+
+    def has_statistics(self, root: RootState, table_id: str) -> bool:
+        """Whether the statistics of a root in a table can be read."""
+        return self._statistics.is_there(root.statistics, table_id)
+
+    def states(self) -> list[IndexState]:
+        """Return the committed states of the database's indexes for all embedders. Loads no database."""
+        own = self.state()
+        return ([] if own is None else [own]) + ([] if self._in_memory else list(self._files.others()))
+
+    def for_embedder(self, identity: str) -> IndexWriter:
+        """Return a writer of the same database's index for another embedder, which cannot embed."""
+        if identity == self.embedding:
+            return self
+        other = IndexWriter(self.db_path, embedder=None, progress=self._progress)
+        other.embedding = identity
+        other._files = IndexFiles(self.db_path, identity)
+        return other
+
+    def forget(self, roots: Collection[str]) -> None:
+        """Drop the rows and entries of some roots."""
+        with self._lock.held():
+            refusal = self.refusal()
+            if refusal is not None:
+                raise refusal
+            state = self.state()
+            if state is None or state.roots.keys().isdisjoint(roots):
+                return
+            kept = {path: root for path, root in state.roots.items() if path not in roots}
+            found = changes((), kept, committed_hashes(state))
+            try:
+                version = self.store(state.table).update(state.published.version, (), removed=found.removed)
+            except IndexDamaged as error:
+                raise unwritable(self.db_path, str(error)) from error
+            self._save(state.with_version(version.version, kept), state)
 
     # Writing
 
@@ -251,14 +286,16 @@ class IndexWriter:
             except IndexDamaged as error:
                 self._check_cancelled()
                 log.warning("The index at %s cannot be updated and is rebuilt: %s", self.db_path, error)
+        if state is not None and not rebuild and self.store(state.table).exists:
+            reason = "it is damaged"
         return self._rebuild(roots, scan, base, reason, anew=rebuild)
 
     def _base(self, state: IndexState) -> TableVersion | None:
         """Return the committed version if it can be read."""
-        if state.published == self._failed or not self._store(state.table).exists:
+        if state.published == self._failed or not self.store(state.table).exists:
             return None
         try:
-            return self._open(state)
+            return self.open_table(state)
         except IndexDamaged as error:
             log.warning("The index at %s is damaged and is rebuilt: %s", self.db_path, error)
             return None
@@ -288,12 +325,12 @@ class IndexWriter:
         batches = self._batches(found.written, vectors, builders)
         version = base
         if found:
-            version = self._store(state.table).update(base.version, batches.pieces(base.schema), removed=found.removed)
+            version = self.store(state.table).update(base.version, batches.pieces(base.schema), removed=found.removed)
             for key, features, words in base.counted({*found.written, *found.removed}):
                 builders(label_of(key)).add(features, words, times=-1)
         committed = self._commit(state.table, version, next_roots, builders, state)
         report = SyncReport(reason, len(found.written), len(found.removed), anew, batches.failure)
-        return Committed(committed, scan, report)
+        return Committed(committed, scan, report if found or state.roots.keys() != next_roots.keys() else None)
 
     def _rebuild(
         self, roots: Sequence[SkillRoot], scan: Scan, base: TableVersion | None, reason: str, *, anew: bool
@@ -307,7 +344,7 @@ class IndexWriter:
                 vectors = base.vectors_of(text_hash(skill.searchable_text) for skill in found.written.values())
         builders = _Builders(lambda _: None)
         batches = self._batches(found.written, vectors, builders)
-        store = self._store(self._place().table)
+        store = self.store(self._place().table)
 
         def write() -> TableVersion:
             return store.rebuild(batches.pieces, dimension=batches.dimension, embedding=self.embedding)
@@ -355,7 +392,7 @@ class IndexWriter:
         next_roots = {}
         for path, root in roots.items():
             name = root.statistics
-            if root.label in builders.made or not name:
+            if root.label in builders.made or not self.has_statistics(root, version.table_id):
                 name = self._statistics.save(table, root.label, version, builders(root.label).build())
             next_roots[path] = replace(root, statistics=name)
         scale = None if before is None else before.scale
@@ -382,14 +419,30 @@ class IndexWriter:
         return IndexPlace("", FIRST_TABLE) if self._in_memory else self._files.claim()
 
     def note(self, roots: Sequence[SkillRoot], memory: ScanCache, *, opened: bool) -> None:
-        """Commit the present stamps of files, if some were `opened` in vain, and that the roots are in use."""
+        """Commit the present stamps of files, if some were `opened` in vain, and that the roots are in use.
+
+        Nothing is noted while another process writes, and where nothing can be written.
+        """
         state = self.state()
         if state is None or (not opened and is_noted(state, [root.path for root in roots])):
             return
-        with self._lock.held():
+
+        def save() -> bool:
             present = self.state()
             if present is not None and present.published == state.published:
                 self._save(replace(present, roots=labelled(roots, memory, present)), present)
+            return True
+
+        self._if_free(save)
+
+    def _if_free(self, work: Callable[[], bool]) -> bool:
+        """Return what `work` does under the writer's lock; False if that is held, or the work fails."""
+        try:
+            with contextlib.nullcontext() if self._in_memory else self._lock.at_once():
+                return work()
+        except (IndexDamaged, OSError) as error:
+            log.debug("The index at %s is left as it is: %s", self.db_path, error)
+            return False
 
     # Behind the syncs
 
@@ -419,7 +472,7 @@ class IndexWriter:
             if state is None:
                 return Embedded()
             try:
-                table = self._open(state)
+                table = self.open_table(state)
                 labels = [state.roots[root.path].label for root in roots if root.path in state.roots]
                 texts = _texts(state, table.without_vector(roots_condition(labels)))
                 known = table.vectors_of(map(text_hash, texts.values()))
@@ -447,7 +500,7 @@ class IndexWriter:
             dimension = len(next(iter(added.values())))
             hashes = {key: text_hash(texts[key]) for key in added}
             try:
-                store = self._store(state.table)
+                store = self.store(state.table)
                 version = store.add_vectors(state.published.version, added, hashes, dimension=dimension)
                 roots = _with_unembedded(state.roots, version)
                 scale = version.nearness_scale("true")
@@ -463,33 +516,24 @@ class IndexWriter:
         Return whether another version was committed.
         """
         state = self.state()
-        if state is None or self._cancelled.is_set() or not self._store(state.table).exists:
+        if state is None or self._cancelled.is_set() or not self.store(state.table).exists:
             return False
-        lock = contextlib.nullcontext() if self._in_memory else self._lock.at_once()
-        with contextlib.ExitStack() as held:
-            try:
-                held.enter_context(lock)
-            except OSError:
-                return False
-            return self._tidy()
+        return self._if_free(self._tidy)
 
     def _tidy(self) -> bool:
         state = self.state()
         if state is None:
             return False
-        store = self._store(state.table)
-        try:
-            store.clean(state.published.version)
-            if store.unmerged() <= MOST_UNMERGED:
-                return False
-            version = store.merge(state.published.version)
-            self._save(state.with_version(version.version, state.roots), state)
-        except (IndexDamaged, OSError) as error:
-            log.debug("The index at %s cannot be tidied: %s", self.db_path, error)
+        store = self.store(state.table)
+        store.clean(state.published.version)
+        if store.unmerged() <= MOST_UNMERGED:
             return False
+        version = store.merge(state.published.version)
+        self._save(state.with_version(version.version, state.roots), state)
         return True
 
-    def _store(self, table: str) -> Store:
+    def store(self, table: str) -> Store:
+        """Return the store of a table of this database."""
         return self._stores.setdefault(table, Store(self.db_path, table))
 
     def _check_cancelled(self) -> None:
@@ -514,6 +558,7 @@ def _texts(state: IndexState, keys: Mapping[str, object] | Sequence[str]) -> dic
     for key in keys:
         root = library.root(key)
         entry = None if root is None else state.roots[root].files.get(library.directory(key))
-        if entry is not None and entry.skill is not None:
-            found[key] = entry.skill.searchable_text
+        skill = None if entry is None else row_of(entry)
+        if skill is not None:
+            found[key] = skill.searchable_text
     return found

@@ -18,7 +18,7 @@ from skillhub_mcp.index.lance import IndexDamaged, LanceIndex
 from skillhub_mcp.index.segment import check_pair, open_segment
 from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.statistics import load_statistics
-from skillhub_mcp.index.sync import View
+from skillhub_mcp.index.views import View
 from skillhub_mcp.replicas.mirror import Mirror, MirroredPart
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.model import HeaderShape, Skill

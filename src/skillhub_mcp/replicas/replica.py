@@ -31,7 +31,7 @@ from skillhub_mcp.index.damage import Damage, IndexPart
 from skillhub_mcp.index.indexed_roots import IndexedRoot
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.skill_index import SkillIndex
-from skillhub_mcp.index.sync import SyncDepth, View
+from skillhub_mcp.index.views import AnyIndex, SyncDepth, View
 from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.replicas.copies import SkillCopies
 from skillhub_mcp.replicas.generation import (
@@ -136,7 +136,7 @@ class Replica:
         self._former_until = 0.0
         self._view: View | None = None
         self._etag = ""
-        self._damaged: SkillIndex | None = None
+        self._damaged: AnyIndex | None = None
         self._failure: IndexUnavailable | None = None
         self._failures = 0
         self._looks = 0
@@ -152,7 +152,6 @@ class Replica:
         self._shards_lock = threading.Lock()
         self._change_listeners: list[Callable[[], None]] = []
         self._sync_listeners: list[Callable[[], None]] = []
-        self._view_listeners: list[Callable[[Snapshot, SkillIndex | None], None]] = []
 
     # What the hub asks
 
@@ -186,25 +185,16 @@ class Replica:
         """Return the current snapshot, waiting for the first. Raises IndexUnavailable."""
         return self._wait_for_view(lambda _: True).snapshot
 
-    @property
-    def looked(self) -> bool:
-        """Whether a skill is as its files are: what was published is immutable."""
-        return True
-
-    def wait_until_looked(self) -> None:
-        """Return: there is nothing to wait for."""
-
-    def snapshot_without_index(self, *, fresh: bool = False, named: Sequence[str] = ()) -> Snapshot:
+    def snapshot_without_index(self, *, fresh: bool = False) -> Snapshot:
         """Return the current snapshot; with `fresh`, after asking the storage if that does not fail.
 
         Raises IndexUnavailable.
         """
-        del named
         if fresh:
             self.look_again()
         return self.snapshot()
 
-    def view_and_index(self) -> tuple[View, SkillIndex]:
+    def view_and_index(self) -> tuple[View, AnyIndex]:
         """Return a view and its index, waiting for the first. Raises IndexUnavailable."""
         view = self._wait_for_view(_can_search)
         if view.index is None:
@@ -232,9 +222,8 @@ class Replica:
         self._look_once()
         return self._require_view()
 
-    def look_again(self, *named: str) -> None:
+    def look_again(self) -> None:
         """Have the storage asked now; wait for it, but not for long, and not for a storage that fails."""
-        del named
         if not self._background or self._thread is None or self._health.is_bad:
             return
         with self._condition:
@@ -279,11 +268,7 @@ class Replica:
         """Call `listener` when another snapshot is served, from the thread that looked."""
         self._sync_listeners.append(listener)
 
-    def before_view(self, listener: Callable[[Snapshot, SkillIndex | None], None]) -> None:
-        """Call `listener` with what the next view has, in the thread that made it; callers go on with the last one."""
-        self._view_listeners.append(listener)
-
-    def discard_index(self, failed: SkillIndex) -> None:
+    def discard_index(self, failed: AnyIndex) -> None:
         """Drop an index that could not be read; the next query waits for its replacement."""
         with self._condition:
             self._damaged = failed
@@ -314,7 +299,7 @@ class Replica:
         while True:
             self._look_once()
             view = self._view
-            if view is not None and view.index is not None:
+            if view is not None and isinstance(view.index, SkillIndex):
                 view.index.rest()
             due = time.monotonic() + self._rest()
             while not self._closed and time.monotonic() < due and self._unfetched and not self._requested:
@@ -515,8 +500,6 @@ class Replica:
 
     def _serve(self, generation: Generation) -> None:
         serving = self._generation
-        for listener in self._view_listeners:
-            listener(generation.view.snapshot, generation.view.index)
         with self._condition:
             if serving is not None and serving.listed.id != generation.listed.id:
                 self._former, self._former_until = serving, time.monotonic() + _FORMER_SECONDS

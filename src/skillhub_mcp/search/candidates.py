@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from skillhub_mcp.index.features import Occurrences, hash_term, marked, unpack_counts
 from skillhub_mcp.index.impacts import ALL_FIELDS, impact
+from skillhub_mcp.index.skill_index import SkillIndex
 
 if TYPE_CHECKING:
     from typing import Any
@@ -32,12 +33,43 @@ _NAMED_SHARE = 4
 _MORE = 4
 
 
-@dataclass(frozen=True)
-class Candidates:
-    """Rows of one index version by number, for one query. `directories` are theirs, in an order of no meaning.
+class Candidates(Protocol):
+    """The candidates of one query by number. `directories` are theirs, `fields` those in which words count.
 
-    `nearest` are the numbers of those that a vector found, the nearest first. Impacts are those of `fields`.
+    `nearest` are the numbers of those that a vector found, the nearest first.
     """
+
+    @property
+    def directories(self) -> Sequence[str]: ...
+
+    @property
+    def statistics(self) -> Statistics: ...
+
+    @property
+    def fields(self) -> frozenset[str]: ...
+
+    @property
+    def nearest(self) -> NDArray[Any]: ...
+
+    def number(self, directory: str) -> int | None:
+        """Return the number of the skill in a directory, or None if it is no candidate."""
+
+    def postings(self, term: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the numbers of the candidates that have a term of the query, ascending, and its impact on each."""
+
+    def occurrences(self, terms: Sequence[str], numbers: Sequence[int]) -> Occurrences:
+        """Return how often each of those candidates has each of the terms, by field."""
+
+    def lengths(self, numbers: Sequence[int] | NDArray[Any]) -> NDArray[Any]:
+        """Return the lengths of those candidates' fields in terms: shape (n, fields)."""
+
+    def cosines(self, vector: Vector, numbers: NDArray[Any]) -> NDArray[Any]:
+        """Return the cosine of each of those candidates' vectors to `vector`; nan without one. All have length 1."""
+
+
+@dataclass(frozen=True)
+class FoundRows:
+    """Rows of one index version by number as candidates. Their order has no meaning. See `Candidates`."""
 
     directories: Sequence[str]
     statistics: Statistics
@@ -99,48 +131,80 @@ class Candidates:
 
 
 def find_candidates(
-    index: SearchIndex,
+    index: SearchIndex | SkillIndex,
     terms: Sequence[str],
     *,
     among: frozenset[str],
     wanted: int,
     vector: Vector | None = None,
+    nearest: int = NEAREST,
     fields: frozenset[str] = ALL_FIELDS,
     named: str = "",
 ) -> Candidates:
     """Return the candidates for the terms of a query and its vector, among the skills in some directories.
 
-    At least `wanted` are looked for. The row of the skill in the directory `named` is one of them. Raises IndexDamaged.
+    At least `wanted` are looked for, and the `nearest` to the vector. The row of the skill in the directory `named` is
+    one of them. Raises IndexDamaged.
     """
     import numpy as np
 
+    if isinstance(index, SkillIndex):
+        return AllSkills(index, fields, among, vector, nearest)
     asked = marked(terms, fields)
     total = index.statistics.skills
     few = len(among) <= min(_MOST_NAMED, total // _NAMED_SHARE)
     keys = {key for directory in among for key in index.keys.of(directory)} if few else None
-    most, nearest = max(MOST_CANDIDATES, wanted), NEAREST
+    most, near_most = max(MOST_CANDIDATES, wanted), nearest
     while True:
-        block, by_terms, by_vector = index.find(asked, most=most, vector=vector, nearest=nearest, among=keys)
+        block, by_terms, by_vector = index.find(asked, most=most, vector=vector, nearest=near_most, among=keys)
         places = _visible(index, block, np.union1d(by_terms, by_vector), among)
         near = by_vector[np.isin(by_vector, places)]
         lacks_text = len(by_terms) >= most and np.isin(by_terms, places).sum() < wanted
-        lacks_near = len(by_vector) >= nearest and len(near) < NEAREST
+        lacks_near = len(by_vector) >= near_most and len(near) < nearest
         if few or most >= total or not (lacks_text or lacks_near):
             break
-        most, nearest = most * _MORE, nearest * _MORE
+        most, near_most = most * _MORE, near_most * _MORE
     if named in among:
         block = index.with_rows(block, index.keys.of(named))
         own = np.array([block.place_of(key) for key in index.keys.of(named)], dtype=np.int64)
         places = _visible(index, block, np.union1d(places, own[own >= 0]), among)
-    return Candidates(
+    return FoundRows(
         directories=index.keys.directories([block.keys[place] for place in places.tolist()]),
         statistics=index.statistics,
         fields=fields,
-        nearest=places.searchsorted(near),
+        nearest=places.searchsorted(near[:nearest]),
         _block=block,
         _places=places,
         _terms=tuple(dict.fromkeys(terms)),
     )
+
+
+class AllSkills:
+    """All skills of an index of a publication as candidates. See `Candidates`."""
+
+    def __init__(
+        self, index: SkillIndex, fields: frozenset[str], among: frozenset[str], vector: Vector | None, nearest: int
+    ) -> None:
+        import numpy as np
+
+        self._index = index
+        self._members = index.members(among)
+        self.directories = index.directories
+        self.statistics = index.statistics
+        self.fields = fields
+        self.nearest: NDArray[Any] = (
+            np.zeros(0, dtype=np.intp) if vector is None else index.nearest(vector, limit=nearest, among=among)
+        )
+        self.number = index.number
+        self.occurrences = index.occurrences
+        self.lengths = index.lengths
+        self.cosines = index.cosines
+
+    def postings(self, term: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the numbers of the skills that have a term, ascending, and its impact on each."""
+        numbers, impacts = self._index.postings(term, fields=self.fields)
+        own = self._members[numbers]
+        return numbers[own], impacts[own]
 
 
 def _visible(index: SearchIndex, block: RowBlock, places: NDArray[Any], among: frozenset[str]) -> NDArray[Any]:

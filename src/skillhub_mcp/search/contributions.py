@@ -10,7 +10,7 @@ from skillhub_mcp.index.impacts import impact
 from skillhub_mcp.search.query import Alternative, Clause, Query, TermOrigin
 
 if TYPE_CHECKING:
-    from skillhub_mcp.index.skill_index import SkillIndex
+    from skillhub_mcp.search.candidates import Candidates
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +33,18 @@ class Contribution:
         return f"{self.choice.text} {self.worth:.1f} in {', '.join(self.fields)}{source}"
 
 
-def contributions(query: Query, index: SkillIndex, number: int, *, fields: frozenset[str]) -> list[Contribution]:
-    """Return what each clause contributed to the skill of that number in `fields`, the largest first, without zeros."""
-    found = index.occurrences(query.terms, [number])
-    impacts = impact(found.counts, index.lengths([number] * len(found.rows)), index.mean_lengths, fields=fields)
+def contributions(query: Query, candidates: Candidates, number: int) -> list[Contribution]:
+    """Return what each clause contributed to the candidate of that number, the largest first, without zeros."""
+    found, fields, statistics = candidates.occurrences(query.terms, [number]), candidates.fields, candidates.statistics
+    lengths = candidates.lengths([number] * len(found.rows))
+    impacts = impact(found.counts, lengths, statistics.mean_lengths, fields=fields)
     having: dict[str, tuple[float, frozenset[str]]] = {}
     for place, worth, counts in zip(
         found.term_indices.tolist(), impacts.tolist(), found.counts.T.tolist(), strict=True
     ):
         own = frozenset(name for name, times in zip(FIELDS, counts, strict=True) if times) & fields
         if own:
-            having[query.terms[place]] = worth * index.statistics.rarity(query.terms[place]), own
+            having[query.terms[place]] = worth * statistics.rarity(query.terms[place]), own
     parts = []
     for clause in query.clauses:
         choices = [choice for choice in clause.alternatives if having.keys() >= set(choice.terms)]

@@ -11,16 +11,16 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 from skillhub_mcp.analysis.analyzer import normalise_query, tokens
-from skillhub_mcp.errors import IndexUnavailable, InvalidArgument, SkillHubError
+from skillhub_mcp.errors import IndexUnavailable, InvalidArgument
 from skillhub_mcp.events import NULL_OBSERVER, Observer, SearchEvent, observe
 from skillhub_mcp.index.filter import NO_FILTER, Filter
 from skillhub_mcp.index.lance import IndexDamaged
-from skillhub_mcp.index.last_known import is_outdated
 from skillhub_mcp.index.provider import ViewProvider
-from skillhub_mcp.index.skill_index import SkillIndex
+from skillhub_mcp.index.views import AnyIndex
 from skillhub_mcp.policy.access import Access, Policy
 from skillhub_mcp.search.contributions import Contribution
 from skillhub_mcp.search.facets import Facets, facets_of
@@ -46,12 +46,8 @@ _CANDIDATES_PER_HIT = 4
 _WORDS_IN_A_REASON = 3
 _RECENT_ANSWERS = 512
 _RECENT_FILTERS, _RECENT_LISTS = 16, 16
-# Of so many callers who asked last: of the others it is worked out when they ask.
-_PREPARED = 4
 # A longer text is pasted, and hardly asked for again.
 _MOST_KEPT = 2_000
-# In place of hits that their files do not bear out come others, which may be as old.
-_MOST_LOOKS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +159,6 @@ class SearchEngine:
         # Both look at every skill that may be found.
         self._filtered = Recent[frozenset[str]](_RECENT_FILTERS)
         self._lists = Recent[SearchAnswer](_RECENT_LISTS)
-        live.before_view(self._prepare)
-        live.on_sync(self._findable.settle)
 
     def search(
         self,
@@ -191,7 +185,7 @@ class SearchEngine:
             if not tokens(asked.text):
                 answer = _as_locked(self._list_by_name(asked, policy), policy)
             else:
-                answer, event.mode = self._as_files_are(asked, policy)
+                answer, event.mode = self._on_index(partial(self._search, asked, policy))
                 answer = _as_locked(answer, policy)
                 if self._usage is not None:
                     handles = [hit.handle for hit in answer.hits]
@@ -199,28 +193,6 @@ class SearchEngine:
             event.searched, event.candidates = answer.searched, answer.considered
             event.hits, event.confident = len(answer.hits), answer.confident
         return answer
-
-    def _as_files_are(self, asked: _Asked, policy: Policy) -> tuple[SearchAnswer, RetrievalMode]:
-        """Return the answer, with no hit that was shown, or shown to this caller, by what its file said before."""
-        for _ in range(_MOST_LOOKS):
-            answer, mode = self._on_index(lambda snapshot, index: self._search(asked, policy, snapshot, index))
-            if self._live.looked:
-                break
-            outdated = [hit.skill.directory for hit in answer.hits if is_outdated(hit.skill)]
-            if not outdated:
-                break
-            self._live.look_again(*outdated)
-        return answer, mode
-
-    def _prepare(self, snapshot: Snapshot, index: SkillIndex | None) -> None:
-        """Work out what a search needs of the next view, before one is answered from it."""
-        try:
-            findable = self._findable.prepare(snapshot)
-        except SkillHubError as error:
-            log.debug("A search is to find this out, and tells it: %s", error)
-            return
-        if index is not None:
-            index.prepare(findable[-_PREPARED:])
 
     def standing(self, task: str, directory: str) -> Standing:
         """Return where the skill in that directory stands in a search for `task`, and why it is not first.
@@ -236,7 +208,7 @@ class SearchEngine:
         """Whether `query` asks the index at all: without a letter or digit it lists the skills by name."""
         return bool(tokens(normalise_query(query)))
 
-    def _on_index(self, use: Callable[[Snapshot, SkillIndex], T], *, again: bool = True) -> T:
+    def _on_index(self, use: Callable[[Snapshot, AnyIndex], T], *, again: bool = True) -> T:
         """Return what `use` makes of the present view; where its index fails, once more of another one."""
         view, index = self._live.view_and_index()
         try:
@@ -253,7 +225,7 @@ class SearchEngine:
         return self._on_index(use, again=False)
 
     def _search(
-        self, asked: _Asked, policy: Policy, snapshot: Snapshot, index: SkillIndex
+        self, asked: _Asked, policy: Policy, snapshot: Snapshot, index: AnyIndex
     ) -> tuple[SearchAnswer, RetrievalMode]:
         sources = (snapshot, index)
         known = self._answers.get(sources, policy, asked)
@@ -270,7 +242,7 @@ class SearchEngine:
                     hit.score,
                     hit.reason,
                     copies=tuple(map(names.handle, copies)),
-                    contributions=self._searcher.explain(index, query, hit.directory) if asked.explain else (),
+                    contributions=self._searcher.explain(index, found.result, hit.directory) if asked.explain else (),
                 )
             )
         answer = SearchAnswer(
@@ -287,7 +259,7 @@ class SearchEngine:
         return answer, found.result.mode
 
     def _find(
-        self, asked: _Asked, names: Names, policy: Policy, index: SkillIndex, *, beyond_shown: bool = False
+        self, asked: _Asked, names: Names, policy: Policy, index: AnyIndex, *, beyond_shown: bool = False
     ) -> _Found:
         """Search; `distinct` has no hits that could not be shown, unless they are asked for."""
         snapshot = names.snapshot
@@ -309,7 +281,7 @@ class SearchEngine:
         shown = hits if fits else near_misses(hits, threshold=self._options.confidence)
         return _Found(request, result, distinct, len(shown), fits)
 
-    def _stand(self, asked: _Asked, policy: Policy, snapshot: Snapshot, index: SkillIndex, directory: str) -> Standing:
+    def _stand(self, asked: _Asked, policy: Policy, snapshot: Snapshot, index: AnyIndex, directory: str) -> Standing:
         names = Names(snapshot, policy)
         found = self._find(asked, names, policy, index, beyond_shown=True)
         pairs = zip(found.result.hits, found.result.nearness, strict=True)
@@ -318,7 +290,7 @@ class SearchEngine:
 
         def stand(skill: Skill) -> Stand:
             own = skill.directory
-            parts = self._searcher.explain(index, found.result.query, own)
+            parts = self._searcher.explain(index, found.result, own)
             return Stand(names.handle(skill), scores.get(own, 0.0), parts, near.get(own))
 
         skill = snapshot.by_directory(directory)

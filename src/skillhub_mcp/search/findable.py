@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.policy.access import Policy
@@ -34,8 +34,8 @@ class FindableSkills:
         """
         with self._lock:
             kept = self._kept.get((id(policy), source))
-        if kept is not None and (found := kept.of(snapshot)) is not None:
-            return found.directories
+        if kept is not None and kept.last.snapshot is snapshot:
+            return kept.last.directories
         # A change to one skill of many changes nothing for the others, and asking about all takes long.
         known = None if kept is None or _withholds(policy) else kept.last
         now = None if known is None else known.changed(snapshot, policy, source, _apart(known.snapshot, snapshot))
@@ -48,40 +48,8 @@ class FindableSkills:
             offered = {one.directory: one for one in skills} if judge is None else judge.offered
             now = _Known(snapshot, offered, frozenset(_choosable(skills)))
         with self._lock:
-            self._kept.put((id(policy), source), _Kept(policy, source, now))
+            self._kept.put((id(policy), source), _Kept(policy, now))
         return now.directories
-
-    def prepare(self, snapshot: Snapshot) -> list[frozenset[str]]:
-        """Work out the same of the `snapshot` that is served next, for all who asked lately; return what was found,
-        that of who asked last at the end.
-
-        What they ask of the present one until then is as it was.
-        """
-        with self._lock:
-            every = self._kept.values()
-        found = []
-        # Nearly all know the same snapshot.
-        apart: dict[int, _Apart] = {}
-        for kept in every:
-            now = kept.of(snapshot)
-            if now is None and not _withholds(kept.policy):
-                before = kept.last.snapshot
-                if id(before) not in apart:
-                    apart[id(before)] = _apart(before, snapshot)
-                now = kept.last.changed(snapshot, kept.policy, kept.source, apart[id(before)])
-            if now is not None:
-                found.append(now.directories)
-                with self._lock:
-                    self._kept.put((id(kept.policy), kept.source), replace(kept, next=now))
-        return found
-
-    def settle(self) -> None:
-        """Forget what was there before what was prepared last, which is served now."""
-        with self._lock:
-            for kept in self._kept.values():
-                if kept.next is not None:
-                    now = _Kept(kept.policy, kept.source, kept.next)
-                    self._kept.put((id(kept.policy), kept.source), now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,19 +91,10 @@ def _choosable(skills: Iterable[Skill]) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What a policy, which is kept so that no other object can take its identity, lets a search return.
-
-    `last` is of the snapshot that was asked about last, and `next` of the one that comes after it.
-    """
+    """What a policy lets a search return; it is kept so that no other object can take its identity."""
 
     policy: Policy
-    source: Source | None
     last: _Known
-    next: _Known | None = None
-
-    def of(self, snapshot: Snapshot) -> _Known | None:
-        """Return what is known of a snapshot."""
-        return next((one for one in (self.last, self.next) if one is not None and one.snapshot is snapshot), None)
 
 
 def _withholds(policy: Policy) -> bool:

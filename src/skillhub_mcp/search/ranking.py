@@ -1,4 +1,4 @@
-"""Ranking: every skill's BM25F score, and the nearness in meaning of the best. Pure, over the postings of an index.
+"""Ranking: the BM25F score of every candidate, and the nearness in meaning of the best. Pure.
 
 1. A clause is worth the best of its alternatives that the skill has: rarity times impact. The impact of a term on a
    skill is BM25F's saturated frequency over the weighted fields (`index.impacts`), computed when it was indexed.
@@ -13,14 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.index.impacts import ALL_FIELDS
-
 if TYPE_CHECKING:
     from typing import Any
 
     from numpy.typing import NDArray
 
-    from skillhub_mcp.index.skill_index import SkillIndex
+    from skillhub_mcp.search.candidates import Candidates
     from skillhub_mcp.search.query import Alternative, Query
 
 
@@ -68,13 +66,13 @@ class Ranking:
         return self.ordered_by(np.where(self.numbers == number, ahead, self.totals))
 
 
-def text_scores(query: Query, index: SkillIndex, *, fields: frozenset[str] = ALL_FIELDS) -> NDArray[Any]:
-    """Return the text score of every skill: shape (skills,). It grows with each occurrence of a term of the query."""
+def text_scores(query: Query, candidates: Candidates) -> NDArray[Any]:
+    """Return the text score of every candidate: shape (candidates,). Each occurrence of a term of the query adds."""
     import numpy as np
 
-    scores = np.zeros(len(index.directories), dtype=np.float32)
+    scores = np.zeros(len(candidates.directories), dtype=np.float32)
     for clause in query.clauses:
-        several = [_worth_of(choice, index, fields) for choice in clause.alternatives]
+        several = [_worth_of(choice, candidates) for choice in clause.alternatives]
         if len(several) == 1:
             numbers, worth = several[0]
             # No number is there twice: `scores[numbers] +=` says the same and takes longer.
@@ -87,14 +85,14 @@ def text_scores(query: Query, index: SkillIndex, *, fields: frozenset[str] = ALL
     return scores
 
 
-def _worth_of(choice: Alternative, index: SkillIndex, fields: frozenset[str]) -> tuple[NDArray[Any], NDArray[Any]]:
+def _worth_of(choice: Alternative, candidates: Candidates) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the numbers of the skills that have all terms of an alternative, and what its weakest is worth to each."""
     import numpy as np
 
     (numbers, worth), *others = (
-        (numbers, index.statistics.rarity(term) * impacts)
+        (numbers, candidates.statistics.rarity(term) * impacts)
         for term in choice.terms
-        for numbers, impacts in [index.postings(term, fields=fields)]
+        for numbers, impacts in [candidates.postings(term)]
     )
     for own, own_worth in others:
         numbers, here, there = np.intersect1d(numbers, own, assume_unique=True, return_indices=True)

@@ -1,4 +1,4 @@
-"""One search of one index version: parse the query, score every skill, rank the best, say how likely the first fits.
+"""One search of one index version: parse the query, score the candidates, rank the best, say how likely the first fits.
 
 Providers are optional in every stage: where an embedding or reranking provider fails, the search continues without it,
 and the provider is not called again for a while.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import math
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from skillhub_mcp.errors import EmbeddingError, RerankingError
 from skillhub_mcp.events import NULL_OBSERVER, Observer, SearchStepEvent, observe
 from skillhub_mcp.index.impacts import ALL_FIELDS
 from skillhub_mcp.index.nearness_scale import NearnessScale
+from skillhub_mcp.search.candidates import NEAREST, Candidates, find_candidates
 from skillhub_mcp.search.contributions import Contribution, contributions
 from skillhub_mcp.search.hits import Hit, Reason
 from skillhub_mcp.search.likelihood import Evidence, Meaning, evidence_of, likelihood
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from skillhub_mcp.embedders.base import Embedder, Vector
-    from skillhub_mcp.index.skill_index import SkillIndex
+    from skillhub_mcp.index.views import AnyIndex
 
 log = logging.getLogger(__name__)
 
@@ -94,6 +94,7 @@ class SearchResult:
     query: Query
     nearness: Sequence[float]
     mode: RetrievalMode
+    candidates: Candidates
     evidence: Evidence | None = None
     cacheable: bool = True
 
@@ -126,14 +127,11 @@ class Searcher:
         self._observer = observer
         self._embedder_breaker = embedder_breaker or CircuitBreaker(PROVIDER_REST_SECONDS, clock=clock)
         self._model_breaker = CircuitBreaker(PROVIDER_REST_SECONDS, clock=clock)
-        # Threads that score at once take the processor's caches, and the interpreter, from each other: one after the
-        # other, sixteen are answered sooner (docs/benchmarks.md). No provider is asked while it is held.
-        self._scoring = threading.Lock()
         self._embed = None
         if embedder is not None and mode is not SearchMode.FTS:
             self._embed = lru_cache(maxsize=_CACHED_QUERY_VECTORS)(embedder.embed_query)
 
-    def search(self, index: SkillIndex, request: SearchRequest) -> SearchResult:
+    def search(self, index: AnyIndex, request: SearchRequest) -> SearchResult:
         """Return the rows that fit, best first. Raises IndexDamaged.
 
         A provider that fails is no error: the search goes on without it.
@@ -146,36 +144,41 @@ class Searcher:
         # By vectors alone, a skill that has none yet could not be found at all.
         if vector is not None and self._mode is SearchMode.VECTOR and not index.lacks_vectors:
             mode = "vector"
-        with self._scoring, observe(self._observer, SearchStepEvent(name="candidates")):
-            words = text_scores(query, index, fields=self._fields) * index.members(request.among)
-            named = index.number(request.named) if request.named in request.among else None
-            numbers = self._candidates(index, request, words, vector, mode)
+        with observe(self._observer, SearchStepEvent(name="candidates")):
+            candidates, words, numbers = self._candidates(index, request, query, vector, mode)
+            named = candidates.number(request.named) if request.named in request.among else None
             if named is not None:
                 numbers = np.union1d(numbers, [named])
         with observe(self._observer, SearchStepEvent(name="score")):
             least = _FARTHEST if query.typed and not query.foreign else 0.0
-            near = _nearness(index, numbers, vector, least=least)
+            near = _nearness(index, candidates, numbers, vector, least=least)
             ranking = rank(words, numbers, near, meaning=self._meaning, by_meaning_alone=mode == "vector")
-            ranking = self._reranked(index, request, ranking).with_first(named)
+            ranking = self._reranked(candidates, request, ranking).with_first(named)
             lacks_vector = vector is None and self._embed is not None and index.dimension is not None
             lacks_model = self._model is not None and self._model_breaker.is_open
             cacheable = not (lacks_vector or lacks_model)
             if not len(ranking.numbers):
-                return SearchResult([], query, [], mode, cacheable=cacheable)
+                return SearchResult([], query, [], mode, candidates, cacheable=cacheable)
             evidence = evidence_of(query, index.statistics, ranking, skills=len(request.among))
             likely = 1.0 if ranking.numbers[0] == named else likelihood(evidence, self._kind)
-            hits = _hits(index, ranking, likely, by_words=mode != "vector")
-        return SearchResult(hits, query, ranking.nearness.tolist(), mode, evidence, cacheable)
+            hits = _hits(candidates, ranking, likely, by_words=mode != "vector")
+        return SearchResult(hits, query, ranking.nearness.tolist(), mode, candidates, evidence, cacheable)
 
-    def explain(self, index: SkillIndex, query: Query, directory: str) -> tuple[Contribution, ...]:
+    def explain(self, index: AnyIndex, result: SearchResult, directory: str) -> tuple[Contribution, ...]:
         """Return what each clause of a query contributes to the text score of a skill, a hit or not, the most first.
 
         Nothing for one that the index has not. Raises IndexDamaged.
         """
-        number = index.number(directory)
-        return () if number is None else tuple(contributions(query, index, number, fields=self._fields))
+        candidates, number = result.candidates, result.candidates.number(directory)
+        if number is None:
+            own = frozenset({directory})
+            candidates = find_candidates(
+                index, result.query.terms, among=own, wanted=1, fields=self._fields, named=directory
+            )
+            number = candidates.number(directory)
+        return () if number is None else tuple(contributions(result.query, candidates, number))
 
-    def _query_vector(self, index: SkillIndex, text: str) -> Vector | None:
+    def _query_vector(self, index: AnyIndex, text: str) -> Vector | None:
         """Return the vector of the query, or None where the index has none like it or the provider fails."""
         if index.dimension is None or self._embed is None or self._embedder_breaker.is_open:
             return None
@@ -192,29 +195,45 @@ class Searcher:
         return None
 
     def _candidates(
-        self, index: SkillIndex, request: SearchRequest, words: NDArray[Any], vector: Vector | None, mode: RetrievalMode
-    ) -> NDArray[Any]:
-        """Return the numbers of the skills that are compared, each once.
+        self, index: AnyIndex, request: SearchRequest, query: Query, vector: Vector | None, mode: RetrievalMode
+    ) -> tuple[Candidates, NDArray[Any], NDArray[Any]]:
+        """Return the candidates, the text score of each, and the numbers of those that are compared, each once.
 
         Word vectors only rank what text finds: by themselves they bring little but noise (docs/benchmarks.md).
         """
         import numpy as np
 
         wanted = max(request.limit, _CANDIDATES)
-        numbers = np.zeros(0, dtype=np.intp) if mode == "vector" else best(words, limit=wanted)
-        words_decide = self._mode is SearchMode.AUTO and self._kind is Meaning.WORDS and len(numbers) >= request.limit
-        if vector is not None and not words_decide:
-            numbers = np.union1d(numbers, index.nearest(vector, limit=wanted, among=request.among))
-        return numbers
 
-    def _reranked(self, index: SkillIndex, request: SearchRequest, ranking: Ranking) -> Ranking:
+        def found(vector: Vector | None) -> tuple[Candidates, NDArray[Any], NDArray[Any]]:
+            candidates = find_candidates(
+                index,
+                query.terms,
+                among=request.among,
+                wanted=wanted,
+                vector=vector,
+                nearest=max(NEAREST, request.limit),
+                fields=self._fields,
+                named=request.named,
+            )
+            words = text_scores(query, candidates)
+            numbers = candidates.nearest if mode == "vector" else best(words, limit=wanted)
+            return candidates, words, np.union1d(numbers, candidates.nearest)
+
+        if self._mode is SearchMode.AUTO and self._kind is Meaning.WORDS:
+            by_text = found(None)
+            if vector is None or len(by_text[2]) >= request.limit:
+                return by_text
+        return found(vector)
+
+    def _reranked(self, candidates: Candidates, request: SearchRequest, ranking: Ranking) -> Ranking:
         """Return the ranking with the best of it as the model orders them, where there is one that answers."""
         import numpy as np
 
         if self._model is None or not len(ranking.numbers) or self._model_breaker.is_open:
             return ranking
         shown = ranking.numbers[:_RERANKED_BY_MODEL].tolist()
-        told = [request.describe(index.directories[number]) for number in shown]
+        told = [request.describe(candidates.directories[number]) for number in shown]
         try:
             chosen = self._model.rerank(request.text[:_MOST_EMBEDDED], told)
         except RerankingError as error:
@@ -224,17 +243,19 @@ class Searcher:
         return ranking.with_best_in(np.argsort(-np.array(chosen), kind="stable"))
 
 
-def _nearness(index: SkillIndex, numbers: NDArray[Any], vector: Vector | None, *, least: float) -> NDArray[Any]:
-    """Return the nearness in meaning of those skills, from `least` to 1, NaN without a vector."""
+def _nearness(
+    index: AnyIndex, candidates: Candidates, numbers: NDArray[Any], vector: Vector | None, *, least: float
+) -> NDArray[Any]:
+    """Return the nearness in meaning of those candidates, from `least` to 1, NaN without a vector."""
     import numpy as np
 
     if vector is None:
         return np.full(len(numbers), np.nan)
-    cosines = index.cosines(vector, numbers)
+    cosines = candidates.cosines(vector, numbers)
     return np.where(np.isnan(cosines), np.nan, (index.nearness_scale or _USUAL_SCALE).share(cosines, least=least))
 
 
-def _hits(index: SkillIndex, ranking: Ranking, likely: float, *, by_words: bool) -> list[Hit]:
+def _hits(candidates: Candidates, ranking: Ranking, likely: float, *, by_words: bool) -> list[Hit]:
     """Return the ranking, which is not empty, as hits: the first as `likely` as it is, the others in their ratio."""
     scores = (likely * (ranking.totals / max(float(ranking.totals[0]), 1e-9))).clip(0.0, 1.0)
     hits = []
@@ -242,5 +263,5 @@ def _hits(index: SkillIndex, ranking: Ranking, likely: float, *, by_words: bool)
         ranking.numbers.tolist(), ranking.words.tolist(), ranking.nearness.tolist(), scores.tolist(), strict=True
     ):
         found = Reason.TEXT if math.isnan(near) else Reason.BOTH if by_words and words > 0.0 else Reason.VECTOR
-        hits.append(Hit(index.directories[number], score, found))
+        hits.append(Hit(candidates.directories[number], score, found))
     return hits

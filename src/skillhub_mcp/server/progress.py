@@ -21,8 +21,9 @@ from fastmcp.server.dependencies import get_context, get_http_request
 
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.index.live_index import FIRST_ANSWER_SECONDS, not_built_yet
+from skillhub_mcp.index.live import FIRST_ANSWER_SECONDS
 from skillhub_mcp.index.progress import IndexProgress, ProgressStep
+from skillhub_mcp.index.views import not_built_yet
 
 T = TypeVar("T")
 
@@ -96,7 +97,7 @@ async def wait_until_searchable(hub: SkillHub, query: str, progress: ProgressRep
                 await changed.wait()
                 changed.clear()
         return
-    raise not_built_yet()
+    raise not_built_yet(hub.index_progress)
 
 
 async def run_with_progress(

@@ -11,7 +11,6 @@ files/          reading and listing a skill's files
 frontmatter     SKILL.md bytes to frontmatter, body and diagnostics
 half_written    files that somebody is writing just now
 keys            the frontmatter's top-level keys, and which hosts read them
-late_snapshot   a snapshot of skills that are made when somebody asks for them
 loader          `SkillLoader`, for Python programs
 model           the values: skill, document, file stamp
 namesakes       who answers to a name, for whoever may have only some of the skills

@@ -223,6 +223,16 @@ def is_unchanged(found: FoundSkillFile, known: KnownSkillFile) -> bool:
     return known.root == root and known.name in ("", name) and stamp.read_at_ns - mtime_ns > tick
 
 
+def is_outdated(skill: Skill) -> bool:
+    """Whether the SKILL.md of a skill is not as it was when it was read, or not there."""
+    try:
+        status = os.stat(os.path.join(skill.directory, SKILL_FILE))
+    except OSError:
+        return True
+    stamp = skill.stamp
+    return (status.st_mtime_ns, status.st_size, status.st_ctime_ns) != (stamp.mtime_ns, stamp.size, stamp.ctime_ns)
+
+
 def changed_entries(before: ScanCache, after: ScanCache) -> dict[str, CachedSkillFile | None]:
     """Return the entries of `after` that are other objects `before`, by directory; None for those that are gone.
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from skillhub_mcp.errors import IndexUnavailable, PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.damage import Damage
-from skillhub_mcp.index.sync import View
+from skillhub_mcp.index.views import View
 from skillhub_mcp.policy.access import Policy
 from skillhub_mcp.settings import Settings, SettingSource
 

@@ -22,7 +22,7 @@ from skillhub_mcp.garbage import collect_as_usual
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.damage import Damage
-from skillhub_mcp.index.sync import SyncDepth, View
+from skillhub_mcp.index.views import SyncDepth, View
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.admission import is_strict
 from skillhub_mcp.skills.namesakes import Names

@@ -15,7 +15,7 @@ from skillhub_mcp.disclosure.available_skills import HEADER, render_available_sk
 from skillhub_mcp.disclosure.registry_json import entries_json, report_json
 from skillhub_mcp.harmless import all_for_model
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.index.sync import SyncDepth
+from skillhub_mcp.index.views import SyncDepth
 from skillhub_mcp.server.progress import ProgressReporter, run_with_progress
 from skillhub_mcp.server.tools.arguments import Path, SourceName
 from skillhub_mcp.server.tools.results import compact_json
