@@ -265,6 +265,33 @@ def test_category_and_tags_are_lower_case_each_tag_once() -> None:
     assert skill.tags == ("b", "a")
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        "category: Dev Tools\ntags: [One, TWO words]",
+        "category: Dev Tools\ntags: One, TWO words",
+        "category: Dev Tools\ntags:\n- One\n- TWO words",
+        "metadata:\n  category: Dev Tools\n  tags: One, TWO words",
+        "metadata:\n  category: Dev Tools\n  tags: [One, TWO words]",
+        "tags: One, TWO words\nmetadata:\n  category: Dev Tools",
+        "category: Dev Tools\ntags: One, TWO words\nmetadata:\n  category: other\n  tags: other",
+        "category: other\ntags: other\nmetadata:\n  skillhub.category: Dev Tools\n  skillhub.tags: One, TWO words",
+        "category: other\ntags: other\nmetadata:\n  skillhub: {category: Dev Tools, tags: [One, TWO words]}",
+    ],
+)
+def test_category_and_tags_are_read_at_the_top_level_and_under_metadata(header: str) -> None:
+    skill = served(f"name: a\ndescription: b\n{header}")
+    assert (skill.category, skill.tags) == ("dev tools", ("one", "two words"))
+
+
+@pytest.mark.parametrize(
+    "header", ["category: [a, b]", "category: {a: b}", "metadata: {category: [a]}", "tags: {a: b}"]
+)
+def test_a_plain_category_or_tags_of_another_type_are_ignored(header: str) -> None:
+    skill = served(f"name: a\ndescription: b\n{header}")
+    assert (skill.category, skill.tags) == (None, ())
+
+
 def test_the_flat_form_wins_over_the_nested_one() -> None:
     skill = served("name: a\ndescription: b\nmetadata: {skillhub.category: flat, skillhub: {category: x, tags: [t]}}")
     assert (skill.category, skill.tags) == ("flat", ("t",))

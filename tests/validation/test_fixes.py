@@ -114,6 +114,23 @@ def test_what_would_be_a_guess_is_left_alone(name: str, text: str) -> None:
     assert (fixed.content, fixed.rules) == (text.encode(), ())
 
 
+def test_fixed_category_and_tags_are_still_read() -> None:
+    before = header("category: Docs\ntags: [a, b c]\nversion: 1.0")
+    after = header('metadata:\n  category: Docs\n  tags: "a, b c"\n  version: "1.0"')
+    assert fix(before.encode(), "one").content == after.encode()
+    for text in (before, after):
+        skill = parse_skill(
+            text.encode(), directory="/one", root="/", directory_name="one", stamp=FileStamp(0, 0, "", 0)
+        ).skill
+        assert skill is not None
+        assert (skill.category, skill.tags) == ("docs", ("a", "b c"))
+
+
+def test_a_category_list_is_not_joined_into_one_category() -> None:
+    fixed = fix(header("category: [a, b]\nversion: 1.0").encode(), "one")
+    assert fixed.content == header('category: [a, b]\nmetadata:\n  version: "1.0"').encode()
+
+
 @pytest.mark.parametrize(
     ("written", "after"),
     [

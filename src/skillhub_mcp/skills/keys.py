@@ -28,12 +28,10 @@ EXTENSIONS: Mapping[str, tuple[str, ...]] = {
 }
 """Keys outside the specification that change what a host does, and the hosts that read them at the top level only."""
 
-READ_IN_BOTH_PLACES = ("author", "version")
+READ_IN_BOTH_PLACES = ("author", "category", "tags", "version")
 """Keys that SkillHub reads at the top level and under `metadata` alike."""
 
-DESCRIPTIVE_KEYS = frozenset(
-    (*READ_IN_BOTH_PLACES, "authors", "category", "homepage", "keywords", "repository", "tags")
-)
+DESCRIPTIVE_KEYS = frozenset((*READ_IN_BOTH_PLACES, "authors", "homepage", "keywords", "repository"))
 """Keys that only describe a skill: they mean the same under `metadata`, and no host acts on them at the top level."""
 
 _SHORTEST_COMPARED = 8

@@ -107,10 +107,14 @@ def _allowed_tools(document: Document, found: list[Diagnostic]) -> tuple[str, ..
     return allowed_tools(value)
 
 
-def _top_level_or_metadata(document: Document, metadata: Mapping[str, Value], key: str) -> str | None:
+def _described(document: Document, metadata: Mapping[str, Value], key: str) -> Value:
     """Return the value of a top-level key, or else of the same key in `metadata`, where the specification puts it."""
     at_top = (document.values or {}).get(key)
-    value = metadata.get(key) if at_top is None else at_top
+    return metadata.get(key) if at_top is None else at_top
+
+
+def _top_level_or_metadata(document: Document, metadata: Mapping[str, Value], key: str) -> str | None:
+    value = _described(document, metadata, key)
     return _one_line(value) or None if isinstance(value, str) else None
 
 
@@ -253,19 +257,26 @@ def _metadata(document: Document, found: list[Diagnostic]) -> Mapping[str, Value
 def _skillhub_metadata(
     metadata: Mapping[str, Value], document: Document, found: list[Diagnostic]
 ) -> tuple[str | None, tuple[str, ...], bool]:
-    """Return category, tags and alwaysApply from the flat keys `skillhub.*`, or else from the map `skillhub`."""
+    """Return category, tags and alwaysApply from the flat keys `skillhub.*`, or else from the map `skillhub`.
+
+    Category and tags may also be at the top level, or else under `metadata`.
+    """
     nested = metadata.get("skillhub")
     inner: Mapping[str, Value] = nested if isinstance(nested, dict) else {}
 
-    def value(key: str) -> Value:
+    def own(key: str) -> Value:
         return metadata.get(f"skillhub.{key}", inner.get(key))
 
-    category = value("category")
-    if category is not None and not isinstance(category, str):
+    category, tags_value = own("category"), own("tags")
+    if category is None:
+        category = _top_level_or_metadata(document, metadata, "category")
+    elif not isinstance(category, str):
         found.append(violation("key-type", "the category is not a string", line=document.lines.get("metadata")))
         category = None
-    always = value("alwaysApply")
-    label, tags = _one_line(category).lower() if category else "", _tags(value("tags"))
+    if tags_value is None:
+        tags_value = _described(document, metadata, "tags")
+    always = own("alwaysApply")
+    label, tags = _one_line(category).lower() if category else "", _tags(tags_value)
     longest = max((label, *tags), key=len)
     if len(longest) > MAX_NAME:
         message = f"{'the category' if longest is label else 'a tag'} has {len(longest):,} characters"

@@ -215,7 +215,7 @@ RULES: dict[str, SkillRule] = {
         SkillRule(
             "metadata-length",
             _WARNING,
-            "skillhub.category and each of skillhub.tags have at most 256 characters",
+            "the category and each tag have at most 256 characters",
             "shorten it: until then the skill is served without it",
         ),
         SkillRule(

@@ -83,7 +83,8 @@ def _as_metadata(
     if isinstance(value, list):
         joined = _joined(value)
         inside = "\n".join(lines[place.start : place.stop])
-        if joined is None or entry.key in READ_IN_BOTH_PLACES or ("#" in inside and not entry.is_flow):
+        is_read_as_text = entry.key in READ_IN_BOTH_PLACES and entry.key != "tags"
+        if joined is None or is_read_as_text or ("#" in inside and not entry.is_flow):
             # Joining would lose the comment, or change what SkillHub reads.
             return None
         if entry.is_flow and len(place) > 1 and "#" in written:
