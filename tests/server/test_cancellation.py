@@ -235,19 +235,21 @@ def test_a_search_that_is_cancelled_waits_for_the_first_index_no_longer(
         async def on_progress(_: float, __: float | None, ___: str | None) -> None:
             waits.set()
 
+        # The test holds the lock that writing the index needs.
+        lock = FileLock(directory / LOCK_FILE)
+        lock.acquire()
         async with Client(make_server(hub, server_options(settings, hub))) as client:
-            # The test holds the lock that writing the index needs.
-            with FileLock(directory / LOCK_FILE):
-                calling = asyncio.ensure_future(
-                    client.call_tool("search_skills", {"query": "PDF"}, progress_handler=on_progress)
-                )
-                await waits.wait()
-                assert len(hub.index_progress._listeners) == 1
-                calling.cancel()
-                with pytest.raises(asyncio.CancelledError):
-                    await calling
-                await client.list_tools()
-                assert not hub.index_progress._listeners
+            calling = asyncio.ensure_future(
+                client.call_tool("search_skills", {"query": "PDF"}, progress_handler=on_progress)
+            )
+            await waits.wait()
+            assert len(hub.index_progress._listeners) == 1
+            calling.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await calling
+            await client.list_tools()
+            assert not hub.index_progress._listeners
+            lock.release()
             found = await client.call_tool("search_skills", {"query": "PDF"})
             assert found.structured_content is not None
             assert [skill["name"] for skill in found.structured_content["skills"]] == ["pdf-reader"]

@@ -110,18 +110,20 @@ def test_each_step_of_an_index_is_reported_and_progress_never_decreases(environm
                     news.clear()
             return told[-1]
 
+        # The test holds the lock that writing the index needs, so that only the test's steps are reported.
+        lock = FileLock(Path(environment["DB_PATH"]).parent / LOCK_FILE)
+        lock.acquire()
         async with Client(make_server(hub, server_options(settings, hub))) as client:
-            # The test holds the lock that writing the index needs, so that only the test's steps are reported.
-            with FileLock(Path(environment["DB_PATH"]).parent / LOCK_FILE):
-                call = client.call_tool("search_skills", {"query": "PDF"}, progress_handler=on_progress)
-                calling = asyncio.ensure_future(call)
-                while not told:
-                    await news.wait()
-                assert str(told[0]).startswith("Reading the skills")
-                assert await told_after(("embedding", 2_000, 4_000)) == "Embedding the skills: 2,000 of 4,000"
-                assert await told_after(("indexing", 30, 40)) == "Indexing the skills: 30 of 40"
-                # Another look may begin meanwhile.
-                assert await told_after(("indexing", 10, 40), ("indexing", 31, 40)) == "Indexing the skills: 31 of 40"
+            call = client.call_tool("search_skills", {"query": "PDF"}, progress_handler=on_progress)
+            calling = asyncio.ensure_future(call)
+            while not told:
+                await news.wait()
+            assert str(told[0]).startswith("Reading the skills")
+            assert await told_after(("embedding", 2_000, 4_000)) == "Embedding the skills: 2,000 of 4,000"
+            assert await told_after(("indexing", 30, 40)) == "Indexing the skills: 30 of 40"
+            # Another look may begin meanwhile.
+            assert await told_after(("indexing", 10, 40), ("indexing", 31, 40)) == "Indexing the skills: 31 of 40"
+            lock.release()
             await calling
 
     asyncio.run(journey())

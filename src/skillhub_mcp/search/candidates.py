@@ -211,11 +211,11 @@ def _visible(index: SearchIndex, block: RowBlock, places: NDArray[Any], among: f
     """Return those of some places whose rows are of skills in `among`."""
     import numpy as np
 
-    keys = [block.keys[place] for place in places.tolist()]
-    pairs = zip(keys, index.keys.directories(keys), strict=True)
-    found: NDArray[Any] = places[
-        np.fromiter((place in among and key not in index.hidden for key, place in pairs), bool, count=len(keys))
-    ]
+    keys, hidden = [block.keys[place] for place in places.tolist()], index.hidden
+    directories = index.keys.directories(keys)
+    # A generator would be entered once for each of hundreds of rows.
+    visible = [one in among and key not in hidden for key, one in zip(keys, directories, strict=True)]
+    found: NDArray[Any] = places[np.array(visible, dtype=bool)]
     return found
 
 

@@ -100,4 +100,4 @@ def _terms(text: str) -> Counter[str]:
 @lru_cache(maxsize=_CACHED_TEXTS)
 def _words(text: str) -> Counter[str]:
     """Count the terms and the words, which may be one that a search leaves out: `reply` is not `reply-all`."""
-    return _terms(text) + Counter(token.casefold() for token in tokens(text))
+    return _terms(text) + Counter([token.casefold() for token in tokens(text)])
