@@ -19,8 +19,6 @@
     │   └── ReviewsUnreadable   REVIEWS_UNREADABLE     the record of reviews is invalid; no finding is accepted
     ├── PolicyUnwritable        POLICY_UNWRITABLE      a file of rules, choices, tokens or roots cannot be changed
     ├── RateLimited             RATE_LIMITED           an HTTP client sent too many requests
-    ├── RequestTooLarge         REQUEST_TOO_LARGE      the body of an HTTP request is too large
-    ├── RequestTooSlow          REQUEST_TOO_SLOW       the body of an HTTP request did not arrive in time
     ├── ServerBusy              SERVER_BUSY            an HTTP server has no place for another request now
     ├── BlockedByHook           BLOCKED_BY_HOOK        a hook of the server's operator blocked the call
     ├── SkillUnreadable         SKILL_UNREADABLE       a SKILL.md cannot be read or parsed
@@ -422,34 +420,8 @@ class RateLimited(SkillHubError):
         self.seconds = seconds
 
 
-class RequestTooLarge(SkillHubError):
-    """The body of an HTTP request is larger than SKILLHUB_MAX_REQUEST_BYTES; none of it was processed."""
-
-    code = "REQUEST_TOO_LARGE"
-
-    def __init__(self, max_bytes: int) -> None:
-        super().__init__(
-            f"The request has more than {max_bytes:,} bytes",
-            hint="send a smaller request; the server's operator can raise SKILLHUB_MAX_REQUEST_BYTES",
-            facts={"max_bytes": max_bytes},
-        )
-
-
-class RequestTooSlow(SkillHubError):
-    """The body of an HTTP request did not arrive within SKILLHUB_BODY_TIMEOUT_SECONDS; none of it was processed."""
-
-    code = "REQUEST_TOO_SLOW"
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(
-            f"The request's body did not arrive within {seconds:g} seconds",
-            hint="send it at once; the server's operator can raise SKILLHUB_BODY_TIMEOUT_SECONDS",
-            facts={"seconds": seconds},
-        )
-
-
 class ServerBusy(SkillHubError):
-    """An HTTP server has no place for another request now, in its connections or for its body."""
+    """An HTTP server has no thread for another request now."""
 
     code = "SERVER_BUSY"
     seconds: ClassVar[int] = 1
@@ -457,7 +429,7 @@ class ServerBusy(SkillHubError):
     def __init__(self) -> None:
         super().__init__(
             "This server has no place for another request now",
-            hint="try again in a second; the server's operator can raise SKILLHUB_MAX_CONNECTIONS",
+            hint="try again in a second",
             facts={"retry_after": self.seconds},
         )
 

@@ -30,7 +30,7 @@ def http_options(settings: Settings, *, host: str, port: int, metrics: Prometheu
     Raises InvalidSetting, also for a server that would be open to anonymous clients unintentionally, and
     TokensUnreadable.
     """
-    from skillhub_mcp.server.http.app import HttpLimits, HttpOptions, WellKnownOptions
+    from skillhub_mcp.server.http.app import HttpOptions, WellKnownOptions
 
     auth = _auth_options(settings.http)
     if auth is None and not settings.http.allow_anonymous:
@@ -56,17 +56,7 @@ def http_options(settings: Settings, *, host: str, port: int, metrics: Prometheu
         auth=auth,
         trusted_proxies=_trusted_proxies(settings.http),
         rate_limit=settings.http.rate_limit,
-        limits=HttpLimits(
-            connections=settings.http.max_connections,
-            connections_per_address=settings.http.max_connections_per_address,
-            backlog=settings.http.backlog,
-            header_seconds=settings.http.header_timeout_seconds,
-            body_seconds=settings.http.body_timeout_seconds,
-            request_bytes=settings.http.max_request_bytes,
-            sessions=settings.http.max_sessions,
-            sessions_per_caller=settings.http.max_sessions_per_caller,
-            session_idle_seconds=settings.http.session_idle_seconds,
-        ),
+        max_connections=settings.http.max_connections,
         stateless=is_stateless(settings),
         # Before the first byte of an answer a balancer may ask another replica, and a stream begins before its answer.
         whole_answers=settings.replica.read_only,

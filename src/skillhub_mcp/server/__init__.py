@@ -2,7 +2,6 @@
 
 app              builds the server from the hub and its options
 callers          the caller of the present request
-cursors          refuses cursors that are too long to be any
 error_responses  errors in MCP's form
 http/            the HTTP transport: tokens, rate limits, workers, shutdown
 middleware/      what happens around every request: errors, sessions, agreement, hooks, instructions
@@ -11,7 +10,6 @@ prompts/         prompts and completion
 resources/       skills as resources, and notifications of changes
 stdio            serving over stdio until the client, or a signal, ends it
 tools/           the tool sets
-unreadable       answers over stdio to what is no JSON-RPC
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fastmcp import FastMCP
 from mcp.server.request_state import RequestStateSecurity
@@ -19,7 +19,6 @@ from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.publishing.prewarm import EntryPrewarmer
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.server.callers import caller_name
-from skillhub_mcp.server.cursors import refuse_long_cursors
 from skillhub_mcp.server.middleware.agreements import SharedAgreements
 from skillhub_mcp.server.middleware.consent import ConsentMiddleware
 from skillhub_mcp.server.middleware.deferred_start import DeferredStartMiddleware
@@ -37,7 +36,6 @@ from skillhub_mcp.server.resources.provider import SkillResourceProvider
 from skillhub_mcp.server.resources.subscriptions import ResourceSubscriptions
 from skillhub_mcp.server.tools import registration
 from skillhub_mcp.server.tools.core import CoreTools
-from skillhub_mcp.server.unreadable import answer_unreadable_messages
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.version import version
 
@@ -97,23 +95,6 @@ class ServerOptions:
     prewarms: bool = True
 
 
-class _NoSessionState:
-    """A store of session state with nothing in it."""
-
-    async def get(self, key: str) -> None:
-        """Return None: nothing was ever kept."""
-
-
-class _Server(FastMCP):
-    """FastMCP without the state that it keeps for a session, which nothing here uses.
-
-    Before each call FastMCP asks that state which components the session has hidden. Importing what it would be kept
-    in takes longer than the rest of a first call, and more memory than a thousand skills.
-    """
-
-    _state_store: Any = _NoSessionState()
-
-
 def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
     """Return the MCP server over `hub`."""
     hub.also_take_uris(options.publisher.directory_at)
@@ -147,7 +128,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
             await asyncio.to_thread(prewarmer.close)
             await asyncio.to_thread(hub.close)
 
-    server = _Server(
+    server = FastMCP(
         "SkillHub",
         version=version(),
         lifespan=lifespan,
@@ -175,10 +156,6 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
         cache_ttl=_LIST_TTL_SECONDS,
         cache_scope="private",
     )
-    answer_unreadable_messages(server)
-    refuse_long_cursors(server)
-    # No parameter of ours is to be repeated in a header: to find that out, the SDK would list all tools at each call.
-    server._mcp_server.get_tool_input_schema = lambda _: None  # noqa: SLF001 - FastMCP passes it no such option
     notifier.declare(server, stateless=options.stateless)
     subscriptions.serve(server, stateless=options.stateless)
     completion = ArgumentCompletion(hub, options.publisher, has_prompts="skill" in options.tools)

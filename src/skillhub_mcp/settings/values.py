@@ -169,15 +169,7 @@ class HttpSettings:
     allowed_origins: tuple[str, ...]
     trusted_proxies: tuple[str, ...] | None
     rate_limit: int
-    max_request_bytes: int
     max_connections: int
-    max_connections_per_address: int
-    backlog: int
-    header_timeout_seconds: float
-    body_timeout_seconds: float
-    max_sessions: int
-    max_sessions_per_caller: int
-    session_idle_seconds: float
     stateless: bool
     workers: int
     well_known: bool

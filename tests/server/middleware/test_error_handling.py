@@ -149,16 +149,6 @@ def test_a_cursor_that_no_page_gave_is_an_error_of_the_protocol(environment: Env
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["list_tools", "list_prompts", "list_resources", "list_resource_templates"])
-def test_a_long_cursor_is_not_repeated(environment: Environment, method: str) -> None:
-    async def ask(hub: Caller) -> tuple[int, str]:
-        return (await error_of(getattr(hub.client, method)(cursor="z" * 5_000)))[:2]
-
-    told = "INVALID_ARGUMENT: cursor is not a cursor of an earlier page. Omit it to start over."
-    assert in_both_eras(environment, ask) == (mcp.types.INVALID_PARAMS, told)
-
-
-@pytest.mark.slow
 def test_unknown_prompts_resources_and_what_prompts_lack_are_errors_of_the_protocol(everything: Environment) -> None:
     async def ask(hub: Caller) -> list[tuple[int, str]]:
         failed = [

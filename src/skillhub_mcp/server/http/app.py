@@ -27,14 +27,11 @@ from starlette.types import ASGIApp
 from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.callers import caller_may_run, caller_visibility
-from skillhub_mcp.server.http.connections import HEALTH_PATH, ConnectionLimits, OncePerMinute
 from skillhub_mcp.server.http.front_page import MCP_PATH, FrontPage, LegibleRefusals
 from skillhub_mcp.server.http.metrics_route import Exposition, metrics_route
-from skillhub_mcp.server.http.rate_limit import RateLimit, TokenBuckets
+from skillhub_mcp.server.http.rate_limit import OncePerMinute, RateLimit, TokenBuckets
 from skillhub_mcp.server.http.readiness import readiness_route
-from skillhub_mcp.server.http.request_body import RequestBody
 from skillhub_mcp.server.http.resumption import NoResumption
-from skillhub_mcp.server.http.session_limit import SessionLimit
 from skillhub_mcp.server.http.shutdown import DisconnectOnShutdown, GracefulServer, exit_cleanly_on_sigterm
 from skillhub_mcp.server.http.skills_page import skills_route
 from skillhub_mcp.server.middleware.consent import ConsentMiddleware
@@ -47,25 +44,11 @@ log = logging.getLogger(__name__)
 
 # Shorter than the ten seconds that Docker waits before it kills.
 GRACE_SECONDS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class HttpLimits:
-    """How much the clients of one process may take: connections, sessions, seconds, bytes.
-
-    `backlog` is how many connections may wait to be accepted. A session of the 2025-11-25 protocol ends after
-    `session_idle_seconds` without a request.
-    """
-
-    connections: int = 512
-    connections_per_address: int = 256
-    backlog: int = 2_048
-    header_seconds: float = 10.0
-    body_seconds: float = 30.0
-    request_bytes: int = 1_048_576
-    sessions: int = 1_000
-    sessions_per_caller: int = 250
-    session_idle_seconds: float = 1_800.0
+HEALTH_PATH = "/healthz"
+# How many connections may wait to be accepted.
+_BACKLOG = 2_048
+# A session of the 2025-11-25 protocol ends after half an hour without a request.
+_SESSION_IDLE_SECONDS = 1_800.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +64,8 @@ class HttpOptions:
 
     `public_url` is the URL of /mcp for clients, empty if unknown. `metrics` returns the content of /metrics; None
     for no such path. `auth` says which tokens are accepted; None for a server without authentication. The
-    forwarding headers of `trusted_proxies`, addresses or networks, are trusted. A `rate_limit` of 0 is none. A
+    forwarding headers of `trusted_proxies`, addresses or networks, are trusted. A `rate_limit` of 0 is none. Beyond
+    `max_connections`, requests are answered with 503. A
     `stateless` server has no sessions in the 2025-11-25 protocol. With `whole_answers` no call is answered by an
     event stream: an answer begins when all of it is known. With `well_known` others can install the skills.
     """
@@ -95,7 +79,7 @@ class HttpOptions:
     auth: AuthOptions | None = None
     trusted_proxies: Sequence[str] = ()
     rate_limit: int = 0
-    limits: HttpLimits = HttpLimits()
+    max_connections: int = 512
     stateless: bool = False
     whole_answers: bool = False
     well_known: WellKnownOptions | None = None
@@ -111,10 +95,10 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
     rate_limit = _rate_limit(options)
     guarded = server.http_app(
         path=MCP_PATH,
-        middleware=[*rate_limit, *_limits_of_bodies_and_sessions(options), Middleware(NoResumption)],
+        middleware=[*rate_limit, Middleware(NoResumption)],
         stateless_http=options.stateless,
         json_response=options.whole_answers,
-        session_idle_timeout=options.limits.session_idle_seconds,
+        session_idle_timeout=_SESSION_IDLE_SECONDS,
         host_origin_protection=True,
         allowed_hosts=list(options.allowed_hosts),
         allowed_origins=list(options.allowed_origins),
@@ -173,20 +157,6 @@ def _rate_limit(options: HttpOptions) -> list[Middleware]:
     return [Middleware(RateLimit, buckets=TokenBuckets(options.rate_limit), warning=warning)]
 
 
-def _limits_of_bodies_and_sessions(options: HttpOptions) -> list[Middleware]:
-    """Return what bounds the bodies of a caller's requests, then their sessions."""
-    limits = options.limits
-    return [
-        Middleware(
-            RequestBody,
-            max_bytes=limits.request_bytes,
-            seconds=limits.body_seconds,
-            needs_token=options.auth is not None,
-        ),
-        Middleware(SessionLimit, total=limits.sessions, per_caller=limits.sessions_per_caller),
-    ]
-
-
 def _well_known(
     server: FastMCP, hub: SkillHub, page: FrontPage, options: WellKnownOptions, *, middleware: Sequence[Middleware]
 ) -> list[Route]:
@@ -238,21 +208,15 @@ def make_uvicorn(app: DisconnectOnShutdown, options: HttpOptions) -> GracefulSer
         server_header=False,
         forwarded_allow_ips=list(options.trusted_proxies),
         timeout_graceful_shutdown=GRACE_SECONDS,
+        limit_concurrency=options.max_connections,
     )
-    limits = ConnectionLimits(
-        total=options.limits.connections,
-        per_address=options.limits.connections_per_address,
-        header_seconds=options.limits.header_seconds,
-        rest_bytes=options.limits.request_bytes,
-        proxies=options.trusted_proxies,
-    )
-    return GracefulServer(config, app, limits)
+    return GracefulServer(config, app)
 
 
 @contextmanager
 def listening(options: HttpOptions) -> Iterator[socket.socket]:
     """Listen at the address, and log it. Raises InvalidSetting for one that cannot be used."""
-    listener = _listen(options.host, options.port, options.limits.backlog)
+    listener = _listen(options.host, options.port)
     try:
         log.info("Serving MCP at %s", url_of(listener))
         yield listener
@@ -267,7 +231,7 @@ def url_of(listener: socket.socket) -> str:
     return f"http://{shown}:{port}{MCP_PATH}"
 
 
-def _listen(host: str, port: int, backlog: int) -> socket.socket:
+def _listen(host: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
@@ -277,7 +241,7 @@ def _listen(host: str, port: int, backlog: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         # From here on a client that knows the address waits to be served, and is not refused.
-        listener.listen(backlog)
+        listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRNOTAVAIL:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
+import logging
 import math
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -21,8 +21,7 @@ from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.server.callers import CallerToken
 from skillhub_mcp.server.error_responses import JSONRPC_CODE, error_data, error_text
 
-if TYPE_CHECKING:
-    from skillhub_mcp.server.http.connections import OncePerMinute
+log = logging.getLogger(__name__)
 
 WRONG_TOKENS_A_MINUTE = 60
 
@@ -87,6 +86,21 @@ class WrongTokens:
         """Record that `token` is unknown, or no longer valid."""
         self._accepted.pop(_digest(token))
         self._buckets.take(address)
+
+
+class OncePerMinute:
+    """A warning that is logged once a minute at most, however often there is a reason."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._next = 0.0
+
+    def log(self, text: str, *values: object) -> None:
+        """Log the text, unless this was done within the last minute."""
+        now = self._clock()
+        if now >= self._next:
+            self._next = now + _SECONDS
+            log.warning(text, *values)
 
 
 class RateLimit:

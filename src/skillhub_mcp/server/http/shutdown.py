@@ -14,8 +14,6 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
 from http import HTTPStatus
 from types import FrameType
 from typing import NoReturn
@@ -24,9 +22,6 @@ import uvicorn
 from sse_starlette.sse import AppStatus
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-from skillhub_mcp.server.http.acceptor import Acceptor, most_connections
-from skillhub_mcp.server.http.connections import ConnectionLimits, HttpConnection, HttpConnections
 
 _CUT_OFF = {
     "error": "stopping",
@@ -98,30 +93,16 @@ class DisconnectOnShutdown:
 
 
 class GracefulServer(uvicorn.Server):
-    """A uvicorn server with limits on connections, that stops its application before the requests in flight end."""
+    """A uvicorn server that stops its application before the requests in flight end."""
 
-    def __init__(self, config: uvicorn.Config, app: DisconnectOnShutdown, limits: ConnectionLimits) -> None:
+    def __init__(self, config: uvicorn.Config, app: DisconnectOnShutdown) -> None:
         super().__init__(config)
         self._app = app
-        self._limits = limits
-        self._acceptors: list[Acceptor] = []
         # It would end every stream half a second after the signal, also answers in flight (2025-11-25 protocol).
         AppStatus.disable_automatic_graceful_drain()  # type: ignore[no-untyped-call]  # the package declares no types
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start the application, and accept connections from the listeners `sockets`."""
-        await super().startup(sockets=[])
-        connections = HttpConnections(replace(self._limits, total=most_connections(self._limits.total)))
-        make = partial(HttpConnection, self.config, self.server_state, self.lifespan.state, connections=connections)
-        self._acceptors = [Acceptor(listener, connections, make, self._end) for listener in sockets or ()]
-
-    def _end(self) -> None:
-        self.should_exit = True
-
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop. Calls in flight have the configured grace period."""
-        for acceptor in self._acceptors:
-            await acceptor.close()
         self._app.stop()
         await super().shutdown(sockets=sockets)
 

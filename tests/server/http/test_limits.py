@@ -1,0 +1,48 @@
+"""What the SDK and uvicorn bound for us: bodies of strangers, large bodies, and connections."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import ExitStack
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+from tests.server.bearers import ACCEPT, INITIALIZE
+from tests.server.connections import listening
+
+pytestmark = pytest.mark.slow
+
+
+def connected(url: str) -> socket.socket:
+    parts = urlsplit(url)
+    return socket.create_connection((parts.hostname, parts.port), timeout=60)
+
+
+def test_the_body_of_a_request_without_a_token_is_not_waited_for(hub_environment: dict[str, str]) -> None:
+    with listening({**hub_environment, "SKILLHUB_TOKEN": "x" * 40}) as url, connected(url) as stranger:
+        head = f"POST /mcp HTTP/1.1\r\nHost: {urlsplit(url).netloc}\r\nContent-Length: 1000000\r\n\r\n"
+        stranger.sendall(head.encode() + b"{")
+        assert stranger.recv(4096).startswith(b"HTTP/1.1 401 ")
+
+
+def test_a_body_above_the_sdks_limit_is_refused(hub_environment: dict[str, str]) -> None:
+    with listening(hub_environment) as url:
+        refused = httpx2.post(url, content=b"x" * (4 * 1024 * 1024 + 1), headers=ACCEPT)
+        assert refused.status_code == 413
+        assert httpx2.post(url, json=INITIALIZE, headers=ACCEPT).status_code == 200
+
+
+def test_beyond_the_limit_of_connections_requests_are_told_to_come_back(hub_environment: dict[str, str]) -> None:
+    with listening({**hub_environment, "SKILLHUB_MAX_CONNECTIONS": "4"}) as url:
+        with ExitStack() as held:
+            # Each has sent a part of a request, so that the server knows it.
+            for _ in range(4):
+                held.enter_context(connected(url)).sendall(b"POST /mcp HTTP/1.1\r\n")
+            assert httpx2.post(url, json=INITIALIZE, headers=ACCEPT).status_code == 503
+        with httpx2.Client(transport=httpx2.HTTPTransport(retries=3)) as client:
+            for _ in range(100):
+                answer = client.post(url, json=INITIALIZE, headers=ACCEPT)
+                if answer.status_code == 200:
+                    return
+        pytest.fail("the places were not given back")
