@@ -7,6 +7,7 @@ import itertools
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,8 +18,9 @@ from tests.server.connections import WAYS, Caller, reached
 from skillhub_mcp.bootstrap import hub, models
 from skillhub_mcp.embedders import EmbedderOptions, TimeLimits
 from skillhub_mcp.index import live
+from skillhub_mcp.index.index_files import STATE_FILE
 from skillhub_mcp.index.row_embedder import EmbeddingOptions
-from skillhub_mcp.index.state import load_state, state_path
+from skillhub_mcp.index.state_file import decode_state
 
 pytestmark = pytest.mark.slow
 
@@ -76,8 +78,9 @@ async def names(caller: Caller, query: str) -> list[str]:
 
 def missing_vectors(environment: Environment) -> int | None:
     """How many skills of the published index have no vector, or None where there is no index."""
-    state = load_state(state_path(environment["DB_PATH"]))
-    return None if state is None else sum(root.missing_vectors for root in state.roots.values())
+    path = Path(environment["DB_PATH"]).with_name(STATE_FILE)
+    state = decode_state(path.read_bytes())[1] if path.exists() else None
+    return None if state is None else state.unembedded(state.roots)
 
 
 def all_embedded(environment: Environment) -> Callable[[], Awaitable[object]]:

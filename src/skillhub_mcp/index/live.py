@@ -228,7 +228,7 @@ class LiveView:
         """
         factor = _WATCHED_IDLE_FACTOR if self._watcher.healthy else _IDLE_FACTOR
         age, looks = time.monotonic() - self._looked_at, self._looks
-        if self._view is None or age < max(_MIN_INTERVAL_SECONDS, self._scan_seconds * factor):
+        if not self._looks or age < max(_MIN_INTERVAL_SECONDS, self._scan_seconds * factor):
             return
         self._want(None)
         if self._scan_seconds < _CHEAP_SCAN_SECONDS:
@@ -277,7 +277,7 @@ class LiveView:
                 self._fail()
             if self._options.automatic:
                 # The watcher requests another sync once its watches are set: changes before that are not reported.
-                self._watcher.start(0 if self._view is None else len(self._view.snapshot.everything))
+                self._watcher.start()
 
     def _embed_behind(self) -> None:
         while True:
@@ -512,6 +512,8 @@ class LiveView:
         """Serve the skills before the index is in sync with them."""
         snapshot = _admitted(seen, self._options.admission)
         with self._condition:
+            # Nobody has to look again while the rows are written.
+            self._looked_at = time.monotonic()
             if self._view is None:
                 self._view = View(snapshot, None)
             elif self._view.snapshot != snapshot:

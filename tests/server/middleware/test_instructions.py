@@ -23,7 +23,7 @@ from tests.server.test_transports import INITIALIZE, RawClient
 from skillhub_mcp.bootstrap.server import server_options
 from skillhub_mcp.disclosure.card import DOMAINS, MATCHING, OTHERS
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.index.state import STATE_FILE
+from skillhub_mcp.index.index_files import STATE_FILE
 from skillhub_mcp.server.middleware import instructions
 from skillhub_mcp.server.middleware.instructions import CONTEXT, CORE, SKILL, InstructionOptions, ServerInstructions
 from skillhub_mcp.settings import read_settings
