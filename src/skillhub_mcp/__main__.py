@@ -4,7 +4,6 @@ Started as a file, by its path, it is the same command too, and the one of them 
 but its own.
 """
 
-import gc
 import os
 import sys
 from contextlib import suppress
@@ -15,7 +14,6 @@ if not __package__:
     sys.path[:] = [place for place in sys.path if place != _HERE] + [os.path.dirname(_HERE)]
 
 from skillhub_mcp.environment import prepare_environment
-from skillhub_mcp.garbage import collect_seldom
 
 
 def _restart_in_utf_8() -> None:
@@ -40,18 +38,10 @@ def main() -> None:
     notes = prepare_environment()
     # The threads of the library below numpy spin a tenth of a second for more work, from the import on: 2^4 turns do.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
-    if sys.argv[1:2] != ["__watch"]:
-        # A tenth of a command's time, and of a server's start, which then goes on as usual.
-        collect_seldom()
     try:
         if sys.argv[1:2] == ["__complete"]:
             # The commands, which this leaves out, take three times as long to import.
             from skillhub_mcp.cli.completion_words import run
-        elif sys.argv[1:2] == ["__watch"]:
-            # Started by a server, for the notices of a large library.
-            from skillhub_mcp.index.notices import hand_on
-
-            sys.exit(hand_on())
         else:
             for note in notes:
                 print(f"note: {note}", file=sys.stderr)  # noqa: T201 - no command has begun
@@ -59,8 +49,6 @@ def main() -> None:
         code = run(sys.argv[1:])
     except KeyboardInterrupt:
         code = 130  # interrupted before the command line could handle it
-    # Python would look twice through all there is for garbage, a tenth of a command's time, and the process ends.
-    gc.freeze()
     sys.exit(code)
 
 

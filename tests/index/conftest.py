@@ -1,27 +1,10 @@
-"""Processes that an index starts, and a library whose size makes it a large one."""
+"""A library whose size makes it a large one for the entries of a publication."""
 
 from __future__ import annotations
-
-import subprocess
-from typing import Any
 
 import pytest
 
 from skillhub_mcp.index import entry_columns, state, state_entries
-
-
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
-    """The processes that are started from now on."""
-    found: list[subprocess.Popen[bytes]] = []
-    start = subprocess.Popen
-
-    def recorded(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
-        found.append(start(*arguments, **options))
-        return found[-1]
-
-    monkeypatch.setattr(subprocess, "Popen", recorded)
-    return found
 
 
 @pytest.fixture

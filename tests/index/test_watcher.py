@@ -14,7 +14,7 @@ import watchfiles
 from tests.conftest import switch
 
 from skillhub_mcp.index import watcher
-from skillhub_mcp.index.watcher import MANY_SKILLS, RootWatcher
+from skillhub_mcp.index.watcher import RootWatcher
 from skillhub_mcp.skills.roots import make_roots
 
 pytestmark = pytest.mark.slow
@@ -29,8 +29,7 @@ QUIET = 0.3
 class Watched:
     """A watcher, whether it called since, and with which paths each time."""
 
-    def __init__(self, *roots: Path, skills: int = 0) -> None:
-        self.skills = skills
+    def __init__(self, *roots: Path) -> None:
         self.called = threading.Event()
         self.told: list[Collection[str] | None] = []
         self.watcher = RootWatcher(make_roots([str(root) for root in roots]), self._call)
@@ -42,7 +41,7 @@ class Watched:
     def start(self) -> None:
         """Start the watcher, and wait until it says that every watch is set."""
         self.called.clear()
-        assert self.watcher.start(self.skills)
+        assert self.watcher.start()
         assert self.called.wait(LONG), "the watches were not set"
         self.settle()
 
@@ -58,18 +57,13 @@ class Watched:
         return self.called.wait(LONG)
 
 
-few_and_many = pytest.mark.parametrize("watched", [0, MANY_SKILLS], ids=["few", "many"], indirect=True)
-
-
 @pytest.fixture
-def watched(skills_dir: Path, request: pytest.FixtureRequest) -> Iterator[Watched]:
-    """What is watched, with as many skills as a test's parameter says: many are watched from another process."""
-    watched = Watched(skills_dir, skills=getattr(request, "param", 0))
+def watched(skills_dir: Path) -> Iterator[Watched]:
+    watched = Watched(skills_dir)
     yield watched
     watched.watcher.stop()
 
 
-@few_and_many
 def test_it_says_what_changed_but_not_at_the_start_nor_where_that_is_much(
     watched: Watched, skills_dir: Path, write_skill: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,7 +112,6 @@ def test_what_is_staged_in_the_hubs_own_directory_is_no_change(
     assert {path for paths in watched.told for path in paths or ["everything"]} == {str(file)}
 
 
-@few_and_many
 def test_new_changed_and_removed_skills_are_noticed(watched: Watched, skills_dir: Path, write_skill: Writer) -> None:
     watched.start()
     assert watched.watcher.healthy
@@ -180,9 +173,8 @@ def test_a_root_that_is_not_there_is_not_watched_and_is_once_it_is(tmp_path: Pat
         watched.watcher.stop()
 
 
-@few_and_many
 def test_stopping_ends_the_thread_at_once_and_for_good(watched: Watched) -> None:
-    watched.watcher.start(watched.skills)
+    watched.watcher.start()
     watched.watcher.stop()
     assert "skillhub-watch" not in [thread.name for thread in threading.enumerate()]
     assert not watched.watcher.healthy
@@ -247,7 +239,6 @@ def test_a_link_that_is_switched_is_watched_at_its_new_place_each_time(tmp_path:
         root.watcher.stop()
 
 
-@few_and_many
 def test_a_root_that_was_removed_is_watched_again_when_it_is_back(watched: Watched, skills_dir: Path) -> None:
     watched.start()
     assert watched.notices(lambda: shutil.rmtree(skills_dir))

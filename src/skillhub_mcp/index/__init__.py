@@ -8,7 +8,6 @@ damage        what may be damaged, part by part, and what mending each takes
 entry_columns  what each start needs of all skills, as columns beside the lines that say it
 features      the terms and lengths of a skill, as stored in its row
 filter        narrowing a search by category and tags, and conditions for LanceDB
-freed_memory  memory that was freed, given back to the system
 identity      whose an index is: the state file and the table of a database and an embedder
 impacts       what an occurrence of a term is worth to a skill
 index_files  which state file and which table belong to a database and an embedder
@@ -26,7 +25,6 @@ mapped_arrays  arrays in a file that may be larger than memory
 missing_vectors  which skills lack the vector of their text, and which were made since
 moved_roots   roots that are somewhere else now
 nearness_scale  what a cosine means with one model, measured on the library's own descriptions
-notices       what changed below directories, told to this process or to one of its own
 own_names     what is an index's own in the directory of its database, and what of it others may read
 progress      the progress of indexing, for callers that wait
 provider      what the hub asks for the skills and their index, whoever provides them

@@ -17,7 +17,6 @@ from functools import partial
 
 from skillhub_mcp.embedders.base import Embedder
 from skillhub_mcp.errors import IndexUnavailable
-from skillhub_mcp.index.freed_memory import give_back
 from skillhub_mcp.index.identity import IndexIdentity
 from skillhub_mcp.index.kept_vectors import copies_of, free_table, unchanged_vectors, vectors_before, vectors_found
 from skillhub_mcp.index.keyed_rows import with_keys
@@ -332,17 +331,13 @@ class Indexer:
         state = self.state()
         if state is None or state.table.name != self._store.table:
             return False
-        try:
-            version = self._store.tidy(state.table_version)
-            if version == state.table_version:
-                return False
-            tidied = replace(state, table_version=version)
-            # Before the state is saved, which is the commit: a version that cannot be read is not published.
-            self.open(tidied)
-            self._save(tidied, before=state)
-        finally:
-            # A merge takes hundreds of megabytes for a second.
-            give_back()
+        version = self._store.tidy(state.table_version)
+        if version == state.table_version:
+            return False
+        tidied = replace(state, table_version=version)
+        # Before the state is saved, which is the commit: a version that cannot be read is not published.
+        self.open(tidied)
+        self._save(tidied, before=state)
         return True
 
     def cancel(self) -> None:

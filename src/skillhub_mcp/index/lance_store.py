@@ -31,7 +31,6 @@ from skillhub_mcp.index.checksums import changed_files, note_checksums
 from skillhub_mcp.index.damage import Damage, IndexPart
 from skillhub_mcp.index.features import CountedSkills, TermCounter, decode_features, short_words
 from skillhub_mcp.index.filter import path_in
-from skillhub_mcp.index.freed_memory import give_back, use_few_pools_for_arrow
 from skillhub_mcp.index.keys import PathKeys, RowKeys, label_of
 from skillhub_mcp.index.lance import (
     COUNTED_COLUMNS,
@@ -66,8 +65,6 @@ _WATCHED_INDEX = "description_idx"
 # Rows in memory at once while a table is written, and about how many characters of bodies.
 _BATCH_ROWS = 150
 _BATCH_CHARACTERS = 4 << 20
-# What was freed of so many is given back while the others are written.
-_GIVEN_BACK_ROWS = 2_000
 # Of a table that is copied.
 _PIECE_ROWS = 10_000
 _NAMED_FILES = 3
@@ -285,14 +282,11 @@ class LanceStore:
         try:
             table, statistics = self._overwrite(schema, rows)
             written = int(table.version)
-            # Loads what cuts texts of every script: first what it took to write the rows is given back.
-            give_back()
             _create_indexes(table)
             self._clean(table, published)
             if self._segment_files is not None:
                 with _not_kept_is_no_failure():
                     self._segment_files.rename(written, int(table.version))
-            give_back()
             return self._store_statistics(table, statistics, published)
         except LANCE_FAILURES as error:
             self._drop_leftovers()
@@ -521,7 +515,6 @@ class LanceStore:
     def _connect(self) -> Any:
         if self._connection is None:
             # Before LanceDB starts its threads.
-            use_few_pools_for_arrow()
             lancedb = import_lancedb()
             if self.db_path != IN_MEMORY:
                 make_private_directory(self.db_path)
@@ -608,7 +601,6 @@ class LanceStore:
         data = itertools.chain([next(batches)], batches)
         # A row may have no vector yet, which LanceDB would refuse as a bad one.
         table = connection.create_table(self.table, data=data, schema=schema, mode="overwrite", on_bad_vectors="null")
-        give_back()
         if self._segment_files is not None:
             with _not_kept_is_no_failure():
                 self._segment_files.write(int(table.version), table_id(table), skills)
@@ -783,16 +775,12 @@ def _batches(
 
     What is searched of them is added to `statistics` and `skills`.
     """
-    counter, written = TermCounter(), 0
+    counter = TermCounter()
     for several in _several(rows):
         counted = counter.count([(row.skill, row.instructions) for row in several])
         statistics.add_counted(counted)
         skills.add_counted([row.key for row in several], counted, [row.vector for row in several])
         yield _record_batch(several, counted, schema)
-        written += len(several)
-        if written >= _GIVEN_BACK_ROWS:
-            give_back()
-            written = 0
 
 
 def _several(rows: Iterable[IndexRow]) -> Iterator[Sequence[IndexRow]]:

@@ -20,7 +20,6 @@ from typing import Any, BinaryIO, NamedTuple
 
 from skillhub_mcp.atomic_write import atomic_write, replacing
 from skillhub_mcp.file_modes import private_mode
-from skillhub_mcp.garbage import garbage_collection_off
 from skillhub_mcp.index.keys import RootKeys, free_label
 from skillhub_mcp.index.state_entries import earlier_entries, encode_entries, read_entries, write_columns
 from skillhub_mcp.overlay import as_dict
@@ -207,15 +206,14 @@ def load_state(path: str, known: IndexState | None = None) -> IndexState | None:
     seen = None
     while True:
         try:
-            with open(path, encoding="utf-8", errors="surrogateescape") as file, garbage_collection_off():
+            with open(path, encoding="utf-8", errors="surrogateescape") as file:
                 written = json.load(file)
         except (OSError, *_UNUSABLE):
             # A missing, truncated or foreign file means the same: no state. A rebuild loses nothing.
             return None
         directory = os.path.dirname(os.path.realpath(path))
         try:
-            with garbage_collection_off():
-                return _from_json(written, directory, known)
+            return _from_json(written, directory, known)
         except FileNotFoundError as error:
             # The entries were written anew after their name was read: the state that names the others is there.
             if error.filename == seen:

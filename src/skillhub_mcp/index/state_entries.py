@@ -9,7 +9,6 @@ each start, the description of one skill hardly ever. What was committed is neve
 
 from __future__ import annotations
 
-import gc
 import json
 import logging
 import os
@@ -19,9 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO
 
 from skillhub_mcp.errors import IndexUnavailable
-from skillhub_mcp.garbage import garbage_collection_off
 from skillhub_mcp.index.entry_columns import MOST_INTEGER, Columns, ColumnsWriter, LineRow, other_line, read_columns
-from skillhub_mcp.index.freed_memory import use_few_pools
 from skillhub_mcp.index.keys import RootKeys, label_of
 from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.overlay import as_dict
@@ -113,25 +110,19 @@ def read_entries(
     """
     found: dict[str, _Own] = {}
     many = end - begin > _MANY_BYTES
-    if many:
-        use_few_pools()
     if os.fstat(file.fileno()).st_size < end:
         raise ValueError("the file ends too early")
     decoder = LateDecoder(EntriesText(file)) if many and hasattr(os, "pread") else _Decoder()
-    with garbage_collection_off():
-        if columns is not None and begin == 0 and isinstance(decoder, LateDecoder):
-            try:
-                with open(columns, "rb") as blocks:
-                    decoder.add_columns(blocks, compact, found, known, roots)
-                begin = compact
-            except (OSError, ValueError, LookupError, TypeError) as error:
-                log.debug("The columns of the index's entries cannot be read, and the lines are: %s", error)
-                found = {}
-        for at, block in whole_lines(file, begin, end):
-            decoder.add(block, at, found, known, roots)
-        if many:
-            # They stay for as long as the process runs: looking through them for garbage takes longer than this did.
-            gc.freeze()
+    if columns is not None and begin == 0 and isinstance(decoder, LateDecoder):
+        try:
+            with open(columns, "rb") as blocks:
+                decoder.add_columns(blocks, compact, found, known, roots)
+            begin = compact
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            log.debug("The columns of the index's entries cannot be read, and the lines are: %s", error)
+            found = {}
+    for at, block in whole_lines(file, begin, end):
+        decoder.add(block, at, found, known, roots)
     return {**known, **found}
 
 

@@ -7,16 +7,16 @@ import logging
 import os
 import stat
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import NamedTuple
 
-from skillhub_mcp.index.notices import Notice, notices, notices_from_outside
 from skillhub_mcp.skills.own_directory import is_own
 from skillhub_mcp.skills.roots import SkillRoot, located
 
 log = logging.getLogger(__name__)
 
-# So many are watched from another process: setting the watches of fewer takes up to a tenth of a second.
-MANY_SKILLS = 5_000
+_DEBOUNCE_MS = 150
+_STEP_MS = 50
 # Paths: the system keeps 16,384 notices, up to six for each that is written.
 _MOST_CHANGES = 2_500
 
@@ -44,7 +44,6 @@ class RootWatcher:
         self._end = threading.Event()
         self._thread: threading.Thread | None = None
         self._watched: dict[str, _Place] = {}
-        self._skills = 0
         self._refused: str | None = None
         self.healthy = False
 
@@ -52,8 +51,8 @@ class RootWatcher:
         """Watch other roots from the next `start` on."""
         self._roots = roots
 
-    def start(self, skills: int = 0) -> bool:
-        """Start watching the roots that exist, with about so many skills.
+    def start(self) -> bool:
+        """Start watching the roots that exist.
 
         Return False, and do nothing, if exactly those are already watched.
         """
@@ -68,7 +67,6 @@ class RootWatcher:
                 self._thread.join()
             self._end = threading.Event()
             self._watched = existing
-            self._skills = skills
             self.healthy = True
             self._thread = threading.Thread(
                 target=self._watch,
@@ -107,8 +105,7 @@ class RootWatcher:
 
     def _watch(self, paths: list[str], end: threading.Event) -> None:
         try:
-            told_by = notices if self._skills < MANY_SKILLS else notices_from_outside
-            for found in told_by(paths, end, lambda: self._on_change(None)):
+            for found in _notices(paths, end, lambda: self._on_change(None)):
                 lost = any(one.deleted and one.path in paths for one in found)
                 if lost:
                     # Its watch is gone, and a directory that is made in its place may get the same inode.
@@ -129,5 +126,50 @@ class RootWatcher:
             self.healthy = False
 
 
-def _of_skills(found: Collection[Notice], roots: Sequence[str]) -> set[str]:
+def _of_skills(found: Collection[_Notice], roots: Sequence[str]) -> set[str]:
     return {one.path for one in found if not any(is_own(one.path, root) for root in roots)}
+
+
+class _Notice(NamedTuple):
+    """One path that changed, and whether it is gone."""
+
+    path: str
+    deleted: bool
+
+
+def _notices(paths: Sequence[str], end: threading.Event, on_set: Callable[[], None]) -> Iterator[set[_Notice]]:
+    """Yield what changed below the `paths` until `end` is set; `on_set` is called when all are watched.
+
+    Raises OSError and RuntimeError if they cannot be watched.
+    """
+    from watchfiles import Change, watch
+
+    changes = watch(
+        *paths,
+        watch_filter=None,
+        debounce=_DEBOUNCE_MS,
+        step=_STEP_MS,
+        # Without a timeout: watchfiles drops a notification that arrives just as a timeout ends.
+        rust_timeout=0,
+        stop_event=_WatchesSet(end, on_set),
+        raise_interrupt=False,
+        ignore_permission_denied=True,
+    )
+    for found in changes:
+        yield {_Notice(path, change is Change.deleted) for change, path in found}
+
+
+class _WatchesSet:
+    """The stop event of `watch`, which polls it only after setting every watch: calls `on_set` at the first poll."""
+
+    def __init__(self, end: threading.Event, on_set: Callable[[], None]) -> None:
+        self._end = end
+        self._on_set: Callable[[], None] | None = on_set
+
+    def is_set(self) -> bool:
+        if self._end.is_set():
+            return True
+        on_set, self._on_set = self._on_set, None
+        if on_set is not None:
+            on_set()
+        return False

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.file_modes import make_private, make_private_directory, private_mode
-from skillhub_mcp.index.freed_memory import give_back
 from skillhub_mcp.index.lance import damaged
 from skillhub_mcp.index.lance_store import IN_MEMORY
 from skillhub_mcp.index.own_names import make_database_private
@@ -90,8 +89,6 @@ class WriterLock:
             finally:
                 self._make_shared_private()
                 lock.release()
-                # Writing takes hundreds of megabytes for a second.
-                give_back()
         except OSError as error:
             raise unwritable(self._db_path, str(damaged(error))) from error
 

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from skillhub_mcp.errors import StorageUnavailable
 from skillhub_mcp.index.filter import path_in
-from skillhub_mcp.index.freed_memory import give_back
 from skillhub_mcp.index.lance import (
     LANCE_FAILURES,
     PATHS_PER_STATEMENT,
@@ -154,7 +153,6 @@ class LanceRows:
                 )
             else:
                 table.add(piece, on_bad_vectors="null")
-            give_back()
         indexes: list[tuple[str, Any]] = [(field, FTS(base_tokenizer="icu/split")) for field in TEXT_FIELDS]
         for field, config in (*indexes, ("category", Bitmap()), ("tags", LabelList()), ("path", BTree())):
             self._check()

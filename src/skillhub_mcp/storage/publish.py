@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from skillhub_mcp.errors import LeaseLost, LibraryChanging, PublicationDamaged, StorageUnavailable
-from skillhub_mcp.index.freed_memory import give_back
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.state import NO_EMBEDDING
 from skillhub_mcp.scratch import scratch_directory
@@ -336,7 +335,6 @@ class _Publication:
         Without a `table` its version is the next, which is a digit or two of what the manifest says.
         """
         # The files and the list of skills are there: what they took would be held while the table is written.
-        give_back()
         own = self._library.index
         row_keys = own.index.row_keys()
         rows = {

@@ -18,7 +18,6 @@ from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.disclosure.absence import nothing_there
 from skillhub_mcp.disclosure.counts import SkillCounts
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.garbage import collect_as_usual
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.damage import Damage
@@ -67,7 +66,6 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Update the index and print the report. Raises InvalidArgument for options that exclude each other."""
     # A first index goes on for minutes, and its memory is bounded.
-    collect_as_usual()
     if args.forget is not None:
         if args.verify or args.repair or args.forget_missing:
             other = "--verify" if args.verify else "--repair" if args.repair else "--forget-missing"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import logging
 import os
 import secrets
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,6 @@ from skillhub_mcp.cli.arguments import SERVE, Group, add_setting_options
 from skillhub_mcp.cli.log_format import log_to_stderr
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, print_note
 from skillhub_mcp.errors import PolicyUnreadable
-from skillhub_mcp.garbage import collect_as_usual
 
 if TYPE_CHECKING:
     from fastmcp import FastMCP
@@ -33,9 +31,6 @@ log = logging.getLogger("skillhub_mcp")
 
 _HIGHEST_PORT = 65_535
 _MIN_TOKEN_CHARACTERS = 20
-# How long one thread computes while others wait: a search changes threads often, and the thread that syncs computes
-# for seconds.
-_TURN_SECONDS = 0.001
 _DEFAULTS: Mapping[str, Any] = {
     "transport": None,
     "host": "127.0.0.1",
@@ -207,17 +202,15 @@ def _make_server(
     settings: Settings, *, reindex: bool, over_http: bool = False, metrics: Prometheus | None = None
 ) -> tuple[FastMCP, SkillHub]:
     """Return the server and its hub, both not started yet, and log warnings about the configuration."""
-    sys.setswitchinterval(_TURN_SECONDS)
-    with _loading():
-        from skillhub_mcp.bootstrap.hub import make_hub
-        from skillhub_mcp.bootstrap.observers import log_library, make_observer
-        from skillhub_mcp.bootstrap.server import server_options
-        from skillhub_mcp.index.views import SyncDepth
-        from skillhub_mcp.server.app import make_server
+    from skillhub_mcp.bootstrap.hub import make_hub
+    from skillhub_mcp.bootstrap.observers import log_library, make_observer
+    from skillhub_mcp.bootstrap.server import server_options
+    from skillhub_mcp.index.views import SyncDepth
+    from skillhub_mcp.server.app import make_server
 
-        hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=metrics))
-        log_library(hub, settings)
-        chosen = server_options(settings, hub, over_http=over_http)
+    hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=metrics))
+    log_library(hub, settings)
+    chosen = server_options(settings, hub, over_http=over_http)
     if reindex:
         hub.refresh(SyncDepth.REBUILD)
     if settings.execution.enable_run and settings.replica.read_only:
@@ -234,22 +227,6 @@ def _make_server(
     return make_server(hub, chosen), hub
 
 
-@contextmanager
-def _loading() -> Iterator[None]:
-    """Suspend garbage collection during imports: the modules stay, and collecting takes a tenth of the time.
-
-    A process that ends looks at all that was not frozen, which takes a worker longer than its shutdown.
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        # Exclude them from later collections too.
-        gc.freeze()
-        collect_as_usual()
-        gc.enable()
-
-
 @dataclass(frozen=True, slots=True)
 class _Worker:
     """Makes the server of a worker process. It is pickled here and called there."""
@@ -261,8 +238,7 @@ class _Worker:
     shared_metrics: str
 
     def __call__(self, address: str) -> GracefulServer:
-        with _loading():
-            return self._made(address)
+        return self._made(address)
 
     def _made(self, address: str) -> GracefulServer:
         from multiprocessing import current_process
