@@ -247,7 +247,10 @@ def test_a_session_in_other_hands_is_none(environment: dict[str, str], file: Pat
         assert asyncio.run(loaded_again(url)) == [False, True]
         session = {"mcp-session-id": knock(url, one).headers["mcp-session-id"]}
         assert knock(url, one, **session).status_code != 404
-        assert knock(url, other, **session).status_code == 404
+        # The other gets a session of its own, and no answer in this one.
+        assert knock(url, other, **session).headers["mcp-session-id"] != session["mcp-session-id"]
+        listed = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+        assert httpx2.post(url, json=listed, headers={**bearing(other), **session}).status_code == 404
 
 
 @pytest.mark.slow

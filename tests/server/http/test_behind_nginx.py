@@ -196,8 +196,8 @@ def test_a_client_without_a_token_learns_through_the_proxy_where_to_get_one(prox
     assert proxied.get("/healthz", host="10.0.0.5").json() == {"status": "ok"}
     assert set(proxied.get("/readyz").json()) == {"index"}
     assert proxied.get("/metrics").status_code == 404
-    # Typed with a slash behind it, the address leads to the endpoint, as without a proxy.
-    assert proxied.get("/mcp/").headers["location"] == f"https://{NAME}/mcp"
+    # With a slash at its end, the address is the endpoint too.
+    assert proxied.get("/mcp/").status_code == 401
 
 
 def test_the_hosts_own_pages_may_call_over_tls_and_no_others(proxied: Proxied) -> None:

@@ -128,8 +128,11 @@ def test_a_browser_at_the_endpoint_is_told_what_it_is_and_clients_get_their_own_
 
 
 @pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
-def test_a_client_that_accepts_too_little_is_told_what_it_has_to(anonymous: httpx2.Client, era: str) -> None:
-    refused = anonymous.post("/mcp", json=INITIALIZE, headers={**JSON, "mcp-protocol-version": era})
+def test_a_client_that_accepts_neither_json_nor_a_stream_is_told_what_to_accept(
+    anonymous: httpx2.Client, era: str
+) -> None:
+    headers = {"accept": "text/html", "mcp-protocol-version": era}
+    refused = anonymous.post("/mcp", json=INITIALIZE, headers=headers)
     assert (refused.status_code, refused.json()["jsonrpc"], refused.json()["id"]) == (406, "2.0", None)
     assert "must accept both application/json and text/event-stream" in refused.json()["error"]["message"]
 

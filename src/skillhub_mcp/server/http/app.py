@@ -28,10 +28,10 @@ from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.callers import caller_may_run, caller_visibility
 from skillhub_mcp.server.http.front_page import MCP_PATH, FrontPage, LegibleRefusals
+from skillhub_mcp.server.http.leniency import LenientRequests, WithoutSlash
 from skillhub_mcp.server.http.metrics_route import Exposition, metrics_route
 from skillhub_mcp.server.http.rate_limit import OncePerMinute, RateLimit, TokenBuckets
 from skillhub_mcp.server.http.readiness import readiness_route
-from skillhub_mcp.server.http.resumption import NoResumption
 from skillhub_mcp.server.http.shutdown import DisconnectOnShutdown, GracefulServer, exit_cleanly_on_sigterm
 from skillhub_mcp.server.http.skills_page import skills_route
 from skillhub_mcp.server.middleware.consent import ConsentMiddleware
@@ -95,7 +95,7 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
     rate_limit = _rate_limit(options)
     guarded = server.http_app(
         path=MCP_PATH,
-        middleware=[*rate_limit, Middleware(NoResumption)],
+        middleware=[*rate_limit, Middleware(LenientRequests)],
         stateless_http=options.stateless,
         json_response=options.whole_answers,
         session_idle_timeout=_SESSION_IDLE_SECONDS,
@@ -103,6 +103,9 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
         allowed_hosts=list(options.allowed_hosts),
         allowed_origins=list(options.allowed_origins),
     )
+
+    # Its redirects would leave the path prefix of a proxy.
+    guarded.router.redirect_slashes = False
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -137,7 +140,9 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
             allow_headers=("*",),
             expose_headers=("Mcp-Session-Id", "WWW-Authenticate", "Retry-After"),
         )
-    whole = Starlette(routes=[*probes, Mount("/", app=mounted)], lifespan=lifespan)
+    whole = Starlette(
+        routes=[*probes, Mount("/", app=mounted)], middleware=[Middleware(WithoutSlash)], lifespan=lifespan
+    )
 
     def end_waiting() -> None:
         for middleware in server.middleware:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError
 from starlette.datastructures import Headers, MutableHeaders
@@ -80,6 +81,10 @@ class FrontPage:
         sentence = "Pages of this origin may not call. Whoever runs this server allows them: SKILLHUB_ALLOWED_ORIGINS."
         return _refusal(scope, HTTPStatus.FORBIDDEN, "foreign_origin", sentence)
 
+    def _path(self, path: str) -> str:
+        """Return a path of this server as clients see it, below the prefix of a proxy."""
+        return urlsplit(self.public_url).path.removesuffix(MCP_PATH) + path
+
     @staticmethod
     def not_acceptable() -> Response:
         """Return 406, as the 2025-11-25 protocol has it: for an Accept header without what an answer may be."""
@@ -87,10 +92,9 @@ class FrontPage:
         error = JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=INVALID_REQUEST, message=said))
         return JSONResponse(error.model_dump(mode="json", exclude_unset=True), HTTPStatus.NOT_ACCEPTABLE, _HEADERS)
 
-    @staticmethod
-    def no_stream(status: int, headers: Mapping[str, str]) -> Response:
+    def no_stream(self, status: int, headers: Mapping[str, str]) -> Response:
         """Return the refusal of a person's GET of /mcp, with what this is."""
-        text = "This is the endpoint for MCP clients: give them this address. What the server is: /\n"
+        text = f"This is the endpoint for MCP clients: give them this address. What the server is: {self._path('/')}\n"
         return PlainTextResponse(text, status_code=status, headers={**_HEADERS, **headers})
 
     def _endpoint(self, scope: Scope) -> str:
@@ -118,9 +122,9 @@ class FrontPage:
             "endpoint": self._endpoint(scope),
             "transport": "streamable-http",
             "authentication": None if self.auth is None else "bearer",
-            "health": "/healthz",
-            "ready": "/readyz",
-            "skills": SKILLS_PATH,
+            "health": self._path("/healthz"),
+            "ready": self._path("/readyz"),
+            "skills": self._path(SKILLS_PATH),
             "documentation": homepage(),
             **({"version": version()} if self.auth is None else {}),
         }
@@ -137,8 +141,8 @@ class FrontPage:
             f"endpoint  {endpoint}",
             f"connect   skillhub connect CLIENT --http {endpoint}{variable}",
             f"token     {token}",
-            "health    /healthz (lives), /readyz (can search)",
-            f"skills    {SKILLS_PATH} (where they are from, and whether they are as they were locked)",
+            f"health    {self._path('/healthz')} (lives), {self._path('/readyz')} (can search)",
+            f"skills    {self._path(SKILLS_PATH)} (where they are from, and whether they are as they were locked)",
         ]
         docs = homepage()
         return "\n".join([*lines, *([f"docs      {docs}"] if docs else []), ""])

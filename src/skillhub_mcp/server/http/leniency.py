@@ -1,0 +1,151 @@
+"""Requests that other servers accept and the SDK refuses, changed into ones that it accepts.
+
+- `/mcp/` is `/mcp`.
+- `initialize` with the id of an ended session, or an empty one, starts a session. The SDK answers 404.
+- A client that accepts JSON and no event stream, or that says nothing, gets the response as JSON. The SDK answers 406,
+  or a stream. Progress notifications before the response are dropped, as in the SDK's own JSON mode.
+- `Last-Event-ID` is ignored: no event is stored. The SDK fails without a store.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from http import HTTPStatus
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from skillhub_mcp.server.http.front_page import MCP_PATH
+
+_SESSION = "mcp-session-id"
+_BOTH = "application/json, text/event-stream"
+_STREAM = "text/event-stream"
+# The SDK refuses a larger body.
+_MAX_BODY_BYTES = 4 * 1024 * 1024
+
+
+class WithoutSlash:
+    """ASGI middleware: serves `/mcp/` as `/mcp`. A redirect would leave the path prefix of a proxy."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == f"{MCP_PATH}/":
+            scope = {**scope, "path": MCP_PATH, "raw_path": MCP_PATH.encode()}
+        await self._app(scope, receive, send)
+
+
+class LenientRequests:
+    """ASGI middleware, after authentication: it does not read the body of a request without a valid token."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        user = scope.get("user")
+        if scope["type"] != "http" or scope["path"] != MCP_PATH or (user is not None and not user.is_authenticated):
+            await self._app(scope, receive, send)
+            return
+        scope = {**scope, "headers": list(scope["headers"])}
+        headers = MutableHeaders(scope=scope)
+        del headers["last-event-id"]
+        if scope["method"] == "POST" and _SESSION in headers:
+            body = await _read(receive)
+            receive = _replay(body, receive)
+            if _is_initialize(body):
+                del headers[_SESSION]
+        if scope["method"] == "POST" and _wants_json(headers):
+            headers["accept"] = _BOTH
+            send = _JsonResponse(send).send
+        await self._app(scope, receive, send)
+
+
+def _wants_json(headers: Headers) -> bool:
+    """Whether a client accepts JSON, and did not ask for an event stream."""
+    if headers.get("mcp-method") == "subscriptions/listen":
+        return False  # its answer is a stream
+    accepted = {part.partition(";")[0].strip().lower() for part in ",".join(headers.getlist("accept")).split(",")}
+    accepted.discard("")
+    return not accepted & {_STREAM, "text/*"} and (
+        not accepted or bool(accepted & {"application/json", "application/*", "*/*"})
+    )
+
+
+async def _read(receive: Receive) -> Sequence[Message]:
+    """Return the messages of a body up to its end, or until it is too large."""
+    messages: list[Message] = []
+    size = 0
+    while size <= _MAX_BODY_BYTES:
+        message = await receive()
+        messages.append(message)
+        size += len(message.get("body", b""))
+        if not message.get("more_body", False):
+            break
+    return messages
+
+
+def _replay(messages: Iterable[Message], receive: Receive) -> Receive:
+    left = iter(messages)
+
+    async def replay() -> Message:
+        for message in left:
+            return message
+        return await receive()
+
+    return replay
+
+
+def _is_initialize(messages: Iterable[Message]) -> bool:
+    body = b"".join(message.get("body", b"") for message in messages)
+    if b"initialize" not in body:
+        return False
+    try:
+        message = json.loads(body)
+    except (ValueError, RecursionError):
+        return False  # the SDK says why
+    return isinstance(message, dict) and message.get("method") == "initialize"
+
+
+class _JsonResponse:
+    """Sends the JSON-RPC response in an event stream as JSON, and any other answer as it is."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._start: Message | None = None
+        self._stream = b""
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            if Headers(raw=message["headers"]).get("content-type", "").startswith(_STREAM):
+                self._start = message
+                return
+        elif message["type"] == "http.response.body" and self._start is not None:
+            self._stream += message.get("body", b"")
+            if not message.get("more_body", False):
+                await self._finish(self._start)
+            return
+        await self._send(message)
+
+    async def _finish(self, start: Message) -> None:
+        content = next(filter(_is_response, _data_of(self._stream)), b"")
+        headers = MutableHeaders(raw=start["headers"])
+        headers["content-type"], headers["content-length"] = "application/json", str(len(content))
+        # A stream without a response was cut off by the end of the server or the session.
+        status = start["status"] if content else HTTPStatus.SERVICE_UNAVAILABLE
+        await self._send({**start, "status": status, "headers": headers.raw})
+        await self._send({"type": "http.response.body", "body": content})
+
+
+def _data_of(stream: bytes) -> Iterable[bytes]:
+    """Return the data of each event in a stream whose lines end with CR LF or LF."""
+    for event in stream.replace(b"\r\n", b"\n").split(b"\n\n"):
+        lines = [line[len(b"data:") :].strip() for line in event.split(b"\n") if line.startswith(b"data:")]
+        if lines:
+            yield b"\n".join(lines)
+
+
+def _is_response(data: bytes) -> bool:
+    message = json.loads(data) if data else None
+    return isinstance(message, dict) and "method" not in message
