@@ -9,7 +9,7 @@ from pathlib import Path
 from skillhub_mcp.skills.builtin import builtin_directory
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import make_roots
-from skillhub_mcp.skills.scanner import scan
+from skillhub_mcp.skills.scanner import SnapshotReader
 
 # What running an example's scripts leaves behind.
 _LEFT_BEHIND = "__pycache__"
@@ -17,7 +17,7 @@ _LEFT_BEHIND = "__pycache__"
 
 def examples() -> Sequence[Skill]:
     """Return the skills that come with SkillHub, by name."""
-    return scan(make_roots([builtin_directory()]), memory={}).snapshot.skills
+    return SnapshotReader(make_roots([builtin_directory()])).snapshot.skills
 
 
 def files_of(example: Skill) -> Mapping[str, bytes]:

@@ -11,7 +11,7 @@ from skillhub_mcp.errors import RootsUnreadable, SkillUnverifiable
 from skillhub_mcp.policy.access import Access
 from skillhub_mcp.policy.files import change_trust
 from skillhub_mcp.settings import DEFAULT_SKILLS_DIR, Settings
-from skillhub_mcp.skills.admission import LENIENT, REGISTRY_LENIENT, Admission, registry_strict
+from skillhub_mcp.skills.admission import REGISTRY_LENIENT, Admission, registry_strict
 from skillhub_mcp.skills.builtin import builtin_directory
 from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.recorded_roots import NO_RECORD
@@ -111,7 +111,7 @@ def brought_in(settings: Settings) -> Brought:
     """Return what the project brings, searched by the hub or by the agent-context tools. Raises InvalidSetting."""
     from skillhub_mcp.disclosure.brought import brought_by
     from skillhub_mcp.policy.project_trust import brought_digest
-    from skillhub_mcp.skills.registry import Registry
+    from skillhub_mcp.skills.scanner import SnapshotReader
 
     project = project_of(settings)
     context = agent_context_roots(project, home=os.path.expanduser("~"))
@@ -125,7 +125,7 @@ def brought_in(settings: Settings) -> Brought:
             except (SkillUnverifiable, OSError) as error:
                 unread = isinstance(error, OSError) and f"{error.filename!r} cannot be read: {error.strerror}"
                 problems[root.path] = unread or str(error)
-    return brought_by(project.root, Registry(judged, admission=LENIENT).snapshot, digests, problems)
+    return brought_by(project.root, SnapshotReader(judged).snapshot, digests, problems)
 
 
 def agree_to(brought: Brought) -> None:

@@ -52,13 +52,13 @@ def every_skill(settings: Settings, snapshot: Snapshot) -> tuple[Skill, ...]:
 
     Served or not, and also those whose name another skill won.
     """
-    from skillhub_mcp.skills.registry import Registry
+    from skillhub_mcp.skills.scanner import SnapshotReader
 
     found = {skill.directory: skill for skill in snapshot.everything}
     if settings.disclosure.skills_enabled and not settings.replica.read_only:
         chosen = agent_context_roots(project_while_serving(settings), home=os.path.expanduser("~"))
         roots = project_trust(settings).judged(chosen)
-        context = Registry(roots, admission=AGENT_CONTEXT).snapshot.everything
+        context = SnapshotReader(roots, AGENT_CONTEXT).snapshot.everything
         found = {skill.directory: skill for skill in context} | found
     return tuple(found[directory] for directory in sorted(found))
 

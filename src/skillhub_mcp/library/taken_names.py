@@ -12,7 +12,7 @@ from skillhub_mcp.locks.lock_file import Lock
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import safe_alias
 from skillhub_mcp.skills.roots import SkillRoot
-from skillhub_mcp.skills.scanner import ReadDepth, scan
+from skillhub_mcp.skills.scanner import SnapshotReader
 
 _REPLACE = "--replace puts that one into the trash"
 _REPLACE_BELOW = "--replace gives the name to the new one"
@@ -35,7 +35,7 @@ def displaced(
     top = os.path.realpath(root)
     if not coming or not os.path.isdir(top):
         return {}
-    here = scan((SkillRoot(top, root),), memory={}, depth=ReadDepth.HEADER).snapshot.everything
+    here = SnapshotReader((SkillRoot(top, root),)).snapshot.everything
     before = {skill.directory: skill.name for skill in here}
     found = {}
     for directory, name in coming.items():

@@ -16,8 +16,7 @@ from skillhub_mcp.skills.names import shown_name
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.roots import make_roots
-from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES, ReadDepth, scan
-from skillhub_mcp.skills.snapshot import Snapshot
+from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES, SnapshotReader
 from skillhub_mcp.skills.suggestions import not_found
 
 NO_SKILLS = "(no skills available)"
@@ -48,7 +47,7 @@ class SkillLoader:
     def __init__(self, skills_dir: Path | str) -> None:
         refuse_nul(skills_dir=os.fspath(skills_dir))
         self._roots = make_roots([os.fspath(skills_dir)])
-        self._snapshot = self._scan()
+        self.load_skills()
 
     @property
     def skills(self) -> dict[str, SkillSummary]:
@@ -65,7 +64,7 @@ class SkillLoader:
 
     def load_skills(self) -> None:
         """Scan the directory again, to find new and changed skills and to drop deleted ones."""
-        self._snapshot = self._scan()
+        self._snapshot = SnapshotReader(self._roots).snapshot
 
     def parse_skill_md(self, path: Path | str) -> ParsedSkill | None:
         """Parse one SKILL.md. Returns None if its frontmatter is unusable; never raises on its content.
@@ -104,6 +103,3 @@ class SkillLoader:
         if skill is None:
             raise not_found(name, self.skills, search_tool="get_descriptions")
         return f"# Skill: {shown_name(skill.name)}\n\n{read_document(skill).instructions}"
-
-    def _scan(self) -> Snapshot:
-        return scan(self._roots, memory={}, depth=ReadDepth.HEADER).snapshot

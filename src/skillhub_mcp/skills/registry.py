@@ -16,7 +16,7 @@ from skillhub_mcp.skills.admission import REGISTRY_STRICT, Admission
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.registry_index import IndexEntry, RegistryIndex, build_registry_index, to_index_entry
 from skillhub_mcp.skills.roots import SkillRoot, Source, distinct_roots
-from skillhub_mcp.skills.scanner import ReadDepth, ScanCache, scan
+from skillhub_mcp.skills.scanner import SnapshotReader
 from skillhub_mcp.skills.snapshot import Snapshot
 
 AnyRoot = SkillRoot | str | os.PathLike[str] | Mapping[str, object]
@@ -29,29 +29,26 @@ class Registry:
     """
 
     def __init__(self, roots: Sequence[AnyRoot], *, admission: Admission = REGISTRY_STRICT) -> None:
-        self._roots = as_roots(roots)
-        self._admission = admission
-        self._memory: ScanCache = {}
-        self._snapshot: Snapshot | None = None
+        self._reader = SnapshotReader(as_roots(roots), admission)
 
     @property
     def roots(self) -> tuple[SkillRoot, ...]:
         """The roots in order of priority: the first wins a name."""
-        return self._roots
+        return self._reader.roots
 
     @property
     def snapshot(self) -> Snapshot:
         """The skills as of the last scan."""
-        return self._snapshot or self._scan()
+        return self._reader.snapshot
 
     def build_index(self) -> RegistryIndex:
         """Read every SKILL.md again and return the index with its report."""
-        return self._index(self._scan(reread=True))
+        return self._index(self._reader.read(reread=True))
 
     def refresh_index(self, changes: Sequence[str] | None = None) -> RegistryIndex:
         """Read new and changed files and return the index. With `changes`, only those paths are scanned."""
         refuse_nul(changes=changes)
-        return self._index(self._scan(only=None if self._snapshot is None else changes))
+        return self._index(self._reader.read(only=changes))
 
     def find(self, name: str, *, source: Source | str | None = None) -> IndexEntry | None:
         """Return the skill of that name; with `source`, the one from that source, even if it is shadowed.
@@ -74,19 +71,6 @@ class Registry:
 
     def _index(self, snapshot: Snapshot) -> RegistryIndex:
         return replace(build_registry_index(Names(snapshot)), refresh=self.refresh_index)
-
-    def _scan(self, *, reread: bool = False, only: Sequence[str] | None = None) -> Snapshot:
-        scanned = scan(
-            self._roots,
-            memory=self._memory,
-            admission=self._admission,
-            reread=reread,
-            depth=ReadDepth.HEADER,
-            only=only,
-        )
-        self._memory = scanned.memory
-        self._snapshot = scanned.snapshot
-        return scanned.snapshot
 
 
 def as_roots(roots: Sequence[AnyRoot]) -> tuple[SkillRoot, ...]:

@@ -174,6 +174,37 @@ def scan(
     return Scan(snapshot, remembered, look.opened, look.changed or removed, admission, tuple(look.undecided))
 
 
+class SnapshotReader:
+    """The snapshots of some roots for a caller without an index: headers only, and each again only if it changed.
+
+    Nothing is read before the first use. Not thread-safe.
+    """
+
+    def __init__(self, roots: tuple[SkillRoot, ...], admission: Admission = LENIENT) -> None:
+        self.roots = roots
+        self._admission = admission
+        self._memory: ScanCache = {}
+        self._snapshot: Snapshot | None = None
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The snapshot of the last read."""
+        return self._snapshot or self.read()
+
+    def read(self, *, reread: bool = False, only: Sequence[str] | None = None) -> Snapshot:
+        """Return the present snapshot; `reread` and `only` are those of `scan`."""
+        scanned = scan(
+            self.roots,
+            memory=self._memory,
+            admission=self._admission,
+            reread=reread,
+            depth=ReadDepth.HEADER,
+            only=None if self._snapshot is None else only,
+        )
+        self._memory, self._snapshot = scanned.memory, scanned.snapshot
+        return scanned.snapshot
+
+
 class _Look:
     """Looks at files, one by one, and opens those that are not as they were; see `scan` for the parameters.
 
@@ -320,7 +351,8 @@ def judged(
         found += 1
         violations = admission.violations(entry.skill, entry.diagnostics, entry.shape)
         if entry.skill is None or (violations and admission.refuses(violations)):
-            refused.append(Refused(directory, violations, entry.root, admission.reason(violations)))
+            name = "" if entry.skill is None else entry.skill.name
+            refused.append(Refused(directory, violations, entry.root, admission.reason(violations), name))
         else:
             skills.append(entry.skill)
     return skills, refused, found

@@ -28,13 +28,14 @@ from skillhub_mcp.summed_digest import as_hex, summed
 class Refused:
     """A SKILL.md that is not served, with its violations and the root it was found under.
 
-    `reason` is the violation that excludes it; the other violations may be harmless.
+    `reason` is the violation that excludes it; the other violations may be harmless. `name` is empty if none was read.
     """
 
     directory: str
     diagnostics: tuple[Diagnostic, ...]
     root: str
     reason: Diagnostic
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from skillhub_mcp.disclosure.context import catalogue as catalogue_module
 from skillhub_mcp.disclosure.context.catalogue import CatalogueLimits, Catalogues, Listing, skill_id
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.project import find_project
+from skillhub_mcp.skills import scanner
 from skillhub_mcp.skills.scanner import scan
 
 LONG = "x" * 1_024
@@ -281,7 +282,7 @@ def test_calls_that_wait_for_each_other_share_a_look_that_began_after_they_came(
         assert all_came.wait(30)
         return scan(*arguments, **options)
 
-    monkeypatch.setattr(catalogue_module, "scan", slow_scan)
+    monkeypatch.setattr(scanner, "scan", slow_scan)
     own = Catalogues(lambda _: find_project(str(project)), home=str(home), limits=CatalogueLimits(9, 9), clock=clock)
     add(project, "here")
     with ThreadPoolExecutor(5) as threads:

@@ -21,7 +21,7 @@ from skillhub_mcp.project import Project
 from skillhub_mcp.skills.admission import AGENT_CONTEXT
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.roots import SkillRoot, Source, agent_context_roots, leads_out
-from skillhub_mcp.skills.scanner import ReadDepth, ScanCache, scan
+from skillhub_mcp.skills.scanner import SnapshotReader
 from skillhub_mcp.skills.snapshot import Refused, Snapshot
 
 _ID = re.compile("[0-9a-f]{24}")
@@ -95,8 +95,8 @@ class _Look:
 
     project: Project
     roots: tuple[SkillRoot, ...]
+    reader: SnapshotReader
     snapshot: Snapshot
-    memory: ScanCache
     looked_at: float
     number: int
     since: Mapping[str, int]
@@ -192,20 +192,22 @@ class Catalogues:
         if before is not None and same and not (self._is_due(before) if since is None else before.looked_at <= since):
             return before
         looked_at = self._clock()
-        memory: ScanCache = {} if before is None else before.memory
-        scanned = scan(self._judge(roots), memory=memory, admission=AGENT_CONTEXT, depth=ReadDepth.HEADER)
+        judged = self._judge(roots)
+        reader = SnapshotReader(judged, AGENT_CONTEXT) if before is None else before.reader
+        reader.roots = judged
+        snapshot = reader.read()
         number = 0 if before is None else before.number + 1
         known: Mapping[str, int] = {} if before is None else before.since
         look = _Look(
             project,
             roots,
-            scanned.snapshot,
-            scanned.memory,
+            reader,
+            snapshot,
             looked_at,
             number,
-            since={skill.directory: known.get(skill.directory, number) for skill in scanned.snapshot.everything},
-            vanished=LRUCache(_MAX_VANISHED) if before is None else _vanished(before, scanned.snapshot, number),
-            listing=before.listing if before is not None and same and scanned.snapshot == before.snapshot else None,
+            since={skill.directory: known.get(skill.directory, number) for skill in snapshot.everything},
+            vanished=LRUCache(_MAX_VANISHED) if before is None else _vanished(before, snapshot, number),
+            listing=before.listing if before is not None and same and snapshot == before.snapshot else None,
         )
         self._looks.put(project.cwd, look)
         return look
@@ -328,10 +330,9 @@ def _errors(snapshot: Snapshot) -> Iterable[SkillLoadError]:
 
 def _refused(look: _Look) -> Iterable[tuple[str, SkillLoadError]]:
     for refused in look.snapshot.report.refused:
-        skill = look.memory[refused.directory].skill
         yield os.path.basename(refused.directory), _refusal(refused)
-        if skill is not None:
-            yield skill.name, _refusal(refused)
+        if refused.name:
+            yield refused.name, _refusal(refused)
 
 
 def _refusal(refused: Refused) -> SkillLoadError:
