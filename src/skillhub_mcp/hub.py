@@ -24,9 +24,9 @@ from skillhub_mcp.errors import ExecutionTimeout, SandboxRequired
 from skillhub_mcp.events import NULL_OBSERVER, Observer, UseEvent, observe
 from skillhub_mcp.index.damage import Damage
 from skillhub_mcp.index.indexed_roots import IndexedRoot
+from skillhub_mcp.index.maintenance import Maintenance
 from skillhub_mcp.index.progress import IndexProgress
-from skillhub_mcp.index.provider import ViewProvider
-from skillhub_mcp.index.views import SyncDepth, View
+from skillhub_mcp.index.views import SyncDepth, View, ViewSource
 from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
 from skillhub_mcp.policy.gate import SkillUse, pass_gate
@@ -72,8 +72,9 @@ class SkillHub:
 
     def __init__(
         self,
-        live: ViewProvider,
+        live: ViewSource,
         *,
+        maintenance: Maintenance,
         access: Access,
         engine: SearchEngine,
         lookup: SkillLookup,
@@ -93,6 +94,7 @@ class SkillHub:
         self._publication = publication
         self._auditor = auditor
         self._live = live
+        self._maintenance = maintenance
         self._access = access
         self._engine = engine
         self._lookup = lookup
@@ -123,26 +125,26 @@ class SkillHub:
         While a user is `waiting`, an embedder that is slow or down costs some seconds only.
         """
         refuse_nul(only=only)
-        return self._live.sync_now(depth, only=only, waiting=waiting)
+        return self._live.sync(depth, only=only, waiting=waiting)
 
     def look_again(self) -> None:
         """Have the files and the agreements looked at now; wait for it, but not for a large library."""
-        self._live.look_again()
+        self._live.snapshot(fresh=True)
 
     def damages(self) -> tuple[Damage, ...]:
         """Return what is damaged in the index, reading all of it. Repairs nothing; `SyncDepth.VERIFY` does.
 
         Raises IndexUnavailable where a newer version of SkillHub wrote it.
         """
-        return self._live.damages()
+        return self._maintenance.damages()
 
     def indexed_roots(self) -> tuple[IndexedRoot, ...]:
         """Return the roots that the index has rows of, used by this hub or not; none of a publication."""
-        return self._live.indexed_roots()
+        return self._maintenance.indexed_roots()
 
     def forget(self, roots: Collection[str]) -> None:
         """Drop the rows of roots from the index, whatever embedder they are for. Raises IndexUnavailable."""
-        self._live.forget(roots)
+        self._maintenance.forget(roots)
 
     def peek(self) -> View | None:
         """Return the present view, if there is one yet, without waiting."""
@@ -163,11 +165,11 @@ class SkillHub:
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Call `listener`, from a thread of the hub, after each sync that found different skills."""
-        self._live.on_change(listener)
+        self._live.subscribe(lambda is_other: listener() if is_other else None)
 
     def on_sync(self, listener: Callable[[], None]) -> None:
         """Call `listener` after each sync, from the thread that synced: any file of a skill may have changed."""
-        self._live.on_sync(listener)
+        self._live.subscribe(lambda _: listener())
 
     def also_find(self, find: Callable[[str], FoundByName | None]) -> None:
         """Let `find` return from now on the skill for a handle that is none of this hub's own."""
@@ -182,14 +184,14 @@ class SkillHub:
 
         None for a skill that this hub does not have, or has by its path alone.
         """
-        snapshot = self._live.snapshot_without_index()
+        snapshot = self._live.snapshot()
         skill = snapshot.by_directory(directory)
         handle = None if skill is None else Names(snapshot, self._access.now()).handle(skill)
         return None if handle == directory else handle
 
     def handle_named(self, name: str) -> str | None:
         """Return the text that loads the skill of that name; None where this caller may have none."""
-        snapshot, policy = self._live.snapshot_without_index(), self._access.now()
+        snapshot, policy = self._live.snapshot(), self._access.now()
         names = Names(snapshot, policy)
         skill = names.find(name)
         if skill is None or not policy.offers(skill):
@@ -246,18 +248,18 @@ class SkillHub:
     def snapshot_and_policy(self, *, last_seen: bool = False) -> tuple[Snapshot, Policy]:
         """Return the present skills, and the policy for them; with `last_seen`, without checking the files."""
         view = self._live.peek() if last_seen else None
-        return self._live.snapshot_without_index() if view is None else view.snapshot, self._access.now()
+        return self._live.snapshot() if view is None else view.snapshot, self._access.now()
 
     def snapshot(self) -> Snapshot:
         """Return the present skills, whoever may have them."""
-        return self._live.snapshot_without_index()
+        return self._live.snapshot()
 
     def skills(self, *, agreed_only: bool = False) -> tuple[Skill, ...]:
         """Return the skills that are served, by name.
 
         With `agreed_only`, without those that await trust: for a list that a host reads unasked.
         """
-        names = Names(self._live.snapshot_without_index(), self._access.now())
+        names = Names(self._live.snapshot(), self._access.now())
         return names.listed() if agreed_only else names.offered()
 
     def served(self) -> int:
@@ -265,7 +267,7 @@ class SkillHub:
 
         What the audit or a lock withholds may be another one each time: then they are counted each time.
         """
-        snapshot, policy = self._live.snapshot_without_index(), self._access.now()
+        snapshot, policy = self._live.snapshot(), self._access.now()
         withholds = policy.audit is not None or policy.locks is not None
         known = None if withholds else self._served.get((snapshot,), policy, None)
         if known is None:
@@ -308,7 +310,7 @@ class SkillHub:
 
         Skills that await trust are left out: a model reads a catalogue unasked.
         """
-        return catalogue_entries(list_skills(self._live.snapshot_without_index(), self._access.now()))
+        return catalogue_entries(list_skills(self._live.snapshot(), self._access.now()))
 
     def resolve(self, text: str, *, cwd: str) -> Resolution:
         """Return the skills that `text` mentions, as `$name` or by a path from `cwd`."""
@@ -320,7 +322,7 @@ class SkillHub:
         from skillhub_mcp.skills.registry_index import build_registry_index
 
         return build_registry_index(
-            Names(self._live.snapshot_for(admission), self._access.now()),
+            Names(self._live.snapshot(admission=admission), self._access.now()),
             source=source,
             whole=self._access.sees_everything(),
         )
@@ -429,7 +431,7 @@ class SkillHub:
         """Return what a command of a skill may touch: the skill, and nothing else of what the hub keeps and serves."""
         from skillhub_mcp.execution.sandbox import Confinement
 
-        snapshot, inside = self._live.snapshot_without_index(), skill.directory + os.sep
+        snapshot, inside = self._live.snapshot(), skill.directory + os.sep
         # What is in no root by its own path may be in a place that every program reads.
         others = (one for one in snapshot.everything if one.directory != skill.directory)
         hidden = {
@@ -494,7 +496,7 @@ class SkillHub:
 
         sandbox = self._commands().sandbox()
         unconfined = sandbox is OFF
-        if unconfined and policy is not None and policy.leaves_out(self._live.snapshot_without_index().everything):
+        if unconfined and policy is not None and policy.leaves_out(self._live.snapshot().everything):
             raise SandboxRequired
         return sandbox
 

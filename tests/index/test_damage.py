@@ -12,7 +12,7 @@ from tests.search.builders import Desk, WordEmbedder
 
 from skillhub_mcp.index.damage import Damage, IndexPart
 from skillhub_mcp.index.index_files import STATE_FILE
-from skillhub_mcp.index.maintenance import damages
+from skillhub_mcp.index.maintenance import damages_of
 from skillhub_mcp.index.views import SyncDepth
 
 Writer = Callable[..., Path]
@@ -32,7 +32,7 @@ class Library:
         return Desk(self.db, self.skills, embedder=self.embedder)
 
     def damages(self) -> tuple[Damage, ...]:
-        return damages(self.desk().writer)
+        return damages_of(self.desk().writer)
 
     def assert_repaired(self) -> None:
         assert self.desk().sync(SyncDepth.VERIFY).problem is None
@@ -47,7 +47,7 @@ def library(tmp_path: Path, skills_dir: Path, write_skill: Writer) -> Library:
 
 def test_a_sound_index_and_no_index_are_not_damaged(library: Library, tmp_path: Path) -> None:
     assert library.damages() == ()
-    assert damages(Desk(tmp_path / "nowhere" / "skills.lancedb", library.skills).writer) == ()
+    assert damages_of(Desk(tmp_path / "nowhere" / "skills.lancedb", library.skills).writer) == ()
 
 
 @pytest.mark.parametrize("pattern", ["data/*", "_versions/*"])

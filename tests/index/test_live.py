@@ -20,7 +20,7 @@ from skillhub_mcp.index import state_file
 from skillhub_mcp.index.index_files import STATE_FILE
 from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.live import LiveView
-from skillhub_mcp.index.maintenance import damages
+from skillhub_mcp.index.maintenance import damages_of
 from skillhub_mcp.index.views import SyncDepth
 from skillhub_mcp.index.writer_lock import LOCK_FILE
 
@@ -59,7 +59,7 @@ def test_a_refused_skill_has_no_row_and_is_no_reason_to_write(db: Path, skills_d
     live = live_view(db, skills_dir)
     live.sync()
     assert live.sync().report is None
-    assert damages(live.writer) == ()
+    assert damages_of(live.writer) == ()
 
 
 def test_a_start_without_changes_opens_no_skill(db: Path, skills_dir: Path, write_skill: Writer) -> None:
@@ -254,7 +254,7 @@ def test_an_index_that_cannot_be_read_is_replaced(db: Path, skills_dir: Path, wr
     _, index = again.view()
     with pytest.raises(IndexDamaged):
         candidates(again, "walruses")
-    again.discard(index)
+    again.view(instead_of=index)
     assert found(again, "walruses") == ["one"]
 
 
@@ -486,6 +486,22 @@ def test_a_server_notices_changes_by_itself(
     live.subscribe(lambda is_other: changed.set() if is_other else None)
     write_skill("two", "About walruses.")
     assert changed.wait(30)
+    assert found(live, "walruses") == ["one", "two"]
+
+
+def test_a_skill_that_is_written_while_the_index_is_written_is_listed_at_once(
+    db: Path, skills_dir: Path, write_skill: Writer, closing: list[LiveView]
+) -> None:
+    write_skill("one", "About walruses.")
+    live = live_view(db, skills_dir, background=True)
+    closing.append(live)
+    db.parent.mkdir()
+    with FileLock(db.parent / LOCK_FILE):
+        assert [skill.name for skill in live.snapshot().skills] == ["one"]
+        write_skill("two", "About walruses.")
+        assert [skill.name for skill in live.snapshot(fresh=True).skills] == ["one", "two"]
+        assert not live.is_ready()
+    live.sync()
     assert found(live, "walruses") == ["one", "two"]
 
 

@@ -15,7 +15,7 @@ from tests.search.builders import text_hits
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.index.connection import IN_MEMORY
 from skillhub_mcp.index.live import LiveOptions, LiveView
-from skillhub_mcp.index.provider import DirectoryViews, ViewProvider
+from skillhub_mcp.index.views import ViewSource
 from skillhub_mcp.index.writer import IndexWriter
 from skillhub_mcp.replicas.mirror import Mirror
 from skillhub_mcp.replicas.replica import Replica, ReplicaOptions
@@ -28,7 +28,7 @@ from skillhub_mcp.storage.directory_store import DirectoryStore
 class Provided:
     """A provider of the skills in a directory; `update` has it see what is there now."""
 
-    views: ViewProvider
+    views: ViewSource
     update: Callable[[], object]
 
 
@@ -40,7 +40,7 @@ def of_directories(skills: Path, tmp_path: Path, *, background: bool) -> Provide
         LiveOptions(background=background),
         make_spare=lambda: IndexWriter(IN_MEMORY, embedder=None),
     )
-    return Provided(DirectoryViews(live), lambda: None)
+    return Provided(live, lambda: None)
 
 
 def of_publication(skills: Path, tmp_path: Path, *, background: bool) -> Provided:
@@ -69,8 +69,8 @@ def provided(
     assert not {name for name in running if name.startswith(("skillhub-sync", "skillhub-replica", "skillhub-watch"))}
 
 
-def found(views: ViewProvider, query: str) -> list[str]:
-    view, index = views.view_and_index()
+def found(views: ViewSource, query: str) -> list[str]:
+    view, index = views.view()
     among = frozenset(skill.directory for skill in view.snapshot.skills)
     return [Path(hit.directory).name for hit in text_hits(index, query, limit=5, among=among)]
 
@@ -87,9 +87,9 @@ def test_the_first_who_asks_waits_for_skills_and_index(provided: Provided) -> No
 
 def test_a_view_stays_as_it_is_while_another_takes_its_place(provided: Provided, write_skill: SkillWriter) -> None:
     views = provided.views
-    before, index = views.view_and_index()
+    before, index = views.view()
     changed = threading.Event()
-    views.on_change(changed.set)
+    views.subscribe(lambda is_other: changed.set() if is_other else None)
     write_skill("otter", "Floats with the otter.")
     provided.update()
     assert changed.wait(30)
@@ -101,24 +101,22 @@ def test_a_view_stays_as_it_is_while_another_takes_its_place(provided: Provided,
 def test_what_was_written_a_moment_ago_is_seen_by_who_asks_for_what_is_fresh(
     provided: Provided, write_skill: SkillWriter
 ) -> None:
-    provided.views.view_and_index()
+    provided.views.view()
     write_skill("otter", "Floats with the otter.")
     provided.update()
-    provided.views.sync_now()
-    assert "otter" in {skill.name for skill in provided.views.snapshot_without_index(fresh=True).skills}
+    provided.views.sync()
+    assert "otter" in {skill.name for skill in provided.views.snapshot(fresh=True).skills}
 
 
 def test_other_rules_admit_others_of_the_same_skills(provided: Provided) -> None:
-    assert [skill.name for skill in provided.views.snapshot_for(STRICT).skills] == ["walrus"]
+    assert [skill.name for skill in provided.views.snapshot(admission=STRICT).skills] == ["walrus"]
     assert len(provided.views.snapshot().skills) == 2
 
 
 def test_an_index_that_could_not_be_read_is_replaced_before_the_next_answer(provided: Provided) -> None:
-    _, index = provided.views.view_and_index()
-    assert provided.views.damages() == ()
-    provided.views.discard_index(index)
+    _, index = provided.views.view()
     try:
-        assert provided.views.view_and_index()[1] is not index
+        assert provided.views.view(instead_of=index)[1] is not index
     except IndexUnavailable as error:
         # A publication whose index is damaged as it was published has none; that is said, and not tried for ever.
         assert "cannot be searched" in error.message  # noqa: PT017
@@ -134,6 +132,6 @@ def test_without_threads_one_look_answers_every_query(
     write_skill("otter", "Floats with the otter.")
     provided.update()
     assert found(provided.views, "otter") == []
-    assert {skill.name for skill in provided.views.sync_now().snapshot.skills} == {"walrus", "otter"}
+    assert {skill.name for skill in provided.views.sync().snapshot.skills} == {"walrus", "otter"}
     assert found(provided.views, "otter") == ["otter"]
     provided.views.close()

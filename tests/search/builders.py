@@ -19,6 +19,7 @@ from skillhub_mcp.index.index_files import STATE_FILE
 from skillhub_mcp.index.keys import LibraryKeys
 from skillhub_mcp.index.lance_store import LanceStore
 from skillhub_mcp.index.live import LiveOptions, LiveView
+from skillhub_mcp.index.maintenance import DatabaseMaintenance
 from skillhub_mcp.index.root_statistics import counted
 from skillhub_mcp.index.row_embedder import EmbeddingOptions
 from skillhub_mcp.index.rows import IndexRow
@@ -194,6 +195,7 @@ class Desk:
             LiveOptions(automatic=automatic, background=False),
             make_spare=lambda: IndexWriter(IN_MEMORY, embedder=None),
         )
+        self.maintenance = DatabaseMaintenance(self.writer, lambda: self.roots)
 
     def sync(self, depth: SyncDepth = SyncDepth.CHANGES) -> View:
         """Sync, and embed what lacks a vector."""

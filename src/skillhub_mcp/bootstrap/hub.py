@@ -23,11 +23,12 @@ from skillhub_mcp.events import Observer
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.connection import IN_MEMORY
 from skillhub_mcp.index.live import LiveOptions, LiveView
+from skillhub_mcp.index.maintenance import DatabaseMaintenance, Maintenance
 from skillhub_mcp.index.own_names import something_else
 from skillhub_mcp.index.progress import IndexProgress, ProgressCallback, no_progress
-from skillhub_mcp.index.provider import DirectoryViews, ViewProvider
 from skillhub_mcp.index.row_embedder import EmbeddingOptions
 from skillhub_mcp.index.state_file import NO_EMBEDDING
+from skillhub_mcp.index.views import ViewSource
 from skillhub_mcp.index.writer import IndexWriter
 from skillhub_mcp.policy.project_trust import ProjectTrust
 from skillhub_mcp.search.engine import SearchEngine, SearchOptions
@@ -97,32 +98,34 @@ def make_hub(
     automatic = not settings.index.skip_auto_reindex
     trust = project_trust(settings)
     _mend_interrupted(roots, trust)
-    live = DirectoryViews(
-        LiveView(
-            roots,
-            IndexWriter(
-                settings.index.db_path,
-                embedder=embedder.chosen,
-                # A provider that fails at indexing is not asked at the next search either.
-                embedding=EmbeddingOptions(on_failure=embedder.breaker.record_failure),
-                progress=index_progress.report,
-            ),
-            LiveOptions(
-                automatic=automatic,
-                background=background,
-                admission=STRICT if settings.skills.strict else LENIENT,
-                judge=trust.judged,
-                choose_roots=RootsFollower(settings, roots, trust),
-            ),
-            make_spare=lambda: IndexWriter(IN_MEMORY, embedder=None),
-            observer=observer,
-            progress=index_progress,
-        )
+    writer = IndexWriter(
+        settings.index.db_path,
+        embedder=embedder.chosen,
+        # A provider that fails at indexing is not asked at the next search either.
+        embedding=EmbeddingOptions(on_failure=embedder.breaker.record_failure),
+        progress=index_progress.report,
+    )
+    live = LiveView(
+        roots,
+        writer,
+        LiveOptions(
+            automatic=automatic,
+            background=background,
+            admission=STRICT if settings.skills.strict else LENIENT,
+            judge=trust.judged,
+            choose_roots=RootsFollower(settings, roots, trust),
+        ),
+        make_spare=lambda: IndexWriter(IN_MEMORY, embedder=None),
+        observer=observer,
+        progress=index_progress,
     )
     auditor = make_auditor(settings)
     if auditor is not None and background:
-        live.on_sync(partial(_audit_behind, auditor, live))
-    return _hub_over(live, settings, embedder, auditor=auditor, asks=asks, observer=observer, for_shell=for_shell)
+        live.subscribe(partial(_audit_behind, auditor, live))
+    maintenance = DatabaseMaintenance(writer, lambda: live.roots)
+    return _hub_over(
+        live, maintenance, settings, embedder, auditor=auditor, asks=asks, observer=observer, for_shell=for_shell
+    )
 
 
 def _mend_interrupted(roots: Sequence[SkillRoot], trust: ProjectTrust) -> None:
@@ -179,8 +182,9 @@ def _replica_hub(
     auditor = make_auditor(settings, files_of=replica.files_of)
     if auditor is not None and background and auditor.blocks:
         # Elsewhere each is audited when it is loaded: here that would copy every skill of the publication.
-        replica.on_sync(partial(_audit_behind, auditor, replica))
+        replica.subscribe(partial(_audit_behind, auditor, replica))
     return _hub_over(
+        replica,
         replica,
         settings,
         embedder,
@@ -194,7 +198,8 @@ def _replica_hub(
 
 
 def _hub_over(
-    views: ViewProvider,
+    views: ViewSource,
+    maintenance: Maintenance,
     settings: Settings,
     embedder: QueryEmbedder,
     *,
@@ -212,6 +217,7 @@ def _hub_over(
     lookup = SkillLookup(views, access, search_tool=search_tool)
     return SkillHub(
         views,
+        maintenance=maintenance,
         access=access,
         engine=SearchEngine(
             views,
@@ -251,7 +257,7 @@ def _hub_over(
     )
 
 
-def _audit_behind(auditor: Auditor, live: ViewProvider) -> None:
+def _audit_behind(auditor: Auditor, live: ViewSource, _: bool) -> None:
     view = live.peek()
     if view is not None:
         auditor.follow(view.snapshot.everything)

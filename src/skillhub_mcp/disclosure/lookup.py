@@ -17,7 +17,7 @@ from skillhub_mcp.disclosure.absence import why_nothing
 from skillhub_mcp.disclosure.former_names import FormerNames
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.events import UseEvent
-from skillhub_mcp.index.provider import ViewProvider
+from skillhub_mcp.index.views import ViewSource
 from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
 from skillhub_mcp.policy.tool_actions import Action
@@ -50,11 +50,11 @@ class SkillLookup:
     `search_tool` is the tool that finds what an error has no room for; empty if there is none.
     """
 
-    def __init__(self, live: ViewProvider, access: Access, *, search_tool: str = "search_skills") -> None:
+    def __init__(self, live: ViewSource, access: Access, *, search_tool: str = "search_skills") -> None:
         self._live = live
         self._access = access
         self._former = FormerNames()
-        live.on_sync(self._note_names)
+        live.subscribe(self._note_names)
         self._search_tool = search_tool
         self._find_elsewhere: Callable[[str], FoundByName | None] = _nowhere
         self._directory_at: Callable[[str], str | None] = _nowhere
@@ -109,7 +109,7 @@ class SkillLookup:
 
     def look_again(self) -> None:
         """Have the files looked at: a skill that was found is no longer where it was."""
-        self._live.look_again()
+        self._live.snapshot(fresh=True)
 
     def _find(self, skill_name: str, policy: Policy) -> FoundByName:
         refuse_nul(skill_name=skill_name)
@@ -118,7 +118,7 @@ class SkillLookup:
             raise InvalidArgument("skill_name", "is empty", hint=self._where_names_are())
         at = self._directory_at(name)
         wanted = (name, skill_name) if at is None else (at,)
-        snapshot = self._live.snapshot_without_index()
+        snapshot = self._live.snapshot()
         names = Names(snapshot, policy)
         skill = names.find(wanted[0]) or names.find(wanted[-1])
         if (
@@ -129,7 +129,7 @@ class SkillLookup:
             return elsewhere
         if skill is None or _was_replaced(skill, policy.project):
             # It may have been written since the last scan.
-            snapshot = self._live.snapshot_without_index(fresh=True)
+            snapshot = self._live.snapshot(fresh=True)
             names = Names(snapshot, policy)
             skill = names.find(wanted[0]) or names.find(wanted[-1])
         if skill is None or leads_out(skill, policy.project):
@@ -146,7 +146,7 @@ class SkillLookup:
     def _where_names_are(self) -> str:
         return f"find the names with {self._search_tool}" if self._search_tool else "give the name of a skill"
 
-    def _note_names(self) -> None:
+    def _note_names(self, _: bool) -> None:
         view = self._live.peek()
         if view is not None:
             self._former.note(view.snapshot)

@@ -27,7 +27,6 @@ moved_roots   roots that are somewhere else now
 nearness_scale  what a cosine means with one model, measured on the library's own descriptions
 own_names     what is an index's own in the directory of its database, and what of it others may read
 progress      the progress of indexing, for callers that wait
-provider      what the hub asks for the skills and their index, whoever provides them
 root_states   what a state says of each root, and what it says next
 root_statistics  the statistics of each root's skills, beside the table
 row_batches  rows as they are written: skills read, analysed and embedded in pieces

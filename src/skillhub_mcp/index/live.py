@@ -144,8 +144,10 @@ class LiveView:
             return snapshot
         return _admitted(self._scan, admission)
 
-    def view(self) -> tuple[View, AnyIndex]:
+    def view(self, *, instead_of: AnyIndex | None = None) -> tuple[View, AnyIndex]:
         """Return a view and its index. See `ViewSource`."""
+        if instead_of is not None:
+            self._discard(instead_of)
         if not self._options.background:
             if self._view is None or not self._view.is_settled:
                 self._look(SyncDepth.CHANGES, waiting=True)
@@ -170,8 +172,7 @@ class LiveView:
         """Call `listener` after each look. See `ViewSource`."""
         self._listeners.append(listener)
 
-    def discard(self, failed: AnyIndex) -> None:
-        """Drop an index that could not be read. See `ViewSource`."""
+    def _discard(self, failed: AnyIndex) -> None:
         with self._condition:
             if self._view is None or self._view.index is not failed or not isinstance(failed, SearchIndex):
                 return
@@ -186,6 +187,9 @@ class LiveView:
     def _snapshot(self, *, fresh: bool) -> Snapshot:
         if self._options.background:
             self.start()
+            if fresh and self._syncing.locked():
+                # The thread may be writing rows for seconds.
+                return _admitted(self._looked_beside(), self._options.admission)
             with self._condition:
                 if fresh:
                     looks = self._looks
@@ -507,6 +511,11 @@ class LiveView:
         if only is None:
             self._scan_seconds = seen.snapshot.report.seconds
         return seen
+
+    def _looked_beside(self) -> Scan:
+        """Return what the files say now, and keep nothing of it."""
+        known = self._scan
+        return scan(self._options.judge(self.roots), memory={} if known is None else known.memory, keep_absent=True)
 
     def _publish_snapshot(self, seen: Scan) -> None:
         """Serve the skills before the index is in sync with them."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Protocol
 
 from skillhub_mcp.index.changes import committed_hashes
 from skillhub_mcp.index.damage import Damage, IndexPart
@@ -13,7 +14,41 @@ from skillhub_mcp.index.writer import IndexWriter
 from skillhub_mcp.skills.roots import SkillRoot
 
 
-def damages(writer: IndexWriter) -> tuple[Damage, ...]:
+class Maintenance(Protocol):
+    """What is done with the index of a hub besides searching it and keeping it in sync."""
+
+    def damages(self) -> tuple[Damage, ...]:
+        """Return what is damaged in the index, reading all of it. Raises IndexUnavailable for a newer one."""
+
+    def indexed_roots(self) -> tuple[IndexedRoot, ...]:
+        """Return the roots that the index has rows of, used here or not."""
+
+    def forget(self, roots: Collection[str]) -> None:
+        """Drop the rows of roots from the index. Raises IndexUnavailable."""
+
+
+class DatabaseMaintenance:
+    """The maintenance of a database; `roots` returns those that are searched."""
+
+    def __init__(self, writer: IndexWriter, roots: Callable[[], Sequence[SkillRoot]]) -> None:
+        self._writer = writer
+        self._roots = roots
+
+    def damages(self) -> tuple[Damage, ...]:
+        """Return what is damaged. See `Maintenance`."""
+        return damages_of(self._writer)
+
+    def indexed_roots(self) -> tuple[IndexedRoot, ...]:
+        """Return the roots of the indexes for all embedders. Loads no database."""
+        return roots_of_states(self._writer.states(), {root.path for root in self._roots()})
+
+    def forget(self, roots: Collection[str]) -> None:
+        """Drop the rows of roots from the indexes for all embedders. Raises IndexUnavailable."""
+        for embedder in [state.embedder for state in self._writer.states()]:
+            self._writer.for_embedder(embedder).forget(roots)
+
+
+def damages_of(writer: IndexWriter) -> tuple[Damage, ...]:
     """Return what is damaged in an index, reading all of it. Repairs nothing.
 
     Raises IndexUnavailable if a newer version of SkillHub wrote it.
@@ -43,14 +78,3 @@ def damages(writer: IndexWriter) -> tuple[Damage, ...]:
         what = f"the statistics of {', '.join(lost)} cannot be read"
         found.append(Damage(IndexPart.STATISTICS, what, mends_itself=True))
     return tuple(found)
-
-
-def indexed_roots(writer: IndexWriter, used: Sequence[SkillRoot]) -> tuple[IndexedRoot, ...]:
-    """Return the roots that the indexes of a database have rows of, for whatever embedder. Loads no database."""
-    return roots_of_states(writer.states(), {root.path for root in used})
-
-
-def forget(writer: IndexWriter, roots: Collection[str]) -> None:
-    """Drop the rows, vectors and entries of roots from all indexes of a database. Raises IndexUnavailable."""
-    for embedder in [state.embedder for state in writer.states()]:
-        writer.for_embedder(embedder).forget(roots)

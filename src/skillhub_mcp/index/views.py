@@ -53,10 +53,12 @@ class SyncDepth(Enum):
 class ViewSource(Protocol):
     """Provides immutable views; a caller takes one and uses it for its whole answer. Safe to use from several threads.
 
-    `index.live.LiveView` follows directories. A second implementation may follow a publication.
+    `index.live.LiveView` follows directories, `replicas.replica.Replica` a publication.
     """
 
-    progress: IndexProgress
+    @property
+    def progress(self) -> IndexProgress:
+        """The progress of what has to be done before there is an index."""
 
     def start(self) -> None:
         """Begin in the background, so that the first query need not wait."""
@@ -67,6 +69,9 @@ class ViewSource(Protocol):
     def peek(self) -> View | None:
         """Return the present view, if there is one, without waiting and without looking for changes."""
 
+    def is_ready(self) -> bool:
+        """Whether a search would be answered, or fail, without waiting for the first index."""
+
     def snapshot(self, *, fresh: bool = False, admission: Admission | None = None) -> Snapshot:
         """Return the present skills; this waits for no index. Raises IndexUnavailable.
 
@@ -74,8 +79,11 @@ class ViewSource(Protocol):
         are served.
         """
 
-    def view(self) -> tuple[View, AnyIndex]:
-        """Return a view and its index, waiting for the first commit. Raises IndexUnavailable if there is none."""
+    def view(self, *, instead_of: AnyIndex | None = None) -> tuple[View, AnyIndex]:
+        """Return a view and its index, waiting for the first commit. Raises IndexUnavailable if there is none.
+
+        An index that could not be read, `instead_of` which another is wanted, is dropped.
+        """
 
     def sync(
         self, depth: SyncDepth = SyncDepth.CHANGES, *, only: Sequence[str] | None = None, waiting: bool = False
@@ -88,9 +96,6 @@ class ViewSource(Protocol):
 
     def subscribe(self, listener: Callable[[bool], None]) -> None:
         """Call `listener` after each look for changes, from the thread that looked, with whether it found any."""
-
-    def discard(self, failed: AnyIndex) -> None:
-        """Drop an index that could not be read; the next view has its replacement."""
 
 
 def not_built_yet(progress: IndexProgress) -> IndexUnavailable:

@@ -104,7 +104,7 @@ class ReplicaOptions:
 
 
 class Replica:
-    """The snapshot and the index of a publication, for whoever searches and reads. See `index.provider.ViewProvider`.
+    """The snapshot and the index of a publication, for whoever searches and reads. See `index.views.ViewSource`.
 
     Without `background` there is no thread: one look, made when it is first needed, answers all queries; it asks the
     storage only if nobody has done so for `refresh_seconds`. Safe to use from several threads.
@@ -150,8 +150,7 @@ class Replica:
         self._room: int | None = None
         self._shards: LRUCache[str, Mapping[str, Sequence[StoredFile]]] = LRUCache(_SHARDS_READ)
         self._shards_lock = threading.Lock()
-        self._change_listeners: list[Callable[[], None]] = []
-        self._sync_listeners: list[Callable[[], None]] = []
+        self._listeners: list[Callable[[bool], None]] = []
 
     # What the hub asks
 
@@ -181,21 +180,21 @@ class Replica:
         """Return the current view, if there is one, without waiting."""
         return self._view
 
-    def snapshot(self) -> Snapshot:
-        """Return the current snapshot, waiting for the first. Raises IndexUnavailable."""
-        return self._wait_for_view(lambda _: True).snapshot
-
-    def snapshot_without_index(self, *, fresh: bool = False) -> Snapshot:
-        """Return the current snapshot; with `fresh`, after asking the storage if that does not fail.
+    def snapshot(self, *, fresh: bool = False, admission: Admission | None = None) -> Snapshot:
+        """Return the current snapshot; with `fresh`, after asking the storage if that does not fail. See `ViewSource`.
 
         Raises IndexUnavailable.
         """
         if fresh:
-            self.look_again()
-        return self.snapshot()
+            self._look_again()
+        snapshot = self._wait_for_view(lambda _: True).snapshot
+        generation = self._generation
+        return snapshot if admission is None or generation is None else generation.snapshot_for(admission)
 
-    def view_and_index(self) -> tuple[View, AnyIndex]:
+    def view(self, *, instead_of: AnyIndex | None = None) -> tuple[View, AnyIndex]:
         """Return a view and its index, waiting for the first. Raises IndexUnavailable."""
+        if instead_of is not None:
+            self._discard(instead_of)
         view = self._wait_for_view(_can_search)
         if view.index is None:
             raise view.problem or _not_there_yet()
@@ -206,7 +205,7 @@ class Replica:
         view = self._view
         return not self._background or self._failure is not None or (view is not None and _can_search(view))
 
-    def sync_now(
+    def sync(
         self, depth: SyncDepth = SyncDepth.CHANGES, *, only: Sequence[str] | None = None, waiting: bool = False
     ) -> View:
         """Ask the storage in the caller's thread, and return the view. Raises IndexUnavailable."""
@@ -218,11 +217,11 @@ class Replica:
             )
         view = self._view
         if depth is SyncDepth.VERIFY and view is not None and view.index is not None and self.damages():
-            self.discard_index(view.index)
+            self._discard(view.index)
         self._look_once()
         return self._require_view()
 
-    def look_again(self) -> None:
+    def _look_again(self) -> None:
         """Have the storage asked now; wait for it, but not for long, and not for a storage that fails."""
         if not self._background or self._thread is None or self._health.is_bad:
             return
@@ -254,21 +253,11 @@ class Replica:
             hint="forget them where the skills are, and run skillhub publish there",
         )
 
-    def snapshot_for(self, admission: Admission) -> Snapshot:
-        """Return the current skills under other admission rules. Raises IndexUnavailable."""
-        self.snapshot()
-        generation = self._generation
-        return self.snapshot() if generation is None else generation.snapshot_for(admission)
+    def subscribe(self, listener: Callable[[bool], None]) -> None:
+        """Call `listener` when another snapshot is served, from the thread that looked. See `ViewSource`."""
+        self._listeners.append(listener)
 
-    def on_change(self, listener: Callable[[], None]) -> None:
-        """Call `listener` after each look that found other skills than the one before."""
-        self._change_listeners.append(listener)
-
-    def on_sync(self, listener: Callable[[], None]) -> None:
-        """Call `listener` when another snapshot is served, from the thread that looked."""
-        self._sync_listeners.append(listener)
-
-    def discard_index(self, failed: AnyIndex) -> None:
+    def _discard(self, failed: AnyIndex) -> None:
         """Drop an index that could not be read; the next query waits for its replacement."""
         with self._condition:
             self._damaged = failed
@@ -518,11 +507,9 @@ class Replica:
         log.info("Serving snapshot %s of %s: %s skills", now.listed.id, now.listed.created_at, f"{skills:,}")
         if before is None or len(before.view.snapshot.everything) != skills:
             self._observer.start(LibraryEvent(skills=skills))()
-        if before is not None and before.view.snapshot.everything != now.view.snapshot.everything:
-            for listener in self._change_listeners:
-                listener()
-        for listener in self._sync_listeners:
-            listener()
+        is_other = before is not None and before.view.snapshot.everything != now.view.snapshot.everything
+        for listener in self._listeners:
+            listener(is_other)
 
     def _fail(self, failure: IndexUnavailable) -> None:
         with self._condition:

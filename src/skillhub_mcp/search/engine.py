@@ -19,8 +19,7 @@ from skillhub_mcp.errors import IndexUnavailable, InvalidArgument
 from skillhub_mcp.events import NULL_OBSERVER, Observer, SearchEvent, observe
 from skillhub_mcp.index.filter import NO_FILTER, Filter
 from skillhub_mcp.index.lance import IndexDamaged
-from skillhub_mcp.index.provider import ViewProvider
-from skillhub_mcp.index.views import AnyIndex
+from skillhub_mcp.index.views import AnyIndex, ViewSource
 from skillhub_mcp.policy.access import Access, Policy
 from skillhub_mcp.search.contributions import Contribution
 from skillhub_mcp.search.facets import Facets, facets_of
@@ -140,7 +139,7 @@ class SearchEngine:
 
     def __init__(
         self,
-        live: ViewProvider,
+        live: ViewSource,
         access: Access,
         searcher: Searcher,
         options: SearchOptions,
@@ -208,21 +207,22 @@ class SearchEngine:
         """Whether `query` asks the index at all: without a letter or digit it lists the skills by name."""
         return bool(tokens(normalise_query(query)))
 
-    def _on_index(self, use: Callable[[Snapshot, AnyIndex], T], *, again: bool = True) -> T:
-        """Return what `use` makes of the present view; where its index fails, once more of another one."""
-        view, index = self._live.view_and_index()
+    def _on_index(self, use: Callable[[Snapshot, AnyIndex], T]) -> T:
+        """Return what `use` makes of the present view; if its index fails, once more of another one."""
+        view, index = self._live.view()
         try:
             return use(view.snapshot, index)
         except IndexDamaged as error:
-            # Another process may have cleaned this version away: what it published since can answer.
-            self._live.discard_index(index)
-            if not again:
-                raise IndexUnavailable(
-                    f"The index cannot be read: {error}",
-                    hint="call again; if it fails again, run skillhub index --repair",
-                ) from error
-        log.info("The index cannot be read and is opened again")
-        return self._on_index(use, again=False)
+            # Another process may have removed this version: what it has committed since can answer.
+            log.info("The index cannot be read and is opened again: %s", error)
+        view, index = self._live.view(instead_of=index)
+        try:
+            return use(view.snapshot, index)
+        except IndexDamaged as error:
+            raise IndexUnavailable(
+                f"The index cannot be read: {error}",
+                hint="call again; if it fails again, run skillhub index --repair",
+            ) from error
 
     def _search(
         self, asked: _Asked, policy: Policy, snapshot: Snapshot, index: AnyIndex
