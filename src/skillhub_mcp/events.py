@@ -18,13 +18,14 @@ from typing import Literal, Protocol, TypeVar
 from skillhub_mcp.errors import SkillHubError
 
 OK = "ok"
+CANCELLED = "cancelled"
 # The outcome of an error without a code of ours, which is a bug in the hub.
 UNEXPECTED = "UNEXPECTED"
 
 
 @dataclass(slots=True, kw_only=True)
 class Event:
-    """Something that takes time. `outcome` is `ok` or an error code; it and `seconds` are final when it has ended."""
+    """Something that takes time. `outcome` is `ok`, `cancelled` or an error code, and final at its end."""
 
     outcome: str = OK
     seconds: float = 0.0

@@ -21,7 +21,7 @@ from skillhub_mcp.disclosure.lookup import FoundByName, SkillLookup
 from skillhub_mcp.disclosure.mentions import Resolution, resolve_mentions
 from skillhub_mcp.disclosure.reader import LoadedSkill, SkillFile, SkillReader
 from skillhub_mcp.errors import ExecutionTimeout, SandboxRequired
-from skillhub_mcp.events import NULL_OBSERVER, Observer, UseEvent, observe
+from skillhub_mcp.events import CANCELLED, NULL_OBSERVER, Observer, UseEvent, observe
 from skillhub_mcp.index.damage import Damage
 from skillhub_mcp.index.indexed_roots import IndexedRoot
 from skillhub_mcp.index.maintenance import Maintenance
@@ -485,6 +485,8 @@ class SkillHub:
             event.exit_code = result.exit_code
             if result.timeout:
                 event.outcome = ExecutionTimeout.code
+            elif stop is not None and stop.is_set():
+                event.outcome = CANCELLED
         return result
 
     def sandbox(self, policy: Policy | None = None) -> Sandbox:

@@ -136,14 +136,17 @@ async def cancel(client: mcp.Client, tool: str, arguments: dict[str, Any], *, wh
 def test_a_command_whose_call_is_cancelled_is_killed_with_all_that_it_started(
     way: tuple[str, str], running: Environment, forever: Forever
 ) -> None:
+    audit_log = Path(running["DB_PATH"]).parent / "audit.jsonl"
+
     async def journey() -> None:
-        async with reached(way, running, process=True) as hub:
+        async with reached(way, {**running, "SKILLHUB_AUDIT_LOG": str(audit_log)}, process=True) as hub:
             await cancel(hub.client, "run_skill_command", forever.call, when=forever.started)
             assert await asyncio.to_thread(forever.ended)
             # The server goes on, and so does the session.
             assert (await hub.call("run_skill_command", skill_name="one", command="ls")).json["exit_code"] == 0
 
     asyncio.run(journey())
+    assert {json.loads(line)["outcome"] for line in audit_log.read_text().splitlines()} == {"cancelled", "ok"}
 
 
 @needs_pidfd

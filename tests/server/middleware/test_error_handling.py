@@ -172,3 +172,23 @@ def test_an_unknown_method_is_an_error_of_the_protocol(environment: Environment)
     answer = client.answer({"jsonrpc": "2.0", "id": 2, "method": "skills/search", "params": {}})
     assert client.close() == 0
     assert answer["error"]["code"] == mcp.types.METHOD_NOT_FOUND
+
+
+@pytest.mark.slow
+def test_a_request_with_an_invalid_parameter_is_answered_with_its_name(environment: Environment) -> None:
+    asked: tuple[tuple[str, dict[str, Any], str], ...] = (
+        ("tools/call", {"arguments": {}}, "INVALID_ARGUMENT: name is missing."),
+        ("tools/call", {"name": "search_skills", "arguments": []}, "INVALID_ARGUMENT: arguments is invalid: "),
+        ("resources/read", {"uri": 5}, "INVALID_ARGUMENT: uri is invalid: "),
+        ("prompts/get", {}, "INVALID_ARGUMENT: name is missing."),
+        ("tools/list", {"cursor": 5}, "INVALID_ARGUMENT: cursor is invalid: "),
+    )
+    client = RawClient(environment)
+    client.answer(INITIALIZE)
+    client.send(INITIALIZED)
+    for number, (method, params, message) in enumerate(asked, 2):
+        error = client.answer({"jsonrpc": "2.0", "id": number, "method": method, "params": params})["error"]
+        assert error["code"] == mcp.types.INVALID_PARAMS
+        assert error["message"].startswith(message)
+        assert error["data"]["argument"] == message.split()[1]
+    assert client.close() == 0

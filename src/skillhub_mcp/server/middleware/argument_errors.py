@@ -42,6 +42,16 @@ def invalid_arguments(error: ValidationError, tool: str, schema: Mapping[str, An
     return InvalidArgument(name, "; ".join([reason, *(" ".join(other) for other in others)]), hint=hint)
 
 
+def invalid_parameter(error: ValidationError) -> InvalidArgument:
+    """Return the error to report for a request whose parameters are not those of its method."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = [str(step)[:_SHOWN_VALUE] for step in first["loc"] if step != "params"]
+    name = ".".join(step if step.isprintable() else repr(step) for step in place) or "params"
+    if first["type"] in _MISSING:
+        return InvalidArgument(name, "is missing")
+    return InvalidArgument(name, f"is invalid: {first['msg'][:1].lower()}{first['msg'][1:]}")
+
+
 def _problem(
     kind: str, place: Sequence[int | str], given: object, tool: str, arguments: Mapping[str, Any]
 ) -> tuple[str, str]:

@@ -25,7 +25,7 @@ from skillhub_mcp.server.error_responses import (
     known_cause,
     protocol_error,
 )
-from skillhub_mcp.server.middleware.argument_errors import invalid_arguments
+from skillhub_mcp.server.middleware.argument_errors import invalid_arguments, invalid_parameter
 from skillhub_mcp.skills.suggestions import near_names
 
 log = logging.getLogger(__name__)
@@ -44,6 +44,13 @@ class ErrorHandlingMiddleware(Middleware):
     def __init__(self, style: ErrorStyle, *, known_tools: Collection[str]) -> None:
         self._style = style
         self._known_tools = known_tools
+
+    async def on_request(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
+        try:
+            return await call_next(context)
+        except ValidationError as error:
+            # The SDK would answer "Invalid request parameters", and not name the parameter.
+            raise protocol_error(invalid_parameter(error)) from error
 
     async def on_call_tool(
         self,

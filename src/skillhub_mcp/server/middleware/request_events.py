@@ -20,14 +20,22 @@ from mcp_types.methods import SPEC_CLIENT_METHODS
 from opentelemetry.trace import get_current_span
 from pydantic import ValidationError
 
-from skillhub_mcp.events import OK, REQUEST_CONTEXT, Observer, RequestContext, RequestEvent, UseEvent, observe
+from skillhub_mcp.events import (
+    CANCELLED,
+    OK,
+    REQUEST_CONTEXT,
+    Observer,
+    RequestContext,
+    RequestEvent,
+    UseEvent,
+    observe,
+)
 from skillhub_mcp.policy.tool_actions import Action, ToolActions
 from skillhub_mcp.server.callers import NAMELESS
 from skillhub_mcp.server.error_responses import ERROR_META_KEY
 from skillhub_mcp.server.middleware.sessions import Transport, is_stateless
 
 _UNKNOWN = "unknown"
-_CANCELLED = "CANCELLED"
 _NOT_FOUND = "NOT_FOUND"
 _METHODS = SPEC_CLIENT_METHODS | {"skills/list", "skills/get", "resources/directory/read"}
 _SCHEME = "skill://"
@@ -82,7 +90,7 @@ class RequestEventsMiddleware(Middleware):
 
     def _report_refusal(self, context: MiddlewareContext[Any], outcome: str, last: UseEvent | None) -> None:
         """Report a use that a rule, a hook or the person refused, of which the hub knows nothing."""
-        if outcome in (OK, _CANCELLED) or (last is not None and last.outcome == outcome):
+        if outcome in (OK, CANCELLED) or (last is not None and last.outcome == outcome):
             return
         refused = self._requested_use(context) if last is None else last
         if refused is not None and refused.skill:
@@ -153,7 +161,7 @@ def _outcome_of_error(error: BaseException) -> str:
         return _code(error.error.data) or f"JSONRPC{error.error.code}"
     if isinstance(error, ValidationError):
         return f"JSONRPC{INVALID_PARAMS}"
-    return _NOT_FOUND if isinstance(error, NotFoundError) else _CANCELLED
+    return _NOT_FOUND if isinstance(error, NotFoundError) else CANCELLED
 
 
 def _code(data: object) -> str | None:

@@ -36,6 +36,22 @@ _READ_BYTES = 32_768
 # The bytes with which no character of UTF-8 begins.
 _CONTINUATION = range(0x80, 0xC0)
 
+_TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
+_VERSIONS: dict[str, Any] = {"type": "object", "additionalProperties": {"type": "number"}}
+# The fields of AgentsState, as a host passes them.
+_STATE_SCHEMA: dict[str, Any] = {
+    "properties": {
+        "cwd": {"type": "string"},
+        "root": {"type": "string"},
+        "markers": _TEXTS,
+        "covered": _TEXTS,
+        "loaded": _VERSIONS,
+        "named": _VERSIONS,
+    },
+    "required": ["cwd", "root", "markers"],
+    "additionalProperties": False,
+}
+
 _NOTHING_MORE = "No further AGENTS.md applies to this path."
 _OUTSIDE = "This path lies outside the project: no AGENTS.md is looked for there."
 _NO_AGENTS = "There is no AGENTS.md for this directory."
@@ -84,7 +100,10 @@ class AgentsTools:
         resume: Annotated[str, Field(max_length=_MAX_HANDLE_CHARACTERS, description="The earlier `session`")]
         | SkipJsonSchema[None] = None,
         cwd: Path | SkipJsonSchema[None] = None,
-        saved_state: Annotated[dict[str, Any], Field(description="Instead, for hosts: `state` from `_meta`")]
+        saved_state: Annotated[
+            dict[str, Any],
+            Field(description="Instead, for hosts: `state` from `_meta`", json_schema_extra=_STATE_SCHEMA),
+        ]
         | SkipJsonSchema[None] = None,
     ) -> ToolResult:
         # What an unknown session refers to is refused before this one changes.
