@@ -213,7 +213,7 @@ def make_uvicorn(app: DisconnectOnShutdown, options: HttpOptions) -> GracefulSer
         server_header=False,
         forwarded_allow_ips=list(options.trusted_proxies),
         timeout_graceful_shutdown=GRACE_SECONDS,
-        limit_concurrency=options.max_connections,
+        limit_concurrency=options.max_connections + 1,  # uvicorn refuses from this number on
     )
     return GracefulServer(config, app)
 
