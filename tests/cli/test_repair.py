@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -101,7 +102,7 @@ def test_options_that_exclude_each_other_are_refused(skillhub: Skillhub, argumen
 
 def test_a_newer_index_is_left_alone(skillhub: Skillhub, database: Path) -> None:
     state = database.with_name("index_state.json")
-    state.write_text(state.read_text(encoding="utf-8").replace('"format":6', '"format":99'), encoding="utf-8")
+    state.write_text(json.dumps(json.loads(state.read_text(encoding="utf-8")) | {"format": 99}), encoding="utf-8")
     before = list(contents(database.parent))
     done = skillhub("index", "--repair")
     assert done.code == 1

@@ -541,7 +541,10 @@ class LiveView:
             report = replace(report, embedding_failure=done.failure)
         left = self.writer.unembedded(self.roots)
         if done.failure is None and left:
-            log.warning("%s skills have no vector yet and are found by text; skillhub index waits for all", f"{left:,}")
+            log.warning(
+                "%s skills have no vector yet and are found by text; skillhub index waits until all have one",
+                f"{left:,}",
+            )
         return replace(view, index=self._open(self.writer, view.index), report=report)
 
     def _embed(self, seconds: float | None) -> Embedded:
