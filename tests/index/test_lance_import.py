@@ -27,6 +27,19 @@ assert len(sys.meta_path) == len({id(one) for one in sys.meta_path})
 """)
 
 
+def test_other_code_of_the_process_can_use_all_of_lancedb() -> None:
+    run("""
+import tempfile
+from skillhub_mcp.index.lance_import import import_lancedb
+import_lancedb()
+import lancedb
+with tempfile.TemporaryDirectory() as directory:
+    database = lancedb.connect(directory)
+    database.create_table("a", [{"x": 1}])
+    assert database.list_tables().tables == ["a"]
+""")
+
+
 def test_where_the_client_is_imported_already_nothing_is_deferred() -> None:
     run("""
 import lance_namespace
@@ -39,7 +52,7 @@ def test_a_release_that_needs_the_client_is_imported_as_it_is() -> None:
     run("""
 import sys
 from skillhub_mcp.index import lance_import
-lance_import._placeholder = lambda name: type(name, (Exception,), {})  # another one each time: LanceDB refuses that
+lance_import._placeholder = lambda _, name: type(name, (Exception,), {})  # another one each time: LanceDB refuses that
 lancedb = lance_import.import_lancedb()
 assert lancedb.connect and "lance_namespace" in sys.modules
 """)

@@ -1,6 +1,6 @@
 """Importing LanceDB without `lance_namespace`, its client of a REST service, which nothing here uses: most of the time.
 
-LanceDB takes names of it for annotations. While it is imported these are placeholders.
+LanceDB takes names of it for annotations. While it is imported these are placeholders, which import it if called.
 """
 
 import importlib
@@ -10,14 +10,20 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-_placeholder = cache(lambda name: type(name, (Exception,), {}))
+
+@cache
+def _placeholder(module: str, name: str) -> type:
+    def call(_: type, *args: Any, **kwargs: Any) -> Any:
+        return getattr(importlib.import_module(module), name)(*args, **kwargs)
+
+    return type(name, (Exception,), {"__new__": call})
 
 
 class _Deferred(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return _placeholder(name)
+        return _placeholder(self.__name__, name)
 
 
 class _Finder:
