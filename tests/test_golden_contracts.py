@@ -12,12 +12,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-import mcp
 import pytest
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 from tests.library.sources.repositories import Repository, skill_text
-from tests.server.connections import stdio
+from tests.server.connections import caller, stdio
+from tests.server.skills_client import ask
 
 GOLDEN = Path(__file__).parent / "golden" / "contracts"
 
@@ -78,7 +78,8 @@ def test_resources_and_prompts_are_as_hosts_know_them(
 ) -> None:
     async def listed() -> dict[str, Any]:
         environment = {**hub_environment, "SKILLHUB_TOOLS": "core,skill"}
-        async with mcp.Client(stdio(environment), mode=mode) as client:
+        async with caller(stdio(environment), mode) as hub:
+            client = hub.client
             lists = {
                 "resources/list": await client.list_resources(),
                 "resources/templates/list": await client.list_resource_templates(),
@@ -86,10 +87,12 @@ def test_resources_and_prompts_are_as_hosts_know_them(
                 "prompts/list": await client.list_prompts(),
                 "prompts/get": await client.get_prompt("tables", {}),
             }
-            return {
+            answers = {
                 method: answer.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta"})
                 for method, answer in lists.items()
             }
+            skills = await ask(hub, "skills/list")
+            return {**answers, "skills/list": {key: value for key, value in skills.items() if key != "_meta"}}
 
     answers = json.dumps(asyncio.run(listed())).replace(hub_environment["SKILLS_DIR"], "<SKILLS>")
     assert_golden(f"resources-and-prompts-{mode}", json.loads(answers))

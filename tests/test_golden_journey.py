@@ -83,6 +83,13 @@ class User:
         return json.loads((self.home / ".cursor" / "mcp.json").read_text(encoding="utf-8"))["mcpServers"]["skillhub"]
 
 
+def can_confine() -> bool:
+    """Whether bubblewrap works here; a container may not allow it namespaces."""
+    if (bwrap := shutil.which("bwrap")) is None:
+        return False
+    return subprocess.run([bwrap, "--unshare-all", "--ro-bind", "/", "/", "true"], check=False).returncode == 0
+
+
 @contextmanager
 def serving(user: User, *options: str, **variables: str) -> Iterator[str]:
     """A server process over HTTP; yields the address of its endpoint."""
@@ -174,8 +181,7 @@ def test_the_golden_journey(transport: str, mode: str, tmp_path: Path) -> None:
         "skills/invoice/SKILL.md": skill_text("invoice", "Write an invoice for a customer.", body="Number it."),
     }
     source.commit(commit)
-    # The sandbox is where it can be; in a container without namespaces the user switches it off.
-    run = {"SKILLHUB_ENABLE_RUN": "1"} | ({} if shutil.which("bwrap") else {"SKILLHUB_SANDBOX": "off"})
+    run = {"SKILLHUB_ENABLE_RUN": "1"} | ({} if can_confine() else {"SKILLHUB_SANDBOX": "off"})
 
     with ExitStack() as stack:
         # Connect.
@@ -214,12 +220,9 @@ async def used(
         assert await agent.is_refused("load_skill", skill_name="walrus") == "SKILL_NOT_FOUND"
 
         # Run.
-        if "run_skill_command" in await agent.tools():
-            command = {"skill_name": "walrus-care", "command": "python", "args": ["scripts/weigh.py", "900"]}
-            ran = await agent.calls("run_skill_command", **command)
-            assert (ran["stdout"], ran["exit_code"], ran["timeout"]) == ("weighs 900\n", 0, False)
-        else:
-            assert transport == "http"
+        command = {"skill_name": "walrus-care", "command": "python", "args": ["scripts/weigh.py", "900"]}
+        ran = await agent.calls("run_skill_command", **command)
+        assert (ran["stdout"], ran["exit_code"], ran["timeout"]) == ("weighs 900\n", 0, False)
 
         # Update: the running server serves the new text.
         text = skill_text("walrus-care", "Feed a walrus.", body="Give it mussels.")
@@ -243,6 +246,7 @@ async def used(
             async with mcp.Client(url, mode=mode) as other:
                 reader = Agent(other)
                 await reader.finds_first("walrus-care", TASK)
+                assert await reader.finds(TASK) == await agent.finds(TASK)
                 again = await reader.calls("load_skill", skill_name="walrus-care")
                 assert "Give it mussels." in again["instructions"]
                 copied = await reader.calls("read_skill_file", skill_name="walrus-care", file_path="references/diet.md")
