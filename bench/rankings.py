@@ -21,7 +21,7 @@ from skillhub_mcp.settings import read_settings
 
 FROZEN = Path(__file__).with_name("rankings")
 PROVIDERS = ("none", "local")
-_SKILLS = SHARED / "corpus" / "skills"
+_SKILLS = (SHARED / "corpus" / "skills").resolve()
 _DEPTH = 10
 _LONG = ("long-fit", "long-held")
 _WORDINGS = {
@@ -72,7 +72,7 @@ def rank(provider: str) -> Rankings:
             found = {}
             for key, one in questions():
                 hits = hub.search(one.text, limit=_DEPTH).hits
-                paths = (Path(hit.skill.directory).relative_to(_SKILLS.resolve()).as_posix() for hit in hits)
+                paths = (Path(hit.skill.directory).relative_to(_SKILLS).as_posix() for hit in hits)
                 found[key] = Ranking(f"{hits[0].score if hits else 0.0:.2f}", tuple(paths))
             return found
         finally:

@@ -189,7 +189,13 @@ class LiveView:
             self.start()
             if fresh and self._syncing.locked():
                 # The thread may be writing rows for seconds.
-                return _admitted(self._looked_beside(), self._options.admission)
+                snapshot = _admitted(self._looked_beside(), self._options.admission)
+                with self._condition:
+                    if self._view is not None:
+                        self._view = replace(self._view, snapshot=snapshot)
+                    # What the thread is about to show was read before.
+                    self._want(None)
+                return snapshot
             with self._condition:
                 if fresh:
                     looks = self._looks
