@@ -305,11 +305,7 @@ FIGURES = [
     (r"in eight languages ([\d.]+) %", r"^\| eight languages" + _OURS, 0),
     (r"told so for ([\d.]+) %", _AGENTS + r" \| 0\.\d\d / 0\.\d\d \| 0\.(\d\d) / 0\.\d\d \|$", 0),
     (r"tools take ([\d,]+) bytes", r"^\| bytes of tools/list, default surface \| ([\d,]+) bytes", 0),
-    (r"is found in about ([\d.]+) s", r"^\| seconds until a running server finds .*\| ([\d.]+) \| [\d.]+ \|$", 0.3),
     (r"has its tools in ([\d.]+) of the time", r"^\| process start to tools/list .*\| ([\d.]+) \| [\d.]+ \|$", 0),
-    (r"its first search in ([\d.]+)\.", r"^\| process start to the first search_skills .*\| ([\d.]+) \| [\d.]+ \|$", 0),
-    (r"`skillhub search` takes ([\d.]+) s", r"^\| skillhub search against .*?\| ([\d.]+) s", 0.1),
-    (r"a server takes (\d+) MB", r"^\| MB of memory .*\| ([\d.]+) \| [\d.]+ \|$", 5),
     (r"provider lists ([\d.]+) %", r"FastMCP's skills provider, skills/list ([\d.]+)%", 0),
 ]
 
