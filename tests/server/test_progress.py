@@ -143,7 +143,8 @@ def test_the_registry_says_how_far_it_is_with_what_is_new(
                 write_skill(f"new-{number}", "Is new.")
             for tool in ("refresh_index", "build_index"):
                 await hub.client.call_tool(tool, {}, progress_callback=heard)
-                assert str(heard.told[0][2]).startswith("Reading the skills")
+                # On a busy machine the index of the change before may still be reported first.
+                assert any(str(told[2]).startswith("Reading the skills") for told in heard.told)
                 assert heard.is_ever_further()
                 heard.told.clear()
 

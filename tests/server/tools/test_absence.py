@@ -91,8 +91,9 @@ def test_a_name_that_changed_while_the_server_runs_leads_to_the_one_it_has_now(
             for folder in ("kept-a", "kept-b"):
                 write_skill(f"new-{folder[-1]}", directory=folder)
             # The names follow the next look at the files.
-            while "new-a" not in (await client.call("search_skills", query="")).text:
-                pass
+            for name in ("new-a", "new-b"):
+                while name not in (await client.call("search_skills", query="")).text:
+                    pass
             return [await client.call("load_skill", skill_name=f"old-{folder}") for folder in ("kept-a", "kept-b")]
 
     for said, name in zip(asyncio.run(asyncio.wait_for(go(), 60)), ("new-a", "new-b"), strict=True):
