@@ -148,14 +148,14 @@ def changeable_by_others(path: str) -> Exposure | None:
 
 
 def replaceable_by_others(path: str) -> Exposure | None:
-    """Return the directory in which somebody else could put another file at `path`, which need not exist.
+    """Return the directory in which somebody else could put another file at `path`.
 
-    The directory of `path` must exist. Raises OSError.
+    Neither the file nor its directories need exist. Raises OSError.
     """
     if not _HAS_MODES:
         return None
     for directory in dict.fromkeys((*_above(os.path.abspath(path)), *_above(os.path.realpath(path)))):
-        found = _exposed_directory(directory)
+        found = _exposed_directory(directory) if os.path.lexists(directory) else None
         if found is not None:
             return found
     return None

@@ -307,14 +307,14 @@ def _check_writable(path: str, what: str) -> None:
     """
     directory = os.path.dirname(path)
     try:
-        make_private_directory(directory)
         exposure = replaceable_by_others(path)
+        if exposure is not None:
+            # A file there would be refused when it is read, and take every skill with it.
+            fix = f"nothing was changed; {exposure.mend}"
+            raise PolicyUnwritable(what, path=exposure.path, reason=exposure.reason, fix=fix)
+        make_private_directory(directory)
     except OSError as error:
         raise _unwritable(error, what, error.filename) from error
-    if exposure is not None:
-        # A file there would be refused when it is read, and take every skill with it.
-        fix = "nothing was changed; let only yourself write to that directory (chmod go-w), or name a file elsewhere"
-        raise PolicyUnwritable(what, path=exposure.path, reason=exposure.reason, fix=fix)
     if os.path.isdir(path):
         raise _unwritable(IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)), what, path)
     try:
