@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import SkillWriter
 from tests.server.test_transports import INITIALIZE, RawClient
 
-from skillhub_mcp.environment import prepare_environment
+from skillhub_mcp.environment import NO_HOME, expand_home, prepare_environment
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="other systems keep their users elsewhere")
 
@@ -25,6 +25,17 @@ pwd.getpwuid = pwd.getpwnam = missing
 sys.argv[0] = "skillhub"
 from skillhub_mcp.__main__ import main
 main()
+"""
+
+PROGRAM_WITHOUT_ENTRY = """
+import pwd
+def missing(*_):
+    raise KeyError
+pwd.getpwuid = pwd.getpwnam = missing
+from skillhub_mcp import build_index, make_hub, read_settings
+hub = make_hub(read_settings({})[0], background=False)
+print([skill.name for skill in build_index().skills], [found.skill.name for found in hub.search("evil").hits])
+hub.close()
 """
 
 
@@ -47,6 +58,36 @@ def test_a_home_that_is_not_absolute_counts_as_none(monkeypatch: pytest.MonkeyPa
         monkeypatch.setenv("HOME", name)
         prepare_environment()
         assert os.path.isabs(os.path.expanduser("~"))
+
+
+def test_a_system_whose_separator_is_no_absolute_path_needs_no_home_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME")
+    # As on Windows since Python 3.13.
+    monkeypatch.setattr(os, "sep", "\\")
+    assert prepare_environment() == ()
+
+
+def test_a_tilde_without_a_home_names_no_directory_of_the_working_directory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert expand_home("~/skills") == os.path.expanduser("~/skills")
+    assert expand_home("a~/~b") == "a~/~b"
+    (tmp_path / "~nobody-here" / "skills").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    for home, path in ((os.environ["HOME"], "~nobody-here/skills"), (".", "~/skills"), ("~", "~")):
+        monkeypatch.setenv("HOME", home)
+        assert expand_home(path).startswith(f"{NO_HOME}/")
+        assert not os.path.exists(expand_home(path))
+
+
+def test_a_directory_of_an_unknown_user_is_not_searched(
+    hub_environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evil = tmp_path / "~nobody-here" / "evil"
+    evil.mkdir(parents=True)
+    (evil / "SKILL.md").write_text("---\nname: evil\ndescription: Evil.\n---\n", encoding="utf-8")
+    environment = hub_environment | {"SKILLS_DIR": "~nobody-here"}
+    assert "Evil." not in run("list", environment=environment, cwd=tmp_path).stdout
 
 
 @pytest.mark.slow
@@ -89,6 +130,20 @@ def test_without_a_home_a_directory_named_tilde_is_not_the_users_hub(
         assert "Traceback" not in done.stderr
         assert "Evil." not in done.stdout
     assert sorted(path.name for path in (clone / "~").iterdir()) == [".agents", ".skillhub"]
+
+
+def test_a_program_without_a_home_takes_no_directory_named_tilde_for_the_users_hub(
+    hub_environment: dict[str, str], tmp_path: Path
+) -> None:
+    evil = tmp_path / "~" / ".skillhub" / "skills" / "evil"
+    evil.mkdir(parents=True)
+    (evil / "SKILL.md").write_text("---\nname: evil\ndescription: Evil.\n---\n", encoding="utf-8")
+    environment = {
+        name: value for name, value in hub_environment.items() if name not in ("HOME", "SKILLS_DIR", "DB_PATH")
+    }
+    done = run(environment=environment, cwd=tmp_path, program=PROGRAM_WITHOUT_ENTRY)
+    assert (done.returncode, done.stdout) == (0, "[] []\n"), done.stderr
+    assert sorted(path.name for path in (tmp_path / "~" / ".skillhub").iterdir()) == ["skills"]
 
 
 @pytest.mark.slow

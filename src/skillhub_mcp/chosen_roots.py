@@ -9,6 +9,7 @@ import logging
 import os
 import shlex
 
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidSetting, RootsUnreadable
 from skillhub_mcp.policy.files import roots_file, trust_file
 from skillhub_mcp.policy.project_trust import ProjectTrust
@@ -25,7 +26,7 @@ log = logging.getLogger(__name__)
 
 def roots_path() -> str:
     """Return the path of the person's file of recorded roots."""
-    return os.path.expanduser("~/.skillhub/roots.json")
+    return expand_home("~/.skillhub/roots.json")
 
 
 def recorded_roots() -> RecordedRoots:
@@ -56,9 +57,9 @@ def roots_of(settings: Settings) -> tuple[SkillRoot, ...]:
     return choose_roots(
         skills.roots if skills.dirs_given or skills.roots_given else (*skills.roots, *recorded.places),
         project=project,
-        home=os.path.expanduser("~"),
+        home=expand_home("~"),
         hub=skills.dirs,
-        hub_given=skills.dirs != (os.path.expanduser(DEFAULT_SKILLS_DIR),),
+        hub_given=skills.dirs != (expand_home(DEFAULT_SKILLS_DIR),),
         builtin=builtin_directory(),
         recorded=() if skills.dirs_given else recorded.directories,
         recorded_in_project=recorded.of_project(project.root),
@@ -67,7 +68,7 @@ def roots_of(settings: Settings) -> tuple[SkillRoot, ...]:
 
 def trust_path() -> str:
     """Return the path of the person's record of the projects that they agreed to."""
-    return os.path.expanduser("~/.skillhub/trust.json")
+    return expand_home("~/.skillhub/trust.json")
 
 
 def project_trust(settings: Settings) -> ProjectTrust:
@@ -120,9 +121,9 @@ def lock_option(lock_path: str, settings: Settings, *, with_paths: bool = True) 
     place = os.path.realpath(os.path.dirname(lock_path))
     if place == os.path.realpath(project_while_serving(settings).root):
         return "--project"
-    if place == os.path.realpath(os.path.expanduser(os.path.join("~", AGENTS_SKILLS))):
+    if place == os.path.realpath(expand_home(os.path.join("~", AGENTS_SKILLS))):
         return "--user"
-    if not with_paths or place == os.path.realpath(os.path.expanduser(settings.skills.dirs[0])):
+    if not with_paths or place == os.path.realpath(expand_home(settings.skills.dirs[0])):
         return ""
     return f"--skills-dir {shlex.quote(os.path.dirname(lock_path))}"
 
@@ -132,7 +133,7 @@ def project_of(settings: Settings) -> Project:
 
     Raises InvalidSetting for a directory that is not there.
     """
-    if settings.skills.cwd and not os.path.isdir(os.path.expanduser(settings.skills.cwd)):
+    if settings.skills.cwd and not os.path.isdir(expand_home(settings.skills.cwd)):
         raise InvalidSetting("SKILLHUB_CWD", settings.skills.cwd, "is not a directory")
     project = project_while_serving(settings)
     if settings.skills.project_root and not os.path.isdir(project.root):
@@ -143,9 +144,9 @@ def project_of(settings: Settings) -> Project:
 
 def project_while_serving(settings: Settings) -> Project:
     """Return the same for a process that serves: a directory that was removed since has nothing, and stops nothing."""
-    home = os.path.expanduser("~")
+    home = expand_home("~")
     try:
-        cwd = os.path.expanduser(settings.skills.cwd) or os.getcwd()
+        cwd = expand_home(settings.skills.cwd) or os.getcwd()
     except FileNotFoundError:
         # The working directory was deleted, so it has no skills; the user's own are still there.
         cwd = home

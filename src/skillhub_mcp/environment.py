@@ -28,14 +28,25 @@ def forget_fastmcp_settings() -> None:
     os.environ["FASTMCP_TELEMETRY_MODE"] = "propagation_only"
 
 
+def expand_home(path: str) -> str:
+    """Return a path with its `~` expanded, or one below NO_HOME if that home is unknown.
+
+    `os.path.expanduser` leaves an unknown `~` in the path, which names a directory of a cloned repository.
+    """
+    expanded = os.path.expanduser(path)
+    if path.startswith("~") and not os.path.isabs(expanded):
+        return os.path.join(NO_HOME, expanded)
+    return expanded
+
+
 def _name_a_home() -> str:
-    """Ensure that `~` stands for an absolute path: else a directory named `~` of a cloned repository would be home."""
-    if not os.path.isabs(os.environ.get("HOME", os.sep)):
+    """Ensure that child processes and libraries expand `~` to an absolute path, too."""
+    if "HOME" in os.environ and not os.path.isabs(os.environ["HOME"]):
         del os.environ["HOME"]
     if os.path.isabs(os.path.expanduser("~")):
         return ""
     os.environ["HOME"] = NO_HOME
-    return "no home directory: HOME is not set and this user has no password entry; set HOME to use your own skills"
+    return "no home directory: HOME is not set and this user has no password entry; set HOME, or SKILLS_DIR and DB_PATH"
 
 
 def _leave_deleted_directory() -> str:
@@ -43,6 +54,6 @@ def _leave_deleted_directory() -> str:
         os.getcwd()
     except FileNotFoundError:
         home = os.path.expanduser("~")
-        os.chdir(home if os.path.isdir(home) else os.sep)
+        os.chdir(home if os.access(home, os.X_OK) and os.path.isdir(home) else os.sep)
         return f"the working directory no longer exists: working in {os.getcwd()}"
     return ""

@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from skillhub_mcp.environment import expand_home
+
 _HAS_MODES = os.name == "posix"
 _SYSTEM = 0
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -197,7 +199,7 @@ def _exposed_directory(directory: str) -> Exposure | None:
 
 def _above(path: str, *, whole: bool = False) -> Iterator[str]:
     """Yield the directories that a path is in, up to the home directory where it is below that, and `whole` to /."""
-    homes = () if whole else (os.path.abspath(os.path.expanduser("~")), os.path.realpath(os.path.expanduser("~")))
+    homes = () if whole else (os.path.abspath(expand_home("~")), os.path.realpath(expand_home("~")))
     while path != os.path.dirname(path) and path not in homes:
         path = os.path.dirname(path)
         yield path

@@ -6,6 +6,8 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from skillhub_mcp.environment import expand_home
+
 DEFAULT_MARKERS = (".codelia", ".git", ".jj")
 
 # The home directory, and those below it in which programs keep a user's own settings and data. A marker there is the
@@ -44,7 +46,7 @@ def find_project(cwd: str, *, root: str = "", markers: Sequence[str] = DEFAULT_M
     directly below it.
     """
     here = os.path.realpath(cwd)
-    found = os.path.realpath(os.path.join(here, os.path.expanduser(root))) if root else _marked(here, markers, home)
+    found = os.path.realpath(os.path.join(here, expand_home(root))) if root else _marked(here, markers, home)
     return Project(root=found, cwd=here, chain=_chain(found, here))
 
 

@@ -18,6 +18,7 @@ from skillhub_mcp.agents_md.files import (
 from skillhub_mcp.agents_md.known import KnownFiles
 from skillhub_mcp.agents_md.reminders import agents_context, resume_reminder
 from skillhub_mcp.agents_md.schema import AgentsConfig, AgentsFile, AgentsState, ResolvedAgents
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.project import DEFAULT_MARKERS, Project, find_project
 
@@ -53,7 +54,7 @@ class AgentsResolver:
         self._config = config or AgentsConfig()
         markers = self._config.root.markers
         self.markers: tuple[str, ...] = DEFAULT_MARKERS if markers is None else tuple(markers)
-        self.project = self._find_project(cwd, os.path.expanduser("~") if home is None else home)
+        self.project = self._find_project(cwd, expand_home("~") if home is None else home)
         self._lock = threading.Lock()
         self._first: InitialAgents | None = None
         self._known = KnownFiles(state) if known is None else known
@@ -169,7 +170,7 @@ class AgentsResolver:
         """
         if "\0" in target:
             raise InvalidArgument("path", "contains a NUL character")
-        path = os.path.join(self.project.cwd, os.path.expanduser(target))
+        path = os.path.join(self.project.cwd, expand_home(target))
         # Links are resolved, so that `..` after a link is the parent of its target. The target need not exist.
         is_own = os.path.basename(path) == AGENTS_FILE
         # An AGENTS.md that is a link is that of the directory where the link is.
@@ -194,7 +195,7 @@ class AgentsResolver:
             except FileNotFoundError:
                 # The process's working directory has been removed, together with its AGENTS.md.
                 cwd = home
-        here = os.path.expanduser(cwd)
+        here = expand_home(cwd)
         if "\0" in cwd or not os.path.isdir(here):
             raise InvalidArgument("cwd", f"{cwd!r} is not a directory")
         override = self._config.root.projectRootOverride or ""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from skillhub_mcp.agents_md.known import KnownFiles
 from skillhub_mcp.agents_md.resolver import AgentsResolver
+from skillhub_mcp.environment import expand_home
 
 # Bounds the memory of a session; a directory that is dropped is read again when it is named again.
 _MAX_DIRECTORIES = 16
@@ -51,7 +52,7 @@ class AgentsSession:
     def of_path(self, path: str) -> AgentsResolver:
         """Return the resolver of the project with an absolute path, the innermost; else the current one."""
         current = self.current()
-        if not os.path.isabs(os.path.expanduser(path)):
+        if not os.path.isabs(expand_home(path)):
             return current
         holding = [resolver for resolver in self.resolvers if resolver.is_inside(path)]
         # Of equals the one entered last.

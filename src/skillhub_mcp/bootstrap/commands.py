@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.bootstrap.places import beside_index
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.settings import Settings
 
 if TYPE_CHECKING:
@@ -31,5 +32,5 @@ def command_options(settings: Settings) -> CommandOptions:
         sandbox=partial(find_sandbox, execution.sandbox),
         outputs=Outputs(outputs, execution.output_dirs),
         caches=caches,
-        hidden=tuple(map(os.path.expanduser, kept)),
+        hidden=tuple(map(expand_home, kept)),
     )

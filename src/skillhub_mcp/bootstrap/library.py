@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.chosen_roots import project_of, project_trust, recorded_roots, roots_of, trust_path
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import RootsUnreadable, SkillUnverifiable
 from skillhub_mcp.policy.access import Access
 from skillhub_mcp.policy.files import change_trust
@@ -30,7 +31,7 @@ def surroundings_of(settings: Settings) -> Surroundings:
     from skillhub_mcp.skills.places import RootsChoice, known_places
     from skillhub_mcp.skills.survey import Surroundings
 
-    skills, project, home = settings.skills, project_of(settings), os.path.expanduser("~")
+    skills, project, home = settings.skills, project_of(settings), expand_home("~")
     try:
         recorded = recorded_roots()
     except RootsUnreadable:
@@ -38,7 +39,7 @@ def surroundings_of(settings: Settings) -> Surroundings:
     places = known_places(
         project,
         home=home,
-        hub=os.path.expanduser(DEFAULT_SKILLS_DIR),
+        hub=expand_home(DEFAULT_SKILLS_DIR),
         builtin=builtin_directory(),
         environment=os.environ,
         recorded=recorded.directories,
@@ -98,7 +99,7 @@ def make_catalogues(settings: Settings, access: Access) -> Catalogues:
 
     return Catalogues(
         lambda cwd: project_of(replace(settings, skills=replace(settings.skills, cwd=cwd or settings.skills.cwd))),
-        home=os.path.expanduser("~"),
+        home=expand_home("~"),
         limits=CatalogueLimits(settings.disclosure.catalogue_max_entries, settings.disclosure.catalogue_max_bytes),
         is_allowed=access.sees,
         enabled_in=lambda root: access.now(root).offers,
@@ -114,7 +115,7 @@ def brought_in(settings: Settings) -> Brought:
     from skillhub_mcp.skills.scanner import SnapshotReader
 
     project = project_of(settings)
-    context = agent_context_roots(project, home=os.path.expanduser("~"))
+    context = agent_context_roots(project, home=expand_home("~"))
     roots = {root.path: root for root in (*(root for root in context if root.within), *roots_of(settings))}
     judged = project_trust(settings).judged(sorted(roots.values(), key=lambda root: not root.within))
     digests, problems = {}, {}

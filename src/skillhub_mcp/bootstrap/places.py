@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable
 
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.settings import Settings
 
 _MIRROR_DIGITS = 16
@@ -13,7 +14,7 @@ _MIRROR_DIGITS = 16
 
 def reviews_path() -> str:
     """Return the path of the person's file of reviews of the audit's findings."""
-    return os.path.expanduser("~/.skillhub/reviews.json")
+    return expand_home("~/.skillhub/reviews.json")
 
 
 def mirror_directory(settings: Settings) -> str:

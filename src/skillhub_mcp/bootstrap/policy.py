@@ -19,6 +19,7 @@ from skillhub_mcp.chosen_roots import (
     roots_path,
     trust_path,
 )
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import ConfirmationRequired, PolicyUnreadable
 from skillhub_mcp.file_modes import changeable_by_others, readable_by_others
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
@@ -56,7 +57,7 @@ def every_skill(settings: Settings, snapshot: Snapshot) -> tuple[Skill, ...]:
 
     found = {skill.directory: skill for skill in snapshot.everything}
     if settings.disclosure.skills_enabled and not settings.replica.read_only:
-        chosen = agent_context_roots(project_while_serving(settings), home=os.path.expanduser("~"))
+        chosen = agent_context_roots(project_while_serving(settings), home=expand_home("~"))
         roots = project_trust(settings).judged(chosen)
         context = SnapshotReader(roots, AGENT_CONTEXT).snapshot.everything
         found = {skill.directory: skill for skill in context} | found
@@ -191,7 +192,7 @@ def make_auditor(settings: Settings, *, files_of: FilesOf = own_directory) -> Au
 def rule_files(settings: Settings, project_root: str) -> RuleFiles:
     """Return the files of rules: the user's own, of which the first is written to, and the project's."""
     make_file = partial(rules_file, tools=TOOL_ACTIONS)
-    own = [make_file(os.path.expanduser("~/.skillhub/permissions.json"), what="Your permissions.json")]
+    own = [make_file(expand_home("~/.skillhub/permissions.json"), what="Your permissions.json")]
     if settings.policy.permissions:
         named = make_file(settings.policy.permissions, what="The file that SKILLHUB_PERMISSIONS names", required=True)
         own.insert(0, named)

@@ -11,6 +11,7 @@ from skillhub_mcp.bootstrap.library import agree_to, brought_in, make_catalogues
 from skillhub_mcp.bootstrap.places import beside_index
 from skillhub_mcp.bootstrap.policy import remember_rule
 from skillhub_mcp.chosen_roots import project_of
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.trust import TrustMode
 from skillhub_mcp.project import DEFAULT_MARKERS
@@ -106,7 +107,7 @@ def server_options(
 def _card_options(settings: Settings, *, over_http: bool) -> CardOptions:
     from skillhub_mcp.server.middleware.instructions import CardOptions
 
-    project, home = project_of(settings).root, os.path.realpath(os.path.expanduser("~"))
+    project, home = project_of(settings).root, os.path.realpath(expand_home("~"))
     # The working directory of an HTTP server is not its clients' project unless a setting says so, and a home directory
     # is no project either.
     chosen = settings.skills.cwd or settings.skills.project_root

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any, NoReturn
 
 from skillhub_mcp.cli.foreign_words import advice
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
 
 # argparse's messages differ between Python versions; these three kinds are replaced by messages of ours.
@@ -311,7 +312,7 @@ def path_argument(typed: str) -> str | None:
     if not is_marked and (len(parts) == 1 or not os.path.lexists(typed)):
         return None
     try:
-        return os.path.abspath(os.path.expanduser(typed))
+        return os.path.abspath(expand_home(typed))
     except OSError:
         # The working directory was removed: nothing is in it.
         return None

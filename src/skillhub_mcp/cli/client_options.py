@@ -16,6 +16,7 @@ from skillhub_mcp.clients.machine import Machine, this_system
 from skillhub_mcp.clients.model import Client, ClientScope, HttpServer, Server, StdioServer
 from skillhub_mcp.clients.secrets import has_credentials, looks_secret
 from skillhub_mcp.clients.table import client_named
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.settings import settings_of
 
@@ -26,7 +27,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 def machine_of(options: Mapping[str, str]) -> Machine:
     """Return this machine, with the project in hand. Raises InvalidSetting."""
     settings = settings_of(options)
-    return Machine(this_system(), dict(os.environ), os.path.expanduser("~"), project_of(settings).root)
+    return Machine(this_system(), dict(os.environ), expand_home("~"), project_of(settings).root)
 
 
 def refuse_settings(options: Mapping[str, str]) -> None:

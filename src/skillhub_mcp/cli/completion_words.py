@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from skillhub_mcp.chosen_roots import recorded_roots, roots_of
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.settings import settings_of
@@ -66,7 +67,7 @@ def _options(typed: Sequence[str]) -> dict[str, str]:
         if option in _SETTINGS:
             following = typed[place + 1] if place + 1 < len(typed) else ""
             options[_SETTINGS[option]] = value if equals else following
-    return {name: os.path.expanduser(value) for name, value in options.items() if value}
+    return {name: expand_home(value) for name, value in options.items() if value}
 
 
 def _name_in(path: str) -> bytes | None:

@@ -7,6 +7,8 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from skillhub_mcp.environment import expand_home
+
 _NOT_A_COMMAND = "is not a command of 'skillhub'"
 
 
@@ -40,7 +42,7 @@ def _says(reason: str, hint: str) -> Callable[[Sequence[str]], Advice]:
 
 def _remove(rest: Sequence[str]) -> Advice:
     wanted = next((word for word in rest if not word.startswith("-")), "")
-    if wanted and os.path.isdir(os.path.expanduser(wanted)):
+    if wanted and os.path.isdir(expand_home(wanted)):
         return Advice(
             _NOT_A_COMMAND, f"`skillhub roots remove {shlex.quote(wanted)}` searches this directory no longer"
         )

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.locks.lock_file import LOCK_NAME
 from skillhub_mcp.skills.names import typed_command
@@ -53,7 +54,7 @@ def place_of(args: argparse.Namespace, options: Mapping[str, str]) -> LibraryPla
         project = project_of(settings).root
         # Beside the project, where npx skills has it too.
         return LibraryPlace(os.path.join(project, AGENTS_SKILLS), os.path.join(project, LOCK_NAME), option)
-    root = os.path.expanduser(os.path.join("~", AGENTS_SKILLS) if args.user else settings.skills.dirs[0])
+    root = expand_home(os.path.join("~", AGENTS_SKILLS) if args.user else settings.skills.dirs[0])
     root = os.path.abspath(root)
     return LibraryPlace(root, os.path.join(root, LOCK_NAME), option)
 

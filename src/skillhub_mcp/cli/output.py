@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.progress_line import hide_progress
 from skillhub_mcp.cli.text_width import cut
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.harmless import in_json, in_line, on_terminal
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def problem_lines(problems: Sequence[Problem]) -> str:
 
 def from_home(about: str) -> str:
     """Return what a problem is about, with a path below the home directory written from `~`, as other places are."""
-    home = os.path.join(os.path.expanduser("~"), "")
+    home = os.path.join(expand_home("~"), "")
     return f"~{os.sep}{about.removeprefix(home)}" if len(home) > 1 and about.startswith(home) else about
 
 

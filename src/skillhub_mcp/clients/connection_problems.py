@@ -14,6 +14,7 @@ from skillhub_mcp.clients.model import Client, ClientScope, HttpServer, StdioSer
 from skillhub_mcp.clients.ownership import COMMANDS, FORMER_DIRECTORY, fetches_namesake
 from skillhub_mcp.clients.probe import Probed
 from skillhub_mcp.clients.registered import RegisteredFile
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.skills.problems import Problem
 
 SERVER_NAME = "SkillHub"
@@ -183,7 +184,7 @@ def _of_directories(tried: Tried, roots: Mapping[str, int], command: str) -> Fin
     if not named:
         return Findings()
     about = f"{connection.client.title}'s entry {connection.name!r} sets SKILLS_DIR"
-    searched = {os.path.realpath(os.path.expanduser(one)) for one in named.split(os.pathsep) if one.strip()}
+    searched = {os.path.realpath(expand_home(one)) for one in named.split(os.pathsep) if one.strip()}
     missing = sorted(one for one in searched if not os.path.isdir(one))
     if missing:
         return _problem(connection, f"{about} to {missing[0]}, which is no directory", "correct it, or take it out")

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.names import safe_alias
 from skillhub_mcp.skills.suggestions import near_names
@@ -147,7 +148,7 @@ def _names(skill: Mentionable) -> tuple[str, str]:
 
 def _skill_directory(path: str, cwd: str) -> str:
     """Return the canonical directory of the skill that a mentioned path denotes."""
-    absolute = os.path.normpath(os.path.join(cwd, os.path.expanduser(path)))
+    absolute = os.path.normpath(os.path.join(cwd, expand_home(path)))
     if os.path.basename(absolute) == SKILL_FILE:
         absolute = os.path.dirname(absolute)
     return os.path.realpath(absolute)

@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.execution.removal import remove_directory
 from skillhub_mcp.file_modes import make_private_directory
@@ -79,7 +80,7 @@ class Outputs:
         Raises InvalidArgument, and OSError where it cannot be made.
         """
         if named is not None and is_place(named):
-            return self._allowed(os.path.expanduser(named), untouched)
+            return self._allowed(expand_home(named), untouched)
         return self._in_private(session, named)
 
     def _in_private(self, session: Sequence[str], named: str | None) -> OutputDirectory:
@@ -118,7 +119,7 @@ class Outputs:
 
     def _outermost(self) -> Iterator[str]:
         """Yield the places that lie in no other: one that does could be a link that a command has made there."""
-        places = [os.path.abspath(os.path.expanduser(place)) for place in self.allowed]
+        places = [os.path.abspath(expand_home(place)) for place in self.allowed]
         for place in places:
             if not any(place != other and _is_in(place, other) for other in places):
                 yield place
@@ -143,7 +144,7 @@ class Outputs:
 
 def is_place(named: str) -> bool:
     """Whether a name is a place of this machine, and not one in a session's directory."""
-    return os.path.isabs(os.path.expanduser(named))
+    return os.path.isabs(expand_home(named))
 
 
 def with_directory(arguments: Sequence[str], directory: str) -> list[str]:

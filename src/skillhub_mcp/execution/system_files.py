@@ -12,6 +12,8 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from skillhub_mcp.environment import expand_home
+
 # Programs and what was installed with them. Distributions that keep everything in a store have it there.
 PROGRAM_DIRECTORIES = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"),
@@ -39,7 +41,7 @@ def system_files(program: str, environment: Mapping[str, str], *, network: bool 
     search_path = environment.get("PATH", "")
     found = [shutil.which(name, path=search_path) for name in _INTERPRETERS]
     programs = dict.fromkeys((program, *filter(None, found), *own_interpreter()))
-    home = os.path.expanduser("~")
+    home = expand_home("~")
     paths = [*PROGRAM_DIRECTORIES, *CONFIGURATION]
     if network:
         paths += NETWORK_CONFIGURATION
@@ -58,9 +60,7 @@ def own_interpreter() -> tuple[str, ...]:
 def uv_pythons(environment: Mapping[str, str]) -> str:
     """Return the directory where uv keeps the Pythons that it has downloaded."""
     named = environment.get("UV_PYTHON_INSTALL_DIR")
-    kept = environment.get("XDG_DATA_HOME") or os.path.join(
-        environment.get("HOME") or os.path.expanduser("~"), ".local/share"
-    )
+    kept = environment.get("XDG_DATA_HOME") or os.path.join(environment.get("HOME") or expand_home("~"), ".local/share")
     return named or os.path.join(kept, "uv", "python")
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.index.changes import row_of
 from skillhub_mcp.index.state_file import NO_EMBEDDING, IndexState
@@ -64,7 +65,7 @@ def roots_to_forget(typed: Sequence[str], roots: Sequence[IndexedRoot]) -> tuple
     """
     chosen: dict[str, IndexedRoot] = {}
     for given in typed:
-        path = os.path.abspath(os.path.expanduser(given))
+        path = os.path.abspath(expand_home(given))
         below = [one for one in roots if one.path == path or one.path.startswith(os.path.join(path, ""))]
         unused = [one for one in below if not one.used]
         if any(one.used and one.path == path for one in below) or (below and not unused):

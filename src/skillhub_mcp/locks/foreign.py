@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.foreign_json import BadJson, read_json
 from skillhub_mcp.locks.plain_files import read_plain
 from skillhub_mcp.redaction import redacted
@@ -59,7 +60,7 @@ def is_path(source: str) -> bool:
 def global_lock_path(environment: Mapping[str, str]) -> str:
     """Return where `npx skills -g` keeps its lock, for a process with this environment."""
     state = environment.get("XDG_STATE_HOME")
-    where = os.path.join(state, "skills") if state else os.path.join(os.path.expanduser("~"), ".agents")
+    where = os.path.join(state, "skills") if state else os.path.join(expand_home("~"), ".agents")
     return os.path.join(where, ".skill-lock.json")
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import LockUnreadable, SkillChanged, SkillHubError
 from skillhub_mcp.locks.content_digest import FileDigest, digest_of, regular_of
 from skillhub_mcp.locks.file_digests import (
@@ -142,7 +143,7 @@ def lock_paths(root: str) -> tuple[str, ...]:
     """Return where the lock of the skills right below `root` may lie: in it, and in the project whose root it is."""
     own = os.path.join(root, LOCK_NAME)
     above = os.path.dirname(os.path.dirname(root))
-    if not root.endswith(os.sep + _AGENTS_SKILLS) or above == os.path.realpath(os.path.expanduser("~")):
+    if not root.endswith(os.sep + _AGENTS_SKILLS) or above == os.path.realpath(expand_home("~")):
         return (own,)
     return (own, os.path.join(above, LOCK_NAME))
 
@@ -500,7 +501,7 @@ class KeptLibrary:
                 if os.path.realpath(parent) != root:
                     del self._roots[parent]
                     self._age += 1
-            self._npx_root = os.path.realpath(os.path.join(os.path.expanduser("~"), _AGENTS_SKILLS))
+            self._npx_root = os.path.realpath(os.path.join(expand_home("~"), _AGENTS_SKILLS))
             self._read(tuple(self._locks))
 
     def _read(self, paths: Sequence[str]) -> None:

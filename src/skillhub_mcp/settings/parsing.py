@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.settings.values import Rerank
 
 _TRUE = ("1", "true", "yes", "on")
@@ -74,7 +75,7 @@ def _refuse_address(text: str) -> None:
 
 
 def directories(text: str) -> tuple[str, ...]:
-    found = tuple(os.path.expanduser(part) for part in text.split(os.pathsep) if part.strip())
+    found = tuple(expand_home(part) for part in text.split(os.pathsep) if part.strip())
     if not found or "\0" in text:
         raise ValueError("must name at least one directory")
     # The whole text, as the separator of directories is in every address.
@@ -90,7 +91,7 @@ def local_path(text: str) -> str:
     if not text.strip() or "\0" in text:
         raise ValueError("must be a local path")
     _refuse_address(text)
-    return os.path.abspath(os.path.expanduser(text))
+    return os.path.abspath(expand_home(text))
 
 
 def database(text: str) -> str:

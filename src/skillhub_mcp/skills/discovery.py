@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple, Protocol
 
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.names import is_utf_8
 from skillhub_mcp.skills.own_directory import OWN_DIRECTORY
@@ -207,7 +208,7 @@ def is_skipped_directory(name: str) -> bool:
 
 def _names_below(root: SkillRoot, path: str) -> list[str] | None:
     """Return the components of a path relative to a root, or None for a path outside it."""
-    for above in (root.path, root.real, os.path.abspath(os.path.expanduser(root.given))):
+    for above in (root.path, root.real, os.path.abspath(expand_home(root.given))):
         if path == above:
             return []
         below = os.path.join(above, "")
@@ -537,7 +538,7 @@ def _unusable_root(root: SkillRoot) -> WalkProblem | None:
     except OSError as error:
         if not isinstance(error, FileNotFoundError | NotADirectoryError):
             return _problem(root.path, error)
-        if root.optional and not os.path.lexists(os.path.expanduser(root.given)):
+        if root.optional and not os.path.lexists(expand_home(root.given)):
             return None
         other = "correct SKILLS_DIR" if root.source is Source.HUB else "remove the link that names it"
         other = _forget(root) if root.recorded else other

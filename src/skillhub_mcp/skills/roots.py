@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal
 
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.project import Project
 from skillhub_mcp.skills.model import Skill, Trust
 
@@ -118,7 +119,7 @@ def absolute(given: str) -> str:
     """Return an absolute path without `~`, and without `..`, which names the parent of a link's target: that link is
     resolved.
     """
-    path = os.path.expanduser(given)
+    path = expand_home(given)
     head, up, tail = path.rpartition(os.pardir + os.sep)
     if path.endswith(os.sep + os.pardir) or path == os.pardir:
         return os.path.realpath(path)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from urllib.parse import unquote, urlsplit
 
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.roots import is_at_or_below
@@ -58,12 +59,12 @@ def open_store(
         raise InvalidArgument("TARGET", f"{kind} is none that can be published to", hint=f"name {_WHERE}")
     from skillhub_mcp.storage.directory_store import DirectoryStore
 
-    return DirectoryStore(os.path.expanduser(target))
+    return DirectoryStore(expand_home(target))
 
 
 def file_in_place(target: str) -> str:
     """Return what is there and no directory where a target on this machine is to be one, or above it; else nothing."""
-    place = "" if is_bucket(target) else os.path.abspath(os.path.expanduser(target))
+    place = "" if is_bucket(target) else os.path.abspath(expand_home(target))
     while place and not os.path.lexists(place) and os.path.dirname(place) != place:
         place = os.path.dirname(place)
     return "" if not place or os.path.isdir(place) else place
@@ -74,7 +75,7 @@ def foreign_names(target: str) -> tuple[str, ...]:
     if is_bucket(target):
         return ()
     try:
-        names = set(os.listdir(os.path.expanduser(target)))
+        names = set(os.listdir(expand_home(target)))
     except OSError:
         # There is none yet, or writing says what is wrong with it.
         return ()
@@ -88,7 +89,7 @@ def lies_in(target: str, directory: str) -> bool:
     """
     if is_bucket(target):
         return False
-    place, directory = os.path.realpath(os.path.expanduser(target)), os.path.realpath(directory)
+    place, directory = os.path.realpath(expand_home(target)), os.path.realpath(directory)
     own = (os.path.join(place, name) for name in (POINTER, *_OWN_NAMES))
     return is_at_or_below(place, directory) or any(is_at_or_below(directory, one) for one in own)
 
@@ -96,7 +97,7 @@ def lies_in(target: str, directory: str) -> bool:
 def skills_around(target: str) -> tuple[str, ...]:
     """Return the directories with a SKILL.md that a target on this machine is, or lies in, with no links in them."""
     found: list[str] = []
-    place, above = "", "" if is_bucket(target) else os.path.realpath(os.path.expanduser(target))
+    place, above = "", "" if is_bucket(target) else os.path.realpath(expand_home(target))
     while above != place:
         place, above = above, os.path.dirname(above)
         found += [place] if os.path.isfile(os.path.join(place, SKILL_FILE)) else []

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.skills.discovery import walk_roots
 from skillhub_mcp.skills.files import ReadLimits, list_files, read_file, read_whole
@@ -56,7 +57,7 @@ def targets_below(roots: tuple[SkillRoot, ...]) -> Iterator[Target]:
 
 
 def _targets(path: str) -> Iterator[Target]:
-    full_path = os.path.abspath(os.path.expanduser(path))
+    full_path = os.path.abspath(expand_home(path))
     if os.path.basename(full_path) == SKILL_FILE and os.path.isfile(full_path):
         full_path = os.path.dirname(full_path)
     if not os.path.lexists(full_path):

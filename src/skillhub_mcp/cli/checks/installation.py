@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import IndexUnavailable, PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.damage import Damage
@@ -36,7 +36,7 @@ class Installation:
         self.settings = settings
         self.sources = sources
         self.hub = hub
-        self.home = os.path.expanduser("~")
+        self.home = expand_home("~")
         self._lock = threading.Lock()
 
     @property

@@ -13,6 +13,7 @@ from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_optio
 from skillhub_mcp.cli.new_skill_report import Findable, NewSkill, report_json, report_lines
 from skillhub_mcp.cli.output import EXIT_OK, one_line, print_json, print_note, print_text
 from skillhub_mcp.cli.replica_note import note_publication
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument, SkillHubError
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def _place(args: argparse.Namespace, options: Mapping[str, str], settings: Setti
         if "SKILLS_DIR" in options:
             raise InvalidArgument("--project", "cannot be combined with --skills-dir", hint="remove one of the two")
         return os.path.join(project_of(settings).root, ".agents", "skills")
-    return os.path.abspath(os.path.expanduser(settings.skills.dirs[0]))
+    return os.path.abspath(expand_home(settings.skills.dirs[0]))
 
 
 def _asked() -> str:

@@ -15,6 +15,7 @@ from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_optio
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, plural, print_json, print_note, print_text, print_waiting, size_text
 from skillhub_mcp.cli.progress_line import terminal_progress
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import IndexUnavailable, InvalidArgument, InvalidSetting, LibraryChanging
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.settings import Settings, settings_of
@@ -99,7 +100,7 @@ def _unfit(target: str) -> str:
     if foreign := foreign_names(target):
         return f"holds {', '.join(map(repr, foreign))}, and no publication"
     if file := file_in_place(target):
-        is_itself = file == os.path.abspath(os.path.expanduser(target))
+        is_itself = file == os.path.abspath(expand_home(target))
         return "is no directory" if is_itself else f"would lie below {file}, which is no directory"
     return ""
 

@@ -13,6 +13,7 @@ from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, plac
 from skillhub_mcp.cli.named_directories import named_directories
 from skillhub_mcp.cli.output import EXIT_OK, from_home, print_json, print_note, print_text
 from skillhub_mcp.cli.replica_note import note_publication_beside
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.harmless import in_line
 
@@ -78,7 +79,7 @@ def _refuse_root(typed: str, options: Mapping[str, str]) -> None:
     from skillhub_mcp.chosen_roots import roots_of
     from skillhub_mcp.settings import settings_of
 
-    path = os.path.expanduser(typed)
+    path = expand_home(typed)
     roots = roots_of(settings_of(options))
     if os.path.isdir(path) and any(os.path.realpath(path) == root.real for root in roots):
         hint = f"`skillhub roots remove {shlex.quote(typed)}` searches this directory no longer"

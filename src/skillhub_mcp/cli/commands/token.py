@@ -11,6 +11,7 @@ from skillhub_mcp.bootstrap.policy import every_skill
 from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.policy.access_tokens import NOT_GIVEN, BadTokens, Token, Tokens, filter_of, make_token
@@ -120,7 +121,7 @@ def _check_names(visibility: Visibility, options: Mapping[str, str]) -> None:
 
 def _path(args: argparse.Namespace, options: Mapping[str, str]) -> str:
     settings = settings_of(options)
-    path = os.path.abspath(os.path.expanduser(args.file)) if args.file else settings.http.tokens_file
+    path = os.path.abspath(expand_home(args.file)) if args.file else settings.http.tokens_file
     if not path:
         raise InvalidArgument("--file", "is required if SKILLHUB_TOKENS_FILE is not set")
     return path

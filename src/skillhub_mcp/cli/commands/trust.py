@@ -23,6 +23,7 @@ from skillhub_mcp.cli.output import (
     print_text,
 )
 from skillhub_mcp.disclosure.brought import Brought, BroughtPlace, BroughtSkill
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.policy.access import UnreadableRules, read_foreign
@@ -88,7 +89,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 def _settings(args: argparse.Namespace, options: Mapping[str, str]) -> Settings:
     if args.dir is not None:
         directory = decode_argument(args.dir)
-        if not os.path.isdir(os.path.expanduser(directory)):
+        if not os.path.isdir(expand_home(directory)):
             raise InvalidArgument("DIR", f"{directory!r} is not a directory")
         options = {**options, "SKILLHUB_CWD": directory}
     return settings_of(options)
@@ -111,7 +112,7 @@ def _confirm() -> bool:
 
 
 def _revoke(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    directory = None if args.dir is None else os.path.abspath(os.path.expanduser(decode_argument(args.dir)))
+    directory = None if args.dir is None else os.path.abspath(expand_home(decode_argument(args.dir)))
     # What was trusted may be gone; then the directory itself is meant.
     gone = directory is not None and not os.path.isdir(directory)
     project = directory if gone and directory is not None else project_of(_settings(args, options)).root

@@ -15,6 +15,7 @@ from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_optio
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.policy.files import choices_file, read_text
 from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.model import SKILL_FILE
@@ -99,7 +100,7 @@ def _asked_path(name: str) -> AskedPath | None:
     """Return what is at a path, or None for a name: a path has a separator, or leads to a skill from here."""
     from skillhub_mcp.disclosure.why import AskedPath
 
-    path = os.path.abspath(os.path.expanduser(name))
+    path = os.path.abspath(expand_home(name))
     path = os.path.dirname(path) if os.path.basename(path) == SKILL_FILE else path
     has_file = os.path.lexists(os.path.join(path, SKILL_FILE))
     if os.sep not in name and not has_file:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from skillhub_mcp.disclosure.catalogue import Budget, CatalogueEntry, Rendered, fit, render_codelia
 from skillhub_mcp.disclosure.context.schema import SkillCatalog, SkillLoadError, SkillMetadata, scope_source
 from skillhub_mcp.disclosure.lookup import FoundByName
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.nul import refuse_nul
@@ -145,9 +146,9 @@ class Catalogues:
         The same value as before while nothing has changed. Raises InvalidArgument for a `cwd` that is no directory.
         """
         refuse_nul(cwd=cwd)
-        if cwd is not None and not os.path.isdir(os.path.expanduser(cwd)):
+        if cwd is not None and not os.path.isdir(expand_home(cwd)):
             raise InvalidArgument("cwd", f"{cwd!r} is not a directory")
-        project = self._find_project(os.path.expanduser(cwd or ""))
+        project = self._find_project(expand_home(cwd or ""))
         is_enabled = self._enabled_in(project.root)
         asked_at = self._clock()
         with self._lock:

@@ -11,6 +11,7 @@ from pathlib import Path
 from skillhub_mcp.disclosure.context.catalogue import Listing, Vanished
 from skillhub_mcp.disclosure.context.schema import SkillMetadata
 from skillhub_mcp.disclosure.ledger import Shown
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import AmbiguousSkill, InvalidArgument, SkillHubError, SkillNotFound, SkillUnreadable
 from skillhub_mcp.harmless import contained, in_attribute, in_element, path_for_model
 from skillhub_mcp.nul import refuse_nul
@@ -171,7 +172,7 @@ def _at_path(listing: Listing, path: str) -> SkillMetadata | None:
 
 
 def _candidates(listing: Listing, path: str) -> set[str]:
-    normalized = os.path.normpath(os.path.join(listing.cwd, os.path.expanduser(path)))
+    normalized = os.path.normpath(os.path.join(listing.cwd, expand_home(path)))
     return {normalized, os.path.realpath(normalized)}
 
 

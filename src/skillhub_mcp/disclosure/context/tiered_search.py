@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from skillhub_mcp.analysis.lexicon import stop_word_languages, stop_words
 from skillhub_mcp.analysis.scripts import UNSPACED, fold_marks
 from skillhub_mcp.disclosure.context.schema import SkillMetadata, SkillScope, SkillSearchResult
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.skills.names import fold_name
@@ -81,7 +82,7 @@ class _Matcher:
     """Matches skills against a query that is analysed once."""
 
     def __init__(self, text: str, cwd: str) -> None:
-        expanded = os.path.expanduser(text)
+        expanded = expand_home(text)
         path = os.path.normpath(os.path.join(cwd, expanded))
         self._paths = {path, os.path.realpath(path)}
         self._name = fold_name(text)

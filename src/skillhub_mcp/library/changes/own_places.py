@@ -11,6 +11,7 @@ import re
 import stat
 from dataclasses import dataclass
 
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import LibraryUnwritable, SkillConflict
 from skillhub_mcp.library.changes.refusals import unwritable
 from skillhub_mcp.skills.model import SKILL_FILE
@@ -105,7 +106,7 @@ class OwnPlaces:
 
 def places_of(root: str) -> OwnPlaces:
     """Return the places in a root, which may be given by a link to it. Raises LibraryUnwritable for a broken link."""
-    given = os.path.expanduser(root)
+    given = expand_home(root)
     if os.path.islink(given) and not os.path.exists(given):
         raise LibraryUnwritable(
             given,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import SourceUnreachable
 from skillhub_mcp.library.archives.archive_tree import open_archive
 from skillhub_mcp.library.bounds import BOUNDS, Bounds
@@ -52,7 +53,7 @@ def open_source(source: SkillSource, options: OpenOptions) -> Tree:
         limits = DownloadLimits(total_bytes=options.bounds.fetched_bytes)
         asked = DownloadOptions(insecure=options.insecure, tokens=options.tokens, limits=limits)
         return open_web(source.address, source.skills, asked, partial(open_archive, bounds=options.bounds))
-    path = os.path.join(options.working_directory, os.path.expanduser(source.location))
+    path = os.path.join(options.working_directory, expand_home(source.location))
     # Whatever it is called: a directory may be named as an archive is, and an archive without its ending.
     if os.path.isfile(path) or (source.kind is SourceKind.ARCHIVE and not os.path.isdir(path)):
         return open_archive(path, source.location, options.bounds)
@@ -64,6 +65,6 @@ def settled(source: SkillSource, tree: Tree, options: OpenOptions) -> SkillSourc
     if isinstance(tree, GitTree):
         return tree.source
     if source.kind in (SourceKind.DIRECTORY, SourceKind.ARCHIVE):
-        path = os.path.join(options.working_directory, os.path.expanduser(source.location))
+        path = os.path.join(options.working_directory, expand_home(source.location))
         return replace(source, location=os.path.abspath(path))
     return source

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import IntegrityFailed
 from skillhub_mcp.file_modes import changeable_by_others
 from skillhub_mcp.harmless import in_line
@@ -158,7 +159,7 @@ def _verified(git: GitRepository, arguments: Sequence[str], kind: str, allowed_s
     if kind not in ("ssh", "openpgp"):
         return _uncheckable("it is signed in a way that is not known here")
     if kind == "ssh":
-        signers = os.path.expanduser(allowed_signers)
+        signers = expand_home(allowed_signers)
         exposure = changeable_by_others(signers)
         if exposure is not None:
             return _uncheckable(f"{allowed_signers} is not used: {exposure.reason}; {exposure.mend}")

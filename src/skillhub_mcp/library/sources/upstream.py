@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import SkillHubError, SkillNotFound, SourceUnreadable
 from skillhub_mcp.library.candidates import Candidate, candidates
 from skillhub_mcp.library.install import Incoming, refuse_unusable
@@ -148,7 +149,7 @@ def is_its_own_source(locked: LockedSkill, root: str, lock_directory: str) -> bo
             return False
     except SourceUnreadable:
         return False
-    source = os.path.join(lock_directory, os.path.expanduser(locked.source), place_of(locked))
+    source = os.path.join(lock_directory, expand_home(locked.source), place_of(locked))
     return os.path.realpath(source) == os.path.realpath(os.path.join(root, locked.name))
 
 
