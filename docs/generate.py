@@ -61,7 +61,9 @@ def settings() -> str:
             (
                 " or ".join(f"`{name}`" for name in (setting.name, *setting.aliases)),
                 f"`{setting.default}`" if setting.default else "empty",
-                setting.meaning + (". Never shown" if setting.secret else ""),
+                setting.meaning
+                + (". Never shown" if setting.secret else "")
+                + (". A project may set it" if setting.project else ""),
             )
             for setting in group.settings
         ]
@@ -69,11 +71,16 @@ def settings() -> str:
     *most, last = (f"`{setting.name}`" for group in GROUPS for setting in group.settings if setting.forgiving)
     return page(
         "Settings",
-        "settings/table.py",
+        "settings/values.py",
         "Settings are environment variables; no `.env` file is read. An empty variable counts as unset, and an option "
         "of the command line overrides it. An invalid value ends the program before it serves, with exit code 2, the "
         f"name of the setting and what is allowed; one of {', '.join(most)} and {last} is reported, and the default is "
-        "used. `skillhub config` lists every value and where it came from.",
+        "used. A variable that was not expanded, such as `${HOME}`, `${env:X}` or `%X%`, is refused, and so are quotes "
+        "around a value. `skillhub config` lists every value and where it came from.\n\n"
+        "A variable that is not set is read from a settings file: `.skillhub/settings.toml` in the project, for what a "
+        "project may set, and then `~/.config/skillhub/settings.toml`, which `skillhub config set NAME VALUE` writes. "
+        "The file has the names below, such as `SEARCH_LIMIT = 5`; a list may be a list of texts. It is not used if "
+        "others may write it.",
         *sections,
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import os
 import re
 import subprocess
@@ -245,7 +244,7 @@ BAD = [
     ("SKILLHUB_OUTPUT_DIRS", os.pathsep, "must name at least one directory"),
     ("SKILLHUB_SANDBOX", "none", "must be one of bubblewrap, off"),
     ("EXEC_MAX_OUTPUT_BYTES", "1e3", "must be a whole number from 1 to 67108864"),
-    ("LOG_LEVEL", "LOUD", "must be one of DEBUG, INFO, WARN, WARNING, ERROR"),
+    ("LOG_LEVEL", "LOUD", "must be one of DEBUG, INFO, WARNING, ERROR"),
     ("SKILLHUB_SKIP_AUTO_REINDEX", "maybe", SWITCH),
     ("SKILLHUB_READ_ONLY", "ro", SWITCH),
     ("SKILLHUB_SNAPSHOT", "12", "must be the id of a snapshot, such as 00000012-3fa9c01d2b45"),
@@ -254,7 +253,7 @@ BAD = [
     ("SKILLHUB_MIRROR_MAX_BYTES", "1000", "must be a whole number from 67108864 to 1125899906842624"),
     ("SKILLHUB_STRICT", "2", SWITCH),
     ("SKILLHUB_ENABLE_RUN", "maybe", SWITCH),
-    ("SKILLHUB_ENABLE_RUN_OVER_HTTP", "y", SWITCH),
+    ("SKILLHUB_ENABLE_RUN_OVER_HTTP", "perhaps", SWITCH),
     ("SKILLHUB_EXPOSE_PATHS", "-", SWITCH),
     ("SKILLHUB_SERVE_DOTFILES", "dot", SWITCH),
     ("SKILLHUB_ERROR_STYLE", "xml", "must be one of result, jsonrpc"),
@@ -509,18 +508,6 @@ def test_tokens_of_sites_that_are_none_are_refused_without_being_shown(written: 
     assert "secret" not in f"{caught.value.message} {caught.value.facts}"
 
 
-def test_each_group_has_one_setting_for_each_value() -> None:
-    assert [group.name for group in GROUPS] == [field.name for field in dataclasses.fields(Settings)]
-    settings, _ = read_settings({})
-    for group in GROUPS:
-        fields = [field.name for field in dataclasses.fields(getattr(settings, group.name))]
-        # Whether a person set one is no setting of its own.
-        fields = [name for name in fields if not name.endswith("_given")]
-        assert [setting.field for setting in group.settings] == fields
-        assert len(fields) == len(set(fields))
-    assert len({setting.name for setting in SETTINGS}) == len(SETTINGS)
-
-
 def test_every_value_is_used_where_the_hub_is_made_or_served_or_a_source_is_opened() -> None:
     package = Path(skillhub_mcp.__file__).parent
     used = {"embedding.openai_api_key", "embedding.gemini_api_key"}  # by EmbeddingSettings.api_key
@@ -712,3 +699,128 @@ def test_a_variable_that_is_no_setting_is_known_with_the_setting_that_it_may_mea
 def test_no_name_that_the_program_reads_or_sets_is_unknown() -> None:
     own = [name for setting in SETTINGS for name in (setting.name, *setting.aliases)]
     assert unknown_settings([*own, RUN_ID_VARIABLE, "skills_dir", "PATH", "MYSKILLHUB_ROOT"]) == ()
+
+
+OWN_FILE = ".config/skillhub/settings.toml"
+
+
+def write_file(directory: Path, path: str, text: str) -> Path:
+    file = directory / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def home() -> Path:
+    return Path(os.environ["HOME"])
+
+
+def origins_of(environment: Mapping[str, str], options: Mapping[str, str] | None = None) -> dict[str, tuple[str, str]]:
+    _, sources = read_settings(environment, options)
+    return {one.setting.name: (one.raw, one.source) for one in sources if one.source != "default"}
+
+
+def test_an_option_beats_a_variable_which_beats_the_projects_file_which_beats_the_persons(tmp_path: Path) -> None:
+    own = write_file(home(), OWN_FILE, "SEARCH_LIMIT = 1\nSEARCH_THRESHOLD = 0.1\nSEARCH_CONFIDENCE = 0.1\n")
+    project = write_file(tmp_path, ".skillhub/settings.toml", "SEARCH_LIMIT = 2\nSEARCH_THRESHOLD = 0.2\n")
+    environment = {"SKILLHUB_CWD": str(tmp_path), "SEARCH_LIMIT": "3"}
+    expected = {
+        "SKILLHUB_CWD": (str(tmp_path), "environment (SKILLHUB_CWD)"),
+        "SEARCH_LIMIT": ("3", "environment (SEARCH_LIMIT)"),
+        "SEARCH_THRESHOLD": ("0.2", f"project ({project})"),
+        "SEARCH_CONFIDENCE": ("0.1", f"settings file ({own})"),
+    }
+    assert origins_of(environment) == expected
+    assert origins_of(environment, {"SEARCH_LIMIT": "4"}) == {**expected, "SEARCH_LIMIT": ("4", "option")}
+
+
+def test_a_settings_file_may_have_numbers_switches_and_lists() -> None:
+    write_file(
+        home(),
+        OWN_FILE,
+        'SKILLS_DIR = ["/a", "/b"]\nALLOWED_COMMANDS = ["cat", "ls"]\nSKILLHUB_STRICT = true\nSEARCH_LIMIT = 7\n',
+    )
+    settings, _ = read_settings({})
+    assert (settings.skills.dirs, settings.skills.roots) == (("/a", "/b"), ("hub",))
+    assert (settings.execution.allowed_commands, settings.skills.strict, settings.search.limit) == (
+        ("cat", "ls"),
+        True,
+        7,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "says", "hint"),
+    [
+        ("SEARCH_LIMIT = 700\n", "SEARCH_LIMIT='700' must be a whole number from 1 to 100", "correct it in {path}"),
+        ("[SEARCH_LIMIT]\nx = 1\n", "SEARCH_LIMIT='' must be a text, a number, true, false", "correct it in {path}"),
+        ("SEARCH_LIMTI = 7\n", "SEARCH_LIMTI='' is not a setting", "did you mean SEARCH_LIMIT? correct or remove"),
+        ("SEARCH_LIMIT\n", "settings file='{path}' cannot be used: ", "correct or remove it"),
+        ('SKILLS_DIR = "${HOME}/x"\n', "SKILLS_DIR='${HOME}/x' contains ${HOME}", "write what the variable stands for"),
+    ],
+    ids=["value", "table", "name", "toml", "variable"],
+)
+def test_a_settings_file_with_a_mistake_is_refused_with_its_path(text: str, says: str, hint: str) -> None:
+    path = str(write_file(home(), OWN_FILE, text))
+    with pytest.raises(InvalidSetting) as caught:
+        read_settings({})
+    assert caught.value.message.startswith(says.replace("{path}", path))
+    assert (caught.value.hint or "").startswith(hint.replace("{path}", path))
+
+
+def test_a_settings_file_that_others_may_write_is_refused() -> None:
+    path = write_file(home(), OWN_FILE, "SEARCH_LIMIT = 7\n")
+    path.chmod(0o666)
+    with pytest.raises(InvalidSetting, match="others may write it") as caught:
+        read_settings({})
+    assert caught.value.hint == f"run chmod go-w {path}"
+
+
+def test_a_project_sets_only_what_it_may_and_never_stops_the_program_by_a_value(tmp_path: Path) -> None:
+    text = 'SKILLHUB_TRUST = "all"\nSEARCH_LIMIT = 700\nSKILLHUB_CARD = "names"\nNEWER = 1\n'
+    path = write_file(tmp_path, ".skillhub/settings.toml", text)
+    settings, sources = read_settings({"SKILLHUB_CWD": str(tmp_path)})
+    assert (settings.policy.trust, settings.search.limit, settings.disclosure.card) == ("limited", 10, "names")
+    assert {one.setting.name: one.problem for one in sources if one.problem} == {
+        "SKILLHUB_TRUST": f"SKILLHUB_TRUST cannot be set by a project: {path}",
+        "SEARCH_LIMIT": "SEARCH_LIMIT='700' must be a whole number from 1 to 100",
+    }
+
+
+def test_a_projects_settings_file_is_not_read_through_a_link_out_of_it(tmp_path: Path) -> None:
+    elsewhere = write_file(tmp_path, "elsewhere.toml", "SEARCH_LIMIT = 7\n")
+    project = tmp_path / "project"
+    (project / ".skillhub").mkdir(parents=True)
+    (project / ".skillhub" / "settings.toml").symlink_to(elsewhere)
+    with pytest.raises(InvalidSetting, match="it is a link out of the project"):
+        read_settings({"SKILLHUB_CWD": str(project)})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("SKILLS_DIR", "${HOME}/skills", "contains ${HOME}, which was not expanded"),
+        ("OPENAI_API_KEY", "${env:OPENAI_API_KEY}", "contains ${env:OPENAI_API_KEY}, which was not expanded"),
+        ("SKILLHUB_AUDIT_LOG", "%APPDATA%/audit.jsonl", "contains %APPDATA%, which was not expanded"),
+        ("SKILLHUB_MIRROR_DIR", '"/srv/mirror"', "is in quotes, which belong to the value here"),
+        ("SEARCH_LIMIT", "'7'", "is in quotes, which belong to the value here"),
+    ],
+)
+def test_a_variable_that_a_client_did_not_expand_and_quotes_are_refused_with_that_reason(
+    name: str, text: str, reason: str
+) -> None:
+    with pytest.raises(InvalidSetting) as caught:
+        read_settings({name: text})
+    assert f" {reason}" in caught.value.message
+    assert caught.value.hint in ("write what the variable stands for", "remove the quotes")
+
+
+def test_percent_signs_of_an_address_are_no_variable() -> None:
+    settings, _ = read_settings({"EMBEDDING_BASE_URL": "https://example.com/%AB%CD/v1"})
+    assert settings.embedding.base_url == "https://example.com/%AB%CD/v1"
+
+
+def test_a_working_directory_that_a_client_did_not_expand_counts_as_unset() -> None:
+    settings, sources = read_settings({"SKILLHUB_CWD": "${workspaceFolder}"})
+    assert settings.skills.cwd == ""
+    assert [one.setting.name for one in sources if one.problem] == ["SKILLHUB_CWD"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 from tests.cli.conftest import Skillhub
 
@@ -77,3 +80,25 @@ def test_a_variable_that_is_no_setting_is_named_without_its_value(skillhub: Skil
     assert [one["name"] for one in done.json["unknown"]] == ["SKILLHUB_TOKENS"]
     assert "secret" not in done.out + done.err
     assert skillhub("config", "--json").json["unknown"] == []
+
+
+def test_config_set_writes_a_setting_that_config_shows_with_its_file(skillhub: Skillhub) -> None:
+    done = skillhub("config", "set", "SEARCH_LIMIT", "7")
+    path = Path(os.environ["HOME"], ".config/skillhub/settings.toml")
+    assert (done.code, done.err) == (0, f"SEARCH_LIMIT is set in {path}\n")
+    path.write_text(f"# mine\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
+    assert f"  SEARCH_LIMIT=7   (settings file ({path}); default: 10)" in skillhub("config").out
+    skillhub("config", "set", "SKILLHUB_STRICT", "1")
+    removed = skillhub("config", "set", "SEARCH_LIMIT", SEARCH_LIMIT="3")
+    assert removed.err.splitlines() == [
+        f"SEARCH_LIMIT is removed from {path}",
+        "SEARCH_LIMIT is set in the environment, which overrides the file",
+    ]
+    assert path.read_text(encoding="utf-8") == '# mine\nSKILLHUB_STRICT = "1"\n'
+
+
+def test_config_set_refuses_a_bad_value_and_an_unknown_name_and_writes_nothing(skillhub: Skillhub) -> None:
+    assert skillhub("config", "set", "SEARCH_LIMIT", "700").code == 2
+    unknown = skillhub("config", "set", "SEARCH_LIMTI", "7")
+    assert (unknown.code, unknown.err.splitlines()[-1]) == (2, "hint: did you mean SEARCH_LIMIT?")
+    assert not Path(os.environ["HOME"], ".config/skillhub/settings.toml").exists()

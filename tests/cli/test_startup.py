@@ -21,7 +21,6 @@ HEAVY = (
     "openai",
     "google.genai",
     "numpy",
-    "pydantic",
     "uvicorn",
     "opentelemetry",
     "prometheus_client",

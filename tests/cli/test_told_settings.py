@@ -27,5 +27,5 @@ def test_a_bad_limit_is_told_beside_what_the_default_gives(
     usual = skillhub(*command, "--cwd", project)
     bad = skillhub(*command, "--cwd", project, SKILLHUB_CATALOGUE_MAX_BYTES="abc")
     assert (bad.code, bad.out) == (usual.code, usual.out)
-    told = "SKILLHUB_CATALOGUE_MAX_BYTES='abc' must be a whole number from 1 to 67108864; the default, 32768, is used\n"
+    told = "SKILLHUB_CATALOGUE_MAX_BYTES='abc' must be a whole number from 1 to 67108864; using 32768\n"
     assert bad.err == told + usual.err

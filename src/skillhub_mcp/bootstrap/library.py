@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.chosen_roots import project_of, project_trust, recorded_roots, roots_of, trust_path
@@ -98,7 +97,7 @@ def make_catalogues(settings: Settings, access: Access) -> Catalogues:
     from skillhub_mcp.disclosure.context.catalogue import CatalogueLimits, Catalogues
 
     return Catalogues(
-        lambda cwd: project_of(replace(settings, skills=replace(settings.skills, cwd=cwd or settings.skills.cwd))),
+        lambda cwd: project_of(_in_directory(settings, cwd)),
         home=expand_home("~"),
         limits=CatalogueLimits(settings.disclosure.catalogue_max_entries, settings.disclosure.catalogue_max_bytes),
         is_allowed=access.sees,
@@ -106,6 +105,11 @@ def make_catalogues(settings: Settings, access: Access) -> Catalogues:
         judge=project_trust(settings).judged,
         reports_errors=access.sees_everything,
     )
+
+
+def _in_directory(settings: Settings, cwd: str) -> Settings:
+    skills = settings.skills.model_copy(update={"cwd": cwd or settings.skills.cwd})
+    return settings.model_copy(update={"skills": skills})
 
 
 def brought_in(settings: Settings) -> Brought:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 
 from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.chosen_roots import project_of
@@ -69,7 +68,8 @@ class HubSkills:
 
 def _for_typing(settings: Settings) -> Settings:
     """Return the settings with which each key may search: no provider and no model is asked, and nothing is logged."""
-    search = replace(settings.search, rerank="off")
+    search = settings.search.model_copy(update={"rerank": "off"})
     if settings.embedding.provider in ("onnx", "openai", "gemini"):
-        search = replace(search, mode="fts")
-    return replace(settings, search=search, observability=replace(settings.observability, usage_log=""))
+        search = search.model_copy(update={"mode": "fts"})
+    observability = settings.observability.model_copy(update={"usage_log": ""})
+    return settings.model_copy(update={"search": search, "observability": observability})

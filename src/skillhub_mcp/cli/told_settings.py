@@ -18,5 +18,5 @@ def told_settings(options: Mapping[str, str]) -> Settings:
     settings, sources = read_settings(os.environ, options)
     for source in sources:
         if source.problem is not None:
-            print_note(in_line(f"{source.problem}; the default, {source.setting.default}, is used"))
+            print_note(in_line(f"{source.problem}; using {source.shown}"))
     return settings

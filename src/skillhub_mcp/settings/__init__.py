@@ -1,21 +1,30 @@
 """Every setting: its environment variable, default, meaning and value, in groups.
 
-Settings are read from environment variables, and only here; no `.env` file is read. `Settings` is passed to `bootstrap`
-only: everything below it gets the options that it needs.
+Settings are read only here. `Settings` is passed to `bootstrap` only: everything below it gets the options that it
+needs.
 
-parsing  from the text of a setting to its value
-reading  the settings from the environment, and where each value came from
-table    the settings: names, defaults and meanings, for the documentation too
-values   what is read, in frozen groups
+files    the settings files of the person and of the project
+parsing  the types of settings that pydantic does not have
+reading  the settings from options, environment and files, and where each value came from
+table    the settings by name, for the documentation too
+values   the settings: names, defaults, meanings and values, in frozen groups
 """
 
 from __future__ import annotations
 
-from skillhub_mcp.settings.reading import SettingSource, read_settings, settings_of, unknown_settings
-from skillhub_mcp.settings.table import DEFAULT_SKILLS_DIR, GROUPS, SETTINGS, TOOL_SETS
-from skillhub_mcp.settings.values import HttpSettings, Settings
+from skillhub_mcp.settings.files import write_setting
+from skillhub_mcp.settings.reading import (
+    SettingSource,
+    near_setting,
+    read_settings,
+    settings_of,
+    unknown_settings,
+)
+from skillhub_mcp.settings.table import BY_NAME, GROUPS, SETTINGS
+from skillhub_mcp.settings.values import DEFAULT_SKILLS_DIR, TOOL_SETS, HttpSettings, Settings
 
 __all__ = [
+    "BY_NAME",
     "DEFAULT_SKILLS_DIR",
     "GROUPS",
     "SETTINGS",
@@ -23,7 +32,9 @@ __all__ = [
     "HttpSettings",
     "SettingSource",
     "Settings",
+    "near_setting",
     "read_settings",
     "settings_of",
     "unknown_settings",
+    "write_setting",
 ]

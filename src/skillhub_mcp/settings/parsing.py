@@ -1,23 +1,48 @@
-"""From the text of a setting to its value. Each function raises ValueError, which says what is allowed."""
+"""The types of settings that pydantic does not have. Each function raises ValueError, which says what is allowed."""
 
 from __future__ import annotations
 
 import ipaddress
-import math
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator
 
 from skillhub_mcp.environment import expand_home
-from skillhub_mcp.settings.values import Rerank
 
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off")
 
+LOWER = BeforeValidator(lambda text: text.strip().lower())
+Switch = Annotated[bool, LOWER]
 
-def stripped(text: str) -> str:
-    # A key that was read from a file ends with a newline, which is not allowed in a header.
-    return text.strip()
+
+class NotExpanded(ValueError):
+    """A value that a client or a shell passed on as it was written, with a variable or quotes in it."""
+
+    hint: str
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+# A name in percent signs is longer than a byte of a URL that is written that way.
+_VARIABLE = re.compile(r"\$\{[^}]*\}|%[A-Za-z_][A-Za-z0-9_]{2,}%")
+
+
+def check_expanded(text: str) -> str:
+    """Return a setting's text. Raises NotExpanded if it holds a variable that was not replaced, or is in quotes."""
+    variable = _VARIABLE.search(text)
+    if variable is not None:
+        reason = f"contains {variable[0]}, which was not expanded: nothing replaces variables in this value"
+        raise NotExpanded(reason, "write what the variable stands for")
+    plain = text.strip()
+    if len(plain) > 1 and plain[0] == plain[-1] and plain[0] in "\"'":
+        raise NotExpanded("is in quotes, which belong to the value here", "remove the quotes")
+    return text
 
 
 def bearer_token(text: str) -> str:
@@ -108,74 +133,32 @@ def optional_path(text: str) -> str:
     return local_path(text) if text else ""
 
 
-def some_of(*allowed: str) -> Callable[[str], tuple[str, ...]]:
+def some_of(*allowed: str, default: tuple[str, ...] = ()) -> BeforeValidator:
+    """Return the reader of a list of words, in the order of `allowed`; `all` stands for each."""
+
     def read(text: str) -> tuple[str, ...]:
+        if not text:
+            return default
         chosen = tuple(part.lower() for part in listed(text))
-        # Empty is the default. What names nothing, such as a comma, was meant to leave something out.
-        if not set(chosen) <= {*allowed, "all"} or (text and not chosen):
+        # What names nothing, such as a comma, was meant to leave something out.
+        if not chosen or not set(chosen) <= {*allowed, "all"}:
             raise ValueError("must be one or more of " + ", ".join(allowed) + ", separated by commas")
         return tuple(name for name in allowed if "all" in chosen or name in chosen)
 
-    return read
-
-
-def one_of(*allowed: str, upper: bool = False) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        value = text.strip().upper() if upper else text.strip().lower()
-        if value not in allowed:
-            raise ValueError("must be one of " + ", ".join(allowed))
-        return value
-
-    return read
+    return BeforeValidator(read)
 
 
 def log_level(text: str) -> str:
-    value = one_of("DEBUG", "INFO", "WARN", "WARNING", "ERROR", upper=True)(text)
+    value = text.strip().upper()
     return "WARNING" if value == "WARN" else value
 
 
-def switch(text: str) -> bool:
-    value = text.strip().lower()
-    if value not in (*_TRUE, *_FALSE):
-        raise ValueError("must be 1 or 0 (or true/false, yes/no, on/off)")
-    return value in _TRUE
-
-
-def rerank(text: str) -> Rerank:
-    if text.strip().lower() == "local":
-        return "local"
-    try:
-        return "provider" if switch(text) else "off"
-    except ValueError:
-        raise ValueError("must be 0, 1 (a model of the provider) or local (SEARCH_RERANK_MODEL_DIR)") from None
-
-
-def whole(low: int, high: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        requirement = f"must be a whole number from {low} to {high}"
-        try:
-            value = int(text.strip())
-        except ValueError:
-            raise ValueError(requirement) from None
-        if not low <= value <= high:
-            raise ValueError(requirement)
-        return value
-
-    return read
-
-
-def number(low: float, high: float) -> Callable[[str], float]:
-    def read(text: str) -> float:
-        requirement = f"must be a number from {low:g} to {high:g}"
-        try:
-            value = float(text.strip())
-        except ValueError:
-            raise ValueError(requirement) from None
-        if not (math.isfinite(value) and low <= value <= high):
-            raise ValueError(requirement)
-        return value
-
-    return read
+def rerank(text: str) -> str:
+    known = {"local": "local", **dict.fromkeys(_TRUE, "provider"), **dict.fromkeys(_FALSE, "off")}
+    value = known.get(text.strip().lower())
+    if value is None:
+        raise ValueError("must be 0, 1 (a model of the provider) or local (SEARCH_RERANK_MODEL_DIR)")
+    return value
 
 
 def listed(text: str) -> tuple[str, ...]:
@@ -259,3 +242,25 @@ def snapshot_id(text: str) -> str:
     if wanted and not re.fullmatch(r"\d{8}-[0-9a-f]{12}", wanted):
         raise ValueError("must be the id of a snapshot, such as 00000012-3fa9c01d2b45")
     return wanted
+
+
+Directories = Annotated[tuple[str, ...], BeforeValidator(directories)]
+OptionalDirectories = Annotated[tuple[str, ...], BeforeValidator(optional_directories)]
+LocalPath = Annotated[str, BeforeValidator(local_path)]
+OptionalPath = Annotated[str, BeforeValidator(optional_path)]
+Database = Annotated[str, BeforeValidator(database)]
+Names = Annotated[tuple[str, ...], BeforeValidator(listed)]
+NameSet = Annotated[frozenset[str] | None, BeforeValidator(name_set)]
+LowerNameSet = Annotated[frozenset[str] | None, BeforeValidator(lower_name_set)]
+CommandNames = Annotated[tuple[str, ...], BeforeValidator(command_names)]
+BearerToken = Annotated[str, BeforeValidator(bearer_token)]
+HttpAddress = Annotated[str, BeforeValidator(http_address)]
+McpAddress = Annotated[str, BeforeValidator(mcp_address)]
+HostNames = Annotated[tuple[str, ...], BeforeValidator(host_names)]
+WebOrigins = Annotated[tuple[str, ...], BeforeValidator(web_origins)]
+IpNetworks = Annotated[tuple[str, ...] | None, BeforeValidator(ip_networks)]
+StorageOptions = Annotated[Mapping[str, str], BeforeValidator(storage_options)]
+SourceTokens = Annotated[Mapping[str, str], BeforeValidator(source_tokens)]
+SnapshotId = Annotated[str, BeforeValidator(snapshot_id)]
+Rerank = Annotated[Literal["off", "provider", "local"], BeforeValidator(rerank)]
+LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(log_level)]

@@ -100,7 +100,7 @@ def test_a_server_starts_with_bad_values_and_says_so(environment: Environment) -
     )
     assert done.returncode == 0
     assert "SKILLHUB_SKILLS_ENABLED='perhaps' must be 1 or 0" in done.stderr
-    assert "SKILLHUB_SKILL_SEARCH_LIMIT='-1' must be a whole number from 1 to 1000; using the default, 8" in done.stderr
+    assert "SKILLHUB_SKILL_SEARCH_LIMIT='-1' must be a whole number from 1 to 1000; using 8" in done.stderr
     assert talk({**environment, **bad}, tools) >= TOOLS
 
 

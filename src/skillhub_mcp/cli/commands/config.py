@@ -7,12 +7,14 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
+from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
+from skillhub_mcp.errors import InvalidArgument, InvalidSetting
 from skillhub_mcp.harmless import in_line
-from skillhub_mcp.redaction import redacted
-from skillhub_mcp.settings import GROUPS, SettingSource, read_settings, unknown_settings
+from skillhub_mcp.settings import BY_NAME, GROUPS, near_setting, read_settings, unknown_settings, write_setting
+
+_SET = "Write a setting to ~/.config/skillhub/settings.toml, or remove it. Environment variables override the file."
 
 
 def add_parser(subparsers: Any) -> None:
@@ -27,6 +29,11 @@ def add_parser(subparsers: Any) -> None:
     add_pager_option(parser)
     add_setting_options(parser)
     parser.set_defaults(run=paged(run))
+    actions = add_actions(parser, required=False)
+    setter = actions.add_parser("set", help="write a setting to your settings file", description=_SET)
+    setter.add_argument("name", metavar="NAME", help="setting, such as SEARCH_LIMIT")
+    setter.add_argument("value", metavar="VALUE", nargs="?", help="its value; without one, the setting is removed")
+    setter.set_defaults(run=run_set)
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -35,7 +42,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     rows = [
         {
             "name": source.setting.name,
-            "value": _display_value(source),
+            "value": source.shown,
             "from": source.source,
             "default": source.setting.default,
             "meaning": source.setting.meaning,
@@ -62,7 +69,20 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     return EXIT_OK
 
 
-def _display_value(source: SettingSource) -> str:
-    if source.setting.secret:
-        return "***" if source.raw else ""
-    return redacted(source.raw)
+def run_set(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    """Write one setting to the person's file, or remove it. Raises InvalidArgument and InvalidSetting."""
+    setting = BY_NAME.get(args.name)
+    if setting is None:
+        near = near_setting(args.name)
+        raise InvalidArgument("NAME", f"{args.name!r} is not a setting", hint=f"did you mean {near}?" if near else None)
+    if args.value is not None:
+        read_settings(os.environ, {**options, setting.name: args.value})
+    try:
+        path = write_setting(setting.name, args.value)
+    except OSError as error:
+        raise InvalidSetting("settings file", error.filename, f"cannot be written: {error.strerror}") from error
+    print_note(in_line(f"{setting.name} is {'removed from' if args.value is None else 'set in'} {path}"))
+    over = [name for name in setting.names if os.environ.get(name)]
+    if over:
+        print_note(f"{over[0]} is set in the environment, which overrides the file")
+    return EXIT_OK
