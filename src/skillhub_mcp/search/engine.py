@@ -91,7 +91,7 @@ class SearchAnswer:
     `considered` counts the candidates. Where not `confident`, nothing fits well and the hits are near misses. Of a long
     text `left_out` common words were not asked for. `facets` are there when the query was empty: then the hits are a
     list by name, out of `searched`. `away` are the roots of hits that are missing now: their skills can be found and
-    not loaded.
+    not loaded. An answer is `complete` if the settings ask for every hit that limit and threshold allow.
     """
 
     hits: tuple[FoundSkill, ...]
@@ -102,6 +102,7 @@ class SearchAnswer:
     left_out: int = 0
     facets: Facets | None = None
     away: tuple[UnavailableRoot, ...] = ()
+    complete: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +254,7 @@ class SearchEngine:
             confident=found.confident,
             left_out=query.left_out,
             away=_away(snapshot, hits),
+            complete=self._options.confidence <= 0.0,
         )
         if found.result.cacheable and len(asked.text) <= _MOST_KEPT:
             self._answers.put(sources, policy, asked, (answer, found.result.mode))

@@ -289,7 +289,7 @@ class SearchSettings(Group):
         "SEARCH_CONFIDENCE",
         "0.2",
         "Score from which the first hit counts as a fit; below it all are near misses, and far below it only "
-        "five are returned",
+        "five are returned. 0 returns every hit that SEARCH_LIMIT and SEARCH_THRESHOLD allow",
         project=True,
     )
     mode: Annotated[Literal["auto", "fts", "vector", "hybrid"], LOWER] = setting(

@@ -314,6 +314,21 @@ def test_where_nothing_fits_the_answer_says_so_and_holds_near_misses_alone(
     assert len(all_of_them["skills"]) == 6
 
 
+@pytest.mark.slow
+@pytest.mark.acceptance("S2-17")
+@pytest.mark.parametrize(("confidence", "hits"), [("0.2", 5), ("0", 13)])
+def test_without_a_confidence_limit_a_clear_first_hit_does_not_shorten_the_answer(
+    hub_environment: Environment, write_skill: SkillWriter, confidence: str, hits: int
+) -> None:
+    write_skill("invoice-sorter", "Sorts scanned invoices into folders.")
+    for number in range(12):
+        write_skill(f"tool-{number}", f"Prints invoices of customer {number} on paper in colour.")
+    environment = {**hub_environment, "SEARCH_LIMIT": "13", "SEARCH_THRESHOLD": "0", "SEARCH_CONFIDENCE": confidence}
+    answer = ask(environment, "search_skills", query="sort scanned invoices into folders").json
+    assert answer["skills"][0]["name"] == "invoice-sorter"
+    assert len(answer["skills"]) == hits
+
+
 def test_tags_narrow_the_search_and_every_one_must_be_there(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:

@@ -106,11 +106,11 @@ def search_result(
 ) -> dict[str, object]:
     """Return a search's result, hits best first, without empty fields.
 
-    With `every` hit, or fewer where the first is clear; `disclosure.hits` says how much of each. If no skill fits,
-    `confident` is false and `note` says what to do. `causes` say why no skill was searched, where none was. `audited`
-    returns what the audit found in a skill; from high severity on, the hit says so.
+    With `every` hit, or fewer if the first clearly fits and the settings allow it; `disclosure.hits` says how much of
+    each. If no skill fits, `confident` is false and `note` says what to do. `causes` say why no skill was searched,
+    where none was. `audited` returns what the audit found in a skill; from high severity on, the hit says so.
     """
-    if not every:
+    if not (every or answer.complete):
         answer = replace(answer, hits=answer.hits[: shown([hit.score for hit in answer.hits])])
     texts = [hit.skill.description for hit in answer.hits]
     # In a list by name none is more likely than another.
