@@ -7,15 +7,13 @@ audit         all findings of one skill, worst first
 auditor       what a hub knows of its skills, and when it looks again
 blobs         encoded texts, decoded
 characters    invisible, reordering and look-alike characters
-commands      patterns of commands and code
 entries       links, hard links, binaries and hidden scripts
 header        tools, hooks and descriptions of a frontmatter
 hidden        comments and invisible elements
 kept          what was found before, in a file beside the index
-matching      finding patterns in bounded time
+matching      finding the table's patterns in bounded time
 names         look-alike, near and shadowed names
-phrases       patterns of prose, by language
 reading       a skill's files within bounds
-rules         the table of rules, severities, and what a finding is
+rules         the table of rules with their patterns, severities, and what a finding is
 text          a text as detectors see it
 """

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from skillhub_mcp.auditing.blobs import LONG, blobs
 from skillhub_mcp.auditing.blobs import MOST as MOST_BLOBS
 from skillhub_mcp.auditing.characters import hidden_characters
-from skillhub_mcp.auditing.commands import CODE_COMMANDS, SHELL_COMMANDS
 from skillhub_mcp.auditing.entries import entry_findings, hidden_in_name, package_findings
 from skillhub_mcp.auditing.header import header_findings
 from skillhub_mcp.auditing.hidden import MOST as MOST_HIDDEN
 from skillhub_mcp.auditing.hidden import addresses_an_agent, hidden_texts
 from skillhub_mcp.auditing.matching import matches
-from skillhub_mcp.auditing.phrases import PHRASES
 from skillhub_mcp.auditing.reading import SkillFiles, read_skill_files, weight
 from skillhub_mcp.auditing.rules import AuditFinding, Risk, found
 from skillhub_mcp.auditing.text import AuditText
@@ -83,17 +81,10 @@ def text_findings(path: str, text: str) -> Iterator[AuditFinding]:
     prose = os.path.splitext(path)[1].lower() in _PROSE
     yield from hidden_characters(path, text)
     audited = AuditText(path, text)
-    yield from _said(audited)
-    if not prose:
-        yield from matches(CODE_COMMANDS, audited, audited.code)
-    else:
+    yield from matches(audited, code=not prose)
+    if prose:
         yield from _hidden(audited)
     yield from _encoded(audited)
-
-
-def _said(text: AuditText) -> Iterator[AuditFinding]:
-    yield from matches(PHRASES, text, text.prose)
-    yield from matches(SHELL_COMMANDS, text, text.code)
 
 
 def _hidden(text: AuditText) -> Iterator[AuditFinding]:
@@ -102,7 +93,7 @@ def _hidden(text: AuditText) -> Iterator[AuditFinding]:
             yield found("hidden-comment", f"more than {number:,} hidden texts", path=text.path, severity=Risk.HIGH)
             break
         inner = AuditText(text.path, one.text, text.line_at(one.position))
-        worst = min((finding.severity.rank for finding in _said(inner)), default=Risk.LOW.rank)
+        worst = min((finding.severity.rank for finding in matches(inner)), default=Risk.LOW.rank)
         if worst <= Risk.HIGH.rank:
             severity = Risk.CRITICAL
         elif addresses_an_agent(inner.prose.text):
@@ -121,7 +112,7 @@ def _encoded(text: AuditText) -> Iterator[AuditFinding]:
             yield found("encoded-text", f"more than {number:,} encoded runs", path=text.path, severity=Risk.MEDIUM)
         line = text.line_at(blob.position)
         if blob.text:
-            worst = min(_said(AuditText(text.path, blob.text)), key=lambda one: one.severity.rank, default=None)
+            worst = min(matches(AuditText(text.path, blob.text)), key=lambda one: one.severity.rank, default=None)
             if worst is not None and worst.severity.rank <= Risk.HIGH.rank:
                 message = f"encoded text that says {worst.message} ({worst.rule})"
                 yield found("encoded-text", message, path=text.path, line=line, severity=worst.severity)

@@ -1,41 +1,20 @@
-"""Patterns: what they are, and finding them in a text in time that grows with the text alone. Pure.
+"""Finding the table's patterns in a text, in time that grows with the text alone. Pure.
 
-A pattern names words of which its text must have one, so that nothing is compiled or searched for in vain. Every
-repetition in a pattern is bounded; `tests/auditing/test_matching.py` reads each one's structure.
+Every repetition in a pattern is bounded; `tests/auditing/test_matching.py` reads each one's structure.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import lru_cache
 
-from skillhub_mcp.auditing.rules import AuditFinding, Risk, found
+from skillhub_mcp.auditing.rules import AUDIT_RULES, AuditFinding, Pattern, Risk, found
 from skillhub_mcp.auditing.text import AuditText, Folded
 
 _SHOWN = 80
-# Beyond so many hits that lack what else has to be near, a pattern gives up.
+# A pattern gives up after so many hits that are not near what it needs.
 _MATCHES = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class Pattern:
-    """What a rule looks for: `needs` are words of which one has to be there, in small letters, before `expression`.
-
-    `quotable` is what an honest text may cite: in quotation marks, or with words that forbid it, it is less severe.
-    With `also`, a second expression has to be there as well, at most `within` characters before or after; without
-    `within`, anywhere in the text.
-    """
-
-    rule: str
-    needs: tuple[str, ...]
-    expression: str
-    severity: Risk | None = None
-    quotable: bool = False
-    also: str = ""
-    within: int = 0
-    unless: str = ""
 
 
 @lru_cache(maxsize=1024)
@@ -44,51 +23,47 @@ def compiled(expression: str) -> re.Pattern[str]:
     return re.compile(expression)
 
 
-def matches(patterns: Iterable[Pattern], text: AuditText, folded: Folded) -> Iterator[AuditFinding]:
-    """Yield the first finding of each pattern in a folded text."""
-    content = folded.text
-    # Many patterns need the same words, and looking for these is half of the work.
-    present: dict[str, bool] = {}
+def matches(text: AuditText, *, code: bool = False) -> Iterator[AuditFinding]:
+    """Yield the worst finding of each pattern in a text, including those for `code` if it is some."""
+    for rule in AUDIT_RULES.values():
+        yield from _of_patterns(rule.id, rule.prose, text, text.prose)
+        yield from _of_patterns(rule.id, rule.commands, text, text.code)
+        if code:
+            yield from _of_patterns(rule.id, rule.code, text, text.code)
+
+
+def _of_patterns(rule: str, patterns: tuple[Pattern, ...], text: AuditText, folded: Folded) -> Iterator[AuditFinding]:
     for pattern in patterns:
-        for word in pattern.needs:
-            if word not in present:
-                present[word] = word in content
-            if present[word]:
-                break
-        else:
-            continue
-        hit = _first(pattern, content)
-        if hit is None:
-            continue
-        start, end, quoted = hit
-        severity = pattern.severity
-        if quoted:
-            severity = (severity or found(pattern.rule, "").severity).eased()
-        said = content[start:end]
-        shown = said if len(said) <= _SHOWN else f"{said[: _SHOWN - 1]}…"
-        yield found(pattern.rule, repr(shown), path=text.path, line=folded.line(start), severity=severity)
+        if any(word in folded.text for word in pattern.needs.split("|")):
+            hit = _worst(pattern, AUDIT_RULES[rule].severity, folded.text)
+            if hit is not None:
+                severity, start, end = hit
+                said = folded.text[start:end]
+                shown = said if len(said) <= _SHOWN else f"{said[: _SHOWN - 1]}…"
+                yield found(rule, repr(shown), path=text.path, line=folded.line(start), severity=severity)
 
 
-def _first(pattern: Pattern, content: str) -> tuple[int, int, bool] | None:
-    """Return where the pattern first is, and whether it is only cited there; a use comes before a citation."""
-    cited: tuple[int, int, bool] | None = None
+def _worst(pattern: Pattern, gravest: Risk, content: str) -> tuple[Risk, int, int] | None:
+    """Return the severity, start and end of the first of the gravest hits."""
+    worst: tuple[Risk, int, int] | None = None
     for number, hit in enumerate(compiled(pattern.expression).finditer(content)):
-        if number == _MATCHES:
-            break
         start, end = hit.span()
+        if number == _MATCHES or (worst is not None and worst[0] is gravest):
+            break
         if pattern.also and not _is_near(pattern, content, start, end):
             continue
         if pattern.unless and compiled(pattern.unless).search(content, max(0, start - _SHOWN), end + _SHOWN):
             continue
-        if not (pattern.quotable and _is_cited(content, start)):
-            return start, end, False
-        cited = cited or (start, end, True)
-    return cited
+        is_grave = pattern.grave and compiled(pattern.grave).search(content, start, end)
+        severity = gravest if is_grave else pattern.severity or gravest
+        if _is_cited(content, start):
+            severity = severity.eased()
+        if worst is None or severity.rank < worst[0].rank:
+            worst = severity, start, end
+    return worst
 
 
 def _is_near(pattern: Pattern, content: str, start: int, end: int) -> bool:
-    if not pattern.within:
-        return compiled(pattern.also).search(content) is not None
     return compiled(pattern.also).search(content, max(0, start - pattern.within), end + pattern.within) is not None
 
 

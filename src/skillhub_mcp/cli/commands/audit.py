@@ -8,7 +8,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -371,7 +371,8 @@ def _list_rules(rules: Collection[str], *, as_json: bool) -> None:
 
     listed = sorted((AUDIT_RULES[rule] for rule in rules), key=lambda rule: (rule.severity.rank, rule.id))
     if as_json:
-        print_json({"rules": [asdict(rule) | {"severity": rule.severity.value} for rule in listed]})
+        keys = ("id", "severity", "finds", "fix", "source")
+        print_json({"rules": [{key: getattr(rule, key) for key in keys} for rule in listed]})
         return
     for rule in listed:
         print_text(f"{rule.id} ({rule.severity.value}; {rule.source})")
