@@ -232,8 +232,7 @@ class _Changed:
 @contextmanager
 def _server(library: Library, *, workers: int = 1) -> Iterator[tuple[int, int]]:
     """Yield the port and the process of a server over HTTP that has searched and does nothing any more."""
-    several = {"SKILLHUB_WORKERS": str(workers), "SKILLHUB_STATELESS": "1"} if workers > 1 else {}
-    with served({**library.environment, **several}) as (port, process):
+    with served(library.environment, *(["--workers", str(workers)] if workers > 1 else [])) as (port, process):
         asyncio.run(_settle(port))
         processes.until_quiet(process)
         yield port, process

@@ -33,9 +33,9 @@ _TASKS = (
 
 
 @contextmanager
-def served(environment: Mapping[str, str]) -> Iterator[tuple[int, int]]:
+def served(environment: Mapping[str, str], *options: str) -> Iterator[tuple[int, int]]:
     """Yield the port and the process of a server of ours."""
-    command = [sys.executable, "-m", "skillhub_mcp", "--transport", "http", "--port", "0"]
+    command = [sys.executable, "-m", "skillhub_mcp", "--transport", "http", "--port", "0", *options]
     # One client asks as fast as it can: what a limit would answer is not what is measured.
     quiet = {**environment, "SKILLHUB_RATE_LIMIT": "0", "PYTHONUNBUFFERED": "1"}
     with _listening(command, quiet) as found:

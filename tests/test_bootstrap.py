@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from tests.hubs import settings_from
 
 from skillhub_mcp import file_modes
 from skillhub_mcp.bootstrap.http import http_options
@@ -17,12 +18,13 @@ from skillhub_mcp.server.http.app import HttpOptions
 from skillhub_mcp.settings import read_settings
 
 TOKEN = {"SKILLHUB_TOKEN": "a token that nobody guesses"}
-RUN = {"SKILLHUB_ENABLE_RUN": "1", "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1"}
+RUN = {"SKILLHUB_ENABLE_RUN": "1", "--enable-run-over-http": "1"}
+ANONYMOUS = {"--allow-anonymous": "1"}
 ISSUER = {"SKILLHUB_JWT_ISSUER": "https://issuer.example.com", "SKILLHUB_JWT_AUDIENCE": "skills"}
 
 
 def options(host: str = "127.0.0.1", **environment: str) -> HttpOptions:
-    settings, _ = read_settings(environment)
+    settings = settings_from(environment)
     return http_options(settings, host=host, port=0)
 
 
@@ -39,22 +41,20 @@ def test_other_machines_need_a_token_unless_anonymous_clients_are_allowed(host: 
     assert caught.value.hint == "set SKILLHUB_TOKEN, or pass --allow-anonymous if access is restricted by other means"
     assert options(host, **TOKEN).auth is not None
     assert options(host, **ISSUER).auth is not None
-    assert options(host, SKILLHUB_ALLOW_ANONYMOUS="1").auth is None
+    assert options(host, **ANONYMOUS).auth is None
 
 
 def test_commands_over_http_need_a_token_unless_anonymous_clients_are_allowed() -> None:
     with pytest.raises(InvalidSetting, match="allows anyone who can reach the server to run commands"):
         options(**RUN)
     assert options(**RUN, **TOKEN).auth is not None
-    assert options(**RUN, SKILLHUB_ALLOW_ANONYMOUS="1").auth is None
+    assert options(**RUN, **ANONYMOUS).auth is None
     assert options(SKILLHUB_ENABLE_RUN="1").auth is None
 
 
 def test_several_workers_keep_no_sessions() -> None:
-    with pytest.raises(InvalidSetting, match="requires SKILLHUB_STATELESS=1") as caught:
-        options(SKILLHUB_WORKERS="2")
-    assert caught.value.hint == "set SKILLHUB_STATELESS=1, or use one worker"
-    assert options(SKILLHUB_WORKERS="2", SKILLHUB_STATELESS="1").stateless
+    assert options(**{"--workers": "2"}).stateless
+    assert not options().stateless
 
 
 def test_an_unusable_file_of_tokens_is_reported_at_once(tmp_path: Path) -> None:

@@ -67,14 +67,12 @@ DEFAULTS: dict[str, object] = {
     "SKILLHUB_MIRROR_MAX_BYTES": 20 << 30,
     "SKILLHUB_STRICT": False,
     "SKILLHUB_ENABLE_RUN": False,
-    "SKILLHUB_ENABLE_RUN_OVER_HTTP": False,
     "SKILLHUB_EXPOSE_PATHS": False,
     "SKILLHUB_SERVE_DOTFILES": False,
     "SKILLHUB_ERROR_STYLE": "result",
     "SKILLHUB_CARD": "full",
     "SKILLHUB_ALLOWED_HOSTS": (),
     "SKILLHUB_ALLOWED_ORIGINS": (),
-    "SKILLHUB_ALLOW_ANONYMOUS": False,
     "SKILLHUB_TOKEN": "",
     "SKILLHUB_TOKENS_FILE": "",
     "SKILLHUB_JWT_ISSUER": "",
@@ -84,8 +82,6 @@ DEFAULTS: dict[str, object] = {
     "SKILLHUB_RATE_LIMIT": 6_000,
     "SKILLHUB_MAX_CONNECTIONS": 512,
     "SKILLHUB_TRUSTED_PROXIES": None,
-    "SKILLHUB_STATELESS": False,
-    "SKILLHUB_WORKERS": 1,
     "SKILLHUB_WELL_KNOWN": False,
     "SKILLHUB_LOG_FORMAT": "text",
     "SKILLHUB_AUDIT_LOG": "",
@@ -150,14 +146,12 @@ WRITTEN: dict[str, tuple[str, object]] = {
     "SKILLHUB_MIRROR_MAX_BYTES": ("100000000", 100_000_000),
     "SKILLHUB_STRICT": ("yes", True),
     "SKILLHUB_ENABLE_RUN": ("true", True),
-    "SKILLHUB_ENABLE_RUN_OVER_HTTP": ("on", True),
     "SKILLHUB_EXPOSE_PATHS": ("1", True),
     "SKILLHUB_SERVE_DOTFILES": ("1", True),
     "SKILLHUB_ERROR_STYLE": ("JSONRPC", "jsonrpc"),
     "SKILLHUB_CARD": ("names", "names"),
     "SKILLHUB_ALLOWED_HOSTS": ("a.example, b.example", ("a.example", "b.example")),
     "SKILLHUB_ALLOWED_ORIGINS": ("https://a.example", ("https://a.example",)),
-    "SKILLHUB_ALLOW_ANONYMOUS": ("1", True),
     "SKILLHUB_TOKEN": ("t0k3n\n", "t0k3n"),
     "SKILLHUB_TOKENS_FILE": ("~/tokens.json", f"{HOME}/tokens.json"),
     "SKILLHUB_JWT_ISSUER": ("https://i.example", "https://i.example"),
@@ -167,8 +161,6 @@ WRITTEN: dict[str, tuple[str, object]] = {
     "SKILLHUB_RATE_LIMIT": ("0", 0),
     "SKILLHUB_MAX_CONNECTIONS": ("1000", 1_000),
     "SKILLHUB_TRUSTED_PROXIES": ("10.0.0.0/8, fd00::/8", ("10.0.0.0/8", "fd00::/8")),
-    "SKILLHUB_STATELESS": ("1", True),
-    "SKILLHUB_WORKERS": ("4", 4),
     "SKILLHUB_REQUIRE_SIGNED": ("1", True),
     "SKILLHUB_WELL_KNOWN": ("1", True),
     "SKILLHUB_LOG_FORMAT": ("JSON", "json"),
@@ -253,7 +245,6 @@ BAD = [
     ("SKILLHUB_MIRROR_MAX_BYTES", "1000", "must be a whole number from 67108864 to 1125899906842624"),
     ("SKILLHUB_STRICT", "2", SWITCH),
     ("SKILLHUB_ENABLE_RUN", "maybe", SWITCH),
-    ("SKILLHUB_ENABLE_RUN_OVER_HTTP", "perhaps", SWITCH),
     ("SKILLHUB_EXPOSE_PATHS", "-", SWITCH),
     ("SKILLHUB_SERVE_DOTFILES", "dot", SWITCH),
     ("SKILLHUB_ERROR_STYLE", "xml", "must be one of result, jsonrpc"),
@@ -279,7 +270,6 @@ BAD = [
     ("SKILLHUB_LOG_FORMAT", "xml", "must be one of text, json"),
     ("SKILLHUB_AUDIT_LOG", "https://example.com/audit", "must be a local path"),
     ("SKILLHUB_METRICS", "sometimes", SWITCH),
-    ("SKILLHUB_ALLOW_ANONYMOUS", "please", SWITCH),
     ("SKILLHUB_TOKENS_FILE", "https://example.com/tokens", "must be a local path"),
     ("SKILLHUB_JWT_ISSUER", "i.example", "must be a URL that starts with http:// or https://"),
     ("SKILLHUB_JWT_JWKS", "/keys.json", "must be a URL that starts with http:// or https://"),
@@ -291,10 +281,8 @@ BAD = [
     ("SKILLHUB_TRUSTED_PROXIES", "*", "must be IP addresses or networks, such as 10.0.0.0/8"),
     ("SKILLHUB_TRUSTED_PROXIES", "10.0.0.1/8", "must be IP addresses or networks, such as 10.0.0.0/8"),
     ("SKILLHUB_TRUSTED_PROXIES", "proxy.internal", "must be IP addresses or networks, such as 10.0.0.0/8"),
-    ("SKILLHUB_STATELESS", "2", SWITCH),
     ("SKILLHUB_WELL_KNOWN", "2", SWITCH),
     ("SKILLHUB_REQUIRE_SIGNED", "2", SWITCH),
-    ("SKILLHUB_WORKERS", "0", "must be a whole number from 1 to 64"),
     ("SKILLHUB_ALLOWED_HOSTS", "*", "must be host names, such as skills.example.com, separated by commas"),
     ("SKILLHUB_ALLOWED_HOSTS", "https://a.example", "must be host names"),
     ("SKILLHUB_ALLOWED_ORIGINS", "a.example", "must be origins, such as https://app.example.com, separated by commas"),
@@ -506,6 +494,13 @@ def test_tokens_of_sites_that_are_none_are_refused_without_being_shown(written: 
     with pytest.raises(InvalidSetting, match=r"'\*\*\*' must be host=token") as caught:
         read_settings({"SKILLHUB_SOURCE_TOKENS": written})
     assert "secret" not in f"{caught.value.message} {caught.value.facts}"
+
+
+def test_options_of_serve_have_no_variable() -> None:
+    bad = {"--workers": "0"}
+    assert read_settings(bad)[0].http.workers == 1
+    with pytest.raises(InvalidSetting, match="--workers='0' must be a whole number from 1 to 64"):
+        read_settings({}, bad)
 
 
 def test_every_value_is_used_where_the_hub_is_made_or_served_or_a_source_is_opened() -> None:

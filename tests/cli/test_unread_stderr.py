@@ -104,9 +104,9 @@ def test_a_server_over_http_whose_stderr_nobody_reads_answers_and_ends(
                 assert (await hub.call("load_skill", skill_name="alpha")).code is None
 
     write_skill("alpha")
-    environment = {**hub_environment, "SKILLHUB_STATELESS": "1", "SKILLHUB_WORKERS": workers}
     with small_pipe() as (reader, stderr):
-        process = subprocess.Popen([*COMMAND, "--transport", "http", "--port", "0"], env=environment, stderr=stderr)
+        arguments = ["--transport", "http", "--port", "0", "--workers", workers]
+        process = subprocess.Popen([*COMMAND, *arguments], env=hub_environment, stderr=stderr)
         os.close(stderr)
         try:
             told = next(found for line in reader if (found := re.search(r"Serving MCP at (\S+)", line)))

@@ -148,7 +148,7 @@ def test_a_server_tells_them_on_stderr_once_however_many_processes_it_has(
     silent = write_skill("silent", frontmatter="name: silent")
     missing = tmp_path / "missing"
     public = "https://skills.example.com/mcp"
-    places = {"SKILLS_DIR": f"{skills_dir}:{missing}", "SKILLHUB_STATELESS": "1", "SKILLHUB_PUBLIC_URL": public}
+    places = {"SKILLS_DIR": f"{skills_dir}:{missing}", "--workers": "2", "SKILLHUB_PUBLIC_URL": public}
     with serving({**hub_environment, **places}, *workers) as server:
         ready = f'INFO skillhub_mcp.start: Ready skills=1 transport="http" tokens=0 address="{server.url}" '
         expected = (

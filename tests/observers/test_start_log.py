@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import SkillWriter
-from tests.hubs import hub_of
+from tests.hubs import hub_of, settings_from
 from tests.server.bearers import add_token
 
 from skillhub_mcp.bootstrap.http import http_options
 from skillhub_mcp.bootstrap.observers import log_start
-from skillhub_mcp.settings import read_settings
 
 ADDRESS = "http://127.0.0.1:8000/mcp"
 FACTS = ("skills", "transport", "tokens", "issuer", "address", "public_address")
@@ -24,7 +23,7 @@ def told(
     """The messages and the facts that two syncs of a hub let the log tell."""
     caplog.clear()
     caplog.set_level("INFO", "skillhub_mcp.start")
-    settings, _ = read_settings(environment)
+    settings = settings_from(environment)
     with hub_of(environment) as hub:
         log_start(hub, http=http_options(settings, host="127.0.0.1", port=0) if http else None, address=ADDRESS)
         hub.refresh()

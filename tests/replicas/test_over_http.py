@@ -74,7 +74,7 @@ def test_two_replicas_serve_what_is_published_go_on_without_the_storage_and_roll
         "SKILLHUB_MIRROR_DIR": str(tmp_path / "mirrors"),
         "SKILLHUB_REFRESH_SECONDS": "0.2",
         "SKILLHUB_ENABLE_RUN": "1",
-        "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1",
+        "--enable-run-over-http": "1",
     }
 
     async def both(token: str) -> list[dict[str, Any]]:

@@ -24,6 +24,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
+from tests.hubs import settings_from
 from tests.server.sessions import COMMAND
 
 from skillhub_mcp.bootstrap.http import http_options
@@ -121,7 +122,7 @@ async def caller(target: Any, mode: str, **options: Any) -> AsyncIterator[Caller
 @contextmanager
 def listening(environment: Mapping[str, str]) -> Iterator[str]:
     """The address of a server over HTTP in a thread."""
-    settings, _ = read_settings(environment)
+    settings = settings_from(environment)
     metrics = make_metrics(settings)
     hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=metrics))
     server = make_server(hub, server_options(settings, hub, over_http=True))
@@ -198,7 +199,7 @@ async def piped(environment: Mapping[str, str]) -> AsyncIterator[Any]:
 
 async def _serve_pipes(environment: Mapping[str, str], stdin: int, stdout: int) -> None:
     """Serve as `FastMCP.run_stdio_async` does, which takes only the stdin and stdout of the whole process."""
-    settings, _ = read_settings(environment)
+    settings = settings_from(environment)
     hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=make_metrics(settings)))
     server = make_server(hub, server_options(settings, hub))
     token = set_transport("stdio")

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.hubs import arguments_from
 from tests.server.sessions import COMMAND
 
 
@@ -36,7 +37,7 @@ class Process:
 def serving(environment: Mapping[str, str], *arguments: str, command: Sequence[str] = COMMAND) -> Iterator[Process]:
     """A server process that `command` starts; it is killed in the end, if it is still there."""
     process = subprocess.Popen(
-        [*command, "--transport", "http", "--port", "0", *arguments],
+        [*command, "--transport", "http", "--port", "0", *arguments_from(environment), *arguments],
         env=dict(environment),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

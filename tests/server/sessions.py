@@ -20,13 +20,13 @@ from unittest import mock
 
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
+from tests.hubs import arguments_from, settings_from
 
 from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.bootstrap.server import server_options
 from skillhub_mcp.cli.main import run
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.server.error_responses import ERROR_META_KEY
-from skillhub_mcp.settings import read_settings
 
 COMMAND = (sys.executable, "-m", "skillhub_mcp")
 Journey = Callable[[Client[Any]], Awaitable[Any]]
@@ -53,7 +53,7 @@ class Answer:
 @asynccontextmanager
 async def in_process(environment: Mapping[str, str], **options: Any) -> AsyncIterator[Client[Any]]:
     """A client of a server in this process."""
-    settings, _ = read_settings(environment)
+    settings = settings_from(environment)
     hub = make_hub(settings)
     server = make_server(hub, replace(server_options(settings, hub), **options))
     async with Client(server) as client:
@@ -78,7 +78,7 @@ def http_server(
 ) -> Iterator[str]:
     """The address of a server process over HTTP, on a port of its own; `said` takes the lines of its stderr."""
     process = subprocess.Popen(
-        [*command, "--transport", "http", "--port", "0", *arguments],
+        [*command, "--transport", "http", "--port", "0", *arguments_from(environment), *arguments],
         env={**environment, "LOG_LEVEL": "INFO"},
         cwd=cwd,
         stdout=subprocess.DEVNULL,

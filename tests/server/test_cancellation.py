@@ -115,8 +115,8 @@ def running(hub_environment: Environment) -> Environment:
         # The command tells its number through a pipe, which is outside what a confined one reaches.
         "SKILLHUB_SANDBOX": "off",
         "SKILLHUB_ENABLE_RUN": "1",
-        "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1",
-        "SKILLHUB_ALLOW_ANONYMOUS": "1",
+        "--enable-run-over-http": "1",
+        "--allow-anonymous": "1",
         "EXEC_TIMEOUT_SECONDS": "300",
     }
 

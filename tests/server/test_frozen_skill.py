@@ -38,8 +38,8 @@ def environment(hub_environment: dict[str, str], project: Path) -> dict[str, str
         "SKILLHUB_TOOLS": "all",
         "SKILLHUB_CWD": str(project),
         "SKILLHUB_ENABLE_RUN": "1",
-        "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1",
-        "SKILLHUB_ALLOW_ANONYMOUS": "1",
+        "--enable-run-over-http": "1",
+        "--allow-anonymous": "1",
     }
 
 

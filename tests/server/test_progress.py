@@ -14,6 +14,7 @@ import pytest
 from fastmcp import Client
 from filelock import FileLock
 from tests.conftest import SkillWriter
+from tests.hubs import settings_from
 from tests.server.connections import WAYS, listening, reached
 from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient, tool_call
 
@@ -21,7 +22,6 @@ from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.bootstrap.server import server_options
 from skillhub_mcp.index.writer_lock import LOCK_FILE
 from skillhub_mcp.server.app import make_server
-from skillhub_mcp.settings import read_settings
 
 pytestmark = pytest.mark.slow
 
@@ -40,8 +40,8 @@ def environment(hub_environment: Environment, write_skill: SkillWriter) -> Envir
         # The command waits at a pipe, which is outside what a confined one reaches.
         "SKILLHUB_SANDBOX": "off",
         "SKILLHUB_ENABLE_RUN": "1",
-        "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1",
-        "SKILLHUB_ALLOW_ANONYMOUS": "1",
+        "--enable-run-over-http": "1",
+        "--allow-anonymous": "1",
     }
 
 
@@ -87,7 +87,7 @@ def test_a_search_that_waits_for_the_first_index_says_how_far_it_is(
 
 
 def test_each_step_of_an_index_is_reported_and_progress_never_decreases(environment: Environment) -> None:
-    settings, _ = read_settings(environment)
+    settings = settings_from(environment)
     hub = make_hub(settings)
     told: list[str | None] = []
 

@@ -13,13 +13,13 @@ import mcp_types
 import pytest
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
+from tests.hubs import settings_from
 from tests.server.connections import WAYS, Caller, reached
 from tests.server.skills_client import ask, pages, read, refused
 from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient, tool_call
 
 from skillhub_mcp.bootstrap.library import agree_to, brought_in
 from skillhub_mcp.policy.files import trust_file
-from skillhub_mcp.settings import read_settings
 
 Environment = dict[str, str]
 
@@ -42,12 +42,12 @@ def environment(hub_environment: Environment, tmp_path: Path, write_skill: Skill
         "HOME": str(home),
         "SKILLHUB_ROOTS": "project,user",
         "SKILLHUB_CWD": str(repo),
-        "SKILLHUB_ALLOW_ANONYMOUS": "1",
+        "--allow-anonymous": "1",
     }
 
 
 def agree(environment: Environment) -> None:
-    settings, _ = read_settings(environment)
+    settings = settings_from(environment)
     agree_to(brought_in(settings))
 
 

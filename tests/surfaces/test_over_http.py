@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from starlette.routing import Mount, Route
+from tests.hubs import settings_from
 from tests.server.connections import listening
 from tests.surfaces.findings import values, wrong_in_a_value
 from tests.surfaces.library import PAYLOADS
@@ -20,7 +21,6 @@ from skillhub_mcp.bootstrap.observers import make_metrics
 from skillhub_mcp.bootstrap.server import server_options
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.server.http.app import make_http_app
-from skillhub_mcp.settings import read_settings
 
 # `/mcp` speaks MCP: what it answers is in `test_over_mcp`.
 ROUTES = {"/", "/healthz", "/readyz", "/metrics", "/mcp"}
@@ -46,7 +46,7 @@ def routes(app: Any) -> Iterator[str]:
 @pytest.mark.slow
 def test_every_route_is_in_the_table_and_tells_nothing_of_a_skill(hostile: dict[str, str]) -> None:
     environment = {**hostile, "SKILLHUB_METRICS": "1", "SKILLHUB_WELL_KNOWN": "1"}
-    settings, _ = read_settings(environment)
+    settings = settings_from(environment)
     hub, metrics = make_hub(settings, background=False), make_metrics(settings)
     try:
         server = make_server(hub, server_options(settings, hub, over_http=True))

@@ -20,8 +20,8 @@ _THIS_MACHINE = ("127.0.0.1", "::1")
 
 
 def is_stateless(settings: Settings) -> bool:
-    """Whether no session is kept in the 2025-11-25 protocol: as is set, and for replicas, any of which may answer."""
-    return settings.http.stateless or settings.replica.read_only
+    """Whether no session is kept in the 2025-11-25 protocol: of several workers or replicas, any may answer."""
+    return settings.http.workers > 1 or settings.replica.read_only
 
 
 def http_options(settings: Settings, *, host: str, port: int, metrics: Prometheus | None = None) -> HttpOptions:
@@ -35,13 +35,6 @@ def http_options(settings: Settings, *, host: str, port: int, metrics: Prometheu
     auth = _auth_options(settings.http)
     if auth is None and not settings.http.allow_anonymous:
         _refuse_anonymous(settings, host)
-    if settings.http.workers > 1 and not is_stateless(settings):
-        raise InvalidSetting(
-            "SKILLHUB_WORKERS",
-            str(settings.http.workers),
-            "requires SKILLHUB_STATELESS=1: only one process knows a session of the 2025-11-25 protocol",
-            hint="set SKILLHUB_STATELESS=1, or use one worker",
-        )
     public = urlsplit(settings.http.public_url)
     return HttpOptions(
         host=host,
@@ -69,9 +62,9 @@ def _refuse_anonymous(settings: Settings, host: str) -> None:
     hint = "set SKILLHUB_TOKEN, or pass --allow-anonymous if access is restricted by other means"
     if not _is_this_machine(host):
         raise InvalidSetting("--host", host, "can be reached from other machines, and no token is required", hint=hint)
-    if settings.execution.enable_run and settings.execution.enable_run_over_http:
+    if settings.execution.enable_run and settings.http.enable_run_over_http:
         raise InvalidSetting(
-            "SKILLHUB_ENABLE_RUN_OVER_HTTP", "1", "allows anyone who can reach the server to run commands", hint=hint
+            "--enable-run-over-http", "1", "allows anyone who can reach the server to run commands", hint=hint
         )
 
 

@@ -81,7 +81,7 @@ def server_options(
         state_key=state_key,
         tools=settings.disclosure.tools,
         enable_run=settings.execution.enable_run
-        and (settings.execution.enable_run_over_http or not over_http)
+        and (settings.http.enable_run_over_http or not over_http)
         and not replica,
         # What a replica's skills have is the place where they were published from, and none of this machine.
         expose_paths=(settings.disclosure.expose_paths or not over_http) and not replica,

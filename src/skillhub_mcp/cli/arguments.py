@@ -38,9 +38,9 @@ _SETTING_OPTIONS = {
     "read_only": "SKILLHUB_READ_ONLY",
     "frozen": "SKILLHUB_FROZEN",
     "enable_run": "SKILLHUB_ENABLE_RUN",
-    "enable_run_over_http": "SKILLHUB_ENABLE_RUN_OVER_HTTP",
-    "allow_anonymous": "SKILLHUB_ALLOW_ANONYMOUS",
-    "workers": "SKILLHUB_WORKERS",
+    "enable_run_over_http": "--enable-run-over-http",
+    "allow_anonymous": "--allow-anonymous",
+    "workers": "--workers",
 }
 # Options for serving. Before a command they would be ignored silently, so they are refused there.
 _SERVING_OPTIONS = {

@@ -17,10 +17,17 @@ from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.redaction import REDACTED, redacted
 from skillhub_mcp.settings.files import as_text, own_file, project_file, read_file
 from skillhub_mcp.settings.parsing import is_bucket, listed
-from skillhub_mcp.settings.table import BY_NAME, SETTINGS, Setting
+from skillhub_mcp.settings.table import BY_NAME, OPTIONS, SETTINGS, Setting
 from skillhub_mcp.settings.values import Settings
 
 _PREFIX = "SKILLHUB_"
+# What does the same as a setting that earlier versions had.
+_SUCCESSORS = {
+    "SKILLHUB_ALLOW_ANONYMOUS": "skillhub serve --allow-anonymous",
+    "SKILLHUB_ENABLE_RUN_OVER_HTTP": "skillhub serve --enable-run-over-http",
+    "SKILLHUB_STATELESS": "skillhub serve --workers",
+    "SKILLHUB_WORKERS": "skillhub serve --workers",
+}
 # The last is what a command of a skill gets, which may start a SkillHub of its own.
 _KNOWN_NAMES = {*BY_NAME, "SKILLHUB_RUN_ID"}
 
@@ -76,6 +83,8 @@ def unknown_settings(names: Iterable[str]) -> tuple[UnknownSetting, ...]:
 def near_setting(name: str) -> str:
     """Return the setting that a name may mean, or an empty text."""
     name = name.upper()
+    if name in _SUCCESSORS:
+        return _SUCCESSORS[name]
     plain = name.removeprefix(_PREFIX)
     exact = next((known for known in (name, plain) if known in _KNOWN_NAMES), "")
     if exact:
@@ -100,7 +109,7 @@ class _Layer(PydanticBaseSettingsSource):
         self.path = path
         self.project = project
         self.texts: dict[Setting, tuple[str, str]] = {}
-        for setting in SETTINGS:
+        for setting in (*SETTINGS, *OPTIONS):
             name = next((name for name in setting.names if name in texts), None)
             if name is not None:
                 self.texts[setting] = name, texts[name]
@@ -136,7 +145,7 @@ def read_settings(
     """
     problems: dict[Setting, str] = {}
     typed = _Layer("option", options or {})
-    variables = _Layer("environment", {name: text for name, text in environment.items() if text})
+    variables = _Layer("environment", {name: text for name, text in environment.items() if text and name[0] != "-"})
     own = _file_layer(own_file(), problems)
     layers = (typed, variables, *_project_layer((typed, variables, own), problems), own)
     while True:
@@ -192,7 +201,7 @@ def _file_layer(path: str, problems: dict[Setting, str], *, project: bool = Fals
 def _refuse(details: ErrorDetails, layers: Sequence[_Layer], problems: dict[Setting, str]) -> None:
     """Take a value that pydantic refused from its layer, and note why. Raises InvalidSetting unless it is forgiven."""
     group, field = details["loc"][:2]
-    setting = next(one for one in SETTINGS if (one.group, one.field) == (group, field))
+    setting = next(one for one in (*SETTINGS, *OPTIONS) if (one.group, one.field) == (group, field))
     layer = next(layer for layer in layers if setting in layer.texts)
     name, text = layer.texts.pop(setting)
     shown = REDACTED if setting.secret else redacted(text)

@@ -52,12 +52,17 @@ def _settings(group: str, model: type[Group]) -> Iterator[Setting]:
             yield Setting(info.title, group, field, info.default, info.description or "", **rest, info=info)
 
 
+def _models() -> Iterator[tuple[str, Any]]:
+    return ((name, info.annotation) for name, info in Settings.model_fields.items())
+
+
 def _groups() -> Iterator[SettingGroup]:
-    for name, info in Settings.model_fields.items():
-        model: Any = info.annotation
-        yield SettingGroup(name, model.title, tuple(_settings(name, model)))
+    for name, model in _models():
+        variables = tuple(one for one in _settings(name, model) if not one.name.startswith("--"))
+        yield SettingGroup(name, model.title, variables)
 
 
 GROUPS = tuple(_groups())
 SETTINGS = tuple(setting for group in GROUPS for setting in group.settings)
+OPTIONS = tuple(one for name, model in _models() for one in _settings(name, model) if one.name.startswith("--"))
 BY_NAME = {name: setting for setting in SETTINGS for name in setting.names}

@@ -420,11 +420,6 @@ class ExecutionSettings(Group):
     title: ClassVar[str] = "Execution: commands and hooks"
 
     enable_run: Switch = setting("SKILLHUB_ENABLE_RUN", "0", "1 offers run_skill_command over stdio")
-    enable_run_over_http: Switch = setting(
-        "SKILLHUB_ENABLE_RUN_OVER_HTTP",
-        "0",
-        "1, together with SKILLHUB_ENABLE_RUN, offers run_skill_command over HTTP too",
-    )
     allowed_commands: CommandNames = setting(
         "ALLOWED_COMMANDS",
         "python,uv,node,cat,ls,grep",
@@ -462,7 +457,7 @@ class ExecutionSettings(Group):
 class HttpSettings(Group):
     """Serving over HTTP: authentication, allowed hosts and origins, limits, proxies and processes.
 
-    `trusted_proxies` is None where they follow from `public_url`.
+    `trusted_proxies` is None where they follow from `public_url`. What starts with `--` is an option of `serve` only.
     """
 
     title: ClassVar[str] = "HTTP: authentication, limits and processes"
@@ -488,11 +483,6 @@ class HttpSettings(Group):
     jwt_audience: str = setting("SKILLHUB_JWT_AUDIENCE", "", "Audience that the JSON Web Tokens must name")
     jwt_jwks: HttpAddress = setting(
         "SKILLHUB_JWT_JWKS", "", "URL of the issuer's keys; empty means the issuer's /.well-known/jwks.json"
-    )
-    allow_anonymous: Switch = setting(
-        "SKILLHUB_ALLOW_ANONYMOUS",
-        "0",
-        "1 allows a server without tokens to listen on an address that other machines can reach",
     )
     public_url: McpAddress = setting(
         "SKILLHUB_PUBLIC_URL",
@@ -526,16 +516,9 @@ class HttpSettings(Group):
         "512",
         "Maximum connections of a process; beyond it, requests are answered with 503",
     )
-    stateless: Switch = setting(
-        "SKILLHUB_STATELESS",
-        "0",
-        "1 keeps no sessions of the 2025-11-25 protocol, so that any worker can answer any request",
-    )
-    workers: Annotated[int, Field(ge=1, le=64)] = setting(
-        "SKILLHUB_WORKERS",
-        "1",
-        "Processes that answer requests at one address; more than 1 requires SKILLHUB_STATELESS=1",
-    )
+    allow_anonymous: Switch = setting("--allow-anonymous", "0", "")
+    enable_run_over_http: Switch = setting("--enable-run-over-http", "0", "")
+    workers: Annotated[int, Field(ge=1, le=64)] = setting("--workers", "1", "")
     well_known: Switch = setting(
         "SKILLHUB_WELL_KNOWN",
         "0",

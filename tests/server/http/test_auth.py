@@ -50,7 +50,7 @@ def environment(hub_environment: dict[str, str], tmp_path: Path, write_skill: Sk
         # Who trusts the project is no question of tokens.
         "SKILLHUB_TRUST": "all",
         "SKILLHUB_ENABLE_RUN": "1",
-        "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1",
+        "--enable-run-over-http": "1",
         "SKILLHUB_TOKEN": "the one token that has everything",
         "SKILLHUB_TOKENS_FILE": str(tmp_path / "tokens.json"),
     }
@@ -529,7 +529,7 @@ def test_a_signed_token_lets_its_bearer_run_commands_only_if_it_says_so(
         async with bearer(url, token) as hub:
             return (await hub.call("run_skill_command", skill_name="alpha", command="ls")).code
 
-    with listening({**signed, "SKILLHUB_ENABLE_RUN": "1", "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1"}) as url:
+    with listening({**signed, "SKILLHUB_ENABLE_RUN": "1", "--enable-run-over-http": "1"}) as url:
         assert asyncio.run(ends(url, signing.token())) == "RUN_NOT_PERMITTED"
         assert asyncio.run(ends(url, signing.token(skillhub_may_run=True))) is None
         assert knock(url, signing.token(skillhub_may_run="true")).status_code == 401

@@ -76,7 +76,7 @@ def test_without_the_setting_there_is_no_such_path(environment: dict[str, str]) 
 
 
 def test_several_processes_count_as_one(environment: dict[str, str]) -> None:
-    with http_server({**environment, "SKILLHUB_WORKERS": "2", "SKILLHUB_STATELESS": "1"}) as url:
+    with http_server({**environment, "--workers": "2"}) as url:
         asyncio.run(use(f"{url}/mcp", times=8))
         # Whichever answers tells what both did.
         found = [scraped(url) for _ in range(4)]

@@ -43,8 +43,8 @@ def environment(hub_environment: dict[str, str], write_skill: SkillWriter) -> di
         # The command waits at a pipe, which is outside what a confined one reaches.
         "SKILLHUB_SANDBOX": "off",
         "SKILLHUB_ENABLE_RUN": "1",
-        "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1",
-        "SKILLHUB_ALLOW_ANONYMOUS": "1",
+        "--enable-run-over-http": "1",
+        "--allow-anonymous": "1",
     }
 
 

@@ -31,7 +31,7 @@ pytestmark = [
 @pytest.fixture
 def environment(hub_environment: dict[str, str], write_skill: SkillWriter) -> dict[str, str]:
     write_skill("alpha", "Does alpha.", body="The body of alpha.\n")
-    return {**hub_environment, "SKILLHUB_STATELESS": "1"}
+    return hub_environment
 
 
 @contextmanager
@@ -60,7 +60,6 @@ def shared_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[P
         "SKILLS_DIR": str(directory / "skills"),
         "DB_PATH": str(directory / "db" / "skills.lancedb"),
         "EMBEDDING_PROVIDER": "none",
-        "SKILLHUB_STATELESS": "1",
         "SKILLHUB_PERMISSIONS": str(rules),
     }
     with two_workers(environment) as (server, one, other):

@@ -43,8 +43,8 @@ def environment(hub_environment: dict[str, str], tmp_path: Path, write_skill: Sk
         "SKILLHUB_CWD": str(project),
         "SKILLHUB_EXPOSE_PATHS": "1",
         "SKILLHUB_ENABLE_RUN": "1",
-        "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1",
-        "SKILLHUB_ALLOW_ANONYMOUS": "1",
+        "--enable-run-over-http": "1",
+        "--allow-anonymous": "1",
         "SKILLHUB_PERMISSIONS": str(tmp_path / "rules.json"),
     }
 

@@ -67,8 +67,8 @@ def everything(environment: Environment) -> Environment:
         **environment,
         "SKILLHUB_TOOLS": "all",
         "SKILLHUB_ENABLE_RUN": "1",
-        "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1",
-        "SKILLHUB_ALLOW_ANONYMOUS": "1",
+        "--enable-run-over-http": "1",
+        "--allow-anonymous": "1",
     }
 
 

@@ -42,8 +42,8 @@ def environment(hub_environment: dict[str, str], tmp_path: Path, write_skill: Sk
         "SKILLHUB_TRUST": "all",
         "SKILLHUB_TOOLS": ALL_SETS,
         "SKILLHUB_ENABLE_RUN": "1",
-        "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1",
-        "SKILLHUB_ALLOW_ANONYMOUS": "1",
+        "--enable-run-over-http": "1",
+        "--allow-anonymous": "1",
         "SKILLHUB_HOOKS": str(tmp_path / "hooks.json"),
     }
 
@@ -122,7 +122,7 @@ def test_a_hook_that_forbids_a_skill_stands_before_every_way_to_its_text(
     way: tuple[str, str], environment: dict[str, str]
 ) -> None:
     if way[1] == "stateless":
-        environment, way = {**environment, "SKILLHUB_STATELESS": "1"}, ("http", "legacy")
+        environment, way = {**environment, "--workers": "2"}, ("http", "legacy")
     refusing = """! grep -q '"skill_name": "alpha"'"""
     hooks(environment, group("load_skill|read_skill_file", refusing))
     fine: Ways = {

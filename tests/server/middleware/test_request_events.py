@@ -20,6 +20,7 @@ from fastmcp.client.transports import StdioTransport
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
+from tests.hubs import settings_from
 from tests.observers.recording import Telemetry
 from tests.server.connections import WAYS, Caller, caller, listening, reached
 from tests.server.sessions import call, in_process
@@ -28,7 +29,6 @@ from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.bootstrap.server import server_options
 from skillhub_mcp.observers.audit import process_owner
 from skillhub_mcp.server.app import make_server
-from skillhub_mcp.settings import read_settings
 
 pytestmark = pytest.mark.slow
 
@@ -78,8 +78,8 @@ def environment(
         "SKILLHUB_TRUST": "all",
         "SKILLHUB_TOOLS": "all",
         "SKILLHUB_ENABLE_RUN": "1",
-        "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1",
-        "SKILLHUB_ALLOW_ANONYMOUS": "1",
+        "--enable-run-over-http": "1",
+        "--allow-anonymous": "1",
         "SKILLHUB_AUDIT_LOG": str(audit),
     }
 
@@ -221,7 +221,7 @@ def test_on_a_stateless_server_no_line_tells_of_a_session(environment: dict[str,
         async with caller(url, "legacy") as hub:
             await hub.call("load_skill", skill_name="pdf")
 
-    with listening({**environment, "SKILLHUB_STATELESS": "1"}) as url:
+    with listening({**environment, "--workers": "2"}) as url:
         asyncio.run(go(url))
     assert [(line["act"], "session" in line) for line in lines(audit)] == [("load", False)]
 
@@ -308,7 +308,7 @@ def test_only_names_that_the_server_knows_are_counted(environment: dict[str, str
     telemetry = Telemetry()
 
     async def go() -> None:
-        settings, _ = read_settings(environment)
+        settings = settings_from(environment)
         hub = make_hub(settings, observer=telemetry.observer)
         async with Client(make_server(hub, server_options(settings, hub))) as client:
             await call(client, "load_skill", skill_name="pdf")

@@ -174,7 +174,7 @@ def test_on_a_stateless_server_no_client_joins_a_session_by_choosing_its_id(
         **hub_environment,
         "SKILLHUB_TOOLS": "context",
         "SKILLHUB_CWD": str(project),
-        "SKILLHUB_STATELESS": "1",
+        "--workers": "2",
     }
     headers = {**ACCEPT, "mcp-protocol-version": "2025-11-25", "mcp-session-id": "chosen-by-the-client"}
 

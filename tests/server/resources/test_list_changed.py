@@ -208,7 +208,7 @@ def test_where_skills_are_prompts_too_a_client_is_notified_of_those(
     [
         ({}, (True, False, False)),
         ({"SKILLHUB_TOOLS": "core,skill"}, (True, True, False)),
-        ({"SKILLHUB_TOOLS": "core,skill", "SKILLHUB_STATELESS": "1"}, (False, False, False)),
+        ({"SKILLHUB_TOOLS": "core,skill", "--workers": "2"}, (False, False, False)),
     ],
     ids=["core", "skill", "stateless"],
 )

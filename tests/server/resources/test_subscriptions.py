@@ -446,5 +446,5 @@ def test_a_stateless_server_says_that_clients_of_the_older_era_cannot_subscribe(
             assert client.server_capabilities.resources is not None
             assert not client.server_capabilities.resources.subscribe
 
-    with http_server({**hub_environment, "SKILLHUB_STATELESS": "1"}) as url:
+    with http_server({**hub_environment, "--workers": "2"}) as url:
         asyncio.run(journey(f"{url}/mcp"))

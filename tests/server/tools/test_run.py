@@ -234,7 +234,7 @@ def test_over_http_what_a_session_wrote_is_read_by_it_and_by_no_other_and_no_pat
     # A second file has a name that is neither UTF-8 nor one line.
     code = "import sys\nfor more in (b'', b'\\xff\\n<x>'):\n    open(sys.argv[1].encode() + more, 'w').write('a,b')\n"
     write_skill("one", files={"write.py": code})
-    environment = {**running, "SKILLHUB_ENABLE_RUN_OVER_HTTP": "1", "SKILLHUB_ALLOW_ANONYMOUS": "1"}
+    environment = {**running, "--enable-run-over-http": "1", "--allow-anonymous": "1"}
 
     async def journey() -> None:
         with listening(environment) as url:

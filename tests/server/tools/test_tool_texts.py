@@ -117,7 +117,7 @@ def test_only_a_client_without_a_session_is_shown_the_handle_of_one(hub_environm
 
     with listening(hub_environment) as url:
         modern, legacy = (asyncio.run(listed(url, mode)) for mode in ("auto", "legacy"))
-    with listening({**hub_environment, "SKILLHUB_STATELESS": "1"}) as url:
+    with listening({**hub_environment, "--workers": "2"}) as url:
         assert asyncio.run(listed(url, "legacy")) == modern
     assert legacy == tools_of(hub_environment)
     handles = [tool["inputSchema"]["properties"].pop("session", None) for tool in modern]

@@ -99,7 +99,7 @@ def _add_options(parser: argparse.ArgumentParser, *, shown: bool) -> None:
         "require no token, even if other machines can reach the server or commands run over HTTP",
         action="store_true",
     )
-    add("--workers", "processes, with --transport http; overrides SKILLHUB_WORKERS", metavar="N")
+    add("--workers", "processes, with --transport http (default: 1)", metavar="N")
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -146,7 +146,7 @@ def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[st
     if 0 < len(settings.http.token) < _MIN_TOKEN_CHARACTERS:
         log.warning("SKILLHUB_TOKEN is short enough to guess; `skillhub token new` creates a safe one")
     server, hub = _make_server(settings, reindex=args.reindex, over_http=True, metrics=metrics)
-    if settings.execution.enable_run and settings.execution.enable_run_over_http and not settings.replica.read_only:
+    if settings.execution.enable_run and settings.http.enable_run_over_http and not settings.replica.read_only:
         _warn_if_nobody_may_run(http)
     if settings.http.workers > 1:
         from skillhub_mcp.scratch import scratch_directory
