@@ -164,9 +164,7 @@ def lock() -> str:
         + told
         + "\n\n`told_by` is read from `~/.agents/.skill-lock.json` for the skills in `~/.agents/skills`, from "
         "`metadata.github-*` of a SKILL.md, and from entries of the lock that have no `skillhub`. A digest of ours "
-        "comes before all of them.\n\nA list and a server ask no source. `skillhub outdated` and `update` do, when "
-        "you type them, and leave what they saw in `ROOT/.skillhub/sources.json`. It counts while the lock has the "
-        "digest and the commit that they compared: an update takes it back.\n\n"
+        "comes before all of them.\n\nLists and servers ask no source; `skillhub outdated` and `update` do.\n\n"
         "## What is not understood\n\nA lock of a newer version is read for what it says, and never written. One with "
         "markers of a merge, torn JSON, a skill that is named twice or a field of another kind is refused with its "
         "line (`LOCK_UNREADABLE`), never reset and never written over.",

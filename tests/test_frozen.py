@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from tests.locks.locked import lock
 
 from skillhub_mcp.errors import LockUnreadable, SkillChanged
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.locks.kept_library import KeptLibrary
 from skillhub_mcp.policy.access import Availability
 from skillhub_mcp.skills.files import read_file
 
@@ -125,29 +123,6 @@ def test_a_link_or_a_pipe_that_was_not_locked_so_withholds_the_skill_until_it_is
 def _retargeted(path: Path, target: str) -> None:
     path.unlink()
     path.symlink_to(target)
-
-
-@pytest.mark.slow
-def test_a_later_process_reads_no_file_that_is_unchanged_and_finds_the_one_that_is_not(
-    skill: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = time.time_ns
-    monkeypatch.setattr("skillhub_mcp.locks.file_digests.time.time_ns", lambda: now() + 60_000_000_000)
-    environment = {"SKILLS_DIR": str(skill.parent), "DB_PATH": str(tmp_path / "db"), "SKILLHUB_FROZEN": "1"}
-
-    def process() -> tuple[list[str], int]:
-        with hub_of(environment) as hub:
-            names, locks = found(hub), hub.snapshot_and_policy()[1].locks
-        assert isinstance(locks, KeptLibrary)
-        return names, locks.digests.hashed
-
-    assert process() == (["other", "pdf"], 2)
-    assert process() == (["other", "pdf"], 0)
-    (skill / "run.py").write_text("print(2)\n")
-    assert process()[0] == ["other"]
-    (skill / "run.py").write_text("print(1)\n")
-    assert process()[0] == ["other", "pdf"]
-    assert process() == (["other", "pdf"], 0)
 
 
 def test_what_is_read_is_what_was_checked(hub: SkillHub, skill: Path, monkeypatch: pytest.MonkeyPatch) -> None:

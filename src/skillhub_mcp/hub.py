@@ -67,7 +67,7 @@ class SkillHub:
     `commands` returns what is settled of commands; it is asked where one is to be run, and answers the same each time.
     `files_of` says where the files of a skill lie. `publication` returns how a replica's publication does; it is None
     where skills are those of directories. `kept` returns what holds skills against their locks; it is asked where that
-    is wanted. `on_close` is called at the end.
+    is wanted.
     """
 
     def __init__(
@@ -86,10 +86,8 @@ class SkillHub:
         files_of: FilesOf = own_directory,
         publication: Callable[[], PublicationHealth] | None = None,
         kept: Callable[[], KeptLibrary] | None = None,
-        on_close: Callable[[], None] = lambda: None,
     ) -> None:
         self._kept = kept
-        self._on_close = on_close
         self.files_of = files_of
         self._publication = publication
         self._auditor = auditor
@@ -115,7 +113,6 @@ class SkillHub:
         self._live.close()
         if self._auditor is not None:
             self._auditor.close()
-        self._on_close()
 
     def refresh(
         self, depth: SyncDepth = SyncDepth.CHANGES, *, only: Sequence[str] | None = None, waiting: bool = False

@@ -10,9 +10,6 @@ from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 
 from skillhub_mcp.auditing.kept import KeptAudit, KeptFile
-from skillhub_mcp.locks.content_digest import FileDigest
-from skillhub_mcp.locks.file_digests import FileState, KnownFile
-from skillhub_mcp.locks.kept_digests import KeptDigests, KeptSkill
 from skillhub_mcp.publishing.entries import PublishedEntry
 from skillhub_mcp.publishing.entry_cache import EntryCache
 
@@ -34,26 +31,20 @@ def states(database: str) -> bytes:
 
 
 @pytest.mark.slow
-def test_audits_digests_and_entries_that_are_kept_beside_the_index_go_too_and_no_other_roots(
+def test_audits_and_entries_that_are_kept_beside_the_index_go_too_and_no_other_roots(
     skillhub: Skillhub, gone: Path, hub_environment: dict[str, str], skills_dir: Path
 ) -> None:
     beside = Path(hub_environment["DB_PATH"]).parent
     audits = KeptFile(str(beside / "audit.json"))
     entries = EntryCache(str(beside / "publication.sqlite"))
     ours, theirs = str(skills_dir / "ours"), str(gone / "theirs")
-    file = KnownFile(FileState(1, 1, 1, 1, 0o644), FileDigest("0" * 64, 1, executable=False))
-    digests = KeptDigests(str(beside / "digests.sqlite"))
     for directory in (ours, theirs):
         audits.append({directory: KeptAudit("1", "s", ())}, most=10)
         entries.put({directory: PublishedEntry("name", {}, withheld="it is too large")})
-        digests.write({directory: KeptSkill("entry", {"SKILL.md": file})}, {})
     assert skillhub("index", "--forget", str(gone)).code == 0
     assert list(audits.read()) == [ours]
     assert entries.directories() == {ours}
-    kept = KeptDigests(str(beside / "digests.sqlite"))
-    assert (kept.find(theirs), kept.find(ours) is None) == (None, False)
-    for cache in (entries, digests, kept):
-        cache.close()
+    entries.close()
 
 
 @pytest.mark.slow

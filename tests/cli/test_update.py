@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import pty
@@ -16,7 +15,7 @@ from tests.cli.conftest import SKILLHUB, Done, Skillhub
 from tests.library.changes.roots import LOCK
 from tests.library.sources.repositories import Executable, Repository, skill_text
 
-from skillhub_mcp.library import install, seen_upstream
+from skillhub_mcp.library import install
 from skillhub_mcp.library.sources.signatures import Signature, SignatureState
 
 
@@ -148,57 +147,6 @@ def test_what_changed_upstream_is_told_shown_and_installed(
     assert done.json["installed"]
     assert (ours(skills_dir)["commit"], ours(skills_dir)["executable"]) == (new, ["run.sh"])
     assert sorted(one.name for one in (skills_dir / "pdf").iterdir()) == ["SKILL.md", "run.sh"]
-
-
-@pytest.mark.slow
-def test_what_was_seen_in_a_source_is_told_by_what_asks_none_until_it_is_updated(
-    repository: Repository, skillhub: Skillhub, skills_dir: Path
-) -> None:
-    def told(*arguments: str) -> dict[str, object]:
-        (one,) = [each for each in skillhub("list", "--json", *arguments).json["skills"] if each["name"] == "pdf"]
-        found: dict[str, object] = one["lock"]
-        return found
-
-    skillhub("add", repository.url, "--yes")
-    assert (told()["state"], "newer_commit" in told()) == ("unchanged", False)
-    new = repository.commit({"skills/pdf/notes.md": "two\n"})
-    assert told()["state"] == "unchanged"
-    skillhub("outdated")
-    found = told()
-    assert (found["state"], found["newer_commit"]) == ("outdated", new)
-    assert "(outdated)" in skillhub("list").out
-    assert f"its source has a newer version at {new[:12]} (seen {found['newer_seen']})" in skillhub("show", "pdf").out
-    doctor = skillhub("doctor", "--json").json
-    assert (doctor["locks"]["outdated"], doctor["locks"]["skills"][0]["newer_commit"]) == (1, new)
-    # What is edited is told as that, with what was seen.
-    (skills_dir / "pdf" / "notes.md").write_text("mine\n")
-    assert (told()["state"], told()["newer_commit"]) == ("edited", new)
-    (skills_dir / "pdf" / "notes.md").write_text("one\n")
-    assert skillhub("update", "--yes").code == 0
-    assert told()["state"] == "unchanged"
-    # A look without an update tells it, too, and another that finds nothing newer takes it back.
-    back = repository.commit({"skills/pdf/notes.md": "three\n"})
-    skillhub("update", "--dry-run")
-    assert told()["newer_commit"] == back
-    repository.commit({"skills/pdf/notes.md": "two\n"})
-    skillhub("outdated", "pdf")
-    assert told()["state"] == "unchanged"
-
-
-@pytest.mark.slow
-def test_what_was_seen_is_not_kept_where_that_cannot_be_written(
-    repository: Repository, skillhub: Skillhub, skills_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(path: str, *_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device", path)
-
-    skillhub("add", repository.url, "--yes")
-    repository.commit({"skills/pdf/notes.md": "two\n"})
-    monkeypatch.setattr(seen_upstream, "atomic_write", full)
-    done = skillhub("outdated")
-    assert (done.code, "outdated" in done.out) == (0, True)
-    assert "What was seen is not kept for lists: " in done.err
-    assert "No space left" in done.err
 
 
 @pytest.mark.slow

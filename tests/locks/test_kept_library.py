@@ -119,7 +119,7 @@ def test_a_file_that_cannot_be_read_is_a_change(write_skill: SkillWriter, monkey
     def refused(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(kept_library, "read_files", refused)
+    monkeypatch.setattr(kept_library, "digests_of", refused)
     standing = KeptLibrary().standing(str(skill))
     assert (standing.state, standing.unread) == (LockState.EDITED, "Permission denied")
 

@@ -9,7 +9,6 @@ from skillhub_mcp.locks.foreign import Provenance
 from skillhub_mcp.locks.kept_library import LockStanding
 from skillhub_mcp.locks.lock_file import HUB_FIELDS, NPX_FIELDS, LockedByHub, LockedSkill, parse_lock
 from skillhub_mcp.locks.lock_schema import HUB_FIELDS_TOLD, NPX_FIELDS_TOLD, TOLD, json_schema
-from skillhub_mcp.locks.seen_sources import SeenNewer
 from skillhub_mcp.locks.states import LockState
 
 
@@ -20,10 +19,9 @@ def test_every_field_that_is_written_is_told_in_its_order() -> None:
 
 def test_every_field_that_is_told_of_a_skill_is_documented() -> None:
     digest = "sha256:" + "a" * 64
-    newer = SeenNewer(digest, "", "", "2026-11-22T22:40:00Z")
     problem = LockUnreadable("skills-lock.json", "it is torn")
     locked = LockedSkill("a", "o/r", "github", ours=LockedByHub(digest))
-    whole = LockStanding(LockState.OUTDATED, locked, newer=newer, problem=problem).told()
+    whole = LockStanding(LockState.EDITED, locked, problem=problem).told()
     foreign = LockStanding(LockState.UNLOCKED, provenance=Provenance("o/r", by="gh skill")).told()
     assert {*whole, *foreign} == TOLD.keys()
 

@@ -253,7 +253,6 @@ def _hub_over(
         files_of=files_of,
         publication=publication,
         kept=None if settings.replica.read_only else kept,
-        on_close=kept.close,
     )
 
 

@@ -147,20 +147,13 @@ class KeptOnDemand:
     def __call__(self) -> KeptLibrary:
         with self._lock:
             if self._made is None:
-                from skillhub_mcp.locks.kept_digests import KEPT_FILE, KeptDigests
                 from skillhub_mcp.locks.kept_library import KeptLibrary
 
-                kept = KeptDigests(beside_index(self._settings, KEPT_FILE))
                 # Clients of a server are told no path of its machine. Many skills may be withheld, of few locks.
                 option_of = cache(partial(lock_option, settings=self._settings, with_paths=self._for_shell))
                 only = self._settings.policy.frozen == "only"
-                self._made = KeptLibrary(only=only, kept=kept, option_of=option_of)
+                self._made = KeptLibrary(only=only, option_of=option_of)
             return self._made
-
-    def close(self) -> None:
-        """Keep what was found, if anything was asked."""
-        if self._made is not None:
-            self._made.close()
 
 
 def make_auditor(settings: Settings, *, files_of: FilesOf = own_directory) -> Auditor | None:

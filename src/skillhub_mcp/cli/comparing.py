@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.library_place import LibraryPlace
 from skillhub_mcp.cli.output import from_home, print_note, print_text
-from skillhub_mcp.errors import SkillHubError, SkillNotFound
+from skillhub_mcp.errors import SkillNotFound
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.library.changes.own_places import is_plain_name
-from skillhub_mcp.library.seen_upstream import keep_seen
 from skillhub_mcp.library.sources.locked_source import place_of
 from skillhub_mcp.library.sources.upstream import Compared, SourceStanding, Upstreams
 from skillhub_mcp.locks.lock_file import Lock
@@ -30,17 +29,13 @@ _SHOWN_DIGITS = 8
 def compared(
     place: LibraryPlace, names: Sequence[str], opening: OpenOptions, *, unpin: bool = False
 ) -> Iterator[list[Compared]]:
-    """Yield how the skills of the lock, or those of them that are named, stand against their sources; keep it, too.
+    """Yield how the skills of the lock, or those of them that are named, stand against their sources.
 
     What is incoming can be read as long as this is entered. Raises SkillNotFound and LockUnreadable.
     """
     skills = locked_skills(place, names)
     with closing(Upstreams(opening, place.root, unpin=unpin)) as upstreams:
-        found = list(upstreams.compare(skills))
-        # What leaves a tag for once is not outdated by it.
-        if not unpin and (problem := keep_compared(place, found, whole=not names)):
-            print_note(problem)
-        yield found
+        yield list(upstreams.compare(skills))
 
 
 def tell_compared(told: Iterable[Compared], found: Iterable[Compared], place: LibraryPlace) -> None:
@@ -99,15 +94,6 @@ def missing_note(found: Iterable[Compared], place: LibraryPlace) -> str:
     are = "is" if len(missing) == 1 else "are"
     root, mend = in_line(from_home(place.root)), in_line(place.command("add", "--frozen"))
     return f"{', '.join(missing)} {are} not in {root}: `{mend}` brings back what the lock says"
-
-
-def keep_compared(place: LibraryPlace, found: Sequence[Compared], *, whole: bool) -> str:
-    """Keep what was seen of the sources, which lists and servers tell; return why that is not possible, or nothing."""
-    try:
-        keep_seen(place.root, found, whole=whole)
-    except SkillHubError as error:
-        return f"What was seen is not kept for lists: {in_line(error.message)}"
-    return ""
 
 
 def comparison_json(one: Compared) -> dict[str, Any]:

@@ -14,7 +14,6 @@ looking          what the specification and the audit say of a skill before it i
 marketplace      where a manifest of plugins says that skills are
 plan             what an installation would do: whose a name is, whose edits stay, what looks like another
 removal          skills into the trash, and the last removal back
-seen_upstream    which sources had something newer, kept for who asks none
 skill_files      which files one skill of a tree comes to, its links as copies
 sources/         where skills come from: what is typed, and a source as a tree of entries
 taken_names      which skills of a root lose their name to one that comes in

@@ -40,60 +40,26 @@ class FileState(NamedTuple):
         return bool(self.mode & stat.S_IXUSR)
 
 
-class KnownFile(NamedTuple):
-    """A file as it was read: its state then, and what is kept of it."""
-
-    state: FileState
-    digest: FileDigest
-
-
 class KnownDigests:
-    """The files that were read before, by the directory of their skill. Safe to use from several threads.
+    """The digests of files that were read before, by the directory of their skill. Safe to use from several threads.
 
     `hashed` counts the files that were read.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: dict[str, Mapping[str, KnownFile]] = {}
+        self._known: dict[str, Mapping[str, tuple[FileState, FileDigest]]] = {}
         self.hashed = 0
 
-    def of(self, directory: str) -> Mapping[str, KnownFile]:
+    def of(self, directory: str) -> Mapping[str, tuple[FileState, FileDigest]]:
         """Return the files of the skill in `directory` as they were read, by path with `/`."""
         return self._known.get(directory, {})
 
-    def keep(self, directory: str, files: Mapping[str, KnownFile], *, hashed: int = 0) -> Mapping[str, KnownFile]:
-        """Keep `files` instead of what was known of the skill; so many were `hashed` for it.
-
-        Return what is known now: what was known, where that is equal.
-        """
+    def keep(self, directory: str, files: Mapping[str, tuple[FileState, FileDigest]], *, hashed: int) -> None:
+        """Keep `files` instead of what was known of the skill; so many were `hashed` for it."""
         with self._lock:
             self.hashed += hashed
-            before = self._known.get(directory)
-            if before is not None and before == files:
-                return before
             self._known[directory] = files
-            return files
-
-    def forget(self, directory: str) -> None:
-        """Let every file of the skill in `directory` be read again."""
-        with self._lock:
-            self._known.pop(directory, None)
-
-
-class ReadFiles(NamedTuple):
-    """The files of a skill as they are, and what of them is known from now on: without what was just written.
-
-    `known` is the same object as long as nothing changes.
-    """
-
-    files: Mapping[str, KnownFile]
-    known: Mapping[str, KnownFile]
-
-    @property
-    def digests(self) -> Mapping[str, FileDigest]:
-        """The digest of each file."""
-        return {path: one.digest for path, one in self.files.items()}
 
 
 def digests_of(directory: str, known: KnownDigests | None = None) -> Mapping[str, FileDigest]:
@@ -102,31 +68,23 @@ def digests_of(directory: str, known: KnownDigests | None = None) -> Mapping[str
     Of what is no regular file it says what that is, and no link is followed, but one that `directory` itself is. Raises
     OSError, also for a file that is written while it is read.
     """
-    return read_files(directory, KnownDigests() if known is None else known).digests
-
-
-def read_files(directory: str, known: KnownDigests) -> ReadFiles:
-    """Return the digests of the files below a directory, as `digests_of`, and what is known of them from now on."""
+    known = KnownDigests() if known is None else known
     before, began = known.of(directory), time.time_ns()
-    files: dict[str, KnownFile] = {}
+    files: dict[str, tuple[FileState, FileDigest]] = {}
     hashed = 0
     try:
         for path, there, status in _files(directory, ""):
             state = _state(status)
             found = before.get(path)
-            if found is None or found.state != state:
-                found = KnownFile(state, _looked_at(there, state))
+            if found is None or found[0] != state:
+                found = state, _looked_at(there, state)
                 hashed += 1
             files[path] = found
     finally:
-        is_same = not hashed and len(files) == len(before)
-        now_known = before if is_same else known.keep(directory, _settled(files, began), hashed=hashed)
-    return ReadFiles(files, now_known)
-
-
-def _settled(files: Mapping[str, KnownFile], began: int) -> Mapping[str, KnownFile]:
-    """Return those that were not written a moment ago: these may be written once more in the same tick of the clock."""
-    return {path: one for path, one in files.items() if began - max(one.state[1:3]) > _TICK_NS}
+        # A file that was written a moment ago may be written again in the same tick of the clock.
+        settled = {path: one for path, one in files.items() if began - max(one[0][1:3]) > _TICK_NS}
+        known.keep(directory, settled, hashed=hashed)
+    return {path: digest for path, (_, digest) in files.items()}
 
 
 def states_of(directory: str) -> Mapping[str, FileState]:

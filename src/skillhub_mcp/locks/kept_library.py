@@ -1,12 +1,11 @@
 """The locks of the libraries that are served, and whether each skill is still as its lock says. Thread-safe.
 
 A lock lies in its root; that of a project's `.agents/skills` in the project, where npx skills has it too. Locks are
-read again when they change, and files when the system says that one was written, also since an earlier process.
+read again when they change, and files when the system says that one was written. Digests are kept in memory only.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 import time
@@ -21,10 +20,7 @@ from skillhub_mcp.locks.content_digest import FileDigest, digest_of, regular_of
 from skillhub_mcp.locks.file_digests import (
     FileState,
     KnownDigests,
-    KnownFile,
-    ReadFiles,
     digests_of,
-    read_files,
     states_of,
 )
 from skillhub_mcp.locks.foreign import (
@@ -36,11 +32,9 @@ from skillhub_mcp.locks.foreign import (
     provenance_of_metadata,
     read_global_lock,
 )
-from skillhub_mcp.locks.kept_digests import KeptDigests, KeptSkill, stamp_text
-from skillhub_mcp.locks.lock_file import LOCK_NAME, Lock, LockedByHub, LockedSkill
+from skillhub_mcp.locks.lock_file import LOCK_NAME, Lock, LockedSkill
 from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.locks.receipts import InstallReceipt, read_receipt
-from skillhub_mcp.locks.seen_sources import SeenNewer, read_seen, seen_path
 from skillhub_mcp.locks.states import NO_DIFFERENCES, Differences, LockState, differences
 from skillhub_mcp.redaction import redacted
 from skillhub_mcp.skills.own_directory import wait_while_changed
@@ -53,8 +47,6 @@ _AGENTS_SKILLS = os.path.join(".agents", "skills")
 # them. What is returned of a skill is looked at whatever its turn is.
 _MOST_LOOKED_AT = 100
 _REST_FACTOR = 20
-# The first look at a large library takes long: a server that is killed loses no more than these.
-_MOST_UNSAVED = 1_000
 _HAS_MODES = os.name != "nt"
 _SHOWN_DIGITS = 12
 
@@ -63,9 +55,8 @@ _SHOWN_DIGITS = 12
 class LockStanding:
     """A skill held against its lock: the entry and the lock that has it, if one does, and what differs.
 
-    `newer` is what a command saw in its source since. `provenance` is where another program says that a skill without
-    a digest of ours is from, which nobody verified. `problem` is why a lock that may name it cannot be read; `unread`
-    why one of its files cannot be.
+    `provenance` is where another program says that a skill without a digest of ours is from, which is not verified.
+    `problem` is why a lock that may name it cannot be read; `unread` why one of its files cannot be.
     """
 
     state: LockState
@@ -74,7 +65,6 @@ class LockStanding:
     differs: Differences = NO_DIFFERENCES
     problem: LockUnreadable | None = None
     unread: str = ""
-    newer: SeenNewer | None = None
     provenance: Provenance | None = None
 
     def told(self, *, with_paths: bool = True) -> dict[str, object]:
@@ -102,8 +92,6 @@ class LockStanding:
                 "told_by": self.provenance.by,
                 "verified": False,
             }
-        if self.newer is not None:
-            value |= {"newer_commit": self.newer.newer or None, "newer_seen": self.newer.seen}
         if self.problem is not None:
             value["problem"] = self.problem.message if with_paths else "its lock cannot be read"
         return value
@@ -122,9 +110,6 @@ class LockStanding:
             f"from {told['source']}{at}" + (f", as {told['told_by']} says: not verified" if "told_by" in told else ""),
             f"signed by {told['signer']}" if told.get("signer") else "",
         ]
-        if self.newer is not None:
-            at = f" at {self.newer.newer[:_SHOWN_DIGITS]}" if self.newer.newer else ""
-            parts.append(f"its source has a newer version{at} (seen {self.newer.seen})")
         return ", ".join(filter(None, parts))
 
 
@@ -151,24 +136,12 @@ def lock_paths(root: str) -> tuple[str, ...]:
 class KeptLibrary:
     """Holds skills against their locks. With `only`, what no lock of ours names is withheld, too.
 
-    `kept` has the digests that earlier processes found. `option_of` returns, for the path of a lock, the option with
-    which a command reads that lock, as errors name it.
+    `option_of` returns, for the path of a lock, the option with which a command reads that lock, as errors name it.
     """
 
-    def __init__(
-        self, *, only: bool = False, kept: KeptDigests | None = None, option_of: Callable[[str], str] = lambda _: ""
-    ) -> None:
+    def __init__(self, *, only: bool = False, option_of: Callable[[str], str] = lambda _: "") -> None:
         self._only = only
         self._option_of = option_of
-        self._kept = kept
-        # What the file says of skills that nobody asked about yet, by root and name.
-        self._seen: dict[str, dict[str, tuple[str, str]]] = {}
-        # What skills were found to be, or are by the file: the entry, and the files where they were asked for.
-        self._rows: dict[str, tuple[str, Mapping[str, KnownFile] | None]] = {}
-        self._asked_for: set[str] = set()
-        # Whose digests are from the file: they are not believed where something differs.
-        self._unproven: set[str] = set()
-        self._unsaved: dict[str, KeptSkill | None] = {}
         self._mutex = threading.RLock()
         self._locks: dict[str, tuple[FileState | None, Lock | LockUnreadable | None]] = {}
         self._names: dict[str, dict[str, LockedSkill]] = {}
@@ -177,7 +150,6 @@ class KeptLibrary:
         # Those of them that are; in their order, which a set would not have.
         self._withheld: dict[str, None] = {}
         self._clean: dict[str, InstallReceipt] = {}
-        self._upstream: dict[str, tuple[FileState | None, Mapping[str, SeenNewer]]] = {}
         # Where `npx skills` and `gh skill` install for all projects, as far as links lead.
         self._npx_root = ""
         self._global: tuple[str, FileState | None, Mapping[str, Provenance]] | None = None
@@ -239,10 +211,7 @@ class KeptLibrary:
         if not now and known is not None and (known.locked, known.stamp) == (found[1], skill.stamp):
             self._judged[skill.directory] = replace(known, age=age, skill=skill)
             return known.error
-        if not now and known is None and self._was_as_locked(skill, found[1]):
-            error = None
-        else:
-            error = self._error(skill.name, self._standing(skill.directory))
+        error = self._error(skill.name, self._standing(skill.directory))
         with self._mutex:
             self._judged[skill.directory] = _Judged(age, skill, found[1], skill.stamp, error)
             if error is None:
@@ -290,7 +259,7 @@ class KeptLibrary:
         if found is None or isinstance(found, LockUnreadable) or found[1].ours is None:
             return None
         try:
-            files = self._read_files(skill.directory).digests
+            files = digests_of(skill.directory, self.digests)
             if digest_of(files) != found[1].ours.digest:
                 files = digests_of(skill.directory)
         except OSError as error:
@@ -316,67 +285,6 @@ class KeptLibrary:
             self._look_again = ended + _REST_FACTOR * (ended - began) if len(turn) >= _MOST_LOOKED_AT else 0.0
         return self._changes, tuple(sorted((path, state) for path, (state, _) in self._locks.items()))
 
-    def close(self) -> None:
-        """Keep what was found for later processes."""
-        if self._kept is not None:
-            self._save()
-            self._kept.close()
-
-    def _was_as_locked(self, skill: Skill, locked: LockedSkill) -> bool:
-        """Whether an earlier process saw `skill` as it is locked now, and its SKILL.md is still the same.
-
-        The first are looked at themselves, and so is whatever is returned, as in `differs`.
-        """
-        if self._kept is None or len(self._judged) < _MOST_LOOKED_AT:
-            return False
-        root, name = os.path.split(skill.directory)
-        if root not in self._seen:
-            self._seen[root] = self._kept.unchanged(root)
-        stamp = stamp_text(skill.stamp.mtime_ns, skill.stamp.ctime_ns, skill.stamp.size)
-        seen, entry = self._seen[root].pop(name, None), _entry_text(locked)
-        if seen != (entry, stamp):
-            return False
-        self._rows[skill.directory] = (entry, None)
-        return True
-
-    def _read_files(self, directory: str) -> ReadFiles:
-        """Return the digests of a skill's files; of those that were not written since they were kept, these."""
-        if self._kept is not None and directory not in self._asked_for:
-            self._asked_for.add(directory)
-            kept = self._kept.find(directory)
-            if kept is not None and not self.digests.of(directory):
-                self.digests.keep(directory, kept.files)
-                self._rows[directory] = (kept.entry, kept.files)
-                self._unproven.add(directory)
-        return read_files(directory, self.digests)
-
-    def _is_as_before(self, directory: str, locked: LockedSkill, files: ReadFiles) -> bool:
-        """Whether the skill is the same as when it was held against its lock last, and was as it is locked now."""
-        row = self._rows.get(directory)
-        is_known = len(files.known) == len(files.files)
-        return is_known and row is not None and row[1] is files.known and row[0] == _entry_text(locked)
-
-    def _note(self, directory: str, locked: LockedSkill, files: ReadFiles, *, differs: bool) -> None:
-        """Have a skill kept that is as it was locked, unless a file of it was written a moment ago."""
-        with self._mutex:
-            if differs:
-                if self._rows.pop(directory, None) is not None:
-                    self._unsaved[directory] = None
-            elif len(files.known) == len(files.files):
-                entry = _entry_text(locked)
-                self._rows[directory] = (entry, files.known)
-                self._unsaved[directory] = KeptSkill(entry, files.known)
-            is_much = len(self._unsaved) >= _MOST_UNSAVED
-        if is_much:
-            self._save()
-
-    def _save(self) -> None:
-        with self._mutex:
-            unsaved, self._unsaved = self._unsaved, {}
-            locked = {root: {name for at in paths for name in self._names[at]} for root, paths in self._roots.values()}
-        if unsaved and self._kept is not None:
-            self._kept.write(unsaved, locked)
-
     def _next_in_turn(self) -> Sequence[str]:
         """Return the directories of what is withheld, and of some others that were judged before."""
         with self._mutex:
@@ -388,9 +296,9 @@ class KeptLibrary:
 
     def _told_standing(self, directory: str, metadata: Mapping[str, object] | None) -> LockStanding:
         found = self._standing(directory)
-        if found.locked is not None and found.locked.ours is not None:
-            return self._beside_source(directory, found, found.locked.ours)
-        return found if metadata is None else replace(found, provenance=self._provenance(directory, found, metadata))
+        if metadata is None or (found.locked is not None and found.locked.ours is not None):
+            return found
+        return replace(found, provenance=self._provenance(directory, found, metadata))
 
     def _standing(self, directory: str) -> LockStanding:
         entry = self._entry(directory)
@@ -402,49 +310,27 @@ class KeptLibrary:
         if locked.ours is None:
             return LockStanding(LockState.UNLOCKED, locked, path)
         try:
-            files = self._read_files(directory)
-            is_as_before = self._is_as_before(directory, locked, files)
-            found = NO_DIFFERENCES if is_as_before else self._differences(root, directory, locked, files)
-            if found and directory in self._unproven:
-                self.digests.forget(directory)
-                files = self._read_files(directory)
-                found = self._differences(root, directory, locked, files)
+            files = digests_of(directory, self.digests)
+            found = self._differences(root, directory, locked, files)
         except OSError as error:
             reason = error.strerror or type(error).__name__
             return LockStanding(LockState.EDITED, locked, path, Differences(unknown=True), unread=reason)
-        if found:
-            self._unproven.discard(directory)
-        elif directory not in self._clean or not is_as_before:
+        if not found:
             # What is right now tells later which file is not.
-            self._clean[directory] = InstallReceipt(locked.name, regular_of(files.digests))
-        if not is_as_before:
-            self._note(directory, locked, files, differs=bool(found))
+            self._clean[directory] = InstallReceipt(locked.name, regular_of(files))
         return LockStanding(LockState.EDITED if found else LockState.UNCHANGED, locked, path, found)
 
-    def _differences(self, root: str, directory: str, locked: LockedSkill, files: ReadFiles) -> Differences:
-        found = differences(locked, files.digests, None, modes=_HAS_MODES)
+    def _differences(
+        self, root: str, directory: str, locked: LockedSkill, files: Mapping[str, FileDigest]
+    ) -> Differences:
+        found = differences(locked, files, None, modes=_HAS_MODES)
         if not found:
             return found
         # Only now it matters what each file was.
         receipt = read_receipt(root, locked.name)
         if receipt is None or locked.ours is None or receipt.digest != locked.ours.digest:
             receipt = self._clean.get(directory)
-        return differences(locked, files.digests, receipt, modes=_HAS_MODES)
-
-    def _beside_source(self, directory: str, found: LockStanding, ours: LockedByHub) -> LockStanding:
-        """Return the standing with what a command saw in the source, if the lock still names what it compared."""
-        entry = self._entry(directory)
-        if entry is None or isinstance(entry, LockUnreadable):
-            return found
-        root, locked, _ = entry
-        state, known = _state_of(seen_path(root)), self._upstream.get(root)
-        if known is None or known[0] != state:
-            known = self._upstream[root] = (state, {} if state is None else read_seen(root))
-        newer = known[1].get(locked.name)
-        if newer is None or not newer.is_about(ours):
-            return found
-        outdated = LockState.OUTDATED if found.state is LockState.UNCHANGED else found.state
-        return replace(found, state=outdated, newer=newer)
+        return differences(locked, files, receipt, modes=_HAS_MODES)
 
     def _provenance(self, directory: str, found: LockStanding, metadata: Mapping[str, object]) -> Provenance | None:
         if found.locked is not None:
@@ -519,18 +405,6 @@ class KeptLibrary:
                 self._names[path] = {one.name: one for one in lock.skills} if isinstance(lock, Lock) else {}
                 self._locks[path] = (state, lock)
                 self._age += 1
-
-
-def _entry_text(locked: LockedSkill) -> str:
-    """Return what decides whether files are those of an entry."""
-    if locked.ours is None:
-        return ""
-    if not locked.ours.executable and not locked.ours.irregular:
-        return locked.ours.digest
-    beside = "\0".join(sorted(locked.ours.executable))
-    if locked.ours.irregular:
-        beside += "\0\0" + "\0".join(f"{path}\0{what}" for path, what in sorted(locked.ours.irregular))
-    return f"{locked.ours.digest} {hashlib.sha256(beside.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def _source(locked: LockedSkill) -> str:

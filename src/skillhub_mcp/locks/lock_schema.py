@@ -67,8 +67,7 @@ HUB_FIELDS_TOLD = (
 
 # What every surface tells of a skill, by name: see LockStanding.
 TOLD: Mapping[str, str] = {
-    "state": "`unchanged`; `edited`: its files are not those of the lock; `outdated`: they are, and its source had "
-    "other ones when a command asked; `unlocked`: no lock has a digest of it",
+    "state": "`unchanged`; `edited`: its files are not those of the lock; `unlocked`: no lock has a digest of it",
     "source": "where it is from; null over HTTP where that is a path of the server's machine",
     "ref": "the branch, tag or commit that was asked for",
     "commit": "the commit that was fetched",
@@ -77,8 +76,6 @@ TOLD: Mapping[str, str] = {
     "file": "the first file that is not as it was locked, where that is known",
     "told_by": "`npx skills` or `gh skill`, where only that program says where the skill is from",
     "verified": "false then: nothing says that these files are from there",
-    "newer_commit": "the source's commit when a command saw that it has another version; null where it has none",
-    "newer_seen": "when that was, in UTC",
     "problem": "why the lock that may name it cannot be read",
 }
 

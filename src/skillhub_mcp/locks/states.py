@@ -12,13 +12,10 @@ from skillhub_mcp.locks.receipts import InstallReceipt
 
 
 class LockState(str, Enum):
-    """Unchanged and edited are about the files here; outdated, that they are unchanged and that the source had others
-    when a command asked it; unlocked, that no lock has a digest of the skill.
-    """
+    """Whether the files are those that were locked; unlocked, that no lock has a digest of the skill."""
 
     UNCHANGED = "unchanged"
     EDITED = "edited"
-    OUTDATED = "outdated"
     UNLOCKED = "unlocked"
 
 

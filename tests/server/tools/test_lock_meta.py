@@ -8,7 +8,6 @@ from skillhub_mcp.errors import LockUnreadable
 from skillhub_mcp.locks.foreign import Provenance
 from skillhub_mcp.locks.kept_library import LockStanding
 from skillhub_mcp.locks.lock_file import LockedByHub, LockedSkill
-from skillhub_mcp.locks.seen_sources import SeenNewer
 from skillhub_mcp.locks.states import LockState
 from skillhub_mcp.server.tools.results import LOCK_META_KEY, lock_meta
 
@@ -52,13 +51,6 @@ def told(standing: LockStanding, *, with_paths: bool) -> dict[str, object]:
     found = meta[LOCK_META_KEY]
     assert isinstance(found, dict)
     return found
-
-
-def test_what_a_command_saw_in_the_source_is_told_with_its_time() -> None:
-    locked = LockedSkill("pdf", "o/r", "github", ours=LockedByHub(DIGEST, commit="c" * 40))
-    newer = SeenNewer(DIGEST, "c" * 40, "d" * 40, "2026-11-22T22:40:00Z")
-    found = told(LockStanding(LockState.OUTDATED, locked, newer=newer), with_paths=False)
-    assert (found["state"], found["newer_commit"], found["newer_seen"]) == ("outdated", "d" * 40, newer.seen)
 
 
 def test_what_another_program_says_is_told_as_not_verified() -> None:

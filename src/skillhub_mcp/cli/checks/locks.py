@@ -12,13 +12,12 @@ from skillhub_mcp.skills.problems import Problem
 
 
 def check_locks(installation: Installation) -> CheckResult:
-    """Return the locks that cannot be read, the skills that were edited or are outdated, and how all of them stand."""
+    """Return the locks that cannot be read, the skills that were edited, and how all of them stand."""
     skills = installation.library.view.snapshot.everything
     found = installation.hub.lock_standings(skills, provenance=False)
     standings = [(skill, one) for skill, one in zip(skills, found, strict=True) if one is not None]
     unreadable = {one.problem.path: one.problem for _, one in standings if one.problem is not None}
     edited = [(skill, one) for skill, one in standings if one.state is LockState.EDITED]
-    outdated = [(skill, one) for skill, one in standings if one.state is LockState.OUTDATED]
     withheld = ", and is withheld" if installation.settings.policy.frozen != "0" else ""
     unchanged = sum(one.state is LockState.UNCHANGED for _, one in standings)
     return CheckResult(
@@ -33,22 +32,11 @@ def check_locks(installation: Installation) -> CheckResult:
             )
             for skill, one in edited
         ),
-        notes=tuple(
-            Problem(
-                skill.directory,
-                f"is outdated: {_newer(one)}",
-                f"`{_place(one, installation.settings).command('update')}` shows the changes, and asks",
-            )
-            for skill, one in outdated
-        ),
-        details=(f"locks     {unchanged:,} unchanged, {len(edited):,} edited, {len(outdated):,} outdated",)
-        if unchanged or edited or outdated
-        else (),
+        details=(f"locks     {unchanged:,} unchanged, {len(edited):,} edited",) if unchanged or edited else (),
         facts={
             "locks": {
                 "unchanged": unchanged,
                 "edited": len(edited),
-                "outdated": len(outdated),
                 "unreadable": sorted(unreadable),
                 "skills": [
                     {"name": skill.name, "path": skill.directory} | one.told()
@@ -74,13 +62,6 @@ def _mend(standing: LockStanding, settings: Settings) -> str:
 
 def _place(standing: LockStanding, settings: Settings) -> LibraryPlace:
     return place_of_lock(standing.lock_path, settings)
-
-
-def _newer(standing: LockStanding) -> str:
-    """Return what was seen of the source of a skill that is outdated, and when."""
-    newer = standing.newer
-    at = f" at {newer.newer[:12]}" if newer is not None and newer.newer else ""
-    return f"{standing.told()['source']} has it{at}" + (f", seen {newer.seen}" if newer is not None else "")
 
 
 CHECK = Check("locks", check_locks)
