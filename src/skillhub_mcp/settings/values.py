@@ -541,7 +541,7 @@ class LibrarySettings(Group):
     require_signed: Switch = setting(
         "SKILLHUB_REQUIRE_SIGNED",
         "0",
-        "1 lets `skillhub add` and `update` install only what one of your keys or ~/.skillhub/allowed_signers signed",
+        "1 lets `skillhub add` and `update` install only what a signer in ~/.skillhub/allowed_signers signed (SSH)",
     )
 
 

@@ -1,7 +1,7 @@
-"""Who signed what was fetched: git verifies it, against the person's keys and their file of allowed signers.
+"""Who signed what was fetched: git verifies SSH signatures against the person's files of allowed signers.
 
-A signature says who vouches for a commit, not that the commit is good. So the first signer is kept with the skill, and
-another one, or none, is told at the next update.
+A signature says who vouches for a commit, not that the commit is good. The lock keeps the first signer, and an update
+by another signer, or by none, is refused.
 """
 
 from __future__ import annotations
@@ -23,15 +23,9 @@ from skillhub_mcp.library.sources.git_tree import GitTree
 ALLOWED_SIGNERS = "~/.skillhub/allowed_signers"
 
 _MAX_FILE_BYTES = 1024 * 1024
-_KINDS = {
-    b"-----BEGIN SSH SIGNATURE-----": "ssh",
-    b"-----BEGIN PGP SIGNATURE-----": "openpgp",
-    b"-----BEGIN PGP MESSAGE-----": "openpgp",
-    b"-----BEGIN SIGNED MESSAGE-----": "x509",
-}
+_SSH = b"-----BEGIN SSH SIGNATURE-----"
 _BEGIN = re.compile(rb"^(?:gpgsig(?:-sha256)? )?(-----BEGIN [A-Z0-9 ]{1,40}-----)$", re.MULTILINE)
 _SSH_GOOD = re.compile(r'^Good "git" signature (?:for (.+) )?with (?:\S+) key (SHA256:[A-Za-z0-9+/=]+)$', re.MULTILINE)
-_STATUS = re.compile(r"^\[GNUPG:\] ([A-Z_]+)(?: (.*))?$", re.MULTILINE)
 _NOT_RIGHT = ("Could not verify signature", "incorrect signature", "namespace")
 _TAG_NAME = re.compile(rb"^tag (.+)$", re.MULTILINE)
 
@@ -66,19 +60,19 @@ class Signature:
 def signature_of(tree: GitTree, allowed_signers: str = ALLOWED_SIGNERS) -> Signature:
     """Return what signs the tag that was asked for, or, where that is not signed, the commit.
 
-    Keys are those of the person's keyring, of their git's `gpg.ssh.allowedSignersFile` and of `allowed_signers`, a file
-    as ssh-keygen(1) describes. Raises SourceUnreachable where git itself fails.
+    Known keys are those in git's `gpg.ssh.allowedSignersFile` and in `allowed_signers`, files as ssh-keygen(1)
+    describes. Raises SourceUnreachable if git fails.
     """
     git, ref = tree.repository, tree.ref
     if ref.object_id != ref.commit:
         tag = git.run("cat-file", "tag", ref.object_id)
-        if (kind := _kind_of(tag)) is not None:
-            found = _verified(git, ("verify-tag", "--raw", ref.object_id), kind, allowed_signers)
+        if begun := _BEGIN.findall(tag):
+            found = _verified(git, ("verify-tag", "--raw", ref.object_id), begun[-1], allowed_signers)
             return _as_this_tag(found, tag, ref.name)
-    kind = _kind_of(git.run("cat-file", "commit", ref.commit).partition(b"\n\n")[0])
-    if kind is None:
+    begun = _BEGIN.findall(git.run("cat-file", "commit", ref.commit).partition(b"\n\n")[0])
+    if not begun:
         return Signature(SignatureState.UNSIGNED, reason="it is not signed")
-    return _verified(git, ("verify-commit", "--raw", ref.commit), kind, allowed_signers)
+    return _verified(git, ("verify-commit", "--raw", ref.commit), begun[-1], allowed_signers)
 
 
 def check_signer(
@@ -102,7 +96,7 @@ def check_signer(
     if required and found.state is not SignatureState.GOOD:
         raise IntegrityFailed(
             f"the signer of {subject}",
-            expected="one of your keys or allowed signers (SKILLHUB_REQUIRE_SIGNED=1)",
+            expected="one of your allowed signers (SKILLHUB_REQUIRE_SIGNED=1)",
             found=told,
             hint="ask its author to sign it"
             if found.state is SignatureState.UNSIGNED
@@ -138,11 +132,6 @@ def _told(found: Signature) -> str:
     return "no signature" if found.state is SignatureState.UNSIGNED else in_line(found.reason)
 
 
-def _kind_of(signed: bytes) -> str | None:
-    begun = _BEGIN.findall(signed)
-    return _KINDS.get(begun[-1], "") if begun else None
-
-
 def _as_this_tag(found: Signature, tag: bytes, name: str) -> Signature:
     """Refuse a tag that was signed under another name: an old version that is shown as a new one."""
     signed = _TAG_NAME.search(tag.partition(b"\n\n")[0])
@@ -152,21 +141,15 @@ def _as_this_tag(found: Signature, tag: bytes, name: str) -> Signature:
     return Signature(SignatureState.BAD, reason=f"it was signed as the tag {signed_name!r}")
 
 
-def _verified(git: GitRepository, arguments: Sequence[str], kind: str, allowed_signers: str) -> Signature:
-    settings = {}
-    if kind == "x509":
-        return _uncheckable("it is signed with an X.509 certificate, as gitsign does, which is not checked here")
-    if kind not in ("ssh", "openpgp"):
-        return _uncheckable("it is signed in a way that is not known here")
-    if kind == "ssh":
-        signers = expand_home(allowed_signers)
-        exposure = changeable_by_others(signers)
-        if exposure is not None:
-            return _uncheckable(f"{allowed_signers} is not used: {exposure.reason}; {exposure.mend}")
-        settings["gpg.ssh.allowedSignersFile"] = _joined(git, signers)
-    _, outcome = git.try_run(*arguments, settings=settings)
-    read = read_ssh if kind == "ssh" else read_openpgp
-    return read(outcome.messages, verified=outcome.exit_code == 0)
+def _verified(git: GitRepository, arguments: Sequence[str], begins: bytes, allowed_signers: str) -> Signature:
+    if begins != _SSH:
+        return _uncheckable("signed in a way that SkillHub does not check (only SSH signatures are checked)")
+    signers = expand_home(allowed_signers)
+    exposure = changeable_by_others(signers)
+    if exposure is not None:
+        return _uncheckable(f"{allowed_signers} is not used: {exposure.reason}; {exposure.mend}")
+    _, outcome = git.try_run(*arguments, settings={"gpg.ssh.allowedSignersFile": _joined(git, signers)})
+    return read_ssh(outcome.messages, verified=outcome.exit_code == 0)
 
 
 def _joined(git: GitRepository, signers: str) -> str:
@@ -193,26 +176,6 @@ def read_ssh(messages: str, *, verified: bool) -> Signature:
         return Signature(SignatureState.GOOD, fingerprint, principal)
     reason = "its key has expired" if "has expired" in messages else "its key is none that you named"
     return Signature(SignatureState.UNKNOWN, fingerprint, reason=reason)
-
-
-def read_openpgp(messages: str, *, verified: bool) -> Signature:
-    """Return what `git verify-commit --raw` says of a signature by OpenPGP; `verified` is that it exited with 0."""
-    told = {name: rest or "" for name, rest in _STATUS.findall(messages)}
-    if "BADSIG" in told or "REVKEYSIG" in told:
-        return Signature(SignatureState.BAD, reason="its signature does not fit it, or its key was revoked")
-    valid = told.get("VALIDSIG", "").split()
-    if valid and (good := told.get("GOODSIG") or told.get("EXPKEYSIG") or told.get("EXPSIG")) is not None:
-        # The last of its words is the whole key's fingerprint, the first that of the part that signed.
-        principal = in_line(good.partition(" ")[2])
-        if verified and "GOODSIG" in told:
-            return Signature(SignatureState.GOOD, valid[-1], principal)
-        return Signature(
-            SignatureState.UNKNOWN, valid[-1], reason="its key, or the signature, has expired or is not trusted"
-        )
-    if "NO_PUBKEY" in told or "ERRSIG" in told:
-        key = (told.get("ERRSIG", "").split() or [told.get("NO_PUBKEY", "")])[-1]
-        return _uncheckable(f"its OpenPGP key is not in your keyring: gpg --recv-keys {in_line(key)}")
-    return _uncheckable(f"its OpenPGP signature cannot be checked: {last_line(messages)}")
 
 
 def _uncheckable(reason: str) -> Signature:
