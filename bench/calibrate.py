@@ -97,7 +97,7 @@ def _ask(
     with tempfile.TemporaryDirectory(prefix="skillhub-calibrate-") as scratch:
         environment = {"SKILLS_DIR": str(root), "DB_PATH": f"{scratch}/db", "EMBEDDING_PROVIDER": provider}
         if model:
-            environment["EMBEDDING_MODEL_DIR"] = model
+            environment["EMBEDDING_MODEL"] = model
         settings, _ = read_settings(environment)
         # Embeds before it answers, however slow the model is.
         hub = make_hub(settings, background=False)

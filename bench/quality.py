@@ -244,7 +244,7 @@ def _corpus_hub(provider: str, model: str = "") -> Iterator[tuple[SkillHub, AnyI
         corpus = SHARED / "corpus" / "skills"
         environment = {"SKILLS_DIR": str(corpus), "DB_PATH": f"{scratch}/db", "EMBEDDING_PROVIDER": provider}
         if model:
-            environment["EMBEDDING_MODEL_DIR"] = model
+            environment["EMBEDDING_MODEL"] = model
         settings, _ = read_settings(environment)
         # Embeds before it answers, however slow the model is.
         hub = make_hub(settings, background=False)

@@ -34,7 +34,6 @@ DEFAULTS: dict[str, object] = {
     "DB_PATH": f"{HOME}/.skillhub/skills.lancedb",
     "EMBEDDING_PROVIDER": "auto",
     "EMBEDDING_MODEL": "",
-    "EMBEDDING_MODEL_DIR": "",
     "EMBEDDING_BASE_URL": "",
     "OPENAI_API_KEY": "",
     "GEMINI_API_KEY": "",
@@ -45,7 +44,6 @@ DEFAULTS: dict[str, object] = {
     "SEARCH_FIELDS": ("name", "description", "tags", "category", "body"),
     "SEARCH_RERANK": "off",
     "SEARCH_RERANK_MODEL": "",
-    "SEARCH_RERANK_MODEL_DIR": "",
     "MAX_FILE_BYTES": 65_536,
     "SKILLHUB_MAX_BODY_BYTES": 131_072,
     "ALLOWED_COMMANDS": ("python", "uv", "node", "cat", "ls", "grep"),
@@ -114,7 +112,6 @@ WRITTEN: dict[str, tuple[str, object]] = {
     "DB_PATH": ("~/x/y.lancedb", f"{HOME}/x/y.lancedb"),
     "EMBEDDING_PROVIDER": ("NONE", "none"),
     "EMBEDDING_MODEL": ("m", "m"),
-    "EMBEDDING_MODEL_DIR": ("/models/e", "/models/e"),
     "EMBEDDING_BASE_URL": ("http://localhost:1/v1", "http://localhost:1/v1"),
     "OPENAI_API_KEY": ("k\n", "k"),
     "GEMINI_API_KEY": ("k", "k"),
@@ -125,7 +122,6 @@ WRITTEN: dict[str, tuple[str, object]] = {
     "SEARCH_FIELDS": ("category, Name", ("name", "category")),
     "SEARCH_RERANK": ("no", "off"),
     "SEARCH_RERANK_MODEL": (" m ", "m"),
-    "SEARCH_RERANK_MODEL_DIR": ("/models/c", "/models/c"),
     "MAX_FILE_BYTES": ("100", 100),
     "SKILLHUB_MAX_BODY_BYTES": ("2048", 2048),
     "ALLOWED_COMMANDS": ("node, cat,,cat", ("node", "cat")),
@@ -219,10 +215,8 @@ BAD = [
     ("SEARCH_THRESHOLD", "nan", "must be a number from 0 to 1"),
     ("SEARCH_CONFIDENCE", "-1", "must be a number from 0 to 1"),
     ("SEARCH_RERANK", "maybe", "must be 0, 1 (a model of the provider) or local"),
-    ("SEARCH_RERANK", "local", "requires SEARCH_RERANK_MODEL_DIR, which is not set"),
-    ("SEARCH_RERANK_MODEL_DIR", "s3://models/c", "must be a local path"),
-    ("EMBEDDING_PROVIDER", "onnx", "requires EMBEDDING_MODEL_DIR, which is not set"),
-    ("EMBEDDING_MODEL_DIR", "s3://models/e", "must be a local path"),
+    ("SEARCH_RERANK", "local", "requires SEARCH_RERANK_MODEL, which is not set"),
+    ("EMBEDDING_PROVIDER", "onnx", "requires EMBEDDING_MODEL, which is not set"),
     ("SEARCH_RERANK", "1", "requires the provider openai or gemini, but EMBEDDING_PROVIDER is auto"),
     ("SEARCH_MODE", "bm25", "must be one of auto, fts, vector, hybrid"),
     ("SEARCH_FIELDS", "name,headings", "must be one or more of name, description, tags, category, body"),
@@ -494,6 +488,19 @@ def test_tokens_of_sites_that_are_none_are_refused_without_being_shown(written: 
     with pytest.raises(InvalidSetting, match=r"'\*\*\*' must be host=token") as caught:
         read_settings({"SKILLHUB_SOURCE_TOKENS": written})
     assert "secret" not in f"{caught.value.message} {caught.value.facts}"
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"EMBEDDING_PROVIDER": "onnx", "EMBEDDING_MODEL": "s3://models/m"},
+        {"SEARCH_RERANK": "local", "SEARCH_RERANK_MODEL": "s3://models/m"},
+    ],
+    ids=["encoder", "reranker"],
+)
+def test_a_model_on_this_machine_is_a_local_directory(chosen: dict[str, str]) -> None:
+    with pytest.raises(InvalidSetting, match="MODEL='s3://models/m' must be a local path"):
+        read_settings(chosen)
 
 
 def test_options_of_serve_have_no_variable() -> None:

@@ -25,7 +25,7 @@ def skills(write_skill: SkillWriter) -> None:
 
 
 def encoding(path: Path, **other: str) -> dict[str, str]:
-    return {"EMBEDDING_PROVIDER": "onnx", "EMBEDDING_MODEL_DIR": str(path), **other}
+    return {"EMBEDDING_PROVIDER": "onnx", "EMBEDDING_MODEL": str(path), **other}
 
 
 def names(skillhub: Skillhub, *query: str, **environment: str) -> list[str]:
@@ -73,7 +73,7 @@ def test_a_model_that_cannot_be_used_costs_no_search_and_doctor_names_it(
     assert done.code == 1
     assert done.out.count("problem  ") == 1
     assert f"problem  {path}" in done.out
-    assert "EMBEDDING_MODEL_DIR" in done.out
+    assert "EMBEDDING_MODEL" in done.out
 
 
 @pytest.mark.parametrize(("sign", "first"), [(1.0, "long"), (-1.0, "short")])
@@ -83,7 +83,7 @@ def test_the_cross_encoder_orders_the_best(
     write_skill("short", "Feed seal.")
     write_skill("long", "Feed seal, read table.")
     model = cross_encoder(tmp_path / "model", sign=sign)
-    ordered = names(skillhub, "feed", "seal", "table", SEARCH_RERANK="local", SEARCH_RERANK_MODEL_DIR=str(model))
+    ordered = names(skillhub, "feed", "seal", "table", SEARCH_RERANK="local", SEARCH_RERANK_MODEL=str(model))
     assert next(name for name in ordered if name in ("short", "long")) == first
 
 
@@ -92,7 +92,7 @@ def test_a_cross_encoder_that_takes_too_long_leaves_the_order_of_the_rest(
 ) -> None:
     monkeypatch.setattr(local.LocalReranker.__init__, "__kwdefaults__", {"seconds": 0.3})
     path = endless(tmp_path / "model")
-    environment = {"SEARCH_RERANK": "local", "SEARCH_RERANK_MODEL_DIR": str(path)}
+    environment = {"SEARCH_RERANK": "local", "SEARCH_RERANK_MODEL": str(path)}
     began = time.monotonic()
     assert names(skillhub, "bread", **environment) == ["oven"]
     assert time.monotonic() - began < 10
@@ -105,7 +105,7 @@ def test_doctor_tells_what_was_recognised(skillhub: Skillhub, tmp_path: Path) ->
         "sentence_bert_config.json": {"max_seq_length": 64},
     }
     model, compared = encoder(tmp_path / "e", files=files), cross_encoder(tmp_path / "c")
-    environment = encoding(model, SEARCH_RERANK="local", SEARCH_RERANK_MODEL_DIR=str(compared))
+    environment = encoding(model, SEARCH_RERANK="local", SEARCH_RERANK_MODEL=str(compared))
     done = skillhub("doctor", "--verbose", **environment)
     assert done.code == 0
     assert f"model     {model}: 16 numbers, pooling cls, up to 64 tokens, prompts 'query: ' and ''" in done.out

@@ -303,7 +303,7 @@ def test_a_model_that_cannot_be_used_is_named_with_the_cause_and_the_mend(tmp_pa
         with pytest.raises(EmbeddingError, match=cause) as caught:
             embedder.embed_query("pdf")
     assert str(tmp_path) in caught.value.message
-    assert "EMBEDDING_MODEL_DIR" in caught.value.message
+    assert "EMBEDDING_MODEL" in caught.value.message
     assert caught.value.hint
     with pytest.raises(EmbeddingError):
         embedder.embed_documents(["pdf"])

@@ -6,7 +6,7 @@ from skillhub_mcp.circuit_breaker import CircuitBreaker
 from skillhub_mcp.embedders import Embedder, EmbedderOptions, local, make_embedder
 from skillhub_mcp.search.rerankers import Reranker, make_reranker
 from skillhub_mcp.search.searcher import PROVIDER_REST_SECONDS
-from skillhub_mcp.settings import Settings
+from skillhub_mcp.settings import Settings, local_path
 
 
 class QueryEmbedder:
@@ -25,7 +25,7 @@ def choose_embedder(settings: Settings) -> Embedder | None:
     if provider == "onnx":
         from skillhub_mcp.embedders.onnx import OnnxEmbedder  # only who has a model pays for it
 
-        return OnnxEmbedder(settings.embedding.model_dir)
+        return OnnxEmbedder(local_path(settings.embedding.model))
     if provider not in ("openai", "gemini"):
         return None
     return make_embedder(
@@ -42,7 +42,7 @@ def choose_reranker(settings: Settings) -> Reranker | None:
     if settings.search.rerank == "local":
         from skillhub_mcp.search.rerankers.local import LocalReranker  # only who has a model pays for it
 
-        return LocalReranker(settings.search.rerank_model_dir)
+        return LocalReranker(local_path(settings.search.rerank_model))
     if settings.search.rerank == "off" or settings.embedding.provider not in ("openai", "gemini"):
         return None
     return make_reranker(

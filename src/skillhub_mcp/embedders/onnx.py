@@ -111,7 +111,7 @@ class OnnxEmbedder:
 
     def _failure(self, error: ModelUnusable) -> EmbeddingError:
         return EmbeddingError(
-            f"The model in {self._model.path} (EMBEDDING_MODEL_DIR) {error.reason}",
+            f"The model in {self._model.path} (EMBEDDING_MODEL) {error.reason}",
             hint=f"{error.mend}; EMBEDDING_PROVIDER=auto searches without it",
         )
 
@@ -143,7 +143,7 @@ def _pooled(output: Output, directory: ModelDirectory) -> NDArray[Any]:
         shapes = ", ".join(f"{one} {list(array.shape)}" for one, array in found.items())
         raise ModelUnusable(
             f"answers {len(output.mask)} texts with {shapes}, which are no vectors of texts",
-            mend="use a sentence encoder; a cross-encoder is for SEARCH_RERANK_MODEL_DIR",
+            mend="use a sentence encoder; a cross-encoder is for SEARCH_RERANK_MODEL",
         )
     return answered
 

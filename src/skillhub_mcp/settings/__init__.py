@@ -13,6 +13,7 @@ values   the settings: names, defaults, meanings and values, in frozen groups
 from __future__ import annotations
 
 from skillhub_mcp.settings.files import write_setting
+from skillhub_mcp.settings.parsing import local_path
 from skillhub_mcp.settings.reading import (
     SettingSource,
     near_setting,
@@ -32,6 +33,7 @@ __all__ = [
     "HttpSettings",
     "SettingSource",
     "Settings",
+    "local_path",
     "near_setting",
     "read_settings",
     "settings_of",

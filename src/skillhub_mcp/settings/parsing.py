@@ -157,7 +157,7 @@ def rerank(text: str) -> str:
     known = {"local": "local", **dict.fromkeys(_TRUE, "provider"), **dict.fromkeys(_FALSE, "off")}
     value = known.get(text.strip().lower())
     if value is None:
-        raise ValueError("must be 0, 1 (a model of the provider) or local (SEARCH_RERANK_MODEL_DIR)")
+        raise ValueError("must be 0, 1 (a model of the provider) or local (SEARCH_RERANK_MODEL)")
     return value
 
 

@@ -16,7 +16,7 @@ from pydantic_settings import InitSettingsSource, PydanticBaseSettingsSource
 from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.redaction import REDACTED, redacted
 from skillhub_mcp.settings.files import as_text, own_file, project_file, read_file
-from skillhub_mcp.settings.parsing import is_bucket, listed
+from skillhub_mcp.settings.parsing import is_bucket, listed, local_path
 from skillhub_mcp.settings.table import BY_NAME, OPTIONS, SETTINGS, Setting
 from skillhub_mcp.settings.values import Settings
 
@@ -25,6 +25,8 @@ _PREFIX = "SKILLHUB_"
 _SUCCESSORS = {
     "SKILLHUB_ALLOW_ANONYMOUS": "skillhub serve --allow-anonymous",
     "SKILLHUB_ENABLE_RUN_OVER_HTTP": "skillhub serve --enable-run-over-http",
+    "EMBEDDING_MODEL_DIR": "EMBEDDING_MODEL",
+    "SEARCH_RERANK_MODEL_DIR": "SEARCH_RERANK_MODEL",
     "SKILLHUB_STATELESS": "skillhub serve --workers",
     "SKILLHUB_WORKERS": "skillhub serve --workers",
 }
@@ -76,7 +78,11 @@ class UnknownSetting:
 
 def unknown_settings(names: Iterable[str]) -> tuple[UnknownSetting, ...]:
     """Return those of the `names` of variables that begin as SkillHub's own do and are no setting, sorted."""
-    unknown = (name for name in set(names) if name.upper().startswith(_PREFIX) and name not in _KNOWN_NAMES)
+    unknown = (
+        name
+        for name in set(names)
+        if name in _SUCCESSORS or (name.upper().startswith(_PREFIX) and name not in _KNOWN_NAMES)
+    )
     return tuple(UnknownSetting(name, near_setting(name)) for name in sorted(unknown))
 
 
@@ -257,13 +263,8 @@ def _check_requirements(settings: Settings) -> None:
             "is a publication, which is served read-only, and SKILLHUB_READ_ONLY is not set",
             hint="set SKILLHUB_READ_ONLY=1 or pass --read-only to serve it; skillhub publish writes it",
         )
-    if provider == "onnx" and not settings.embedding.model_dir:
-        raise InvalidSetting(
-            "EMBEDDING_PROVIDER",
-            provider,
-            "requires EMBEDDING_MODEL_DIR, which is not set",
-            hint="set EMBEDDING_MODEL_DIR to the directory of a sentence encoder, with tokenizer.json and model.onnx",
-        )
+    if provider == "onnx":
+        _check_model("EMBEDDING_PROVIDER", provider, "EMBEDDING_MODEL", settings.embedding.model, "sentence encoder")
     rerank = settings.search.rerank
     if rerank == "provider" and provider not in ("openai", "gemini"):
         raise InvalidSetting(
@@ -272,10 +273,16 @@ def _check_requirements(settings: Settings) -> None:
             f"requires the provider openai or gemini, but EMBEDDING_PROVIDER is {provider}",
             hint="set EMBEDDING_PROVIDER to openai or gemini, or SEARCH_RERANK to 0 or local",
         )
-    if rerank == "local" and not settings.search.rerank_model_dir:
-        raise InvalidSetting(
-            "SEARCH_RERANK",
-            rerank,
-            "requires SEARCH_RERANK_MODEL_DIR, which is not set",
-            hint="set SEARCH_RERANK_MODEL_DIR to the directory of a cross-encoder, with tokenizer.json and model.onnx",
-        )
+    if rerank == "local":
+        _check_model("SEARCH_RERANK", rerank, "SEARCH_RERANK_MODEL", settings.search.rerank_model, "cross-encoder")
+
+
+def _check_model(setting: str, value: str, name: str, directory: str, kind: str) -> None:
+    """Raise InvalidSetting unless the setting `name` holds the directory of a model, which `setting` requires."""
+    if not directory:
+        hint = f"set {name} to the directory of a {kind}, with tokenizer.json and model.onnx"
+        raise InvalidSetting(setting, value, f"requires {name}, which is not set", hint=hint)
+    try:
+        local_path(directory)
+    except ValueError as error:
+        raise InvalidSetting(name, directory, str(error)) from error

@@ -273,7 +273,7 @@ class DisclosureSettings(Group):
 class SearchSettings(Group):
     """How `search_skills` finds, orders and cuts hits.
 
-    `rerank` is what orders the best: nothing, a model of the embedding provider, or the one in `rerank_model_dir`.
+    `rerank` is what orders the best: nothing, a model of the embedding provider, or the one at `rerank_model`.
     """
 
     title: ClassVar[str] = "Search"
@@ -306,20 +306,20 @@ class SearchSettings(Group):
         "SEARCH_RERANK",
         "0",
         "What reorders the best hits: 0 nothing, 1 a model of the embedding provider, openai or gemini, which "
-        "is sent the query and their names and descriptions, local the cross-encoder in SEARCH_RERANK_MODEL_DIR",
+        "is sent the query and their names and descriptions, local the cross-encoder in SEARCH_RERANK_MODEL",
     )
-    rerank_model: str = setting("SEARCH_RERANK_MODEL", "", "Model that reorders; empty means a small one")
-    rerank_model_dir: OptionalPath = setting(
-        "SEARCH_RERANK_MODEL_DIR",
+    rerank_model: str = setting(
+        "SEARCH_RERANK_MODEL",
         "",
-        "Directory of a cross-encoder, with tokenizer.json and model.onnx; required if SEARCH_RERANK=local",
+        "Model that reorders; empty means a small one. With SEARCH_RERANK=local, a cross-encoder's directory, with "
+        "tokenizer.json and model.onnx",
     )
 
 
 class EmbeddingSettings(Group):
     """The embedding provider. An empty `model` or `base_url` is the provider's default.
 
-    `model_dir` is the directory of a model for ONNX, or empty.
+    With `onnx`, `model` is the directory of a sentence encoder.
     """
 
     title: ClassVar[str] = "Embeddings"
@@ -331,11 +331,11 @@ class EmbeddingSettings(Group):
         "in this process), openai, gemini, none, or auto, which is local if installed and none otherwise. Only "
         "openai and gemini send data: names, descriptions, tags, categories and queries, never bodies",
     )
-    model: str = setting("EMBEDDING_MODEL", "", "Model of the provider; empty means its default")
-    model_dir: OptionalPath = setting(
-        "EMBEDDING_MODEL_DIR",
+    model: str = setting(
+        "EMBEDDING_MODEL",
         "",
-        "Directory of a sentence encoder, with tokenizer.json and model.onnx; required if EMBEDDING_PROVIDER=onnx",
+        "Model of the provider; empty means its default. With onnx, the directory of a sentence encoder, with "
+        "tokenizer.json and model.onnx",
     )
     base_url: HttpAddress = setting(
         "EMBEDDING_BASE_URL", "", "URL of another server with the provider's API; empty means the provider's own"

@@ -52,5 +52,5 @@ def test_a_model_that_cannot_be_used_is_named_with_the_cause_and_the_mend(tmp_pa
     with pytest.raises(RerankingError, match=cause) as caught:
         LocalReranker(str(write(tmp_path))).rerank("feed", SKILLS)
     assert f"{tmp_path}" in caught.value.message
-    assert "SEARCH_RERANK_MODEL_DIR" in caught.value.message
+    assert "SEARCH_RERANK_MODEL" in caught.value.message
     assert "SEARCH_RERANK=0" in (caught.value.hint or "")

@@ -10,6 +10,7 @@ from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
 from skillhub_mcp.errors import EmbeddingError, RerankingError
 from skillhub_mcp.harmless import in_line
+from skillhub_mcp.settings import local_path
 from skillhub_mcp.skills.problems import Problem
 
 if TYPE_CHECKING:
@@ -29,9 +30,9 @@ def check_models(installation: Installation) -> CheckResult:
     settings = installation.settings
     found = []
     if settings.embedding.provider == "onnx":
-        found.append(_check_encoder(settings.embedding.model_dir, installation.library.embedding_failure))
+        found.append(_check_encoder(local_path(settings.embedding.model), installation.library.embedding_failure))
     if settings.search.rerank == "local":
-        found.append(_check_reranker(settings.search.rerank_model_dir))
+        found.append(_check_reranker(local_path(settings.search.rerank_model)))
     return CheckResult(
         problems=tuple(problem for one in found for problem in one.problems),
         warnings=tuple(problem for one in found for problem in one.warnings),

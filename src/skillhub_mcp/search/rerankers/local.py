@@ -52,7 +52,7 @@ class LocalReranker:
 
     def _failure(self, error: ModelUnusable) -> RerankingError:
         return RerankingError(
-            f"The model in {self._model.path} (SEARCH_RERANK_MODEL_DIR) {error.reason}",
+            f"The model in {self._model.path} (SEARCH_RERANK_MODEL) {error.reason}",
             hint=f"{error.mend}; SEARCH_RERANK=0 searches without it",
         )
 
@@ -70,7 +70,7 @@ def _odds(output: Output, directory: ModelDirectory) -> list[float]:
         shapes = ", ".join(f"{name} {list(array.shape)}" for name, array in found.items())
         raise ModelUnusable(
             f"answers {len(output.mask)} pairs of texts with {shapes}, which says of none how well it fits",
-            mend="use a cross-encoder with one label, or two; a sentence encoder is for EMBEDDING_MODEL_DIR",
+            mend="use a cross-encoder with one label, or two; a sentence encoder is for EMBEDDING_MODEL",
         )
     if not np.isfinite(logits).all():
         raise ModelUnusable(
