@@ -289,7 +289,7 @@ def error_codes() -> str:
             inspect.cleandoc(error.__doc__ or "").replace("\n", " "),
             ", ".join(f"`{fact}`" for fact in facts.get(error.__name__, ())) or "-",
         )
-        for error in _descendants(errors.SkillHubError)
+        for error in _errors()
     ]
     return page(
         "Errors",
@@ -302,11 +302,10 @@ def error_codes() -> str:
     )
 
 
-def _descendants(error: type[errors.SkillHubError]) -> Iterator[type[errors.SkillHubError]]:
-    for child in error.__subclasses__():
-        if child.__module__ == errors.__name__:
-            yield child
-            yield from _descendants(child)
+def _errors() -> list[type[errors.SkillHubError]]:
+    """Return the error of every code, in the order of the module."""
+    classes = (one for one in vars(errors).values() if isinstance(one, type))
+    return [one for one in classes if issubclass(one, errors.SkillHubError) and one.code != errors.SkillHubError.code]
 
 
 def _facts() -> dict[str, list[str]]:
@@ -314,9 +313,11 @@ def _facts() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for node in ast.parse(inspect.getsource(errors)).body:
         for given in ast.walk(node) if isinstance(node, ast.ClassDef) else ():
-            if isinstance(node, ast.ClassDef) and isinstance(given, ast.keyword) and given.arg == "facts":
-                keys = (key for one in ast.walk(given) if isinstance(one, ast.Dict) for key in one.keys)
-                found[node.name] = [str(key.value) for key in keys if isinstance(key, ast.Constant)]
+            if isinstance(node, ast.ClassDef) and isinstance(given, ast.keyword) and given.arg == "fact":
+                found[node.name] = [str(getattr(given.value, "value", ""))]
+            elif isinstance(node, ast.ClassDef) and isinstance(given, ast.Dict) and given.keys:
+                keys = [str(key.value) for key in given.keys if isinstance(key, ast.Constant)]
+                found.setdefault(node.name, []).extend(keys)
     return found
 
 

@@ -119,7 +119,9 @@ def python_names() -> list[str]:
 
 def error_codes() -> list[str]:
     """Return the code of every error."""
-    return [error.code for error in _descendants(errors.SkillHubError)]
+    classes = (one for one in vars(errors).values() if isinstance(one, type))
+    codes = [one.code for one in classes if issubclass(one, errors.SkillHubError)]
+    return [code for code in codes if code != errors.SkillHubError.code]
 
 
 def inventory() -> dict[str, dict[str, Verdict]]:
@@ -233,13 +235,6 @@ def _parsers() -> Iterator[tuple[str, Parser]]:
 
 def _options(parser: Parser) -> list[argparse.Action]:
     return [action for action in parser.arguments() if action.option_strings]
-
-
-def _descendants(error: type[errors.SkillHubError]) -> Iterator[type[errors.SkillHubError]]:
-    for child in error.__subclasses__():
-        if child.__module__ == errors.__name__:
-            yield child
-            yield from _descendants(child)
 
 
 def _paths(app: Any) -> Iterator[str]:

@@ -139,5 +139,5 @@ def test_it_is_found_however_deep_and_only_where_it_is() -> None:
     for value in (NUL, [NUL], {"a": {"b": ("c", NUL)}}, {NUL: 1}, iter([NUL])):
         with pytest.raises(InvalidArgument, match="given contains a NUL character") as caught:
             refuse_nul(fine="x", given=value)
-        assert caught.value.argument == "given"
+        assert caught.value.subject == "given"
     refuse_nul(text="a\nb\x01", number=1, nothing=None, raw=b"\0", deep={"a": ["b", 2, None]})

@@ -100,7 +100,7 @@ def test_an_allowed_command_becomes_an_absolute_path_with_its_arguments(skill: P
 def test_an_allowed_command_that_is_not_installed_is_unavailable(skill: Path, programs: Path) -> None:
     with pytest.raises(CommandUnavailable) as missing:
         resolve("node", cwd=skill, search_path=programs)
-    assert missing.value.command == "node"
+    assert missing.value.subject == "node"
 
 
 @pytest.mark.acceptance("S2-37")
@@ -141,7 +141,7 @@ def test_arguments_no_program_should_get_are_refused(args: tuple[str, ...], skil
     install(programs, "cat")
     with pytest.raises(InvalidArgument) as refused:
         resolve("cat", *args, cwd=skill, search_path=programs)
-    assert refused.value.argument == "args"
+    assert refused.value.subject == "args"
 
 
 def test_arguments_up_to_the_bounds_are_passed_on(skill: Path, programs: Path) -> None:

@@ -460,7 +460,7 @@ def test_a_program_that_cannot_be_started_is_unavailable(mode: int | None, skill
         program.chmod(mode)
     with pytest.raises(CommandUnavailable) as unavailable:
         run_command((str(program),), cwd=skill, limits=LIMITS, environment={})
-    assert unavailable.value.command == "program"
+    assert unavailable.value.subject == "program"
 
 
 def test_arguments_too_long_for_the_system_are_refused(run_python: RunPython) -> None:

@@ -581,7 +581,7 @@ def test_a_program_or_directory_that_is_not_there_is_an_expected_error(run: Runs
         run_command(
             (str(run.skill / "none"),), cwd=run.skill, limits=LIMITS, environment=environment, sandbox=run.sandbox
         )
-    assert unavailable.value.command == "none"
+    assert unavailable.value.subject == "none"
     with pytest.raises(SkillFileNotFound):
         Runs(run.sandbox, run.skill / "gone")("pass")
     with pytest.raises(InvalidArgument):
