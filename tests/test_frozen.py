@@ -83,6 +83,7 @@ def test_lists_mentions_and_catalogues_leave_out_what_changed_since_the_last_loo
 
 
 def test_a_file_that_was_added_is_a_change(hub: SkillHub, skill: Path) -> None:
+    assert hub.load("pdf").instructions
     (skill / ".hidden").write_text("1")
     with pytest.raises(SkillChanged, match=r"'\.hidden'"):
         hub.load("pdf")
@@ -139,28 +140,24 @@ def test_what_is_read_is_what_was_checked(hub: SkillHub, skill: Path, monkeypatc
         hub.read_file("pdf", "run.py")
 
 
-def test_a_command_that_has_exchanged_files_and_not_written_the_lock_is_waited_for(
+def test_a_command_that_has_replaced_files_and_not_written_the_lock_is_waited_for(
     hub: SkillHub, skill: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the two steps, which take milliseconds, the files are not those of the lock."""
-    journal = skill.parent / ".skillhub" / "journal.json"
     waits: list[float] = []
 
     def command_ends(seconds: float) -> None:
         waits.append(seconds)
         lock(skill)
-        journal.unlink()
 
     assert found(hub) == ["other", "pdf"]
-    monkeypatch.setattr("skillhub_mcp.skills.own_directory.time.sleep", command_ends)
+    monkeypatch.setattr("skillhub_mcp.locks.kept_library.time.sleep", command_ends)
     ways: list[Callable[[], object]] = [
         lambda: hub.load("pdf"),
         lambda: hub.read_file("pdf", "run.py"),
         lambda: found(hub).index("pdf"),
     ]
     for number, way in enumerate(ways, 1):
-        journal.parent.mkdir(exist_ok=True)
-        journal.write_text("{}")
         (skill / "run.py").write_text(f"print({number}0)\n")
         way()
         assert len(waits) == number

@@ -38,6 +38,11 @@ class Done:
         """The error that it printed as JSON."""
         return json.loads(self.err)["error"]
 
+    @property
+    def refused(self) -> Any:
+        """The errors of the skills that it did not install, by name."""
+        return {one["name"]: one["error"] for one in self.json["refused"]}
+
 
 class Skillhub(Protocol):
     """Runs a command line over the test's own skills; keywords are environment variables."""

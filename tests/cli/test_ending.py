@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import SKILLHUB
-from tests.library.changes.roots import write_skill
+from tests.library.roots import write_skill
 from tests.library.sources.repositories import needs_git
 
 from skillhub_mcp.cli.ending import ending_in_order

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Done, Skillhub
-from tests.library.changes.roots import LOCK, lock_text, locked, skills_in, write_skill
+from tests.library.roots import LOCK, lock_text, locked, skills_in, write_skill
 
 from skillhub_mcp.library import removal
-from skillhub_mcp.library.changes.transaction import changing
+from skillhub_mcp.library.change import changing
 
 NAMES = ["docx", "pdf", "xlsx"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import SKILLHUB, Done, Skillhub
-from tests.library.changes.roots import LOCK
+from tests.library.roots import LOCK
 from tests.library.sources.repositories import Executable, Repository, skill_text
 
 from skillhub_mcp.library import install
@@ -92,8 +92,8 @@ def test_a_name_that_was_edited_here_is_no_conflict(
     (skills_dir / "my-pdf").mkdir()
     (skills_dir / "my-pdf" / "SKILL.md").write_text(skill_text("pdf", "Mine."))
     repository.commit({"skills/pdf/notes.md": "two\n"})
-    assert skillhub("update", "--yes").code == 0
-    assert (skills_dir / "pdf" / "notes.md").read_text() == "two\n"
+    assert skillhub("update", "--yes", "--ours").code == 0
+    assert standing(skillhub("outdated", "--json")) == {"pdf": "current"}
 
 
 def test_two_skills_of_an_update_take_no_common_name(
@@ -103,8 +103,8 @@ def test_two_skills_of_an_update_take_no_common_name(
     skillhub("add", repository.url, "--yes")
     repository.commit({f"skills/{name}/SKILL.md": skill_text("forms") for name in ("pdf", "xlsx")})
     refused = skillhub("update", "--yes", "--json")
-    assert (refused.code, refused.error["code"]) == (1, "CONFLICT")
-    assert "'forms' would be the name of pdf and xlsx" in refused.error["message"]
+    assert (refused.code, sorted(refused.refused)) == (1, ["pdf", "xlsx"])
+    assert "'forms' would be the name of pdf and xlsx" in refused.refused["pdf"]["message"]
 
 
 @pytest.mark.slow
@@ -150,30 +150,62 @@ def test_what_changed_upstream_is_told_shown_and_installed(
 
 
 @pytest.mark.slow
-def test_edits_stay_and_what_both_sides_changed_is_settled_by_the_person(
+def test_an_edited_skill_is_updated_only_as_the_person_says(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
 ) -> None:
     skillhub("add", repository.url, "--yes")
     pdf = skills_dir / "pdf"
     (pdf / "notes.md").write_text("mine\n")
-    (pdf / "extra.md").write_text("mine too\n")
+    (pdf / "__pycache__").mkdir()
+    (pdf / "__pycache__" / "run.pyc").write_text("made by Python")
     repository.commit({"skills/pdf/SKILL.md": skill_text("pdf", body="Newer.")})
-    done = skillhub("update", "--yes")
-    assert "edited here, and kept: extra.md, notes.md" in done.out
-    assert (pdf / "notes.md").read_text() == "mine\n"
-    assert (pdf / "extra.md").exists()
-    assert "Newer." in (pdf / "SKILL.md").read_text()
-    repository.commit({"skills/pdf/notes.md": "two\n"})
     refused = skillhub("update", "--yes", "--json")
-    assert (refused.code, refused.error["code"], refused.error["files"]) == (1, "CONFLICT", ["notes.md"])
-    assert (pdf / "notes.md").read_text() == "mine\n"
-    assert skillhub("update", "--yes", "--ours").code == 0
-    assert (pdf / "notes.md").read_text() == "mine\n"
+    assert (refused.code, refused.error["code"]) == (1, "CONFLICT")
+    assert refused.error["files"] == ["SKILL.md", "notes.md"]
+    assert "Newer." not in (pdf / "SKILL.md").read_text()
+    # Theirs stay as they are, and count as edits of what the source has now.
+    done = skillhub("update", "pdf", "--yes", "--ours")
+    assert (done.code, "edited here, and kept: SKILL.md, notes.md" in done.out) == (0, True)
+    assert "pdf has edits that are not locked" in done.err
+    assert ((pdf / "notes.md").read_text(), "Newer." in (pdf / "SKILL.md").read_text()) == ("mine\n", False)
+    assert standing(skillhub("outdated", "--json")) == {"pdf": "current"}
+    assert skillhub("verify").code == 1
     repository.commit({"skills/pdf/notes.md": "three\n"})
-    assert "lies in its trash" in skillhub("update", "--yes", "--theirs").err
-    assert (pdf / "notes.md").read_text() == "three\n"
+    done = skillhub("update", "pdf", "--yes", "--theirs")
+    assert "edited here, and replaced: SKILL.md, notes.md" in done.out
+    assert "lies in its trash" in done.err
+    assert ((pdf / "notes.md").read_text(), "Newer." in (pdf / "SKILL.md").read_text()) == ("three\n", True)
     trashed = [one.read_text() for one in (skills_dir / ".skillhub" / "trash").glob("*/skills/pdf/notes.md")]
     assert "mine\n" in trashed
+    assert skillhub("verify").code == 0
+
+
+@pytest.mark.slow
+def test_python_bytecode_in_a_skill_is_no_edit(repository: Repository, skillhub: Skillhub, skills_dir: Path) -> None:
+    skillhub("add", repository.url, "--yes")
+    (skills_dir / "pdf" / "__pycache__").mkdir()
+    (skills_dir / "pdf" / "__pycache__" / "run.pyc").write_text("made by Python")
+    repository.commit({"skills/pdf/SKILL.md": skill_text("pdf", body="Newer.")})
+    assert skillhub("update", "--yes").code == 0
+    assert "Newer." in (skills_dir / "pdf" / "SKILL.md").read_text()
+
+
+@pytest.mark.slow
+def test_one_edited_skill_does_not_stop_the_update_of_others(
+    repository: Repository, skillhub: Skillhub, skills_dir: Path
+) -> None:
+    repository.commit({"skills/docx/SKILL.md": skill_text("docx")})
+    skillhub("add", repository.url, "--skill", "*", "--yes")
+    (skills_dir / "pdf" / "notes.md").write_text("mine\n")
+    repository.commit({"skills/pdf/notes.md": "two\n", "skills/docx/SKILL.md": skill_text("docx", body="Newer.")})
+    done = skillhub("update", "--yes")
+    assert (done.code, "refused: pdf: 'pdf' was edited here" in done.err, "--ours" in done.err) == (1, True, True)
+    assert (skills_dir / "pdf" / "notes.md").read_text() == "mine\n"
+    assert "Newer." in (skills_dir / "docx" / "SKILL.md").read_text()
+    done = skillhub("update", "--yes", "--json")
+    assert (done.code, done.error["code"]) == (1, "CONFLICT")
+    assert skillhub("update", "pdf", "--theirs", "--yes").code == 0
+    assert (skills_dir / "pdf" / "notes.md").read_text() == "two\n"
 
 
 @pytest.mark.slow
@@ -204,54 +236,20 @@ def test_edits_that_were_locked_stay_locked_and_are_current_until_the_source_cha
         assert (done.code, "Updated" in done.out, ours(skills_dir)) == (0, False, locked)
         assert skillhub("verify").code == 0
     assert "is there already, with your edits" in skillhub("add", source, "--yes").out
-    # What is new in it comes in beside them, and they are locked still: a frozen server has the skill.
+    # The person says whose files it has from then on; theirs are locked still, and a frozen server has the skill.
     change("Two.")
     assert standing(skillhub("outdated", "--json")) == {"pdf": "outdated"}
-    done = skillhub("update", "--yes")
+    refused = skillhub("update", "--yes", "--json")
+    assert (refused.error["code"], notes.read_text()) == ("CONFLICT", "mine\n")
+    done = skillhub("update", "--yes", "--ours")
     assert (done.code, "not locked" in done.err) == (0, False)
     assert ours(skills_dir)["origin"] not in (given, ours(skills_dir)["digest"])
-    assert "Two." in (skills_dir / "pdf" / "SKILL.md").read_text()
     assert (notes.read_text(), skillhub("verify").code) == ("mine\n", 0)
     assert skillhub("show", "pdf", SKILLHUB_FROZEN="1").code == 0
     assert standing(skillhub("outdated", "--json")) == {"pdf": "current"}
-    # Edits since then are nobody's to lock but the person's, who is told.
-    notes.write_text("more\n")
     change("Three.")
-    done = skillhub("update", "--yes")
-    assert "pdf has edits that are not locked: `skillhub lock pdf` locks them" in done.err
-    assert (notes.read_text(), skillhub("verify").code, "origin" in ours(skills_dir)) == ("more\n", 1, False)
-    skillhub("lock", "pdf")
-    assert skillhub("verify").code == 0
-    # And what is taken back is as in the source.
-    notes.write_text("one\n")
-    skillhub("lock", "pdf")
-    assert "origin" not in ours(skills_dir)
-
-
-@pytest.mark.slow
-def test_without_a_receipt_edits_that_were_locked_are_asked_about_and_never_written_over(
-    repository: Repository, skillhub: Skillhub, skills_dir: Path
-) -> None:
-    skillhub("add", repository.url, "--yes")
-    notes, receipt = skills_dir / "pdf" / "notes.md", skills_dir / ".skillhub" / "receipts" / "pdf.json"
-    notes.write_text("mine\n")
-    skillhub("lock", "pdf")
-    # As for one who cloned the library.
-    receipt.unlink()
-    assert standing(skillhub("outdated", "--json")) == {"pdf": "current"}
-    repository.commit({"skills/pdf/notes.md": "two\n"})
-    refused = skillhub("update", "--yes", "--json")
-    assert (refused.error["code"], refused.error["files"], notes.read_text()) == ("CONFLICT", ["notes.md"], "mine\n")
-    # Locked anew there, it is known still what the source gave.
-    before = ours(skills_dir)["origin"]
-    notes.write_text("mine, too\n")
-    skillhub("lock", "pdf")
-    assert ours(skills_dir)["origin"] == before
-    assert skillhub("update", "--yes", "--ours").code == 0
-    assert (notes.read_text(), skillhub("verify").code) == ("mine, too\n", 0)
-    repository.commit({"skills/pdf/notes.md": "three\n"})
     assert skillhub("update", "--yes", "--theirs").code == 0
-    assert (notes.read_text(), "origin" in ours(skills_dir)) == ("three\n", False)
+    assert (notes.read_text(), skillhub("verify").code, "origin" in ours(skills_dir)) == ("one\n", 0, False)
 
 
 @pytest.mark.slow
@@ -262,42 +260,12 @@ def test_edits_of_what_npx_skills_installed_are_not_taken_for_the_sources_when_t
     lock = json.loads((skills_dir / LOCK).read_text())
     del lock["skills"]["pdf"]["skillhub"]
     (skills_dir / LOCK).write_text(json.dumps(lock))
-    (skills_dir / ".skillhub" / "receipts" / "pdf.json").unlink()
     notes = skills_dir / "pdf" / "notes.md"
     notes.write_text("mine\n")
     assert skillhub("lock", "pdf").code == 0
     assert ours(skills_dir)["origin"] == "unknown"
     refused = skillhub("update", "--yes", "--json")
     assert (refused.error["code"], refused.error["files"], notes.read_text()) == ("CONFLICT", ["notes.md"], "mine\n")
-
-
-@pytest.mark.slow
-def test_a_file_of_the_persons_own_is_never_put_into_a_directory_of_the_source(
-    repository: Repository, skillhub: Skillhub, skills_dir: Path
-) -> None:
-    skillhub("add", repository.url, "--yes")
-    (skills_dir / "pdf" / "more").write_text("mine\n")
-    repository.commit({"skills/pdf/more/a.md": "theirs\n"})
-    refused = skillhub("update", "--yes", "--json")
-    assert (refused.error["code"], refused.error["files"]) == ("CONFLICT", ["more"])
-    assert skillhub("update", "--yes", "--ours").code == 0
-    assert (skills_dir / "pdf" / "more").read_text() == "mine\n"
-
-
-@pytest.mark.slow
-def test_what_cannot_stay_is_told_with_the_skill_that_has_it_and_stops_no_other(
-    repository: Repository, skillhub: Skillhub, skills_dir: Path
-) -> None:
-    repository.commit({"skills/docx/SKILL.md": skill_text("docx")})
-    skillhub("add", repository.url, "--skill", "*", "--yes")
-    os.mkfifo(skills_dir / "pdf" / "more")
-    repository.commit({"skills/pdf/notes.md": "two\n", "skills/docx/SKILL.md": skill_text("docx", body="Newer.")})
-    done = skillhub("update", "--yes")
-    told = "pdf: 'pdf' has 'more', which is neither a file nor a link, and cannot stay (move it elsewhere"
-    assert (done.code, told in done.err) == (1, True), done.err
-    assert (skills_dir / "pdf" / "more").is_fifo()
-    assert (skills_dir / "pdf" / "notes.md").read_text() == "one\n"
-    assert "Newer." in (skills_dir / "docx" / "SKILL.md").read_text()
 
 
 def test_a_skill_that_its_source_has_in_no_form_to_be_installed_stops_no_other(
@@ -453,7 +421,6 @@ def test_what_npx_skills_installed_is_updated_as_long_as_nobody_edited_it(
         lock = json.loads((skills_dir / LOCK).read_text())
         del lock["skills"]["pdf"]["skillhub"]
         (skills_dir / LOCK).write_text(json.dumps(lock))
-        (skills_dir / ".skillhub" / "receipts" / "pdf.json").unlink()
 
     skillhub("add", repository.url, "--yes")
     as_npx_left_it()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +14,6 @@ from tests.hubs import hub_of
 from skillhub_mcp.errors import SkillFileNotFound
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.skills.files import confinement
-from skillhub_mcp.skills.own_directory import journal_path
 
 
 @pytest.fixture
@@ -79,24 +77,20 @@ def test_a_directory_that_was_exchanged_and_deleted_under_a_read_is_looked_at_on
 
 
 @pytest.mark.parametrize("read", READS)
-def test_between_two_renames_of_a_command_a_read_waits_for_the_second(
+def test_a_skill_that_a_command_is_replacing_is_read_once_more(
     hub: SkillHub, new: Path, skills_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: str
 ) -> None:
     (skills_dir / "pdf").rename(tmp_path / "old")
-    journal = Path(journal_path(os.fspath(skills_dir)))
-    journal.parent.mkdir()
-    journal.write_text("{}")
     rested: list[float] = []
 
     def rest(seconds: float) -> None:
         rested.append(seconds)
-        if len(rested) == 3:
-            new.rename(skills_dir / "pdf")
+        new.rename(skills_dir / "pdf")
 
-    monkeypatch.setattr("skillhub_mcp.skills.own_directory.time.sleep", rest)
+    monkeypatch.setattr("skillhub_mcp.disclosure.reader.time.sleep", rest)
     ask, answer = READS[read]
     assert ask(hub) == answer
-    assert len(rested) == 3
+    assert rested == [0.05]
 
 
 def test_what_is_missing_in_a_directory_that_nobody_exchanged_is_asked_for_once(

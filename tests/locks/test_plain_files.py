@@ -10,7 +10,6 @@ import pytest
 from skillhub_mcp.errors import LockUnreadable
 from skillhub_mcp.locks import plain_files
 from skillhub_mcp.locks.plain_files import read_lock, read_plain
-from skillhub_mcp.locks.receipts import read_receipt, receipt_path
 
 needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
 
@@ -21,17 +20,6 @@ def test_a_lock_that_is_a_link_to_a_pipe_is_refused_and_not_waited_for(tmp_path:
     (tmp_path / "skills-lock.json").symlink_to(tmp_path / "pipe")
     with pytest.raises(LockUnreadable, match="not a regular file"):
         read_lock(str(tmp_path / "skills-lock.json"))
-
-
-@needs_pipes
-@pytest.mark.parametrize("is_link", [True, False])
-def test_a_pipe_in_the_place_of_a_receipt_is_none_and_not_waited_for(tmp_path: Path, is_link: bool) -> None:
-    receipt = Path(receipt_path(str(tmp_path), "pdf"))
-    receipt.parent.mkdir(parents=True)
-    os.mkfifo(tmp_path / "pipe" if is_link else receipt)
-    if is_link:
-        receipt.symlink_to(tmp_path / "pipe")
-    assert read_receipt(str(tmp_path), "pdf") is None
 
 
 def test_a_file_without_an_end_is_not_read_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

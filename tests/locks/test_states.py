@@ -6,24 +6,22 @@ from dataclasses import replace
 
 import pytest
 
-from skillhub_mcp.locks.content_digest import FileDigest
+from skillhub_mcp.locks.content_digest import FileDigest, digest_of
 from skillhub_mcp.locks.lock_file import LockedByHub, LockedSkill
-from skillhub_mcp.locks.receipts import InstallReceipt
 from skillhub_mcp.locks.states import Differences, differences
 
 FILES = {"SKILL.md": FileDigest("a" * 64, 1, False), "run": FileDigest("b" * 64, 2, True)}
-RECEIPT = InstallReceipt("pdf", FILES)
-LOCKED = LockedSkill("pdf", "s", "local", ours=LockedByHub(RECEIPT.digest, executable=("run",)))
+LOCKED = LockedSkill("pdf", "s", "local", ours=LockedByHub(digest_of(FILES), executable=("run",)))
 
 
-def test_what_is_as_it_was_locked_has_no_difference_with_a_receipt_and_without() -> None:
-    assert not differences(LOCKED, FILES, RECEIPT)
+def test_what_is_as_it_was_locked_has_no_difference_whether_or_not_it_is_known_what_each_file_was() -> None:
+    assert not differences(LOCKED, FILES, FILES)
     assert not differences(LOCKED, FILES, None)
 
 
 def test_every_file_that_differs_is_named() -> None:
     files = {"SKILL.md": FileDigest("c" * 64, 1, False), "new": FileDigest("d" * 64, 1, False)}
-    found = differences(LOCKED, files, RECEIPT)
+    found = differences(LOCKED, files, FILES)
     assert found == Differences(changed=("SKILL.md",), added=("new",), missing=("run",))
     assert found.first == "SKILL.md"
 
@@ -34,8 +32,8 @@ def test_a_turned_bit_is_a_difference_but_where_a_system_has_none() -> None:
     assert not differences(LOCKED, files, None, modes=False)
 
 
-def test_what_is_no_regular_file_is_held_against_the_lock_itself_and_needs_no_receipt() -> None:
-    locked = replace(LOCKED, ours=LockedByHub(RECEIPT.digest, executable=("run",), irregular=(("own", "-> run"),)))
+def test_what_is_no_regular_file_is_held_against_the_lock_itself() -> None:
+    locked = replace(LOCKED, ours=LockedByHub(digest_of(FILES), executable=("run",), irregular=(("own", "-> run"),)))
     link, pipe = (FileDigest("", 0, False, irregular=what) for what in ("-> run", "FIFO"))
     assert not differences(locked, {**FILES, "own": link}, None)
     found = differences(locked, {**FILES, "own": pipe, "new": link}, None)
@@ -51,20 +49,20 @@ def test_what_is_no_regular_file_is_held_against_the_lock_itself_and_needs_no_re
 
 def test_a_link_in_the_place_of_a_file_is_one_difference_and_so_is_a_file_in_that_of_a_link() -> None:
     link = FileDigest("", 0, False, irregular="-> /etc/passwd")
-    found = differences(LOCKED, {**FILES, "run": link}, RECEIPT)
+    found = differences(LOCKED, {**FILES, "run": link}, FILES)
     assert (found.changed, found.missing, found.added) == (("run",), (), ())
     assert found.shown("run") == "link run -> /etc/passwd (it was a file)"
-    receipt = InstallReceipt("pdf", {"SKILL.md": FILES["SKILL.md"]})
-    ours = LockedByHub(receipt.digest, irregular=(("run", "-> /etc/passwd"),))
-    back = differences(replace(LOCKED, ours=ours), FILES, receipt)
+    before = {"SKILL.md": FILES["SKILL.md"]}
+    ours = LockedByHub(digest_of(before), irregular=(("run", "-> /etc/passwd"),))
+    back = differences(replace(LOCKED, ours=ours), FILES, before)
     assert (back.changed, back.missing, back.added) == (("run",), (), ())
     assert back.irregular["run"].reason("run") == "its file 'run' is not what was locked"
 
 
-def test_the_lock_decides_and_a_receipt_of_something_else_names_no_file() -> None:
-    other = InstallReceipt("pdf", {"SKILL.md": FileDigest("e" * 64, 1, False)})
-    assert differences(LOCKED, other.files, other) == Differences(unknown=True)
-    assert differences(LOCKED, other.files, None).first == ""
+def test_files_that_the_lock_does_not_have_name_no_difference() -> None:
+    other = {"SKILL.md": FileDigest("e" * 64, 1, False)}
+    assert differences(LOCKED, other, other) == Differences(unknown=True)
+    assert differences(LOCKED, other, None).first == ""
 
 
 def test_what_another_program_locked_has_no_digest_to_hold_it_against() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from skillhub_mcp.bootstrap.publication import publication_store
 from skillhub_mcp.chosen_roots import RootsFollower, project_trust, recorded_roots_problem, roots_of
 from skillhub_mcp.disclosure.lookup import SkillLookup
 from skillhub_mcp.disclosure.reader import SkillReader
-from skillhub_mcp.errors import InvalidSetting, LibraryUnwritable
+from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.events import Observer
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.connection import IN_MEMORY
@@ -30,14 +30,11 @@ from skillhub_mcp.index.row_embedder import EmbeddingOptions
 from skillhub_mcp.index.state_file import NO_EMBEDDING
 from skillhub_mcp.index.views import ViewSource
 from skillhub_mcp.index.writer import IndexWriter
-from skillhub_mcp.policy.project_trust import ProjectTrust
 from skillhub_mcp.search.engine import SearchEngine, SearchOptions
 from skillhub_mcp.search.searcher import Searcher, SearchMode
 from skillhub_mcp.settings import Settings
 from skillhub_mcp.skills.admission import LENIENT, STRICT
 from skillhub_mcp.skills.files import ReadLimits
-from skillhub_mcp.skills.own_directory import has_journal
-from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.whereabouts import FilesOf, own_directory
 from skillhub_mcp.usage import UsageLog
 
@@ -97,7 +94,6 @@ def make_hub(
     embedder = QueryEmbedder(choose_embedder(settings))
     automatic = not settings.index.skip_auto_reindex
     trust = project_trust(settings)
-    _mend_interrupted(roots, trust)
     writer = IndexWriter(
         settings.index.db_path,
         embedder=embedder.chosen,
@@ -126,21 +122,6 @@ def make_hub(
     return _hub_over(
         live, maintenance, settings, embedder, auditor=auditor, asks=asks, observer=observer, for_shell=for_shell
     )
-
-
-def _mend_interrupted(roots: Sequence[SkillRoot], trust: ProjectTrust) -> None:
-    """Complete or take back what a killed command left in a root. Costs one look at one path for each root.
-
-    A project that its person has not agreed to has nothing done in it: its journal may have come with it.
-    """
-    for root in roots:
-        if has_journal(root.path) and not any(one.trust.is_awaited for one in trust.judged((root,))):
-            from skillhub_mcp.library.changes.recovery import recover
-
-            try:
-                recover(root.path)
-            except LibraryUnwritable as error:
-                log.warning("A change of %s was interrupted. %s. %s", root.path, error.message, error.hint)
 
 
 def _replica_hub(

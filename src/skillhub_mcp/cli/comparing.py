@@ -8,10 +8,10 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.library_place import LibraryPlace
-from skillhub_mcp.cli.output import from_home, print_note, print_text
+from skillhub_mcp.cli.output import error_json, from_home, print_note, print_text
 from skillhub_mcp.errors import SkillNotFound
 from skillhub_mcp.harmless import in_line
-from skillhub_mcp.library.changes.own_places import is_plain_name
+from skillhub_mcp.library.places import is_plain_name
 from skillhub_mcp.library.sources.locked_source import place_of
 from skillhub_mcp.library.sources.upstream import Compared, SourceStanding, Upstreams
 from skillhub_mcp.locks.lock_file import Lock
@@ -108,7 +108,7 @@ def comparison_json(one: Compared) -> dict[str, Any]:
         "commit": (ours.commit if ours is not None else "") or None,
         "commit_now": one.commit or None,
         "digest": ours.digest if ours is not None else None,
-        "error": None if error is None else {"code": error.code, "message": error.message, "hint": error.hint},
+        "error": None if error is None else error_json(error),
     }
 
 

@@ -10,6 +10,7 @@ import difflib
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.auditing.rules import AUDIT_RULES
@@ -17,6 +18,7 @@ from skillhub_mcp.cli.library_place import LibraryPlace
 from skillhub_mcp.cli.output import (
     EXIT_FAILED,
     EXIT_OK,
+    error_json,
     from_home,
     one_line,
     plural,
@@ -26,7 +28,7 @@ from skillhub_mcp.cli.output import (
 )
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.harmless import in_line
-from skillhub_mcp.library.install import Proposal, Terms, install
+from skillhub_mcp.library.install import Prepared, Proposal, Refused, Terms, install
 from skillhub_mcp.library.looking import Powers
 from skillhub_mcp.library.plan import Neighbours, Settlement, Verb, neighbours
 from skillhub_mcp.library.sources.signatures import SignatureState
@@ -47,10 +49,11 @@ _VERBS = {
     Verb.ADD: "new",
     Verb.UPDATE: "update",
     Verb.REPLACE: "replaces the skill that is there",
+    Verb.KEEP: "your edited files stay; the lock gets the source's new version",
     Verb.LOCK: "is there already; it would be locked",
     Verb.NOTHING: "is there already, as in its source",
 }
-_DONE = {Verb.ADD: "Added", Verb.UPDATE: "Updated", Verb.REPLACE: "Replaced", Verb.LOCK: "Locked"}
+_DONE = {Verb.ADD: "Added", Verb.UPDATE: "Updated", Verb.REPLACE: "Replaced", Verb.KEEP: "Kept", Verb.LOCK: "Locked"}
 _WANTED_RISK = 2  # critical and high; `skillhub audit` shows the rest
 
 
@@ -59,8 +62,8 @@ def add_terms(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
     parser.add_argument("--dry-run", action="store_true", help="show what would be done, and do nothing")
     edits = parser.add_mutually_exclusive_group()
-    edits.add_argument("--theirs", action="store_true", help="of files changed on both sides, take the source's")
-    edits.add_argument("--ours", action="store_true", help="of files changed on both sides, keep yours")
+    edits.add_argument("--theirs", action="store_true", help="take the source's files of skills that you edited")
+    edits.add_argument("--ours", action="store_true", help="keep your files of skills that you edited")
     parser.add_argument(
         "--accept",
         action="append",
@@ -84,34 +87,26 @@ def terms_of(args: argparse.Namespace, settings: Settings, *, replace: bool = Fa
 
 
 def finish(
-    proposals: Sequence[Proposal],
+    prepared: Prepared,
     place: LibraryPlace,
     args: argparse.Namespace,
     options: Mapping[str, str],
     more: Mapping[str, object],
 ) -> int:
-    """Show the proposals, ask, install and tell; return the exit code. `more` is what JSON has besides.
+    """Show the proposals, ask, install and report; return the exit code. `more` is what JSON has besides.
 
     Raises what `install` raises.
     """
+    proposals = prepared.proposals
     beside = {one.name: _neighbours(one.name, place, options) for one in proposals if one.verb is Verb.ADD}
     wanted = [one for one in proposals if one.verb is not Verb.NOTHING]
     if not args.json:
         for one in proposals:
             print_text("\n".join(_lines(one, beside.get(one.name, Neighbours()))))
+        _report_refused(prepared.refused)
     agreed = bool(wanted) and not args.dry_run and (args.yes or (not args.json and _asked(wanted, place)))
-    problem, unserved, awaiting = "", list[str](), list[str]()
-    if agreed:
-        install(place.root, place.lock_path, wanted)
-        titles = {one.incoming.title or one.name: one.name for one in wanted}
-        index = _refreshed(wanted, place, options, list(titles), as_json=args.json)
-        problem, awaiting = index.problem, sorted(index.awaiting)
-        here = {title: os.path.join(place.root, name) for title, name in titles.items()}
-        unserved = [
-            title
-            for title, directory in here.items()
-            if not problem and os.path.realpath(index.answering.get(title, ("",))[0]) != os.path.realpath(directory)
-        ]
+    done = _brought_in(wanted, place, args, options) if agreed else _Outcome()
+    refused = (*prepared.refused, *done.refused)
     if args.json:
         print_json(
             {
@@ -120,29 +115,68 @@ def finish(
                 **more,
                 "dry_run": args.dry_run,
                 "installed": agreed,
-                "unserved": unserved,
-                "awaiting_trust": awaiting,
+                "unserved": done.unserved,
+                "awaiting_trust": done.awaiting,
                 "skills": [_json(one, beside.get(one.name), place) for one in proposals],
-                "index_problem": problem or None,
+                "refused": [{"name": one.name, "error": error_json(one.error)} for one in refused],
+                "index_problem": done.problem or None,
             }
         )
     elif agreed:
-        _tell(wanted, place)
-        if awaiting:
-            what = in_line(awaiting[0]) if len(awaiting) == 1 else plural(len(awaiting), "skill")
-            verb = "awaits" if len(awaiting) == 1 else "await"
-            print_note(f"{what} {verb} trust, as all that a project brings: `skillhub trust` shows it, and asks")
-        for title in unserved:
-            print_note(
-                f"{in_line(title)} does not load this skill: {in_line(typed_command('skillhub why', title))} says why"
-            )
-    if problem and not args.json:
-        print_note(f"warning: the index is not refreshed: {in_line(problem)}")
+        _report(done, place)
     if agreed or args.dry_run or not wanted:
-        return EXIT_OK
+        return EXIT_FAILED if refused else EXIT_OK
     why = "" if _has_terminal() and not args.json else ": there is no terminal to ask on"
     print_note(f"Nothing was changed{why}; --yes does it without a question")
     return EXIT_FAILED
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What was installed and refused; the titles that load another skill or await trust; why the index is old."""
+
+    installed: Sequence[Proposal] = ()
+    refused: Sequence[Refused] = ()
+    unserved: Sequence[str] = ()
+    awaiting: Sequence[str] = ()
+    problem: str = ""
+
+
+def _brought_in(
+    wanted: Sequence[Proposal], place: LibraryPlace, args: argparse.Namespace, options: Mapping[str, str]
+) -> _Outcome:
+    refused = install(place.root, place.lock_path, wanted)
+    installed = [one for one in wanted if one.name not in {each.name for each in refused}]
+    titles = {one.incoming.title or one.name: one.name for one in installed}
+    index = _refreshed(installed, place, options, list(titles), as_json=args.json)
+    here = {title: os.path.join(place.root, name) for title, name in titles.items()}
+    unserved = [
+        title
+        for title, directory in here.items()
+        if not index.problem and os.path.realpath(index.answering.get(title, ("",))[0]) != os.path.realpath(directory)
+    ]
+    return _Outcome(installed, refused, unserved, sorted(index.awaiting), index.problem)
+
+
+def _report(done: _Outcome, place: LibraryPlace) -> None:
+    _report_refused(done.refused)
+    _tell(done.installed, place)
+    if done.awaiting:
+        what = in_line(done.awaiting[0]) if len(done.awaiting) == 1 else plural(len(done.awaiting), "skill")
+        verb = "awaits" if len(done.awaiting) == 1 else "await"
+        print_note(f"{what} {verb} trust, as all that a project brings: `skillhub trust` shows it, and asks")
+    for title in done.unserved:
+        print_note(
+            f"{in_line(title)} does not load this skill: {in_line(typed_command('skillhub why', title))} says why"
+        )
+    if done.problem:
+        print_note(f"warning: the index is not refreshed: {in_line(done.problem)}")
+
+
+def _report_refused(refused: Iterable[Refused]) -> None:
+    for one in refused:
+        hint = f" ({one.error.hint})" if one.error.hint else ""
+        print_note(f"refused: {in_line(one.name)}: {in_line(one.error.message + hint)}")
 
 
 def _refreshed(
@@ -198,9 +232,9 @@ def _tell(wanted: Sequence[Proposal], place: LibraryPlace) -> None:
         names = [in_line(one.name) for one in wanted if one.verb is verb]
         if names:
             print_text(f"{done} {', '.join(names)} in {in_line(from_home(place.root))}")
-    if any(one.merge.lost or one.displaced or one.verb is Verb.REPLACE for one in wanted):
+    if any(one.lost or one.displaced or one.verb is Verb.REPLACE for one in wanted):
         print_note("What was dropped lies in its trash")
-    if edited := [one.name for one in wanted if one.digest != digest_of(one.locked_files)]:
+    if edited := [one.name for one in wanted if one.entry.ours and digest_of(one.after) != one.entry.ours.digest]:
         lock = in_line(place.command("lock", names=edited))
         has = "has" if len(edited) == 1 else "have"
         print_note(f"{in_line(', '.join(edited))} {has} edits that are not locked: `{lock}` locks them")
@@ -214,7 +248,7 @@ def _tell(wanted: Sequence[Proposal], place: LibraryPlace) -> None:
 def _lines(one: Proposal, beside: Neighbours) -> Iterator[str]:
     size = plural(len(one.files), "file")
     total = sum(file.size for file in one.files.values())
-    has_edits = one.verb is Verb.NOTHING and (one.merge.kept or one.merge.dropped)
+    has_edits = one.verb is Verb.NOTHING and one.kept
     verb = "is there already, with your edits" if has_edits else _VERBS[one.verb]
     yield f"{in_line(one.name)}  ({verb}; {size}, {_bytes(total)})"
     if one.incoming.description:
@@ -263,11 +297,7 @@ def _changes(one: Proposal) -> Iterator[str]:
     yield from (f"  {sign} {in_line(path)}" for sign, path in rows[:_SHOWN_FILES])
     if len(rows) > _SHOWN_FILES:
         yield f"  … and {len(rows) - _SHOWN_FILES:,} more files; --json lists them all"
-    for paths, what in (
-        (one.merge.kept, "edited here, and kept"),
-        (one.merge.dropped, "removed here, and not brought back"),
-        (one.merge.lost, "edited here, and replaced"),
-    ):
+    for paths, what in ((one.kept, "edited here, and kept"), (one.lost, "edited here, and replaced")):
         if paths:
             yield f"  {what}: {_some(paths, _SHOWN)}"
     difference = list(document_difference(one))
@@ -347,9 +377,8 @@ def _json(one: Proposal, beside: Neighbours | None, place: LibraryPlace) -> dict
         "added": list(one.changes.added),
         "removed": list(one.changes.removed),
         "changed": list(one.changes.changed),
-        "kept_edits": list(one.merge.kept),
-        "kept_removals": list(one.merge.dropped),
-        "lost_edits": list(one.merge.lost),
+        "kept_edits": list(one.kept),
+        "lost_edits": list(one.lost),
         "difference": list(document_difference(one)),
         "shadowed_by": list(near.before),
         "shadows": list(near.behind),

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from skillhub_mcp.cli.arguments import decode_argument, path_argument
 from skillhub_mcp.cli.library_place import LibraryPlace, place_of_root
 from skillhub_mcp.errors import SkillNotFound
-from skillhub_mcp.library.changes.own_places import is_plain_name
+from skillhub_mcp.library.places import is_plain_name
 from skillhub_mcp.library.verifying import present
 from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.settings import Settings, settings_of

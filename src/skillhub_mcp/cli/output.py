@@ -169,12 +169,16 @@ def print_error(error: SkillHubError, *, as_json: bool, path: str | None = None)
     """
     if as_json:
         place = {} if path is None else {"path": path}
-        failure = {"code": error.code, "message": error.message, **error.facts, **place, "hint": error.hint}
-        print_note(_json({"error": failure}, sys.stderr))
+        print_note(_json({"error": error_json(error, **place)}, sys.stderr))
         return
     print_note(in_line(f"error: {error.message}{'' if path is None else f' ({path})'}"))
     if error.hint:
         print_note(f"\nhint: {in_line(error.hint)}")
+
+
+def error_json(error: SkillHubError, **more: object) -> dict[str, object]:
+    """Return an error as JSON has it."""
+    return {"code": error.code, "message": error.message, **error.facts, **more, "hint": error.hint}
 
 
 def strict_refusals(count: int, remedy: str) -> str:

@@ -6,6 +6,7 @@ Instructions come in parts where they are long; files within limits of bytes.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,7 +41,6 @@ from skillhub_mcp.skills.files import (
 from skillhub_mcp.skills.half_written import read_settled
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, SkillDocument
 from skillhub_mcp.skills.namesakes import Names
-from skillhub_mcp.skills.own_directory import wait_while_changed
 from skillhub_mcp.skills.roots import Source, leads_out
 from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot
 from skillhub_mcp.skills.whereabouts import FilesOf, own_directory
@@ -51,6 +51,9 @@ if TYPE_CHECKING:
     from skillhub_mcp.auditing.rules import AuditFinding
 
 T = TypeVar("T")
+
+# A command that updates a skill moves the one before away, and the new one into its place.
+_RETRY_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,11 +226,8 @@ class SkillReader:
         try:
             with _told_if_away(found.skill, found.away), self._lookup.as_locked(found.skill):
                 return found, self._read_once_more(found.skill, read)
-        except (SkillUnreadable, SkillFileNotFound):
-            if not self._is_gone(found.skill):
-                raise
-        except SkillChanged:
-            if not wait_while_changed(found.skill.root):
+        except (SkillUnreadable, SkillFileNotFound, SkillChanged) as error:
+            if not isinstance(error, SkillChanged) and not self._is_gone(found.skill):
                 raise
         self._lookup.look_again()
         found = self._lookup.find_allowed(skill_name, action, granted, event=event)
@@ -239,17 +239,14 @@ class SkillReader:
             return found, read(found.skill)
 
     def _read_once_more(self, skill: Skill, read: Callable[[Skill], T]) -> T:
-        """Return what `read` reads, and read once more where the directory was exchanged for another meanwhile.
-
-        A command that has no exchange in one step has it back in a moment.
-        """
+        """Return what `read` reads, and read once more if the directory was replaced meanwhile, or is just missing."""
         before = _place(skill)
         try:
             return read(skill)
         except (SkillUnreadable, SkillFileNotFound):
-            wait_while_changed(skill.root, lambda: self._is_gone(skill))
-            if _place(skill) in (before, None):
+            if before is not None and _place(skill) == before:
                 raise
+            time.sleep(_RETRY_SECONDS)
         return read(skill)
 
     def _is_gone(self, skill: Skill) -> bool:

@@ -29,7 +29,6 @@ from skillhub_mcp.skills.admission import LENIENT, Admission
 from skillhub_mcp.skills.differences import differences
 from skillhub_mcp.skills.half_written import JUST_WRITTEN_SECONDS
 from skillhub_mcp.skills.model import Skill
-from skillhub_mcp.skills.own_directory import is_being_changed
 from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.scanner import Scan, scan, scan_from_cache
 from skillhub_mcp.skills.snapshot import Snapshot
@@ -43,8 +42,6 @@ _POLL_SECONDS = 2.0
 # Scanning takes at most a tenth of one processor, and a hundredth where changes are reported.
 _IDLE_FACTOR, _WATCHED_IDLE_FACTOR = 10, 100
 _CLOSE_SECONDS = 2.0
-# How long a sync waits for a command that is exchanging skills, and then for the last notices of it.
-_COMMAND_SECONDS, _COMMAND_STEP_SECONDS, _NOTICES_SECONDS = 3.0, 0.02, 0.3
 # How long a search waits for missing vectors where no thread would bring them later.
 _EMBEDDING_SECONDS = 10.0
 _EMBEDDING_REST_SECONDS = 2.0
@@ -269,7 +266,6 @@ class LiveView:
                 if undecided:
                     # What was perhaps half written says by now what it is, and no notice may come again.
                     self._want(undecided)
-            self._wait_for_command()
             changed = self._follow_roots() or self._watcher.roots_changed() or self._is_replaced()
             with self._condition:
                 wanted, self._wanted = self._wanted, set()
@@ -313,19 +309,6 @@ class LiveView:
         if not self._options.automatic:
             return None
         return _POLL_SECONDS if self._watcher.healthy else max(_POLL_SECONDS, self._scan_seconds * _IDLE_FACTOR)
-
-    def _wait_for_command(self) -> None:
-        """Wait until a command has exchanged all its skills, and their notices are here: they are one change."""
-        deadline, waited = time.monotonic() + _COMMAND_SECONDS, False
-        with self._condition:
-            while not self._closed and time.monotonic() < deadline and self._is_being_changed():
-                waited = True
-                self._condition.wait(_COMMAND_STEP_SECONDS)
-            if waited:
-                self._condition.wait_for(lambda: self._closed, _NOTICES_SECONDS)
-
-    def _is_being_changed(self) -> bool:
-        return any(is_being_changed(root.path) for root in self.roots)
 
     def _is_replaced(self) -> bool:
         """Whether another process has committed since this view was made."""

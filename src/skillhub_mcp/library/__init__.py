@@ -5,19 +5,21 @@ Nothing here runs but in a command that a person typed, and it reaches only the 
 archives/        archives, read in the one way that every reader reads them
 bounds           how much is fetched, read and unpacked at most
 candidates       the skills that a source holds, before any of it is written
-changes/         changes of a root, all or nothing
+change           a change of a root: staged, moved into place, then locked
 entry_rules      which paths of entries are refused, and why
 frozen           exactly what a lock says, at the commit that it names, or nothing
-install          skills unpacked, looked at, planned, and brought into a root, all or none
+install          skills unpacked, looked at, planned, and brought into a root
 locking_present  locking what is there already, as it is or as what a source has
 looking          what the specification and the audit say of a skill before it is in, and what is new in it
 marketplace      where a manifest of plugins says that skills are
-plan             what an installation would do: whose a name is, whose edits stay, what looks like another
+places           the hub's own directory in a root, and creating it
+plan             what an installation would do: whose a name is, whose files stay, which names look alike
 removal          skills into the trash, and the last removal back
 skill_files      which files one skill of a tree comes to, its links as copies
 sources/         where skills come from: what is typed, and a source as a tree of entries
 taken_names      which skills of a root lose their name to one that comes in
 tree             what a source holds at one moment: entries, their bytes, and where they come from
+trash            what was removed and replaced, and how much of it is kept
 unpack           one skill of a tree written below a directory, whole or not at all
 verifying        the files of a library held against its lock
 """

@@ -87,7 +87,9 @@ def restore(
             staged[locked.name], names[locked.name] = (place, unpacked), look.name
         lock = read_lock(lock_path) or Lock(lock_path)
         allowed = [one.name for one in lock.skills]
-        others = displaced(root, lock, names, allowed=allowed, replace=terms.replace)
+        others, taken = displaced(root, lock, names, allowed=allowed, replace=terms.replace)
+        if taken:
+            raise next(iter(taken.values()))
         gone = sorted({name for names in others.values() for name in names})
         put_back(root, staged, gone)
         return gone

@@ -1,4 +1,4 @@
-"""Bringing skills into a root: unpacked beside it, looked at, planned, and then, when a person agrees, all or none.
+"""Bringing skills into a root: unpacked beside it, looked at, planned, and installed when a person agrees.
 
 What is shown is what comes in: the files that were looked at are those that are copied into the root, by their digest.
 """
@@ -7,27 +7,25 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
-from skillhub_mcp.errors import IntegrityFailed, SkillConflict, SkillUnreadable
+from skillhub_mcp.errors import IntegrityFailed, LibraryUnwritable, SkillConflict, SkillHubError, SkillUnreadable
 from skillhub_mcp.library.bounds import BOUNDS
 from skillhub_mcp.library.candidates import Candidate
-from skillhub_mcp.library.changes.own_places import is_plain_name, places_of
-from skillhub_mcp.library.changes.refusals import unwritable
-from skillhub_mcp.library.changes.transaction import changing
+from skillhub_mcp.library.change import changing
 from skillhub_mcp.library.entry_rules import entry_problem
 from skillhub_mcp.library.looking import NO_POWERS, Look, Powers, accept, look_at
+from skillhub_mcp.library.places import is_plain_name, unwritable
 from skillhub_mcp.library.plan import (
     FileChanges,
     Files,
     InstalledSkill,
-    Merge,
     Settlement,
     Verb,
     changes,
+    different,
     plan_step,
     same,
 )
@@ -39,17 +37,16 @@ from skillhub_mcp.library.sources.source import SkillSource
 from skillhub_mcp.library.taken_names import displaced
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
-from skillhub_mcp.locks.content_digest import digest_of, executables_of, irregular_of, regular_of
-from skillhub_mcp.locks.file_digests import digests_of, states_of
+from skillhub_mcp.locks.content_digest import digest_of, executables_of, irregular_of
+from skillhub_mcp.locks.file_digests import digests_of
 from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text
 from skillhub_mcp.locks.npx_hash import computed_hash
 from skillhub_mcp.locks.plain_files import read_lock
-from skillhub_mcp.locks.receipts import InstallReceipt, read_receipt, receipt_text
-from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.names import is_specified_name, safe_alias
 from skillhub_mcp.version import version
 
-_ELSEWHERE = "move it elsewhere, then try again"
+_BYTECODE = "__pycache__"
+_BRINGS_FILES = (Verb.ADD, Verb.UPDATE, Verb.REPLACE)
 _ONLY_GIT = Signature(SignatureState.UNSIGNED, reason="only commits of a repository are signed")
 
 
@@ -86,24 +83,22 @@ class Incoming:
 class Proposal:
     """What installing one skill does, looked at and not done yet.
 
-    `directory` has the files as they will be, edits that stay among them, and `digest` is theirs; `files` are the
-    source's, and `locked_files` those that the lock will say: edits among them only where those were locked before. Of
-    what is there now `before` are the files, `locked` the entry and `document` the SKILL.md, each None
-    for nothing. `news` are the powers that what is there has not. `displaced` are the directories of other skills that
-    have its name, and that it replaces.
+    `directory` has the source's `files`, and `after` are the files that will be in the root: these, or the edited ones
+    that stay. Of what is there now `before` are the files, `locked` the entry and `document` the SKILL.md, each None
+    for nothing, and `lost` the paths of edits that the source's files replace. `news` are the powers that what is there
+    has not. `displaced` are the directories of other skills that have its name, and that it replaces.
     """
 
     incoming: Incoming
     verb: Verb
     entry: LockedSkill
     directory: str
-    digest: str
     files: Files
-    locked_files: Files
+    after: Files
     before: Files | None
     locked: LockedSkill | None
     document: str | None
-    merge: Merge
+    lost: tuple[str, ...]
     changes: FileChanges
     look: Look
     news: Powers
@@ -115,6 +110,27 @@ class Proposal:
     def name(self) -> str:
         """The name that it is installed under."""
         return self.incoming.name
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The paths of edited files that stay as they are."""
+        return different(self.after, self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A skill that cannot be installed or updated, and why; it stops no other."""
+
+    name: str
+    error: SkillHubError
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What installing several skills would do, and which of them cannot be installed."""
+
+    proposals: tuple[Proposal, ...]
+    refused: tuple[Refused, ...] = ()
 
 
 def install_name(candidate: Candidate) -> str:
@@ -139,23 +155,6 @@ def refuse_unusable(candidate: Candidate, tree: Tree) -> None:
         raise SkillUnreadable(candidate.name, path=candidate.path, reason=candidate.problem)
 
 
-def refuse_what_cannot_stay(root: str, name: str) -> None:
-    """Raise what keeps any other files from taking the place of those that are installed under `name`.
-
-    That is SkillConflict for something that could not stay beside them, such as a FIFO, or LibraryUnwritable.
-    """
-    place = os.path.join(root, name)
-    if not os.path.isdir(place):
-        return
-    try:
-        states = states_of(place)
-    except OSError as error:
-        raise unwritable(place, error) from error
-    for path, state in states.items():
-        if not stat.S_ISREG(state.mode) and not stat.S_ISLNK(state.mode):
-            raise _cannot_stay(name, path)
-
-
 def installed_skill(root: str, name: str, locked: LockedSkill | None) -> InstalledSkill:
     """Return what is under a name in a root. Raises SkillConflict for a file, and LibraryUnwritable."""
     place = os.path.join(root, name)
@@ -165,89 +164,92 @@ def installed_skill(root: str, name: str, locked: LockedSkill | None) -> Install
     if not os.path.isdir(place):
         raise SkillConflict(name, f"is not a directory in {root}", hint=f"move {place} elsewhere, then try again")
     try:
-        files = digests_of(place)
+        # Python writes bytecode when an agent runs a script.
+        files = {path: one for path, one in digests_of(place).items() if _BYTECODE not in path.split("/")}
+        if locked is None:
+            return InstalledSkill(name, files, source)
+        if locked.ours is None:
+            # Only npx skills has locked it.
+            return InstalledSkill(name, files, source, edited=computed_hash(place) != (locked.computed_hash or "?"))
     except OSError as error:
         raise unwritable(place, error) from error
-    receipt = read_receipt(places_of(root).root, name)
-    installed = None if receipt is None else receipt.from_source
-    if os.name == "nt" and installed is not None:
-        # There is no such bit: a file has the one that it was installed with.
-        files = {path: replace(one, executable=installed.get(path, one).executable) for path, one in files.items()}
-    if locked is not None and locked.ours is not None:
-        has_no_origin = receipt is not None and receipt.origin is None and locked.ours.origin != ""
-        if receipt is not None and (receipt.digest != locked.ours.digest or has_no_origin):
-            # The lock is another than the one that this machine installed by, or nobody knows what the source gave.
-            installed = None
-        if installed is None and digest_of(files) == locked.ours.from_source:
-            installed = regular_of(files)
-    elif locked is not None and installed is None and locked.computed_hash and _is_hashed_so(place, locked):
-        # Installed by npx skills, which leaves no receipt.
-        installed = regular_of(files)
-    return InstalledSkill(name, files, installed, source)
+    edited = locked.ours.has_edits or not is_as_locked(files, locked.ours)
+    return InstalledSkill(name, files, source, locked.ours.from_source, edited)
 
 
-def _is_hashed_so(place: str, locked: LockedSkill) -> bool:
-    try:
-        return computed_hash(place) == locked.computed_hash
-    except OSError as error:
-        raise unwritable(place, error) from error
+def is_as_locked(files: Files, ours: LockedByHub) -> bool:
+    """Whether files are those of a lock, with their `x` bits where the system has such."""
+    if digest_of(files) != ours.digest or irregular_of(files) != dict(ours.irregular):
+        return False
+    return os.name == "nt" or executables_of(files) == tuple(sorted(ours.executable))
 
 
-def prepare(
-    root: str, lock_path: str, incoming: Sequence[Incoming], terms: Terms, scratch: str
-) -> tuple[Proposal, ...]:
+def prepare(root: str, lock_path: str, incoming: Sequence[Incoming], terms: Terms, scratch: str) -> Prepared:
     """Unpack skills into the directory `scratch`, look at each, and return what installing them would do.
 
-    Raises SkillConflict, SkillWithheld, IntegrityFailed for a signer, LockUnreadable, ArchiveRefused,
-    SourceUnreachable and LibraryUnwritable.
+    A skill that is refused stops no other; a single one raises SkillConflict, SkillWithheld, IntegrityFailed for a
+    signer, ArchiveRefused or SourceUnreachable. Raises LockUnreadable and LibraryUnwritable.
     """
     lock = read_lock(lock_path) or Lock(lock_path)
-    lock_text(lock)  # one of a newer version is refused before anything is fetched
+    lock_text(lock)  # a newer version is refused before anything is fetched
     signatures: dict[int, Signature] = {}
     found: list[Proposal] = []
-    for one in incoming:
-        refuse_name(one.name)
-        signature = signatures.setdefault(id(one.tree), signature_in(one.tree))
-        found.append(_prepared(root, lock, one, terms, os.path.join(scratch, str(len(found))), signature))
+    refused: list[Refused] = []
+    for number, one in enumerate(incoming):
+        try:
+            refuse_name(one.name)
+            signature = signatures.get(id(one.tree)) or signature_in(one.tree)
+            signatures[id(one.tree)] = signature
+            found.append(_prepared(root, lock, one, terms, os.path.join(scratch, str(number)), signature))
+        except LibraryUnwritable:
+            raise
+        except SkillHubError as error:
+            refused.append(Refused(one.name, error))
     # With its SKILL.md a skill keeps its name.
-    kept = (Verb.NOTHING, Verb.LOCK)
-    wanted = [one for one in found if one.verb not in kept and SKILL_FILE not in one.merge.kept]
-    others = displaced(
+    wanted = [one for one in found if one.verb in _BRINGS_FILES]
+    others, taken = displaced(
         root,
         lock,
         {one.name: one.look.name for one in wanted},
         updated={one.name for one in wanted if one.incoming.updates},
         replace=terms.replace,
     )
-    return tuple(replace(one, displaced=tuple(others.get(one.name, ()))) for one in found)
+    refused += (Refused(name, error) for name, error in taken.items())
+    if len(incoming) == 1 and refused:
+        raise refused[0].error
+    proposals = (replace(one, displaced=tuple(others.get(one.name, ()))) for one in found if one.name not in taken)
+    return Prepared(tuple(proposals), tuple(refused))
 
 
-def install(root: str, lock_path: str, proposals: Sequence[Proposal]) -> None:
-    """Bring in what was proposed, all or none, if the root is still as it was looked at.
+def install(root: str, lock_path: str, proposals: Sequence[Proposal]) -> tuple[Refused, ...]:
+    """Bring in what was proposed, and return what was refused because it is no longer as it was looked at.
 
-    Raises SkillConflict, IntegrityFailed, LockUnreadable, LibraryBusy and LibraryUnwritable.
+    Raises SkillConflict if that is all of it, LockUnreadable, LibraryBusy and LibraryUnwritable; then nothing was
+    changed.
     """
     wanted = [one for one in proposals if one.verb is not Verb.NOTHING]
     if not wanted:
-        return
+        return ()
+    refused: list[Refused] = []
     with changing(root) as change:
         lock = change.read_lock(lock_path)
+        puts, brought = {}, []
         for one in wanted:
-            _check_unchanged(root, lock, one)
-        puts = {}
-        for one in wanted:
-            if one.before is None or digest_of(one.before) != one.digest or one.changes:
+            try:
+                _check_unchanged(root, lock, one)
+            except SkillConflict as error:
+                refused.append(Refused(one.name, error))
+                continue
+            brought.append(one)
+            if one.verb in _BRINGS_FILES and (one.before is None or one.changes):
                 _copy(one.directory, change.staged(one.name), root)
-                puts[one.name] = one.digest
-        entries = [_with_foreign_fields(one, lock) for one in wanted]
-        gone = {name for one in wanted for name in one.displaced}
-        change.commit(
-            puts,
-            gone,
-            lock_path=lock_path,
-            lock_text=lock_text(lock.without(gone).having(*entries)),
-            receipts={one.name: receipt_text(_receipt(one)) for one in wanted},
-        )
+                puts[one.name] = digest_of(one.files)
+        if not brought:
+            raise refused[0].error
+        entries = [_with_foreign_fields(one, lock) for one in brought]
+        gone = {name for one in brought for name in one.displaced}
+        change.commit(puts, gone, lock_path=lock_path, lock_text=lock_text(lock.without(gone).having(*entries)))
+    return tuple(refused)
 
 
 def signature_in(tree: Tree) -> Signature:
@@ -264,9 +266,7 @@ def put_back(root: str, staged: Mapping[str, tuple[str, Files]], gone: Collectio
     with changing(root) as change:
         for name, (place, _) in staged.items():
             _copy(place, change.staged(name), root)
-        puts = {name: digest_of(files) for name, (_, files) in staged.items()}
-        receipts = {name: receipt_text(InstallReceipt(name, files)) for name, (_, files) in staged.items()}
-        change.commit(puts, gone, receipts=receipts)
+        change.commit({name: digest_of(files) for name, (_, files) in staged.items()}, gone)
 
 
 def check_as_locked(locked: LockedSkill, files: Files) -> None:
@@ -311,30 +311,18 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
     files, digest = unpacked.files, digest_of(unpacked.files)
     locked = lock.find(one.name)
     entry = entry_from(one.name, one.tree, one.path, one.source)
-    there = installed_skill(root, one.name, locked)
-    is_same = locked is not None and (one.updates or is_same_place(locked, entry))
-    if locked is not None and not is_same and there.source == str(one.source):
-        # Two skills of one source, unless the one that is here has left its place there.
-        before = place_of(locked)
-        is_same = not any(found.path == document_of(before) for found in one.tree.entries)
-        there = there if is_same else replace(there, source=f"{there.source}, where it is {before or '.'!r}")
-    step = plan_step(
-        replace(there, source=str(one.source)) if is_same else there,
-        files,
-        str(one.source),
-        replace=terms.replace and not is_same,
-        settled=terms.settled,
-    )
+    there, is_same = _there(root, locked, one, entry)
+    verb = plan_step(there, files, str(one.source), replace=terms.replace and not is_same, settled=terms.settled)
     here = os.path.join(root, one.name)
-    if step.verb is Verb.UPDATE and os.path.islink(here):
+    if verb is Verb.UPDATE and os.path.islink(here):
         raise SkillConflict(
             one.name,
             f"is a link in {root}, to {os.readlink(here)!r}, and what is elsewhere is not updated from here",
-            hint="update it there, or take the link away with `skillhub remove` and add the skill anew",
+            hint="update it there, or remove the link with `skillhub remove` and add the skill again",
         )
-    if step.verb is Verb.NOTHING and locked is not None and (locked.ours is None or not _is_as_named(locked, entry)):
+    if verb is Verb.NOTHING and locked is not None and (locked.ours is None or not _is_as_named(locked, entry)):
         # The same bytes, from another place or ref of the source, or by a lock of others: the lock is to say so.
-        step = replace(step, verb=Verb.LOCK)
+        verb = Verb.LOCK
     before_ours = locked.ours if locked is not None and is_same else None
     check_signer(
         one.name,
@@ -345,14 +333,12 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
     )
     look = look_at(place, one.name)
     accepted = accept(one.name, look, digest, terms.accepted, dict(before_ours.findings) if before_ours else {})
-    hashed = computed_hash(place) or ""
-    is_there = there.files is not None
-    stays_locked = before_ours is not None and before_ours.origin != "" and _is_locked_so(there.files, before_ours)
-    look_before = look_at(here, one.name) if is_there else None
-    _apply_merge(step.merge, here, place, name=one.name)
-    after = digests_of(place)
-    # Edits that a person locked stay locked. Others are theirs to lock: nobody but them said that they are meant.
-    locked_files = after if stays_locked else files
+    before = there.files
+    look_before = None if before is None else look_at(here, one.name)
+    after = files if before is None or verb in _BRINGS_FILES else before
+    # Locked edits that stay, stay locked. Whether others are meant, only the person knows: `skillhub lock` locks them.
+    keeps_lock = before_ours is not None and before_ours.has_edits and is_as_locked(after, before_ours)
+    locked_files, locked_at = (after, here) if keeps_lock else (files, place)
     ours = LockedByHub(
         digest_of(locked_files),
         origin="" if same(locked_files, files) else digest,
@@ -368,17 +354,16 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
     )
     return Proposal(
         incoming=one,
-        verb=step.verb,
-        entry=replace(entry, computed_hash=(computed_hash(place) or "") if stays_locked else hashed, ours=ours),
+        verb=verb,
+        entry=replace(entry, computed_hash=computed_hash(locked_at) or "", ours=ours),
         directory=place,
-        digest=digest_of(after),
         files=files,
-        locked_files=locked_files,
-        before=there.files,
+        after=after,
+        before=before,
         locked=locked,
         document=look_before.document if look_before is not None else None,
-        merge=step.merge,
-        changes=changes(there.files or {}, after),
+        lost=different(before, files) if before is not None and verb is Verb.UPDATE and there.edited else (),
+        changes=changes(before or {}, after),
         look=look,
         news=look.powers.beyond(look_before.powers if look_before is not None else NO_POWERS),
         signature=signature,
@@ -386,65 +371,29 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
     )
 
 
-def _is_locked_so(files: Files | None, ours: LockedByHub) -> bool:
-    if files is None or digest_of(files) != ours.digest:
-        return False
-    return executables_of(files) == tuple(sorted(ours.executable)) and irregular_of(files) == dict(ours.irregular)
-
-
-def _receipt(one: Proposal) -> InstallReceipt:
-    origin = None if same(one.locked_files, one.files) else one.files
-    return InstallReceipt(one.name, one.locked_files, origin)
+def _there(root: str, locked: LockedSkill | None, one: Incoming, entry: LockedSkill) -> tuple[InstalledSkill, bool]:
+    """Return what is under the name of a skill, and whether it is that same skill of that same source."""
+    there = installed_skill(root, one.name, locked)
+    if locked is None:
+        return there, False
+    is_same = one.updates or is_same_place(locked, entry)
+    if not is_same and there.source == str(one.source):
+        # Two skills of one source, unless the one that is here has left its place there.
+        before = place_of(locked)
+        is_same = not any(found.path == document_of(before) for found in one.tree.entries)
+        there = there if is_same else replace(there, source=f"{there.source}, where it is {before or '.'!r}")
+    return replace(there, source=str(one.source)) if is_same else there, is_same
 
 
 def _is_as_named(locked: LockedSkill, entry: LockedSkill) -> bool:
     return is_same_place(locked, entry) and locked.ref == entry.ref
 
 
-def _apply_merge(merge: Merge, here: str, place: str, *, name: str) -> None:
-    """Bring the edits of the skill `name` that stay into what was unpacked. Raises SkillConflict."""
-    for path in merge.dropped:
-        there = os.path.join(place, *path.split("/"))
-        if os.path.lexists(there):
-            os.unlink(there)
-            _remove_empty(os.path.dirname(there), place)
-    for path in merge.kept:
-        there, own = os.path.join(place, *path.split("/")), os.path.join(here, *path.split("/"))
-        if not os.path.islink(own) and not os.path.isfile(own):
-            raise _cannot_stay(name, path)
-        try:
-            os.makedirs(os.path.dirname(there), exist_ok=True)
-            if os.path.islink(own) and os.path.lexists(there):
-                os.unlink(there)
-            shutil.copy(own, there, follow_symlinks=False)
-        except OSError as error:
-            what = f"has {path!r}, which was edited here and cannot stay: {error.strerror}"
-            raise SkillConflict(name, what, files=[path], hint=_ELSEWHERE) from error
-
-
-def _cannot_stay(name: str, path: str) -> SkillConflict:
-    what = f"has {path!r}, which is neither a file nor a link, and cannot stay"
-    return SkillConflict(name, what, files=[path], hint=_ELSEWHERE)
-
-
-def _remove_empty(directory: str, top: str) -> None:
-    """Remove a directory below `top`, and those that it was the last entry of, if nothing is in it."""
-    while directory != top and not os.listdir(directory):
-        os.rmdir(directory)
-        directory = os.path.dirname(directory)
-
-
 def _check_unchanged(root: str, lock: Lock, one: Proposal) -> None:
-    there = os.path.join(root, one.name)
-    now = digests_of(there) if os.path.isdir(there) else None
-    if not _is_as_seen(now, one.before) or lock.find(one.name) != one.locked:
+    now = installed_skill(root, one.name, None).files
+    is_same = now is one.before if now is None or one.before is None else same(now, one.before)
+    if not is_same or lock.find(one.name) != one.locked:
         raise SkillConflict(one.name, "was changed while it was looked at", hint="run the command again")
-
-
-def _is_as_seen(now: Files | None, before: Files | None) -> bool:
-    if now is None or before is None:
-        return now is before
-    return digest_of(now) == digest_of(before) and irregular_of(now) == irregular_of(before)
 
 
 def _copy(directory: str, destination: str, root: str) -> None:

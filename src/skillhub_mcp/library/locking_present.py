@@ -11,9 +11,8 @@ from enum import Enum
 
 from skillhub_mcp.errors import ArchiveRefused, LibraryUnwritable, SkillNotFound
 from skillhub_mcp.library.candidates import Candidate, candidates
-from skillhub_mcp.library.changes.transaction import changing
+from skillhub_mcp.library.change import changing
 from skillhub_mcp.library.install import install_name, signature_in
-from skillhub_mcp.library.plan import same
 from skillhub_mcp.library.sources.locked_source import entry_from
 from skillhub_mcp.library.sources.opening import OpenOptions, open_source, settled
 from skillhub_mcp.library.sources.signatures import Signature, check_signer
@@ -27,7 +26,6 @@ from skillhub_mcp.locks.file_digests import digests_of
 from skillhub_mcp.locks.lock_file import UNKNOWN_ORIGIN, Lock, LockedByHub, LockedSkill, lock_text
 from skillhub_mcp.locks.npx_hash import computed_hash
 from skillhub_mcp.locks.plain_files import read_lock
-from skillhub_mcp.locks.receipts import InstallReceipt, read_receipt, receipt_text
 from skillhub_mcp.scratch import scratch_directory
 from skillhub_mcp.skills.suggestions import near_names
 from skillhub_mcp.version import version
@@ -54,15 +52,13 @@ class PresentSkill:
     done: Locking
     locked: LockedSkill | None = None
     files: tuple[str, ...] = ()
-    receipt: str = ""
     problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Origin:
-    """Where a skill is from: its entry without digests, the ids of the source's moment, who signed it, and the files
-    that the source gave, None where that is not known: then `digest` is theirs, empty where they are those that are
-    there.
+    """Where a skill is from: its entry without digests, the ids of the source's moment, who signed it, and the digest
+    of the files that the source gave, empty if they are those that are there.
     """
 
     entry: LockedSkill
@@ -70,8 +66,7 @@ class _Origin:
     tree: str = ""
     signer: str = ""
     principal: str = ""
-    files: Mapping[str, FileDigest] | None = None
-    digest: str = ""
+    given: str = ""
 
 
 def lock_present(
@@ -145,8 +140,7 @@ def _written(
         changed = [one for one in found if one.done in (Locking.LOCKED, Locking.LOCKED_ANEW) and one.locked is not None]
         if changed:
             now = lock.having(*(one.locked for one in changed if one.locked is not None))
-            receipts = {one.name: one.receipt for one in changed}
-            change.commit({}, lock_path=lock_path, lock_text=lock_text(now), receipts=receipts)
+            change.commit({}, lock_path=lock_path, lock_text=lock_text(now))
     return found
 
 
@@ -165,9 +159,8 @@ def _present(root: str, lock_path: str, lock: Lock, name: str, *, named: bool) -
         done = Locking.LOCKED if verified.ok else Locking.LOCKED_ANEW
         origin = _Origin(before)
         if not is_its_own_source(before, root, os.path.dirname(lock_path)):
-            receipt = read_receipt(root, name)
             known = before.ours.from_source if before.ours is not None else "" if verified.ok else UNKNOWN_ORIGIN
-            origin = replace(origin, digest=known, files=None if receipt is None else receipt.from_source)
+            origin = replace(origin, given=known)
         if before.ours is not None:
             # Its source and its signer stay what they were: only the files here are others.
             ours = before.ours
@@ -201,9 +194,7 @@ def _adopted(
         return PresentSkill(name, Locking.DIFFERENT, problem=f"it cannot be read: {error.strerror or error}")
     if different := _different(theirs, ours):
         return PresentSkill(name, Locking.DIFFERENT, files=different)
-    origin = _Origin(
-        entry, tree.commit, tree.tree_id(candidate.path), signature.fingerprint, signature.principal, theirs
-    )
+    origin = _Origin(entry, tree.commit, tree.tree_id(candidate.path), signature.fingerprint, signature.principal)
     return _locked(directory, origin, Locking.LOCKED, ours)
 
 
@@ -212,11 +203,7 @@ def _locked(
 ) -> PresentSkill:
     files = digests_of(directory) if files is None else files
     irregular = irregular_of(files)
-    given = None if origin.files is None or same(origin.files, files) else origin.files
-    if origin.files is not None:
-        from_source = "" if given is None else digest_of(given)
-    else:
-        from_source = "" if origin.digest == digest_of(files) and not irregular else origin.digest
+    from_source = "" if origin.given == digest_of(files) and not irregular else origin.given
     ours = LockedByHub(
         digest_of(files),
         origin=from_source,
@@ -230,7 +217,7 @@ def _locked(
         installed_by=f"skillhub {version()}",
     )
     entry = replace(origin.entry, computed_hash=computed_hash(directory) or "", ours=ours)
-    return PresentSkill(entry.name, done, entry, receipt=receipt_text(InstallReceipt(entry.name, files, given)))
+    return PresentSkill(entry.name, done, entry)
 
 
 def _different(theirs: Mapping[str, FileDigest], ours: Mapping[str, FileDigest]) -> tuple[str, ...]:

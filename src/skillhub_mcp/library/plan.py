@@ -1,39 +1,40 @@
-"""What an installation would do to a root: who has a name, whose edits stay, what looks like another. Pure."""
+"""What an installation would do to a root: who has a name, whose files stay, which names look alike. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 
 from skillhub_mcp.auditing.characters import skeleton
 from skillhub_mcp.errors import SkillConflict
-from skillhub_mcp.locks.content_digest import FileDigest
+from skillhub_mcp.locks.content_digest import FileDigest, digest_of
 
 Files = Mapping[str, FileDigest]
 
 _SHOWN_FILES = 5
 # Below this, names are near to each other by chance.
 _SHORTEST = 6
-_NO_FILES: Files = {}
 _BEGINS_AN_ENDING = "-_.0123456789"
 _VERSION = re.compile(r"[-_.]?v?[0-9]+(?:[-_.][0-9]+)*")
 
 
 class Verb(str, Enum):
-    """What becomes of a name in the root."""
+    """What is done with a name in the root."""
 
     ADD = "add"
     UPDATE = "update"
     REPLACE = "replace"
+    # The edited files stay, and the lock names what the source has now.
+    KEEP = "keep"
     # The same files are there already, and no lock names them.
     LOCK = "lock"
     NOTHING = "nothing"
 
 
 class Settlement(str, Enum):
-    """Whose version of a file is taken that both sides changed."""
+    """Whose files are taken if a skill was edited here and changed in its source."""
 
     ASK = "ask"
     THEIRS = "theirs"
@@ -42,29 +43,17 @@ class Settlement(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class InstalledSkill:
-    """What is under a name in the root: the files of its directory, those that were installed, and where from.
+    """What is under a name in the root: the files of its directory, and what its lock says of them.
 
-    `files` have links and what else is no regular file, too: an edit like any other, since no source gives such.
-    `source` is where its lock has it from, `None` where no lock names it. `files` is None where there is no directory,
-    and `installed` where nothing says what was installed.
+    `files` is None if there is no directory. `source` is where its lock has it from, None if no lock names it, and
+    `given` the digest of the files that the source gave then. `edited` is whether the files are others than these.
     """
 
     name: str
     files: Files | None = None
-    installed: Files | None = None
     source: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Merge:
-    """What becomes of files that are not as they were installed; paths, sorted.
-
-    `kept` stay as they are here, `dropped` stay away, and `lost` are edits here that the source's version replaces.
-    """
-
-    kept: tuple[str, ...] = ()
-    dropped: tuple[str, ...] = ()
-    lost: tuple[str, ...] = ()
+    given: str = ""
+    edited: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,91 +77,53 @@ class Neighbours:
     alike: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedStep:
-    """What is done under one name, and what becomes of what is edited there."""
-
-    verb: Verb
-    merge: Merge = field(default_factory=Merge)
-
-
 def plan_step(
-    there: InstalledSkill, files: Files, source: str, *, replace: bool = False, settled: Settlement = Settlement.ASK
-) -> PlannedStep:
+    there: InstalledSkill,
+    files: Files,
+    source: str,
+    *,
+    given: str = "",
+    replace: bool = False,
+    settled: Settlement = Settlement.ASK,
+) -> Verb:
     """Return what installing `files` from `source` under a name does. Raises SkillConflict.
 
-    A skill that the lock has from the same source is updated; another is replaced only where that was said.
+    `given` is the digest of the source's files. A skill that the lock has from the same source is updated; another is
+    replaced only if that was said.
     """
     if there.files is None:
-        return PlannedStep(Verb.ADD)
+        return Verb.ADD
     if there.source == source and not replace:
-        merge = merged(there.name, there.installed, there.files, files, settled=settled)
-        is_current = there.installed is not None and same(there.installed, files)
-        return PlannedStep(Verb.NOTHING if is_current else Verb.UPDATE, merge)
+        return _update(there, files, given or digest_of(files), settled)
     if there.source is None and same(there.files, files):
-        return PlannedStep(Verb.LOCK)
+        return Verb.LOCK
     if replace:
-        return PlannedStep(Verb.REPLACE)
+        return Verb.REPLACE
     known = f"is installed from {there.source}" if there.source else "is there, and no lock says where it is from"
     raise SkillConflict(
         there.name, known, hint="--replace puts that one into the trash, and --name NEW installs beside it"
     )
 
 
-def merged(
-    name: str, installed: Files | None, here: Files, there: Files, *, settled: Settlement = Settlement.ASK
-) -> Merge:
-    """Return what becomes of edited files, when a skill is updated from `installed` to `there`, and has `here` now.
-
-    Where nothing says what was installed, every file that differs is one that both sides changed. Raises SkillConflict
-    for those, unless it is settled whose are taken.
-    """
-    before = _NO_FILES if installed is None else installed
-    kept: list[str] = []
-    dropped: list[str] = []
-    both: list[str] = []
-    for path in sorted({*before, *here, *there}):
-        was, own, new = before.get(path), here.get(path), there.get(path)
-        if own in (new, was):
-            continue
-        if new == was:
-            (dropped if own is None else kept).append(path)
-        else:
-            both.append(path)
+def _update(there: InstalledSkill, files: Files, given: str, settled: Settlement) -> Verb:
+    here = there.files or {}
+    if same(here, files):
+        return Verb.UPDATE if there.edited else Verb.NOTHING
+    if not there.edited or settled is Settlement.THEIRS:
+        return Verb.UPDATE
+    if there.given == given:
+        return Verb.NOTHING
     if settled is Settlement.OURS:
-        kept += [path for path in both if path in here]
-        dropped += [path for path in both if path not in here]
-        both = []
-    coming = there.keys() - set(dropped)
-    if clashes := _in_the_way(kept, coming):
-        # What is a file on one side is a directory on the other.
-        if settled is Settlement.OURS:
-            dropped += _in_the_way(coming, set(kept))
-        else:
-            kept = [path for path in kept if path not in clashes]
-            both = sorted({*both, *clashes})
-    if both and settled is Settlement.ASK:
-        count = "a file" if len(both) == 1 else f"{len(both):,} files"
-        shown = ", ".join(map(repr, both[:_SHOWN_FILES])) + (" …" if len(both) > _SHOWN_FILES else "")
-        raise SkillConflict(
-            name,
-            f"has {count} edited here and changed in the source: {shown}",
-            files=both,
-            hint="--theirs takes the source's, and --ours keeps yours; what is dropped lies in the trash",
-        )
-    return Merge(tuple(sorted(kept)), tuple(sorted(dropped)), tuple(both))
-
-
-def _in_the_way(paths: Iterable[str], others: Collection[str]) -> tuple[str, ...]:
-    """Return those of `paths` that are a directory of one of `others`, or lie in one that is a file there."""
-    directories = {above for path in others for above in _above(path)}
-    return tuple(path for path in paths if path in directories or any(above in others for above in _above(path)))
-
-
-def _above(path: str) -> Iterator[str]:
-    """Yield the directories that a path lies in, from its skill on."""
-    names = path.split("/")
-    return ("/".join(names[:depth]) for depth in range(1, len(names)))
+        return Verb.KEEP
+    differing = different(here, files)
+    count = "1 file differs" if len(differing) == 1 else f"{len(differing):,} files differ"
+    shown = ", ".join(map(repr, differing[:_SHOWN_FILES])) + (" …" if len(differing) > _SHOWN_FILES else "")
+    raise SkillConflict(
+        there.name,
+        f"was edited here, and its source has changed: {count} ({shown})",
+        files=differing,
+        hint="--theirs takes the source's files and puts yours into the trash; --ours keeps yours",
+    )
 
 
 def same(first: Files, second: Files) -> bool:
@@ -180,9 +131,9 @@ def same(first: Files, second: Files) -> bool:
     return first.keys() == second.keys() and all(first[path] == second[path] for path in first)
 
 
-def edits(installed: Files, here: Files) -> tuple[str, ...]:
-    """Return the paths of the files that are not as they were installed, sorted."""
-    return tuple(path for path in sorted({*installed, *here}) if installed.get(path) != here.get(path))
+def different(first: Files, second: Files) -> tuple[str, ...]:
+    """Return the paths of the files that are not the same in both, sorted."""
+    return tuple(path for path in sorted({*first, *second}) if first.get(path) != second.get(path))
 
 
 def changes(before: Files, after: Files) -> FileChanges:

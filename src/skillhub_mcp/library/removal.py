@@ -7,16 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skillhub_mcp.errors import InvalidArgument, SkillConflict, SkillNotFound
-from skillhub_mcp.library.changes.disk import Disk
-from skillhub_mcp.library.changes.own_places import is_plain_name, places_of
-from skillhub_mcp.library.changes.refusals import unwritable
-from skillhub_mcp.library.changes.transaction import changing
-from skillhub_mcp.library.changes.trash import TrashEntry, entries, lock_before, receipt_before
+from skillhub_mcp.library.change import changing
+from skillhub_mcp.library.places import is_plain_name, places_of, unwritable
+from skillhub_mcp.library.trash import TrashEntry, entries, last_with, lock_text_before
 from skillhub_mcp.locks.lock_file import Lock, lock_text, parse_lock
 from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.skills.suggestions import near_names
 
-_DISK = Disk()
 _LISTED = 20
 
 
@@ -35,7 +32,7 @@ class MovedSkill:
 
 
 def remove(
-    root: str, lock_path: str, names: Sequence[str], *, force: bool = False, dry_run: bool = False, disk: Disk = _DISK
+    root: str, lock_path: str, names: Sequence[str], *, force: bool = False, dry_run: bool = False
 ) -> tuple[MovedSkill, ...]:
     """Put skills of a root into its trash and take them out of its lock, all or none, and return them.
 
@@ -45,7 +42,7 @@ def remove(
     found = _to_remove(root, read_lock(lock_path) or Lock(lock_path), names, force=force)
     if dry_run:
         return found
-    with changing(root, disk=disk) as change:
+    with changing(root) as change:
         # As it is now that nobody else changes it.
         lock = change.read_lock(lock_path)
         found = _to_remove(root, lock, names, force=force)
@@ -58,30 +55,27 @@ def remove(
 
 
 def bring_back(
-    root: str, lock_path: str, names: Sequence[str] = (), *, dry_run: bool = False, disk: Disk = _DISK
+    root: str, lock_path: str, names: Sequence[str] = (), *, dry_run: bool = False
 ) -> tuple[MovedSkill, ...]:
-    """Bring back skills with their entries in the lock, all or none, and return them: of each of `names` the last that
-    was removed, or without names all of the last removal.
+    """Bring back skills with their entries in the lock, all or none, and return them: of each of `names` the last in
+    the trash, or without names all of the last removal.
 
-    Raises InvalidArgument where nothing was removed, SkillNotFound for a name of which nothing was, and otherwise what
-    `remove` does.
+    Raises InvalidArgument if nothing was removed, SkillNotFound for a name that the trash does not have, and otherwise
+    what `remove` does.
     """
     found = _to_bring_back(root, lock_path, names)
     if dry_run:
         return tuple(found)
-    with changing(root, disk=disk) as change:
+    with changing(root) as change:
         found = _to_bring_back(root, lock_path, names)
-        places = change.places
         lock = change.read_lock(lock_path)
-        befores = {entry: _parsed(lock_before(places, entry), lock_path) for entry in found.values()}
+        befores = {entry: _parsed(lock_text_before(entry), lock_path) for entry in found.values()}
         locked = [one for moved, entry in found.items() if (one := befores[entry].find(moved.name)) is not None]
-        receipts = {one.name: receipt_before(places, entry, one.name) for one, entry in found.items()}
         change.commit(
             {},
             lock_path=lock_path,
             lock_text=lock_text(lock.having(*locked)) if locked else None,
-            receipts={name: receipt for name, receipt in receipts.items() if receipt is not None},
-            restores={one.name: entry.change for one, entry in found.items()},
+            restores={one.name: entry for one, entry in found.items()},
         )
     return tuple(found)
 
@@ -118,19 +112,19 @@ def _to_bring_back(root: str, lock_path: str, names: Sequence[str]) -> Mapping[M
     """Return what comes back, each with the entry of the trash that it lies in."""
     places = places_of(root)
     try:
-        removals = [one for one in entries(places) if one.removed and one.skills]
-        if not removals:
+        there = [one for one in entries(places) if one.skills and (names or one.removed)]
+        if not there:
             hint = "`skillhub remove NAME` puts skills there"
             raise InvalidArgument("--undo", f"finds nothing: no removed skill lies in the trash of {root}", hint=hint)
         found: dict[MovedSkill, TrashEntry] = {}
-        for name in dict.fromkeys(names or removals[0].skills):
-            entry = next((one for one in removals if name in one.skills), None)
+        for name in dict.fromkeys(names or there[0].skills):
+            entry = last_with(places, name) if names else there[0]
             if entry is None:
-                known = sorted({skill for one in removals for skill in one.skills})
+                known = sorted({skill for one in there for skill in one.skills})
                 hint = f"it has {', '.join(known[:_LISTED])}{', …' if len(known) > _LISTED else ''}"
-                reason = f"the trash of {root} has no removed directory of that name"
+                reason = f"the trash of {root} has no directory of that name"
                 raise SkillNotFound(name, near=near_names(name, known), hint=hint, reason=reason)
-            locked = _names_in(_parsed(lock_before(places, entry), lock_path))
+            locked = _names_in(_parsed(lock_text_before(entry), lock_path))
             found[MovedSkill(name, os.path.join(root, name), name in locked)] = entry
     except OSError as error:
         raise unwritable(places.trash, error) from error

@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 
 from skillhub_mcp.errors import SkillConflict
-from skillhub_mcp.library.changes.own_places import is_plain_name
+from skillhub_mcp.library.places import is_plain_name
 from skillhub_mcp.library.sources.locked_source import shown_source
 from skillhub_mcp.locks.lock_file import Lock
 from skillhub_mcp.skills.model import Skill
@@ -26,18 +26,19 @@ def displaced(
     updated: Collection[str] = (),
     allowed: Collection[str] = (),
     replace: bool = False,
-) -> Mapping[str, Sequence[str]]:
-    """Return the directories of the root that lose their name to each skill that comes in, by its directory's name.
+) -> tuple[Mapping[str, Sequence[str]], Mapping[str, SkillConflict]]:
+    """Return the directories of the root that lose their name to each skill that comes in, by its directory's name,
+    and why a skill cannot come in: it would take the name of another one, and `replace` is not set.
 
     `coming` are the names that the skills have in their SKILL.md, by directory; those in `updated` are there already.
-    The directories in `allowed` may lose their names. Raises SkillConflict for any other, unless `replace`.
+    The directories in `allowed` may lose their names.
     """
     top = os.path.realpath(root)
     if not coming or not os.path.isdir(top):
-        return {}
+        return {}, {}
     here = SnapshotReader((SkillRoot(top, root),)).snapshot.everything
     before = {skill.directory: skill.name for skill in here}
-    found = {}
+    found, refused = dict[str, Sequence[str]](), dict[str, SkillConflict]()
     for directory, name in coming.items():
         if not name or before.get(os.path.join(top, directory)) == name:
             continue
@@ -50,11 +51,13 @@ def displaced(
         others = [other for other in others if other not in allowed]
         twins = [other for other, its in coming.items() if its == name and not {other, directory} <= set(allowed)]
         if len(twins) > 1:
-            raise SkillConflict(name, f"would be the name of {' and '.join(sorted(twins))}", hint="choose one of them")
-        if others and not replace:
-            raise _taken(name, others[0], top, lock, updated=directory in updated)
-        found[directory] = [other for other in others if is_plain_name(other)]
-    return found
+            what = f"would be the name of {' and '.join(sorted(twins))}"
+            refused[directory] = SkillConflict(name, what, hint="choose one of them")
+        elif others and not replace:
+            refused[directory] = _taken(name, others[0], top, lock, updated=directory in updated)
+        else:
+            found[directory] = [other for other in others if is_plain_name(other)]
+    return found, refused
 
 
 def _loses(skill: Skill, name: str, directory: str, *, updated: bool) -> bool:

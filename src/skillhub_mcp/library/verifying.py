@@ -7,13 +7,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from skillhub_mcp.errors import LockUnreadable, SkillNotFound
-from skillhub_mcp.library.changes.own_places import is_plain_name
-from skillhub_mcp.locks.content_digest import FileDigest
+from skillhub_mcp.library.places import is_plain_name, places_of
+from skillhub_mcp.library.trash import last_with
+from skillhub_mcp.locks.content_digest import FileDigest, digest_of
 from skillhub_mcp.locks.file_digests import digests_of
 from skillhub_mcp.locks.lock_file import LockedSkill
 from skillhub_mcp.locks.npx_hash import computed_hash
 from skillhub_mcp.locks.plain_files import read_lock
-from skillhub_mcp.locks.receipts import read_receipt
 from skillhub_mcp.locks.states import NO_DIFFERENCES, Differences, differences
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.names import is_utf_8
@@ -24,7 +24,8 @@ from skillhub_mcp.skills.suggestions import near_names
 class VerifiedSkill:
     """One entry of a lock: what differs, or the `problem` for which that is not known. `ok` is whether all fits.
 
-    `by_npx` is whether only the hash of npx skills was there to compare with.
+    `by_npx` is whether only the hash of npx skills was there to compare with. `in_trash` is whether the trash has what
+    was locked: a command was killed between replacing the skill and writing the lock, or the skill was removed by hand.
     """
 
     locked: LockedSkill
@@ -32,6 +33,7 @@ class VerifiedSkill:
     problem: str = ""
     by_npx: bool = False
     is_missing: bool = False
+    in_trash: bool = False
 
     @property
     def ok(self) -> bool:
@@ -87,7 +89,9 @@ def verify_skill(root: str, locked: LockedSkill) -> VerifiedSkill:
         return VerifiedSkill(locked, problem="its name is not that of a directory")
     directory = os.path.join(root, locked.name)
     if not os.path.isdir(directory):
-        return VerifiedSkill(locked, problem="it is not there", is_missing=True)
+        in_trash = _is_in_trash(root, locked)
+        problem = "it is missing; the trash has it" if in_trash else "it is missing"
+        return VerifiedSkill(locked, problem=problem, is_missing=True, in_trash=in_trash)
     try:
         if locked.ours is None:
             found = computed_hash(directory)
@@ -97,4 +101,15 @@ def verify_skill(root: str, locked: LockedSkill) -> VerifiedSkill:
     except OSError as error:
         named = os.path.relpath(error.filename, directory) if error.filename else "it"
         return VerifiedSkill(locked, problem=f"{named} cannot be read: {error.strerror or type(error).__name__}")
-    return VerifiedSkill(locked, differences(locked, files, read_receipt(root, locked.name), modes=os.name != "nt"))
+    differs = differences(locked, files, modes=os.name != "nt")
+    return VerifiedSkill(locked, differs, in_trash=bool(differs) and _is_in_trash(root, locked))
+
+
+def _is_in_trash(root: str, locked: LockedSkill) -> bool:
+    try:
+        entry = last_with(places_of(root), locked.name)
+        if entry is None or locked.ours is None:
+            return entry is not None
+        return digest_of(digests_of(entry.skill(locked.name))) == locked.ours.digest
+    except OSError:
+        return False

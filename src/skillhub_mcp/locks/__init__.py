@@ -8,6 +8,5 @@ lock_file       `skills-lock.json`, shared with npx skills
 lock_schema     what each field of the lock means, and its JSON Schema
 npx_hash        the hash that npx skills puts into the lock
 plain_files     small files of a root read, regular ones alone, and locks
-receipts        what each file was when it was installed
 states          a skill held against the lock: unchanged, edited, outdated or unlocked
 """

@@ -34,10 +34,8 @@ from skillhub_mcp.locks.foreign import (
 )
 from skillhub_mcp.locks.lock_file import LOCK_NAME, Lock, LockedSkill
 from skillhub_mcp.locks.plain_files import read_lock
-from skillhub_mcp.locks.receipts import InstallReceipt, read_receipt
 from skillhub_mcp.locks.states import NO_DIFFERENCES, Differences, LockState, differences
 from skillhub_mcp.redaction import redacted
-from skillhub_mcp.skills.own_directory import wait_while_changed
 
 if TYPE_CHECKING:
     from skillhub_mcp.skills.model import FileStamp, Skill
@@ -48,6 +46,7 @@ _AGENTS_SKILLS = os.path.join(".agents", "skills")
 _MOST_LOOKED_AT = 100
 _REST_FACTOR = 20
 _HAS_MODES = os.name != "nt"
+_RETRY_SECONDS = 0.05
 _SHOWN_DIGITS = 12
 
 
@@ -149,7 +148,7 @@ class KeptLibrary:
         self._judged: dict[str, _Judged] = {}
         # Those of them that are; in their order, which a set would not have.
         self._withheld: dict[str, None] = {}
-        self._clean: dict[str, InstallReceipt] = {}
+        self._clean: dict[str, Mapping[str, FileDigest]] = {}
         # Where `npx skills` and `gh skill` install for all projects, as far as links lead.
         self._npx_root = ""
         self._global: tuple[str, FileState | None, Mapping[str, Provenance]] | None = None
@@ -182,13 +181,14 @@ class KeptLibrary:
 
         With `now` by all of its files as they are, else by its SKILL.md and by what was last seen of the others.
         """
+        was_withheld = skill.directory in self._withheld
         error = self._differs(skill, now=now)
-        if error is None or not now:
+        if error is None or not now or was_withheld:
             return error
-        # A command exchanges a skill's files and then writes the lock: between these the two do not fit.
-        age, waited = self._age, wait_while_changed(skill.root)
+        # A command replaces a skill's files and then writes the lock: between these the two do not fit.
+        time.sleep(_RETRY_SECONDS)
         self._refresh()
-        return self._differs(skill, now=True) if waited or self._age != age else error
+        return self._differs(skill, now=True)
 
     def _differs(self, skill: Skill, *, now: bool) -> SkillHubError | None:
         known = self._judged.get(skill.directory)
@@ -233,7 +233,7 @@ class KeptLibrary:
         irregular = standing.differs.irregular.get(first)
         if irregular is not None:
             return SkillChanged(name, first, reason=irregular.reason(first), option=option)
-        reason = "" if first else "its files are not those that were locked, and no receipt here says which one"
+        reason = "" if first else "its files are not those that were locked"
         return SkillChanged(name, first, reason=reason, option=option)
 
     def state(self, skill: Skill) -> object:
@@ -306,31 +306,19 @@ class KeptLibrary:
             return LockStanding(LockState.UNLOCKED, lock_path=entry.path, problem=entry)
         if entry is None:
             return LockStanding(LockState.UNLOCKED)
-        root, locked, path = entry
+        _, locked, path = entry
         if locked.ours is None:
             return LockStanding(LockState.UNLOCKED, locked, path)
         try:
             files = digests_of(directory, self.digests)
-            found = self._differences(root, directory, locked, files)
+            found = differences(locked, files, self._clean.get(directory), modes=_HAS_MODES)
         except OSError as error:
             reason = error.strerror or type(error).__name__
             return LockStanding(LockState.EDITED, locked, path, Differences(unknown=True), unread=reason)
         if not found:
             # What is right now tells later which file is not.
-            self._clean[directory] = InstallReceipt(locked.name, regular_of(files))
+            self._clean[directory] = regular_of(files)
         return LockStanding(LockState.EDITED if found else LockState.UNCHANGED, locked, path, found)
-
-    def _differences(
-        self, root: str, directory: str, locked: LockedSkill, files: Mapping[str, FileDigest]
-    ) -> Differences:
-        found = differences(locked, files, None, modes=_HAS_MODES)
-        if not found:
-            return found
-        # Only now it matters what each file was.
-        receipt = read_receipt(root, locked.name)
-        if receipt is None or locked.ours is None or receipt.digest != locked.ours.digest:
-            receipt = self._clean.get(directory)
-        return differences(locked, files, receipt, modes=_HAS_MODES)
 
     def _provenance(self, directory: str, found: LockStanding, metadata: Mapping[str, object]) -> Provenance | None:
         if found.locked is not None:

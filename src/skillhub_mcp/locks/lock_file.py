@@ -64,6 +64,11 @@ class LockedByHub:
         """The digest of the files as the source gave them."""
         return self.origin or self.digest
 
+    @property
+    def has_edits(self) -> bool:
+        """Whether a person locked edits: the files are not those that the source gave."""
+        return bool(self.origin)
+
 
 @dataclass(frozen=True, slots=True)
 class LockedSkill:

@@ -8,7 +8,6 @@ from enum import Enum
 
 from skillhub_mcp.locks.content_digest import FileDigest, digest_of, irregular_of, regular_of
 from skillhub_mcp.locks.lock_file import LockedByHub, LockedSkill
-from skillhub_mcp.locks.receipts import InstallReceipt
 
 
 class LockState(str, Enum):
@@ -54,8 +53,8 @@ def _word(what: str) -> str:
 class Differences:
     """The paths of the files of a skill that are not as they were locked; all empty where it is unchanged.
 
-    Where no receipt says what each file was, `unknown` is set if there is a difference of regular files, and their
-    paths are empty. `irregular` has those paths that are no regular file, or were none: the lock itself names them.
+    A lock has one digest for all regular files. Unless something else says what each was, `unknown` is set if they
+    differ, and their paths are empty. `irregular` has the paths that are no regular file, or were none.
     """
 
     changed: tuple[str, ...] = ()
@@ -83,17 +82,22 @@ NO_DIFFERENCES = Differences()
 
 
 def differences(
-    locked: LockedSkill, files: Mapping[str, FileDigest], receipt: InstallReceipt | None, *, modes: bool = True
+    locked: LockedSkill,
+    files: Mapping[str, FileDigest],
+    before: Mapping[str, FileDigest] | None = None,
+    *,
+    modes: bool = True,
 ) -> Differences:
     """Return what differs between the files of a skill and its entry in the lock, which has a digest of ours.
 
-    `receipt` names the files only where it is of what the lock says: the lock decides. Without `modes`, as on a system
-    that has none, no executable bit is compared. Raises ValueError for an entry without such a digest.
+    `before` are the regular files as they were when they fitted the lock: they name the file that differs. Without
+    `modes`, as on a system that has none, no executable bit is compared. Raises ValueError for an entry without such a
+    digest.
     """
     if locked.ours is None:
         raise ValueError(f"{locked.name!r} was locked by another program")
     was, now = dict(locked.ours.irregular), irregular_of(files)
-    found = _of_regular(locked.ours, regular_of(files) if now else files, receipt, modes=modes)
+    found = _of_regular(locked.ours, regular_of(files) if now else files, before, modes=modes)
     if was == now:
         return found
     irregular = {
@@ -116,20 +120,20 @@ def differences(
 
 
 def _of_regular(
-    ours: LockedByHub, files: Mapping[str, FileDigest], receipt: InstallReceipt | None, *, modes: bool
+    ours: LockedByHub, files: Mapping[str, FileDigest], before: Mapping[str, FileDigest] | None, *, modes: bool
 ) -> Differences:
     executable = frozenset(ours.executable)
     turned = tuple(sorted(path for path, one in files.items() if one.executable != (path in executable)))
     turned = turned if modes else ()
     if digest_of(files) == ours.digest:
         return Differences(modes=turned)
-    if receipt is None or receipt.digest != ours.digest:
+    if before is None or digest_of(before) != ours.digest:
         return Differences(unknown=True)
     return Differences(
         changed=tuple(
-            sorted(path for path, one in receipt.files.items() if path in files and files[path].sha256 != one.sha256)
+            sorted(path for path, one in before.items() if path in files and files[path].sha256 != one.sha256)
         ),
-        added=tuple(sorted(files.keys() - receipt.files.keys())),
-        missing=tuple(sorted(receipt.files.keys() - files.keys())),
-        modes=tuple(path for path in turned if path in receipt.files),
+        added=tuple(sorted(files.keys() - before.keys())),
+        missing=tuple(sorted(before.keys() - files.keys())),
+        modes=tuple(path for path in turned if path in before),
     )

@@ -15,7 +15,7 @@ loader          `SkillLoader`, for Python programs
 model           the values: skill, document, file stamp
 namesakes       who answers to a name, for whoever may have only some of the skills
 names           comparison of names, the specification's form, safe aliases
-own_directory   the directory in a root that is the hub's own, and whether a command is changing the root
+own_directory   the directory in a root that is the hub's own
 parser          frontmatter to a `Skill`
 places          what may be a root, where clients keep skills, and why a place is not searched
 problems        what is wrong with the skills that a scan found, and how to mend it

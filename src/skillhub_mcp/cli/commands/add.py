@@ -136,13 +136,13 @@ def _add(
         _tell_left_out([f"{left.what} {left.reason}" for left in found.left_out])
     terms = terms_of(args, settings, replace=args.replace)
     with scratch_directory("look") as scratch:
-        proposals = prepare(place.root, place.lock_path, incoming, terms, scratch)
+        prepared = prepare(place.root, place.lock_path, incoming, terms, scratch)
         if not args.json:
             print_text(_from(source, tree))
         left_out = [{"what": left.what, "reason": left.reason} for left in found.left_out]
         left_out += [{"what": one.path or ".", "reason": one.problem} for one in found.skills if one.problem]
         more = {"source": str(source), "commit": tree.commit or None, "left_out": left_out}
-        return finish(proposals, place, args, options, more)
+        return finish(prepared, place, args, options, more)
 
 
 def _new_name(args: argparse.Namespace) -> str | None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
 from skillhub_mcp.cli.ending import ending_in_order
@@ -13,11 +12,7 @@ from skillhub_mcp.cli.library_place import add_place_options, place_of
 from skillhub_mcp.cli.named_directories import named_directories
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_note
 from skillhub_mcp.cli.replica_note import note_publication_beside
-from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.scratch import scratch_directory
-
-if TYPE_CHECKING:
-    from skillhub_mcp.library.sources.upstream import Compared
 
 
 def add_parser(subparsers: Any) -> None:
@@ -28,8 +23,8 @@ def add_parser(subparsers: Any) -> None:
         "update",
         group=Group.CONTROL,
         help="update installed skills from their sources",
-        description="Show what the sources of installed skills have changed, and install it when you agree, all or "
-        "none. Files that you edited stay as they are where the source did not change them.",
+        description="Show what the sources of installed skills have changed, and install it when you agree. A skill "
+        "that you edited is updated only with --theirs or --ours.",
     )
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="only these skills, by name, directory or path (default: all)"
@@ -61,28 +56,14 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     opening = open_options(settings, insecure=args.insecure, place=place)
     names = named_directories(args.names, place, options, command="update")
     with compared(place, names, opening, unpin=args.unpin) as seen:
-        found = [_held_back(one, place.root) for one in seen]
-        failed = any(one.error is not None for one in found)
-        incoming = [one.incoming for one in found if one.incoming is not None]
+        failed = any(one.error is not None for one in seen)
+        incoming = [one.incoming for one in seen if one.incoming is not None]
         if not args.json:
-            told = [one for one in found if one.standing is not SourceStanding.CURRENT or one.error or args.names]
-            tell_compared(told, found, place)
+            told = [one for one in seen if one.standing is not SourceStanding.CURRENT or args.names]
+            tell_compared(told, seen, place)
         with scratch_directory("look") as scratch:
-            proposals = prepare(place.root, place.lock_path, incoming, terms, scratch)
-            code = finish(proposals, place, args, options, {"compared": [comparison_json(one) for one in found]})
+            prepared = prepare(place.root, place.lock_path, incoming, terms, scratch)
+            code = finish(prepared, place, args, options, {"compared": [comparison_json(one) for one in seen]})
     if not incoming and not args.json and not failed:
-        print_note("There is nothing to update" if found else f"No skill is locked in {place.lock_path}")
+        print_note("There is nothing to update" if seen else f"No skill is locked in {place.lock_path}")
     return EXIT_FAILED if failed and code == EXIT_OK else code
-
-
-def _held_back(one: Compared, root: str) -> Compared:
-    """Return what is to be updated, or why what is installed can take no update: that stops no other skill."""
-    from skillhub_mcp.library.install import refuse_what_cannot_stay
-
-    if one.incoming is None:
-        return one
-    try:
-        refuse_what_cannot_stay(root, one.incoming.name)
-    except SkillHubError as error:
-        return replace(one, incoming=None, error=error)
-    return one

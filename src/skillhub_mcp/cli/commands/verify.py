@@ -72,6 +72,7 @@ def _json(one: VerifiedSkill) -> dict[str, object]:
             path: {"locked": each.locked or None, "now": each.now or None} for path, each in differs.irregular.items()
         },
         "problem": one.problem or None,
+        "in_trash": one.in_trash,
         "locked_by": "npx skills" if one.by_npx else "skillhub",
     }
 
@@ -90,8 +91,8 @@ def _tell(found: VerifiedLibrary, place: LibraryPlace) -> None:
         ):
             for path in paths:
                 print_text(f"  {what}: {in_line(differs.shown(path))}")
-        if differs.unknown:
-            print_text("  which file is not known: no receipt of this installation is here")
+        if one.in_trash and not one.is_missing:
+            print_text("  what was locked is in the trash")
     wrong = sum(not one.ok for one in found.skills)
     lock = in_line(from_home(place.lock_path))
     if not wrong:
@@ -107,6 +108,8 @@ def _mend(found: VerifiedLibrary, place: LibraryPlace) -> str:
     wrong = [one for one in found.skills if one.differs or one.is_missing]
     edited = [one.locked.name for one in wrong if one.differs]
     mends = []
+    if trashed := [one.locked.name for one in wrong if one.is_missing and one.in_trash]:
+        mends.append(f"`{in_line(place.command('remove', '--undo', names=trashed))}` brings back what is in the trash")
     if any(_comes_from_elsewhere(one.locked, place) for one in wrong):
         back = place.command("add", "--frozen", *(["--replace"] if edited else []))
         mends.append(f"`{in_line(back)}` brings back what the lock says")

@@ -1,19 +1,17 @@
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.library.changes.kills import prepared
-from tests.library.changes.roots import install, left_behind, write_skill
+from tests.library.roots import install, left_behind, prepared, write_skill
 
-from skillhub_mcp.library.changes import trash
-from skillhub_mcp.library.changes.disk import Disk
-from skillhub_mcp.library.changes.own_places import places_of
-from skillhub_mcp.library.changes.transaction import changing
-from skillhub_mcp.library.changes.trash import entries, last_removal, prune
+from skillhub_mcp.execution.removal import remove_directory
+from skillhub_mcp.library import trash
+from skillhub_mcp.library.change import changing
+from skillhub_mcp.library.places import places_of
+from skillhub_mcp.library.trash import entries, last_removal, prune
 
 
 @pytest.fixture
@@ -56,20 +54,16 @@ def test_more_bytes_than_are_kept_go_but_never_the_newest(root: Path) -> None:
     replaced(root, "two", "three", "four")
     places = places_of(os.fspath(root))
     newest = entries(places)[0]
-    prune(places, Disk(), max_bytes=1)
+    prune(places, max_bytes=1)
     assert entries(places) == (newest,)
 
 
 def test_what_is_no_entry_of_ours_is_left_alone(root: Path) -> None:
     places = places_of(os.fspath(root))
     (root / ".skillhub" / "trash" / "mine").mkdir()
-    damaged = root / ".skillhub" / "trash" / "20260101T000000000000Z-00000000"
-    write_skill(damaged / "skills" / "old", "one")
-    (damaged / "entry.json").write_bytes(b"\xff{")
-    assert [(one.skills, one.removed) for one in entries(places)] == [(("old",), False)]
-    (damaged / "entry.json").write_text(json.dumps({"version": 99, "removed": True}))
-    assert last_removal(places) is None
-    prune(places, Disk(), max_entries=0)
+    (root / ".skillhub" / "trash" / "20260101T000000000000Z-00000000-removed").write_text("mine")
+    assert entries(places) == ()
+    prune(places, max_entries=0)
     assert (root / ".skillhub" / "trash" / "mine").is_dir()
 
 
@@ -82,7 +76,7 @@ def test_directories_in_each_other_without_a_bound_are_deleted_and_no_link_is_fo
     write_skill(top / "skills" / "old", "one")
     (top / "skills" / "link").symlink_to(tmp_path / "kept")
     make_deep(top / "skills" / "old")
-    Disk().remove_tree(os.fspath(top))
+    remove_directory(os.fspath(top))
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
     assert (tmp_path / "kept" / "SKILL.md").is_file()
 
@@ -98,7 +92,7 @@ def test_a_skill_of_directories_in_each_other_goes_into_the_trash_and_is_pruned(
             change.commit({}, [name])
     places = places_of(os.fspath(root))
     assert [one.skills for one in entries(places)] == [("kept",), ("deep",)]
-    prune(places, Disk(), max_entries=1)
+    prune(places, max_entries=1)
     assert [one.skills for one in entries(places)] == [("kept",)]
     assert os.listdir(places.staging) == []
 
@@ -107,5 +101,5 @@ def test_a_directory_that_its_owner_made_read_only_is_deleted_too(tmp_path: Path
     write_skill(tmp_path / "old", "one")
     (tmp_path / "old" / "scripts").chmod(0o500)
     (tmp_path / "old").chmod(0o500)
-    Disk().remove_tree(os.fspath(tmp_path / "old"))
+    remove_directory(os.fspath(tmp_path / "old"))
     assert not (tmp_path / "old").exists()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skillhub_mcp.errors import LibraryUnwritable
-from skillhub_mcp.library.changes.own_places import places_of
+from skillhub_mcp.library.places import places_of
 
 
 def test_places_that_another_command_makes_at_the_same_time_are_used(
@@ -25,7 +25,7 @@ def test_places_that_another_command_makes_at_the_same_time_are_used(
     monkeypatch.setattr(os, "mkdir", just_behind_another)
     places = places_of(str(tmp_path / "root"))
     places.make()
-    assert sorted(os.listdir(places.top)) == [".gitignore", "lock", "receipts", "staging", "trash"]
+    assert sorted(os.listdir(places.top)) == [".gitignore", "lock", "staging", "trash"]
     places.make()
 
 

@@ -1,27 +1,40 @@
-"""Where the hub keeps its own things in a root, and making these places, never through a link that somebody left there.
+"""The hub's own directory in a root (lock, staging, trash): its paths, and creating it without following links.
 
-A root may come with a repository: what is in its `.skillhub` may be anybody's.
+A root may come with a repository, so anything in its `.skillhub` may be hostile.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
-import re
 import stat
 from dataclasses import dataclass
 
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import LibraryUnwritable, SkillConflict
-from skillhub_mcp.library.changes.refusals import unwritable
 from skillhub_mcp.skills.model import SKILL_FILE
-from skillhub_mcp.skills.own_directory import OWN_DIRECTORY, journal_path
+from skillhub_mcp.skills.own_directory import OWN_DIRECTORY
 
-_ID = re.compile(r"[0-9]{8}T[0-9]{12}Z-[0-9a-f]{8}")
 # What Windows calls a junction, which is no link by its mode.
 _JUNCTION = getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", 0xA0000003)
-# What is installed and removed here is for this machine; a lock is what a repository shares.
+# Staging and trash are for this machine; the lock file is what a repository shares.
 _IGNORED = b"*\n"
+
+_NO_ROOM = "free space on its disk, then run the command again"
+_ACCESS = "grant access, or choose another directory with SKILLS_DIR, --project or --user"
+_HINTS = {
+    errno.ENOSPC: _NO_ROOM,
+    errno.EDQUOT: _NO_ROOM,
+    errno.EFBIG: "raise the limit of this process, then run the command again",
+    errno.EROFS: "choose a directory that can be written, with SKILLS_DIR, --project or --user",
+    errno.EACCES: _ACCESS,
+    errno.EPERM: _ACCESS,
+    errno.EXDEV: "a mount point in a skills directory cannot be moved: unmount it, or move it away yourself",
+    errno.EBUSY: "close what uses it or unmount it, then run the command again",
+}
+_ABOUT_ONE_PATH = frozenset({errno.EACCES, errno.EPERM, errno.EBUSY, errno.EXDEV, errno.ENOTDIR})
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +46,6 @@ class OwnPlaces:
     @property
     def top(self) -> str:
         return os.path.join(self.root, OWN_DIRECTORY)
-
-    @property
-    def journal(self) -> str:
-        return journal_path(self.root)
 
     @property
     def lock(self) -> str:
@@ -51,31 +60,16 @@ class OwnPlaces:
     def trash(self) -> str:
         return os.path.join(self.top, "trash")
 
-    @property
-    def receipts(self) -> str:
-        return os.path.join(self.top, "receipts")
-
     def skill(self, name: str) -> str:
-        """Return where the skill of that name lies. Raises ValueError for a name that leads elsewhere."""
-        if not is_plain_name(name):
-            raise ValueError(f"{name!r} is not the name of a directory in the root")
-        return os.path.join(self.root, name)
+        """Return the directory of a skill. Raises ValueError for a name that leads elsewhere."""
+        return os.path.join(self.root, _checked(name))
 
-    def receipt(self, name: str) -> str:
-        """Return where the receipt of a skill lies. Raises ValueError for a name that leads elsewhere."""
-        self.skill(name)
-        return os.path.join(self.receipts, f"{name}.json")
-
-    def staged(self, change: str, *names: str) -> str:
-        """Return a path below what a change has staged. Raises ValueError for what is no change of ours."""
-        return os.path.join(self.staging, _checked(change), *names)
-
-    def trashed(self, change: str, *names: str) -> str:
-        """Return a path below what a change has put into the trash. Raises ValueError for what is no change of ours."""
-        return os.path.join(self.trash, _checked(change), *names)
+    def staged(self, name: str) -> str:
+        """Return where a skill is staged. Raises ValueError for a name that leads elsewhere."""
+        return os.path.join(self.staging, _checked(name))
 
     def make(self) -> None:
-        """Make the root and the places that are missing. Raises LibraryUnwritable and SkillConflict."""
+        """Create the root and the missing places. Raises LibraryUnwritable and SkillConflict."""
         place = self.root
         if os.path.lexists(place) and not os.path.isdir(place):
             raise _not_ours(place, "directory")
@@ -87,19 +81,19 @@ class OwnPlaces:
                     f"is itself a skill ({self.root}), and no skill is put into another",
                     hint="choose another directory with SKILLS_DIR, --project or --user",
                 )
-            for place in (self.top, self.staging, self.trash, self.receipts):
-                # Another command may make it at the same time.
+            for place in (self.top, self.staging, self.trash):
+                # Another command may create it at the same time.
                 with contextlib.suppress(FileExistsError):
                     os.mkdir(place)
-                refuse_other(place)
-            for place in (self.lock, self.journal):
-                if os.path.lexists(place) and not stat.S_ISREG(os.lstat(place).st_mode):
-                    raise _not_ours(place, "file")
+                if not is_directory(place):
+                    raise _not_ours(place, "directory")
+            place = self.lock
+            if os.path.lexists(place) and not stat.S_ISREG(os.lstat(place).st_mode):
+                raise _not_ours(place, "file")
+            os.close(os.open(place, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666))
             place = os.path.join(self.top, ".gitignore")
             with contextlib.suppress(FileExistsError), open(place, "xb") as file:
                 file.write(_IGNORED)
-            place = self.lock
-            os.close(os.open(place, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666))
         except OSError as error:
             raise unwritable(place, error) from error
 
@@ -125,12 +119,6 @@ def is_directory(path: str) -> bool:
     return stat.S_ISDIR(status.st_mode) and getattr(status, "st_reparse_tag", 0) != _JUNCTION
 
 
-def refuse_other(path: str) -> None:
-    """Raise LibraryUnwritable for anything at `path` that is no directory itself."""
-    if os.path.lexists(path) and not is_directory(path):
-        raise _not_ours(path, "directory")
-
-
 def is_plain_name(name: str) -> bool:
     """Whether a name is that of a directory right below a root, and not hidden."""
     # On Windows a colon begins a path on another drive, or names a stream of a file.
@@ -138,23 +126,22 @@ def is_plain_name(name: str) -> bool:
     return bool(name) and not name.startswith(".") and not forbidden & set(name)
 
 
-def is_change(name: str) -> bool:
-    """Whether a name is one that `new_change` makes."""
-    return _ID.fullmatch(name) is not None
+def is_full(error: OSError) -> bool:
+    """Whether nothing more can be written, whichever file it was about."""
+    return error.errno in _FULL
 
 
-def new_change() -> str:
-    """Return the name of a change: its time in UTC, so that names sort by it, and a random part."""
-    import secrets
-    from datetime import datetime, timezone
+def unwritable(path: str, error: OSError) -> LibraryUnwritable:
+    """Return the refusal for an error about `path`; where access was denied, about the path that the error names."""
+    named = error.filename if error.errno in _ABOUT_ONE_PATH and isinstance(error.filename, str) else path
+    reason = error.strerror or type(error).__name__
+    return LibraryUnwritable(named, reason, hint=_HINTS.get(error.errno or 0, "fix that, then run the command again"))
 
-    return f"{datetime.now(timezone.utc):%Y%m%dT%H%M%S%f}Z-{secrets.token_hex(4)}"
 
-
-def _checked(change: str) -> str:
-    if not is_change(change):
-        raise ValueError(f"{change!r} is not the name of a change")
-    return change
+def _checked(name: str) -> str:
+    if not is_plain_name(name):
+        raise ValueError(f"{name!r} is not the name of a directory in the root")
+    return name
 
 
 def _not_ours(path: str, wanted: str) -> LibraryUnwritable:

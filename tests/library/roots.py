@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from skillhub_mcp.library.changes.fingerprint import see
-from skillhub_mcp.library.changes.transaction import Change
+from skillhub_mcp.library.change import Change, changing
+from skillhub_mcp.locks.content_digest import digest_of
+from skillhub_mcp.locks.file_digests import digests_of
 from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, parse_lock
 from skillhub_mcp.locks.lock_file import lock_text as written_lock
 
 LOCK = "skills-lock.json"
+BEFORE = {"kept": "one", "replaced": "one", "gone": "one"}
+AFTER = {"replaced": "two", "new": "two"}
 
 
 def write_skill(directory: Path, text: str, *, files: Mapping[str, str] | None = None) -> None:
@@ -34,7 +36,7 @@ def lock_text(skills: Mapping[str, str]) -> str:
 
 
 def _entry(name: str, digest: str) -> LockedSkill:
-    return LockedSkill(name, "owner/repository", "github", ours=LockedByHub(digest))
+    return LockedSkill(name, "owner/repository", "github", ours=LockedByHub(digest, executable=("scripts/run.sh",)))
 
 
 def locked(root: Path) -> dict[str, str]:
@@ -44,42 +46,47 @@ def locked(root: Path) -> dict[str, str]:
 
 
 def install(change: Change, texts: Mapping[str, str], *, removals: Sequence[str] = ()) -> None:
-    """Put skills in, replace those there, and remove others, with the lock's and the receipts' new texts."""
+    """Put skills in, replace those there, and remove others, with the lock's new text."""
     root = Path(change.root)
     digests = {}
     for name, text in texts.items():
         place = Path(change.staged(name))
         write_skill(place, text)
-        digests[name] = see(os.fspath(place)).digest
+        digests[name] = digest_at(place)
     before = locked(root) if (root / LOCK).exists() else {}
     after = {name: digest for name, digest in {**before, **digests}.items() if name not in removals}
-    change.commit(
-        digests,
-        removals,
-        lock_path=os.fspath(root / LOCK),
-        lock_text=lock_text(after),
-        receipts={name: json.dumps({"digest": digest}) for name, digest in digests.items()},
-    )
+    change.commit(digests, removals, lock_path=os.fspath(root / LOCK), lock_text=lock_text(after))
+
+
+def changed(root: Path) -> None:
+    """The change that tests interrupt: one skill comes in, one is replaced, one goes."""
+    with changing(os.fspath(root)) as change:
+        install(change, AFTER, removals=["gone"])
+
+
+def prepared(directory: Path) -> Path:
+    """A root with three installed skills."""
+    root = directory / "root"
+    with changing(os.fspath(root)) as change:
+        install(change, BEFORE)
+    return root
+
+
+def digest_at(directory: Path) -> str:
+    """The digest of the files in a directory."""
+    return digest_of(digests_of(os.fspath(directory)))
 
 
 def skills_in(root: Path) -> dict[str, str]:
     """The skills of a root: their digest by name."""
-    return {
-        one.name: see(os.fspath(one)).digest for one in sorted(root.iterdir()) if one.is_dir() and one.name[0] != "."
-    }
+    return {one.name: digest_at(one) for one in sorted(root.iterdir()) if one.is_dir() and one.name[0] != "."}
 
 
-def state_of(root: Path) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
-    """What a change is about: the skills, what the lock says of them, and what the receipts say."""
-    receipts = {
-        one.stem: json.loads(one.read_text(encoding="utf-8"))["digest"]
-        for one in sorted((root / ".skillhub" / "receipts").glob("*.json"))
-    }
-    return skills_in(root), locked(root), receipts
+def state_of(root: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """What a change is about: the skills, and what the lock says of them."""
+    return skills_in(root), locked(root)
 
 
 def left_behind(root: Path) -> list[str]:
-    """What of a change is left: anything staged, and a journal."""
-    own = root / ".skillhub"
-    staged = [one.name for one in (own / "staging").iterdir()]
-    return staged + [one.name for one in own.iterdir() if one.name.startswith("journal")]
+    """What a change left staged."""
+    return [one.name for one in (root / ".skillhub" / "staging").iterdir()]

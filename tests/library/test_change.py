@@ -2,26 +2,46 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import os
-import subprocess
-import sys
 import tempfile
-from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.library.changes.kills import AFTER, CountedDisk, change, prepared
-from tests.library.changes.roots import LOCK, install, left_behind, lock_text, locked, skills_in, state_of, write_skill
+from tests.library.roots import (
+    AFTER,
+    LOCK,
+    changed,
+    digest_at,
+    install,
+    left_behind,
+    lock_text,
+    locked,
+    prepared,
+    skills_in,
+    state_of,
+    write_skill,
+)
 
 from skillhub_mcp.errors import IntegrityFailed, LibraryBusy, LibraryUnwritable, LockUnreadable, SkillConflict
-from skillhub_mcp.library.changes import transaction
-from skillhub_mcp.library.changes.disk import Disk
-from skillhub_mcp.library.changes.fingerprint import see
-from skillhub_mcp.library.changes.transaction import changing
+from skillhub_mcp.library import change
+from skillhub_mcp.library.change import changing
 from skillhub_mcp.library.removal import remove
 
-pytestmark = pytest.mark.slow
+Rename = Callable[[str, str], None]
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, number: int, error: BaseException, *, only: bool = True) -> None:
+    """Let the rename of that number fail, counted from 1; and if it is not the `only` one, all after it."""
+    done, rename = [0], os.replace
+
+    def counted(source: str, target: str) -> None:
+        done[0] += 1
+        if done[0] == number or (done[0] > number and not only):
+            raise error
+        rename(source, target)
+
+    monkeypatch.setattr(os, "replace", counted)
 
 
 @pytest.fixture
@@ -31,11 +51,11 @@ def root(tmp_path: Path) -> Path:
 
 
 class TestAChange:
-    def test_brings_in_replaces_and_removes_and_the_lock_and_the_receipts_say_the_same(self, root: Path) -> None:
+    def test_brings_in_replaces_and_removes_and_the_lock_says_the_same(self, root: Path) -> None:
         before = skills_in(root)
-        change(root, Disk())
-        skills, lock, receipts = state_of(root)
-        assert skills == lock == receipts
+        changed(root)
+        skills, lock = state_of(root)
+        assert skills == lock
         assert list(skills) == ["kept", "new", "replaced"]
         assert skills["kept"] == before["kept"]
         assert skills["replaced"] != before["replaced"]
@@ -43,7 +63,7 @@ class TestAChange:
 
     def test_keeps_executable_bits_and_the_locks_own_permissions(self, root: Path) -> None:
         (root / LOCK).chmod(0o640)
-        change(root, Disk())
+        changed(root)
         assert os.access(root / "new" / "scripts" / "run.sh", os.X_OK)
         assert (root / LOCK).stat().st_mode & 0o777 == 0o640
 
@@ -53,7 +73,7 @@ class TestAChange:
             staged = {name: one.staged(name) for name in ("kept", "new")}
             for place in staged.values():
                 write_skill(Path(place), "two")
-            promised = {"kept": see(staged["kept"]).digest, "new": f"sha256:{'0' * 64}"}
+            promised = {"kept": digest_at(Path(staged["kept"])), "new": f"sha256:{'0' * 64}"}
             with pytest.raises(IntegrityFailed):
                 one.commit(promised, lock_path=os.fspath(root / LOCK), lock_text="{}")
         assert state_of(root) == before
@@ -72,16 +92,11 @@ class TestAChange:
         assert state_of(root) == before
         assert left_behind(root) == []
 
-    def test_that_is_interrupted_by_a_person_is_taken_back(self, root: Path) -> None:
-        class Interrupted(Disk):
-            def move(self, source: str, target: str) -> None:
-                if os.path.basename(target) == "gone":
-                    raise KeyboardInterrupt
-                super().move(source, target)
-
+    def test_that_a_person_interrupts_is_rolled_back(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         before = state_of(root)
+        failing(monkeypatch, 3, KeyboardInterrupt())
         with pytest.raises(KeyboardInterrupt):
-            change(root, Interrupted())
+            changed(root)
         assert state_of(root) == before
         assert left_behind(root) == []
 
@@ -98,7 +113,7 @@ class TestAChange:
         elsewhere.parent.mkdir()
         (root / LOCK).rename(elsewhere)
         (root / LOCK).symlink_to(elsewhere)
-        change(root, Disk())
+        changed(root)
         assert (root / LOCK).is_symlink()
         assert locked(root) == skills_in(root)
 
@@ -110,7 +125,7 @@ class TestAChange:
             lock.write_text((root / LOCK).read_text())
             (root / LOCK).unlink()
             (root / LOCK).symlink_to(lock)
-            change(root, Disk())
+            changed(root)
             assert locked(root) == skills_in(root)
             assert os.listdir(elsewhere) == [LOCK]
 
@@ -125,14 +140,16 @@ class TestAChange:
         assert skills_in(root) == before
         assert left_behind(root) == []
 
-    def test_of_a_lock_that_cannot_be_written_names_the_lock_and_changes_nothing(self, root: Path) -> None:
-        class Locked(Disk):
-            def replace(self, source: str, target: str) -> None:
-                raise OSError(errno.EACCES, os.strerror(errno.EACCES), source, None, target)
+    def test_of_a_lock_that_cannot_be_written_names_the_lock_and_changes_nothing(
+        self, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refused(path: str, *_: object, **__: object) -> None:
+            raise OSError(errno.EACCES, os.strerror(errno.EACCES), f"{path}.new")
 
         before = state_of(root)
+        monkeypatch.setattr(change, "atomic_write", refused)
         with pytest.raises(LibraryUnwritable) as caught:
-            change(root, Locked())
+            changed(root)
         assert caught.value.path == os.fspath(root / LOCK)
         assert state_of(root) == before
         assert left_behind(root) == []
@@ -150,79 +167,34 @@ class TestAChange:
         assert list(skills_in(root)) == ["kept", "replaced"]
         assert left_behind(root) == []
 
-    def test_syncs_what_it_brings_before_it_touches_the_root_and_the_root_before_the_lock(self, root: Path) -> None:
-        class Told(Disk):
-            def __init__(self) -> None:
-                self.steps: list[tuple[str, str]] = []
 
-            def sync(self, path: str) -> None:
-                self.steps.append(("sync", path))
-
-            def exchange(self, first: str, second: str) -> bool:
-                self.steps.append(("exchange", second))
-                return super().exchange(first, second)
-
-            def move(self, source: str, target: str) -> None:
-                self.steps.append(("move", target))
-                super().move(source, target)
-
-            def replace(self, source: str, target: str) -> None:
-                self.steps.append(("replace", target))
-                super().replace(source, target)
-
-        disk = Told()
-        change(root, disk)
-        synced = [path for what, path in disk.steps if what == "sync"]
-        staged = next(at for at, step in enumerate(disk.steps) if step[0] != "sync")
-        assert Counter(map(os.path.basename, synced[:staged]))["run.sh"] == len(AFTER)
-        assert {os.path.basename(path) for path in synced[:staged]} >= {"SKILL.md", "scripts", "replaced", "new"}
-        committed = disk.steps.index(("replace", os.fspath(root / LOCK)))
-        assert ("sync", os.fspath(root)) in disk.steps[staged:committed]
-        assert disk.steps[committed + 1] == ("sync", os.fspath(root))
-
-
-class Broken(CountedDisk):
-    """A disk on which the step `at`, and it alone, fails as a full one does."""
-
-    def _step(self) -> None:
-        self._left -= 1
-        if self._left == 0:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def refusal_of(root: Path, disk: Disk) -> LibraryUnwritable | None:
+def refusal_of(root: Path) -> LibraryUnwritable | None:
     try:
-        change(root, disk)
+        changed(root)
     except LibraryUnwritable as error:
         return error
     return None
 
 
-@pytest.mark.parametrize("exchanges", [True, False])
-def test_a_disk_that_is_full_at_any_step_leaves_the_root_as_it_was(tmp_path: Path, *, exchanges: bool) -> None:
-    at, told = 0, 0
-    while True:
-        at += 1
-        root = prepared(tmp_path / str(at))
+def test_a_disk_that_is_full_at_any_step_leaves_the_root_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number, refused = 0, True
+    while refused:
+        number += 1
+        root = prepared(tmp_path / str(number))
         before = state_of(root)
-        disk = Broken(at, exchanges=exchanges)
-        said = refusal_of(root, disk)
-        if said is not None:
-            told += 1
-            assert "No space left on device; nothing was changed" in said.message
-            assert said.hint is not None
-            assert "free space" in said.hint
+        with monkeypatch.context() as patched:
+            failing(patched, number, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+            error = refusal_of(root)
+        refused = error is not None
+        if error is not None:
+            assert "No space left on device; nothing was changed" in error.message
+            assert "free space" in str(error.hint)
             assert state_of(root) == before
-        else:
-            # Behind the commit, what is left of tidying is the next command's.
-            assert set(skills_in(root)) == {"kept", "new", "replaced"}
-        with changing(os.fspath(root)):
-            pass
         assert left_behind(root) == []
         assert skills_in(root) == locked(root)
-        if disk._left > 0:
-            break
-    assert told >= 12
+    assert number > 4
 
 
 def test_a_disk_that_is_full_while_a_skill_is_unpacked_is_told_the_same_way(root: Path) -> None:
@@ -256,7 +228,7 @@ def test_while_another_command_changes_a_root_one_waits_and_is_told(root: Path) 
     with changing(os.fspath(root)), pytest.raises(LibraryBusy), changing(os.fspath(root), wait_seconds=0.1):
         pass
     assert state_of(root) == before
-    assert transaction.WAIT_SECONDS < 10
+    assert change.WAIT_SECONDS < 10
 
 
 class TestWhatIsInTheWay:
@@ -285,29 +257,19 @@ class TestWhatIsInTheWay:
             with pytest.raises(ValueError, match="not the name"):
                 one.commit({}, [name])
 
-    @pytest.mark.parametrize("name", ["", "staging", "trash", "receipts", "lock", "journal.json"])
+    @pytest.mark.parametrize("name", ["", "staging", "trash", "lock"])
     def test_a_link_where_the_hubs_own_things_are_is_not_followed(self, root: Path, tmp_path: Path, name: str) -> None:
         precious = tmp_path / "precious"
         precious.mkdir()
         (precious / "file").write_text("mine")
         there = root / ".skillhub" / name if name else root / ".skillhub"
         there.rename(tmp_path / "before") if there.exists() else None
-        there.symlink_to(precious if name not in ("lock", "journal.json") else precious / "file")
+        there.symlink_to(precious if name != "lock" else precious / "file")
         with pytest.raises(LibraryUnwritable, match="it is not a"):
-            change(root, Disk())
+            changed(root)
         assert [one.read_text() for one in precious.iterdir()] == ["mine"]
 
-    def test_a_receipt_or_a_lock_that_is_something_else_is_neither_followed_nor_waited_for(
-        self, root: Path, tmp_path: Path
-    ) -> None:
-        (tmp_path / "secret").write_text("mine")
-        for name, make in (("gone", lambda path: path.symlink_to(tmp_path / "secret")), ("replaced", os.mkfifo)):
-            receipt = root / ".skillhub" / "receipts" / f"{name}.json"
-            receipt.unlink()
-            make(receipt)
-        change(root, Disk())
-        assert "mine" not in [one.read_text() for one in (root / ".skillhub" / "trash").rglob("*.json")]
-        assert state_of(root)[2].keys() == {"kept", "new", "replaced"}
+    def test_a_lock_that_is_a_pipe_is_not_waited_for(self, root: Path) -> None:
         (root / LOCK).unlink()
         os.mkfifo(root / LOCK)
         with pytest.raises(LockUnreadable, match="not a regular file"):
@@ -343,52 +305,24 @@ class TestWhatIsInTheWay:
                 pass
         assert not (tmp_path / "not-mounted").exists()
 
-    def test_a_skill_on_another_file_system_stays_and_so_does_all_else(self, root: Path) -> None:
-        class Mounted(Disk):
-            def exchange(self, first: str, second: str) -> bool:
-                raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), first, None, second)
-
+    def test_a_skill_that_is_a_mount_point_stays_and_so_does_all_else(
+        self, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         before = state_of(root)
+        failing(monkeypatch, 3, OSError(errno.EXDEV, os.strerror(errno.EXDEV), "replaced"))
         with pytest.raises(LibraryUnwritable, match="cross-device"):
-            change(root, Mounted())
+            changed(root)
         assert state_of(root) == before
 
 
-def test_where_taking_back_fails_too_the_next_command_does_it(root: Path) -> None:
-    class Dying(CountedDisk):
-        def _step(self) -> None:
-            self._left -= 1
-            if self._left <= 0:
-                raise OSError(errno.EIO, os.strerror(errno.EIO))
-
-    before = state_of(root)
+def test_a_disk_that_fails_while_a_change_is_rolled_back_is_reported(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing(monkeypatch, 3, OSError(errno.EIO, os.strerror(errno.EIO)), only=False)
     with pytest.raises(LibraryUnwritable) as caught:
-        change(root, Dying(14, exchanges=True))
+        changed(root)
     assert "nothing was changed" not in caught.value.message
-    assert state_of(root) != before
-    with changing(os.fspath(root)):
-        pass
-    assert state_of(root) == before
-    assert left_behind(root) == []
-
-
-def test_killed_at_any_step_all_is_old_or_all_is_new_and_nothing_is_left() -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "tests.library.changes.kills"],
-        cwd=Path(__file__).parents[3],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
-    found = [json.loads(line) for line in ran.stdout.splitlines()]
-    assert [one for one in found if one["is"] == "neither" or one["left"]] == []
-    for kind, fewest in (("exchange", 20), ("renames", 20), ("undo", 15)):
-        moments = [one["is"] for one in found if one["change"] == kind and not one["mended"]]
-        assert len(moments) >= fewest
-        # Old up to the commit, and new from there on.
-        assert moments == sorted(moments, reverse=True)
-        assert set(moments) == {"old", "new"}
+    assert "skillhub verify" in str(caught.value.hint)
 
 
 def test_the_lock_is_what_the_change_was_given_byte_for_byte(root: Path) -> None:

@@ -1,0 +1,271 @@
+"""A change of a root: skills are staged, then moved into place, then the lock is written.
+
+    with changing(root) as change:
+        unpack(..., change.staged("pdf"))
+        change.commit({"pdf": digest}, lock_path=..., lock_text=...)
+
+The directory before is moved into the root's trash first. An error moves everything back. A killed process leaves the
+old skill, the new one, or the old one in the trash: `verify` reports which. The next command removes what is staged.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+import unicodedata
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+
+from skillhub_mcp.atomic_write import atomic_write
+from skillhub_mcp.errors import IntegrityFailed, LibraryBusy, LibraryUnwritable, SkillConflict
+from skillhub_mcp.execution.removal import remove_directory
+from skillhub_mcp.library.places import OwnPlaces, is_directory, is_full, is_plain_name, places_of, unwritable
+from skillhub_mcp.library.trash import TrashEntry, new_entry, prune
+from skillhub_mcp.locks.content_digest import digest_of
+from skillhub_mcp.locks.file_digests import digests_of
+from skillhub_mcp.locks.lock_file import Lock, parse_lock
+from skillhub_mcp.locks.plain_files import read_lock_text, read_plain
+
+log = logging.getLogger(__name__)
+
+# Less than the ten seconds within which a command must report something.
+WAIT_SECONDS = 8.0
+_NOTHING: Mapping[str, TrashEntry] = {}
+# Windows syncs only files that are open for writing.
+_TO_SYNC = (os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)) if os.name == "posix" else os.O_RDWR
+
+
+class Change:
+    """One change of a root that is locked for it. It is committed once, or leaves nothing."""
+
+    def __init__(self, places: OwnPlaces) -> None:
+        self._places = places
+        # What the locks were when they were read, by canonical path.
+        self._locks_read: dict[str, bytes | None] = {}
+        self._moved: list[tuple[str, str]] = []
+
+    @property
+    def root(self) -> str:
+        """The canonical path of the root."""
+        return self._places.root
+
+    @property
+    def places(self) -> OwnPlaces:
+        """Where the hub's own things in the root are."""
+        return self._places
+
+    def staged(self, name: str) -> str:
+        """Create an empty directory for the skill that is to be `name`, and return its path. Raises LibraryUnwritable,
+        and SkillConflict for a name that cannot be a skill's directory.
+        """
+        if not is_plain_name(name):
+            raise SkillConflict(name, "cannot be the name of a skill's directory", hint="choose one with --name")
+        place = self._places.staged(name)
+        try:
+            os.mkdir(place)
+        except OSError as error:
+            raise unwritable(self.root, error) from error
+        return place
+
+    def read_lock(self, path: str) -> Lock:
+        """Return the lock at `path`, or an empty one if there is none. Raises LockUnreadable.
+
+        `commit` then refuses if another program has written it since.
+        """
+        text = read_lock_text(path)
+        self._locks_read[os.path.realpath(path)] = None if text is None else text.encode()
+        return Lock(path) if text is None else parse_lock(text, path)
+
+    def commit(
+        self,
+        puts: Mapping[str, str],
+        removals: Collection[str] = (),
+        *,
+        lock_path: str = "",
+        lock_text: str | None = None,
+        restores: Mapping[str, TrashEntry] = _NOTHING,
+    ) -> None:
+        """Move staged skills into the root, in place of those there; move others into the trash, or out of it; and
+        replace the lock. Without `lock_text` the lock stays.
+
+        `puts` has the digest of each staged skill, `restores` the entry of the trash that each skill comes from. Raises
+        IntegrityFailed if staged files have another digest; SkillConflict if a name is taken by a file, or by one that
+        differs in case; LibraryBusy if the lock was written since `read_lock`; LibraryUnwritable. Whatever it raises,
+        nothing was changed.
+        """
+        lock_path = os.path.realpath(lock_path) if lock_path else ""
+        try:
+            self._check(puts, removals, restores)
+            before = self._lock_before(lock_path)
+            for name in puts:
+                _sync(self._places.staged(name))
+            self._move_all(puts, removals, restores, before)
+            if lock_text is not None and lock_text.encode() != before:
+                _write_lock(lock_path, lock_text.encode(), is_new=before is None)
+        except BaseException as error:
+            self._move_back(error)
+            if isinstance(error, OSError):
+                raise unwritable(self.root, error) from error
+            raise
+        try:
+            prune(self._places)
+        except OSError as error:
+            log.warning("The trash of %s could not be pruned: %s", self.root, error)
+
+    def _check(self, puts: Mapping[str, str], removals: Collection[str], restores: Mapping[str, TrashEntry]) -> None:
+        _refuse_clashes([*puts, *restores], os.listdir(self.root))
+        for name, digest in puts.items():
+            found = digest_of(digests_of(self._places.staged(name)))
+            if found != digest:
+                raise IntegrityFailed(name, expected=digest, found=found, hint="run the command again")
+        for name in (*puts, *removals):
+            place = self._places.skill(name)
+            if os.path.lexists(place) and not (os.path.islink(place) or is_directory(place)):
+                hint = f"move {place} elsewhere, then try again"
+                raise SkillConflict(name, f"is not a directory in {self.root}, but a file", hint=hint)
+        for name in restores:
+            place = self._places.skill(name)
+            if os.path.lexists(place):
+                hint = f"move {place} elsewhere, then try again; `skillhub remove --undo NAME` brings another back"
+                raise SkillConflict(name, f"is in {self.root} again", hint=hint)
+
+    def _lock_before(self, path: str) -> bytes | None:
+        now = read_plain(path) if path else None
+        if self._locks_read.get(path, now) != now:
+            # By a program that does not know our lock of the root: its text would be lost.
+            raise LibraryBusy(self.root)
+        return now
+
+    def _move_all(
+        self,
+        puts: Mapping[str, str],
+        removals: Collection[str],
+        restores: Mapping[str, TrashEntry],
+        lock_before: bytes | None,
+    ) -> None:
+        entry = None
+        for name in sorted({*puts, *removals}):
+            here = self._places.skill(name)
+            if os.path.lexists(here):
+                entry = entry or new_entry(self._places, lock_before, removed=not puts)
+                self._move(here, entry.skill(name))
+            if name in puts:
+                self._move(self._places.staged(name), here)
+        for name, source in restores.items():
+            self._move(source.skill(name), self._places.skill(name))
+
+    def _move(self, source: str, target: str) -> None:
+        self._moved.append((source, target))
+        os.replace(source, target)
+
+    def _move_back(self, cause: BaseException) -> None:
+        try:
+            while self._moved:
+                source, target = self._moved[-1]
+                if os.path.lexists(target) and not os.path.lexists(source):
+                    os.replace(target, source)
+                self._moved.pop()
+        except OSError as error:
+            raise LibraryUnwritable(
+                self.root,
+                error.strerror or type(error).__name__,
+                hint="fix that, then `skillhub verify` reports which skills are in the trash",
+                begun=True,
+            ) from cause
+
+
+@contextmanager
+def changing(root: str, *, wait_seconds: float = WAIT_SECONDS) -> Iterator[Change]:
+    """Yield a change of `root`, which is created if it is missing, while no other command changes it.
+
+    What a killed command staged is removed first. Raises LibraryBusy if another command does not end in time,
+    LibraryUnwritable, and SkillConflict if the root is itself a skill.
+    """
+    places = places_of(root)
+    places.make()
+    with _locked(places, wait_seconds):
+        try:
+            _clear(places.staging)
+        except OSError as error:
+            raise unwritable(places.root, error) from error
+        try:
+            yield Change(places)
+        except OSError as error:
+            if is_full(error):
+                # From writing what is staged.
+                raise unwritable(places.root, error) from error
+            raise
+        finally:
+            with suppress(OSError):  # the next command removes it
+                _clear(places.staging)
+
+
+@contextmanager
+def _locked(places: OwnPlaces, wait_seconds: float) -> Iterator[None]:
+    """Hold the lock of a root; the system releases that of a killed process."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(places.lock)
+    try:
+        lock.acquire(timeout=wait_seconds)
+    except Timeout as error:
+        raise LibraryBusy(places.root) from error
+    except NotImplementedError as error:
+        hint = "choose a directory on another file system"
+        raise LibraryUnwritable(places.lock, "its file system locks no files", hint=hint) from error
+    except OSError as error:
+        raise unwritable(places.lock, error) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _clear(directory: str) -> None:
+    for name in os.listdir(directory):
+        place = os.path.join(directory, name)
+        if is_directory(place):
+            remove_directory(place)
+        else:
+            os.unlink(place)
+
+
+def _sync(directory: str) -> None:
+    """Write the content of every file below a directory to the disk itself."""
+    for place, _, names in os.walk(directory):
+        for path in (os.path.join(place, name) for name in names):
+            if not os.path.islink(path):
+                descriptor = os.open(path, _TO_SYNC)
+                try:
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+
+
+def _write_lock(path: str, content: bytes, *, is_new: bool) -> None:
+    try:
+        mode = None if is_new else stat.S_IMODE(os.stat(path).st_mode)
+        atomic_write(path, content, mode=mode, locked=True)
+    except OSError as error:
+        # The error names the temporary file.
+        raise OSError(error.errno, error.strerror, path) from error
+
+
+def _refuse_clashes(names: Sequence[str], there: Sequence[str]) -> None:
+    """Raise SkillConflict for names that some file system takes for one."""
+    known = {_folded(name): name for name in there}
+    for name in names:
+        if name in there:
+            continue
+        other = known.setdefault(_folded(name), name)
+        if other != name:
+            raise SkillConflict(
+                name,
+                f"differs from {other!r} in letter case alone, and some file systems take the two for one",
+                hint="choose another name with --name",
+            )
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
