@@ -8,7 +8,7 @@ from typing import Any
 
 
 class BadJson(ValueError):
-    """A text that is no JSON, or none that can be read; the message says why, and `line` where, if that is known."""
+    """A text that is not JSON, or not what it should be; the message says why, and `line` where, if that is known."""
 
     def __init__(self, reason: str, *, line: int | None = None) -> None:
         super().__init__(reason)
@@ -26,6 +26,14 @@ def read_json(text: str, *, pairs: Callable[[Sequence[tuple[str, Any]]], Any] | 
         raise BadJson(f"line {error.lineno} is not JSON: {error.msg}", line=error.lineno) from error
     except RecursionError as error:
         raise BadJson("it is nested too deeply") from error
+
+
+def read_format(text: str, version: int) -> dict[str, Any]:
+    """Return the JSON object that a text is, with that version as its `format`. Raises BadJson."""
+    content = read_json(text)
+    if not isinstance(content, dict) or content.get("format") != version:
+        raise BadJson(f'it must be an object with "format": {version}')
+    return content
 
 
 def _whole_number(digits: str) -> int:

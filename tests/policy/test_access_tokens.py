@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from skillhub_mcp.errors import TokensUnreadable
+from skillhub_mcp.foreign_json import BadJson
 from skillhub_mcp.policy.access_tokens import (
-    BadTokens,
     Token,
     Tokens,
     digest_of,
@@ -50,7 +50,7 @@ def test_what_is_written_is_what_is_read() -> None:
     assert kept.by_digest == {DIGEST: narrowed, "1" * 64: free}
     assert kept.without("ci") == Tokens((free,))
     assert kept.without("nobody") == kept
-    with pytest.raises(BadTokens, match="there is a token named 'all' already"):
+    with pytest.raises(BadJson, match="there is a token named 'all' already"):
         kept.with_token(free)
 
 
@@ -62,18 +62,18 @@ def test_categories_of_a_filter_are_folded(given: str, stored: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "-x", "a b", "a\n", "é", "x" * 65, "../x"])
 def test_a_name_that_could_be_taken_for_something_else_is_refused(name: str) -> None:
-    with pytest.raises(BadTokens, match="is not a name of 1 to 64"):
+    with pytest.raises(BadJson, match="is not a name of 1 to 64"):
         make_token(name, Visibility())
-    with pytest.raises(BadTokens, match="is not a name of 1 to 64"):
+    with pytest.raises(BadJson, match="is not a name of 1 to 64"):
         parse_tokens(written({**ONE, "name": name}))
 
 
 @pytest.mark.parametrize("key", ["skills", "categories"])
 @pytest.mark.parametrize("value", [[], [""], [" "], "a", [1], {}, None, 0, False])
 def test_a_filter_that_is_not_understood_never_comes_to_mean_everything(key: str, value: object) -> None:
-    with pytest.raises(BadTokens, match=f"{key} must be a list of at least one name"):
+    with pytest.raises(BadJson, match=f"{key} must be a list of at least one name"):
         filter_of(**{key: value})
-    with pytest.raises(BadTokens, match=rf"tokens\[1\]: {key} must be a list"):
+    with pytest.raises(BadJson, match=rf"tokens\[1\]: {key} must be a list"):
         parse_tokens(written({**ONE, "name": "x", "sha256": "1" * 64}, {**ONE, key: value}))
 
 
@@ -102,7 +102,7 @@ def test_a_filter_has_names_as_they_are_and_categories_in_lower_case() -> None:
     ],
 )
 def test_a_file_that_is_not_understood_is_refused_whole(text: str, reason: str) -> None:
-    with pytest.raises(BadTokens, match=reason):
+    with pytest.raises(BadJson, match=reason):
         parse_tokens(text)
 
 
@@ -136,5 +136,5 @@ def test_a_token_lets_its_bearer_run_commands_only_if_it_says_so() -> None:
     assert ("may_run" in made.as_json(), kept.as_json()["may_run"]) == (False, True)
     odd_values: tuple[object, ...] = ("true", 1, None, [])
     for odd in odd_values:
-        with pytest.raises(BadTokens, match=r"tokens\[0\]: may_run must be true or false"):
+        with pytest.raises(BadJson, match=r"tokens\[0\]: may_run must be true or false"):
             parse_tokens(written({**ONE, "may_run": odd}))

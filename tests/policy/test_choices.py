@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from skillhub_mcp.policy.choices import NO_CHOICES, BadChoices, Choices, choices_text, parse_choices
+from skillhub_mcp.foreign_json import BadJson
+from skillhub_mcp.policy.choices import NO_CHOICES, Choices, choices_text, parse_choices
 
 
 def is_on(choices: Choices, name: str = "pdf", *, directory: str = "/s/pdf", project: str = "/repo") -> bool:
@@ -123,7 +124,7 @@ def test_choices_are_read_back_as_they_were_written() -> None:
     ],
 )
 def test_a_file_that_means_something_else_is_refused(text: str) -> None:
-    with pytest.raises(BadChoices):
+    with pytest.raises(BadJson):
         parse_choices(text)
 
 

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from skillhub_mcp.policy.reviews import NO_REVIEWS, BadReviews, Review, parse_reviews, reviews_text
+from skillhub_mcp.foreign_json import BadJson
+from skillhub_mcp.policy.reviews import NO_REVIEWS, Review, parse_reviews, reviews_text
 
 A, B = "sha256:a", "sha256:b"
 
@@ -62,5 +63,5 @@ def test_a_file_with_one_reason_for_all_rules_is_read_and_written_as_it_was() ->
      '{"format": 1, "reviews": {"sha256:a": {"rules": ["x"], "reasons": {"x": 1}}}}'],
 )  # fmt: skip
 def test_a_file_of_another_form_is_refused(text: str) -> None:
-    with pytest.raises(BadReviews):
+    with pytest.raises(BadJson):
         parse_reviews(text)

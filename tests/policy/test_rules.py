@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillhub_mcp.foreign_json import BadJson
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.rules import (
     NO_RULES,
     NOTHING_RULED,
-    BadRules,
     Decision,
     ListedRule,
     PermissionRule,
@@ -135,7 +135,7 @@ def test_a_rule_that_allows_running_may_name_the_files_and_allow_more_for_them()
 def test_what_is_allowed_beside_running_is_refused_where_it_would_mean_nothing(
     lists: dict[str, Any], reason: str
 ) -> None:
-    with pytest.raises(BadRules, match=reason):
+    with pytest.raises(BadJson, match=reason):
         parse_rules(written(**lists), TOOL_ACTIONS)
 
 
@@ -162,7 +162,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("text", "reason"), REFUSED)
 def test_what_is_not_understood_is_refused_with_its_place(text: str, reason: str) -> None:
-    with pytest.raises(BadRules) as caught:
+    with pytest.raises(BadJson) as caught:
         parse_rules(text, TOOL_ACTIONS)
     assert reason in str(caught.value)
 
@@ -173,7 +173,7 @@ def test_what_is_not_understood_is_refused_with_its_place(text: str, reason: str
 )
 def test_a_skill_name_is_one_exact_name_and_nothing_wider(name: Any) -> None:
     for verdict in ("allow", "deny", "confirm"):
-        with pytest.raises(BadRules, match=r"skill_name must be one exact name in lower-case kebab-case"):
+        with pytest.raises(BadJson, match=r"skill_name must be one exact name in lower-case kebab-case"):
             parse_rules(written(**{verdict: [{"tool": "skill_load", "skill_name": name}]}), TOOL_ACTIONS)
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from skillhub_mcp.errors import TrustUnreadable
+from skillhub_mcp.foreign_json import BadJson
 from skillhub_mcp.policy.files import change_trust, trust_file
-from skillhub_mcp.policy.trust import NO_AGREEMENT, BadTrust, TrustRecord, parse_trust, trust_text
+from skillhub_mcp.policy.trust import NO_AGREEMENT, TrustRecord, parse_trust, trust_text
 from skillhub_mcp.skills.model import Trust
 
 ONE, OTHER = "sha256:" + "1" * 64, "sha256:" + "2" * 64
@@ -51,7 +52,7 @@ def test_what_is_agreed_to_later_and_elsewhere_is_added_and_what_is_revoked_is_g
     ],
 )
 def test_a_record_that_is_not_understood_is_refused(text: str) -> None:
-    with pytest.raises(BadTrust):
+    with pytest.raises(BadJson):
         parse_trust(text)
 
 

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from skillhub_mcp.foreign_json import BadJson
 from skillhub_mcp.skills.recorded_roots import (
     NO_RECORD,
-    BadRecord,
     RecordedRoots,
     parse_record,
     record_text,
@@ -52,5 +52,5 @@ def test_a_record_is_written_as_it_is_read_and_what_others_put_there_stays() -> 
     ],
 )
 def test_a_record_that_is_not_understood_is_refused_with_the_reason(text: str, reason: str) -> None:
-    with pytest.raises(BadRecord, match=reason):
+    with pytest.raises(BadJson, match=reason):
         parse_record(text)

@@ -28,10 +28,6 @@ _KEYS = frozenset({"name", "sha256", "skills", "categories", "created", "may_run
 NOT_GIVEN = object()
 
 
-class BadTokens(ValueError):
-    """Tokens, or a filter of skills, that cannot be used; the text says which and why."""
-
-
 @dataclass(frozen=True, slots=True)
 class Token:
     """One token: its name, its SHA-256 in hexadecimal, the skills that it gives access to, and whether to run them."""
@@ -69,9 +65,9 @@ class Tokens:
         return next((token for token in self.tokens if token.name == name), None)
 
     def with_token(self, token: Token) -> Tokens:
-        """Return the tokens and one more. Raises BadTokens if its name is taken."""
+        """Return the tokens and one more. Raises BadJson if its name is taken."""
         if self.named(token.name) is not None:
-            raise BadTokens(f"there is a token named {token.name!r} already")
+            raise BadJson(f"there is a token named {token.name!r} already")
         return Tokens((*self.tokens, token))
 
     def without(self, name: str) -> Tokens:
@@ -80,7 +76,7 @@ class Tokens:
 
 
 def make_token(name: str, visibility: Visibility, *, may_run: bool = False) -> tuple[Token, str]:
-    """Return a new token and its secret, which is not stored anywhere. Raises BadTokens for an invalid name."""
+    """Return a new token and its secret, which is not stored anywhere. Raises BadJson for an invalid name."""
     _check_name(name)
     # Scanners for leaked secrets recognise a token by its prefix.
     secret = _PREFIX + secrets.token_urlsafe(32)
@@ -96,7 +92,7 @@ def digest_of(secret: str) -> str:
 def filter_of(skills: object = NOT_GIVEN, categories: object = NOT_GIVEN) -> Visibility:
     """Return the filter that two lists of names define.
 
-    Raises BadTokens for anything but lists of at least one name: a filter that is not understood permits nothing.
+    Raises BadJson for anything but lists of at least one name: a filter that is not understood permits nothing.
     """
     return Visibility(
         None if skills is NOT_GIVEN else frozenset(_parse_names("skills", skills)),
@@ -105,28 +101,25 @@ def filter_of(skills: object = NOT_GIVEN, categories: object = NOT_GIVEN) -> Vis
 
 
 def may_run_of(value: object, place: str = "") -> bool:
-    """Return whether a token lets its bearer run commands: not unless it says so. Raises BadTokens but for a bool."""
+    """Return whether a token lets its bearer run commands: not unless it says so. Raises BadJson but for a bool."""
     if value is NOT_GIVEN:
         return False
     if not isinstance(value, bool):
-        raise BadTokens(f"{place}may_run must be true or false")
+        raise BadJson(f"{place}may_run must be true or false")
     return value
 
 
 def parse_tokens(text: str) -> Tokens:
-    """Return the tokens that a file holds. Raises BadTokens."""
-    try:
-        content = read_json(text, pairs=_without_duplicates)
-    except BadJson as error:
-        raise BadTokens(str(error)) from error
+    """Return the tokens that a file holds. Raises BadJson."""
+    content = read_json(text, pairs=_without_duplicates)
     if not isinstance(content, dict) or content.get("format") != _FORMAT or set(content) != {"format", "tokens"}:
-        raise BadTokens(f'it must be an object with "format": {_FORMAT} and "tokens"')
+        raise BadJson(f'it must be an object with "format": {_FORMAT} and "tokens"')
     if not isinstance(content["tokens"], list):
-        raise BadTokens("tokens must be a list")
+        raise BadJson("tokens must be a list")
     tokens = tuple(_parse_token(f"tokens[{number}]", item) for number, item in enumerate(content["tokens"]))
     for what, seen in (("name", [token.name for token in tokens]), ("hash", [token.digest for token in tokens])):
         if len(set(seen)) < len(seen):
-            raise BadTokens(f"two tokens have the same {what}")
+            raise BadJson(f"two tokens have the same {what}")
     return Tokens(tokens)
 
 
@@ -138,33 +131,33 @@ def tokens_text(tokens: Tokens) -> str:
 
 def _parse_token(place: str, value: object) -> Token:
     if not isinstance(value, dict):
-        raise BadTokens(f"{place} must be an object")
+        raise BadJson(f"{place} must be an object")
     unknown = sorted(set(value) - _KEYS)
     if unknown:
-        raise BadTokens(f"{place} has the unknown key {unknown[0]!r}; only skills and categories narrow a token")
+        raise BadJson(f"{place} has the unknown key {unknown[0]!r}; only skills and categories narrow a token")
     may_run = may_run_of(value.get("may_run", NOT_GIVEN), f"{place}: ")
     name, digest, created = value.get("name"), value.get("sha256"), value.get("created", "")
     if not isinstance(name, str) or not isinstance(created, str):
-        raise BadTokens(f"{place}: name and created must be text")
+        raise BadJson(f"{place}: name and created must be text")
     if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
-        raise BadTokens(f"{place}: sha256 must be 64 hexadecimal digits in lower case")
+        raise BadJson(f"{place}: sha256 must be 64 hexadecimal digits in lower case")
     try:
         _check_name(name)
         # A list that is present and empty, or null, must not mean every skill.
         visibility = filter_of(*(value.get(key, NOT_GIVEN) for key in ("skills", "categories")))
-    except BadTokens as error:
-        raise BadTokens(f"{place}: {error}") from error
+    except BadJson as error:
+        raise BadJson(f"{place}: {error}") from error
     return Token(name, digest, visibility, created, may_run)
 
 
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
-        raise BadTokens(f"{name!r} is not a name of 1 to 64 letters, digits, dots, hyphens and underscores")
+        raise BadJson(f"{name!r} is not a name of 1 to 64 letters, digits, dots, hyphens and underscores")
 
 
 def _parse_names(what: str, value: object) -> Sequence[str]:
     if not isinstance(value, list) or not value or not all(isinstance(name, str) and name.strip() for name in value):
-        raise BadTokens(f"{what} must be a list of at least one name")
+        raise BadJson(f"{what} must be a list of at least one name")
     return [name.strip() for name in value]
 
 
@@ -172,5 +165,5 @@ def _without_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         # JSON would silently use the last one, and a filter would disappear.
-        raise BadTokens("a key appears twice in one object")
+        raise BadJson("a key appears twice in one object")
     return found

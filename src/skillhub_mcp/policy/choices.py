@@ -10,15 +10,11 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from skillhub_mcp.foreign_json import BadJson, read_json
+from skillhub_mcp.foreign_json import BadJson, read_format
 from skillhub_mcp.skills.names import fold_name
 
 _FORMAT = 1
 _NONE: Mapping[str, bool] = {}
-
-
-class BadChoices(ValueError):
-    """A file of choices that cannot be used; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +72,11 @@ def choice_key(key: str) -> str:
 
 
 def parse_choices(text: str) -> Choices:
-    """Return the choices that a file holds. Raises BadChoices."""
-    try:
-        content = read_json(text)
-    except BadJson as error:
-        raise BadChoices(str(error)) from error
-    if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise BadChoices(f'it must be an object with "format": {_FORMAT}')
+    """Return the choices that a file holds. Raises BadJson."""
+    content = read_format(text, _FORMAT)
     projects = content.get("projects", {})
     if not isinstance(projects, dict):
-        raise BadChoices('"projects" must be an object')
+        raise BadJson('"projects" must be an object')
     return Choices(
         user=_layer("user", content.get("user", {})),
         projects={root: _layer(f"projects[{root!r}]", layer) for root, layer in projects.items()},
@@ -104,5 +95,5 @@ def choices_text(choices: Choices) -> str:
 
 def _layer(place: str, value: object) -> dict[str, bool]:
     if not isinstance(value, dict) or not all(isinstance(on, bool) for on in value.values()):
-        raise BadChoices(f"{place} must be an object of names or paths, each true or false")
+        raise BadJson(f"{place} must be an object of names or paths, each true or false")
     return {choice_key(key): on for key, on in value.items()}

@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from skillhub_mcp.atomic_write import atomic_write
@@ -21,23 +22,19 @@ from skillhub_mcp.errors import (
     TrustUnreadable,
 )
 from skillhub_mcp.file_modes import changeable_by_others, make_private_directory, replaceable_by_others
-from skillhub_mcp.policy.access_tokens import BadTokens, Tokens, parse_tokens, tokens_text
-from skillhub_mcp.policy.choices import BadChoices, Choices, choices_text, parse_choices
-from skillhub_mcp.policy.reviews import NO_REVIEWS, BadReviews, Reviews, parse_reviews, reviews_text
-from skillhub_mcp.policy.rules import OTHERS, BadRules, Decision, ListedRule, PermissionRule, Rules, parse_rules
+from skillhub_mcp.policy.access_tokens import Tokens, parse_tokens, tokens_text
+from skillhub_mcp.policy.choices import NO_CHOICES, choices_text, parse_choices
+from skillhub_mcp.policy.reviews import NO_REVIEWS, parse_reviews, reviews_text
+from skillhub_mcp.policy.rules import OTHERS, Decision, ListedRule, PermissionRule, Rules, parse_rules
 from skillhub_mcp.policy.tool_actions import ToolActions
-from skillhub_mcp.policy.trust import NO_AGREEMENT, BadTrust, TrustRecord, parse_trust, trust_text
-from skillhub_mcp.skills.recorded_roots import NO_RECORD, BadRecord, RecordedRoots, parse_record, record_text
+from skillhub_mcp.policy.trust import NO_AGREEMENT, parse_trust, trust_text
+from skillhub_mcp.skills.recorded_roots import NO_RECORD, parse_record, record_text
 from skillhub_mcp.skills.roots import is_at_or_below
 
 T = TypeVar("T")
 
 _MAX_BYTES = 4 * 1024 * 1024
 _LOCK_SECONDS = 10
-_TOKENS = "The file of tokens"
-_ROOTS = "Your roots.json"
-_TRUST = "Your trust.json"
-_REVIEWS = "Your reviews.json"
 
 _Stamp = tuple[int, ...]
 
@@ -113,7 +110,7 @@ class PolicyFile(Generic[T]):
             reason = error.strerror or str(error)
         except UnicodeDecodeError:
             reason = "it is not UTF-8"
-        except (BadRules, BadChoices, BadTokens, BadRecord, BadTrust, BadReviews) as error:
+        except ValueError as error:
             reason = str(error)
         raise self._failure(self.what, path=self.path, reason=reason)
 
@@ -125,82 +122,54 @@ def rules_file(
     return PolicyFile(path, what=what, parse=lambda text: parse_rules(text, tools), required=required, within=within)
 
 
-def choices_file(path: str) -> PolicyFile[Choices]:
-    """Return the person's file of choices."""
-    return PolicyFile(path, what="Your choices.json", parse=parse_choices)
+@dataclass(frozen=True)
+class Record(Generic[T]):
+    """A kind of file that a person's commands change: what it holds, and how that is read and written.
+
+    `text` returns the content of the file that holds a value; its second argument is the text that it replaces.
+    """
+
+    what: str
+    empty: T
+    parse: Callable[[str], T]
+    text: Callable[[T, str | None], str]
+    failure: type[PolicyUnreadable] = PolicyUnreadable
+
+    def file(self, path: str, *, required: bool = False) -> PolicyFile[T]:
+        """Return the file at `path`, which raises `failure` if it cannot be used."""
+        return PolicyFile(path, what=self.what, parse=self.parse, required=required, failure=self.failure)
+
+    def change(self, path: str, change: Callable[[T], T]) -> T:
+        """Change the value under a lock and return it. Only its owner can read the file.
+
+        Raises `failure`, PolicyUnwritable, and what `change` raises.
+        """
+        with _locked(path, self.what):
+            before = self.file(path).read()
+            changed = change(self.empty if before is None else before)
+            if changed != before:
+                _write(path, self.text(changed, None if before is None else read_text(path)))
+        return changed
 
 
-def reviews_file(path: str) -> PolicyFile[Reviews]:
-    """Return the person's file of reviews of the audit's findings, which raises ReviewsUnreadable."""
-    return PolicyFile(path, what=_REVIEWS, parse=parse_reviews, failure=ReviewsUnreadable)
+_CHOICES = Record("Your choices.json", NO_CHOICES, parse_choices, lambda new, _: choices_text(new))
+_REVIEWS = Record(
+    "Your reviews.json", NO_REVIEWS, parse_reviews, lambda new, _: reviews_text(new), ReviewsUnreadable
+)
+_TOKENS = Record("The file of tokens", Tokens(), parse_tokens, lambda new, _: tokens_text(new), TokensUnreadable)
+_ROOTS = Record("Your roots.json", NO_RECORD, parse_record, record_text, RootsUnreadable)
+_TRUST = Record("Your trust.json", NO_AGREEMENT, parse_trust, trust_text, TrustUnreadable)
+
+choices_file, change_choices = _CHOICES.file, _CHOICES.change
+reviews_file, change_reviews = _REVIEWS.file, _REVIEWS.change
+roots_file, change_roots = _ROOTS.file, _ROOTS.change
+trust_file, change_trust = _TRUST.file, _TRUST.change
+change_tokens = _TOKENS.change
 
 
 def tokens_file(path: str, *, required: bool = True) -> PolicyFile[Tokens]:
-    """Return a file of tokens, which raises TokensUnreadable where it cannot be used."""
-    return PolicyFile(path, what=_TOKENS, parse=parse_tokens, required=required, failure=TokensUnreadable)
-
-
-def roots_file(path: str) -> PolicyFile[RecordedRoots]:
-    """Return the person's file of recorded roots, which raises RootsUnreadable where it cannot be used."""
-    return PolicyFile(path, what=_ROOTS, parse=parse_record, failure=RootsUnreadable)
-
-
-def trust_file(path: str) -> PolicyFile[TrustRecord]:
-    """Return the person's record of the projects that they agreed to, which raises TrustUnreadable."""
-    return PolicyFile(path, what=_TRUST, parse=parse_trust, failure=TrustUnreadable)
-
-
-def change_trust(path: str, change: Callable[[TrustRecord], TrustRecord]) -> TrustRecord:
-    """Change the record of agreements under a lock and return it; what else the file holds stays.
-
-    Raises TrustUnreadable and PolicyUnwritable.
-    """
-    with _locked(path, _TRUST):
-        before = trust_file(path).read()
-        changed = change(before or NO_AGREEMENT)
-        if changed != before:
-            _write(path, trust_text(changed, None if before is None else read_text(path)))
-    return changed
-
-
-def change_tokens(path: str, change: Callable[[Tokens], Tokens]) -> Tokens:
-    """Change the tokens under a lock and return them. Only its owner can read the file.
-
-    Raises PolicyUnreadable, PolicyUnwritable, ReviewsUnreadable, and BadTokens if `change` does.
-    """
-    with _locked(path, _TOKENS):
-        changed = change(tokens_file(path, required=False).read() or Tokens())
-        _write(path, tokens_text(changed))
-    return changed
-
-
-def change_choices(path: str, change: Callable[[Choices], Choices]) -> Choices:
-    """Change the choices under a lock and return them. Raises PolicyUnreadable and PolicyUnwritable."""
-    with _locked(path, "Your choices.json"):
-        changed = change(choices_file(path).read() or Choices())
-        _write(path, choices_text(changed))
-    return changed
-
-
-def change_reviews(path: str, change: Callable[[Reviews], Reviews]) -> Reviews:
-    """Change the reviews under a lock and return them. Raises PolicyUnreadable and PolicyUnwritable."""
-    with _locked(path, _REVIEWS):
-        changed = change(reviews_file(path).read() or NO_REVIEWS)
-        _write(path, reviews_text(changed))
-    return changed
-
-
-def change_roots(path: str, change: Callable[[RecordedRoots], RecordedRoots]) -> RecordedRoots:
-    """Change the recorded roots under a lock and return them; what else the file holds stays.
-
-    Raises RootsUnreadable and PolicyUnwritable.
-    """
-    with _locked(path, _ROOTS):
-        before = roots_file(path).read()
-        changed = change(before or NO_RECORD)
-        if changed != before:
-            _write(path, record_text(changed, None if before is None else read_text(path)))
-    return changed
+    """Return a file of tokens, which must exist unless it is not `required`."""
+    return _TOKENS.file(path, required=required)
 
 
 def add_rule(path: str, verdict: str, rule: PermissionRule, *, what: str, tools: ToolActions) -> None:

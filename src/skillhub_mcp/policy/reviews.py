@@ -10,12 +10,10 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from skillhub_mcp.foreign_json import BadJson, read_format
+
 _FORMAT = 1
 _DIGEST = "sha256:"
-
-
-class BadReviews(ValueError):
-    """A file of reviews that cannot be used; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,30 +86,23 @@ NO_REVIEWS = Reviews()
 
 
 def parse_reviews(text: str) -> Reviews:
-    """Return the reviews in a file. Raises BadReviews for anything that is not one."""
-    try:
-        written = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise BadReviews(f"it is not valid JSON ({error})") from error
-    if (
-        not isinstance(written, dict)
-        or written.get("format") != _FORMAT
-        or not isinstance(written.get("reviews"), dict)
-    ):
-        raise BadReviews(f'it is not {{"format": {_FORMAT}, "reviews": {{…}}}}')
-    return Reviews({digest: _review(digest, one) for digest, one in written["reviews"].items()})
+    """Return the reviews in a file. Raises BadJson for anything that is not one."""
+    written = read_format(text, _FORMAT).get("reviews")
+    if not isinstance(written, dict):
+        raise BadJson('"reviews" must be an object')
+    return Reviews({digest: _review(digest, one) for digest, one in written.items()})
 
 
 def _review(digest: str, written: object) -> Review:
     if not digest.startswith(_DIGEST) or not isinstance(written, dict):
-        raise BadReviews(f"{digest!r} is no review of a digest")
+        raise BadJson(f"{digest!r} is no review of a digest")
     rules = written.get("rules")
     if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
-        raise BadReviews(f"the review of {digest!r} has no list of rules")
+        raise BadJson(f"the review of {digest!r} has no list of rules")
     name, path, at, reason = (str(written.get(key, "")) for key in ("name", "path", "at", "reason"))
     reasons = written.get("reasons", dict.fromkeys(rules, reason) if reason else {})
     if not isinstance(reasons, dict) or not all(isinstance(one, str) for one in reasons.values()):
-        raise BadReviews(f"the review of {digest!r} has reasons that are no texts by rule")
+        raise BadJson(f"the review of {digest!r} has reasons that are no texts by rule")
     return Review(frozenset(rules), name, path, at, reasons)
 
 

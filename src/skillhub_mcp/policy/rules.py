@@ -36,10 +36,6 @@ _RUN_KEYS = ("digest", "network", "packages")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
-class BadRules(ValueError):
-    """Rules that cannot be used; the text says which and why."""
-
-
 @dataclass(frozen=True, slots=True)
 class PermissionRule:
     """A tool, and the one skill that the rule applies to; without a name it applies to every skill.
@@ -188,24 +184,21 @@ NOTHING_RULED = RulesInForce()
 
 
 def parse_rules(text: str, tools: ToolActions) -> Rules:
-    """Return the rules of a file about `tools`. Raises BadRules.
+    """Return the rules of a file about `tools`. Raises BadJson.
 
     It is `{"permissions": {"deny": [...], "allow": [...], "confirm": [...], "others": "allow"}}`, each key optional.
     """
-    try:
-        content = read_json(text, pairs=_without_duplicates)
-    except BadJson as error:
-        raise BadRules(str(error)) from error
+    content = read_json(text, pairs=_without_duplicates)
     if not isinstance(content, dict) or not isinstance(content.get("permissions"), dict):
-        raise BadRules('it must be an object with the key "permissions", which is an object')
+        raise BadJson('it must be an object with the key "permissions", which is an object')
     lists = content["permissions"]
     unknown = sorted(set(lists) - {*RULE_LISTS, OTHERS})
     if unknown:
-        raise BadRules(f"permissions.{unknown[0]} is not one of {', '.join((*RULE_LISTS, OTHERS))}")
+        raise BadJson(f"permissions.{unknown[0]} is not one of {', '.join((*RULE_LISTS, OTHERS))}")
     deny, allow, confirm = (_parse_list(name, lists.get(name, []), tools) for name in RULE_LISTS)
     others = lists.get(OTHERS, Decision.CONFIRM.value)
     if others not in (Decision.ALLOW.value, Decision.CONFIRM.value):
-        raise BadRules(f'permissions.{OTHERS} must be "allow" or "confirm"')
+        raise BadJson(f'permissions.{OTHERS} must be "allow" or "confirm"')
     return Rules(deny, allow, confirm, others=Decision(others))
 
 
@@ -234,34 +227,34 @@ def _united(files: Sequence[Rules]) -> Rules:
 
 def _parse_list(name: str, value: object, tools: ToolActions) -> tuple[PermissionRule, ...]:
     if not isinstance(value, list):
-        raise BadRules(f"permissions.{name} must be a list")
+        raise BadJson(f"permissions.{name} must be a list")
     return tuple(_parse_rule(name, f"permissions.{name}[{number}]", rule, tools) for number, rule in enumerate(value))
 
 
 def _parse_rule(list_name: str, place: str, value: object, tools: ToolActions) -> PermissionRule:
     if not isinstance(value, Mapping) or not isinstance(value.get("tool"), str):
-        raise BadRules(f'{place} must be an object with a "tool"')
+        raise BadJson(f'{place} must be an object with a "tool"')
     unknown = sorted(set(value) - {"tool", "skill_name", *_RUN_KEYS})
     if unknown:
-        raise BadRules(f"{place} has the unknown key {unknown[0]!r}; only skill_name and digest narrow a rule")
+        raise BadJson(f"{place} has the unknown key {unknown[0]!r}; only skill_name and digest narrow a rule")
     tool = value["tool"]
     if tool not in tools.by_tool:
-        raise BadRules(f"{place}: {tool!r} is not a tool of this hub")
+        raise BadJson(f"{place}: {tool!r} is not a tool of this hub")
     run_keys = [key for key in _RUN_KEYS if key in value]
     if run_keys and not (list_name == "allow" and tools.action(tool) is Action.RUN):
-        raise BadRules(f"{place}: {run_keys[0]} belongs to rules that allow running commands")
+        raise BadJson(f"{place}: {run_keys[0]} belongs to rules that allow running commands")
     if "skill_name" not in value:
         if set(run_keys) - {"packages"}:
-            raise BadRules(f"{place}: {run_keys[0]} belongs to a rule with a skill_name")
+            raise BadJson(f"{place}: {run_keys[0]} belongs to a rule with a skill_name")
         return PermissionRule(tool, packages=_flag(place, value, "packages"))
     name = value["skill_name"]
     if not isinstance(name, str) or not is_specified_name(name):
-        raise BadRules(f"{place}: skill_name must be one exact name in lower-case kebab-case, not {name!r}")
+        raise BadJson(f"{place}: skill_name must be one exact name in lower-case kebab-case, not {name!r}")
     if tools.action(tool) is None:
-        raise BadRules(f"{place}: {tool} concerns no single skill, so it takes no skill_name")
+        raise BadJson(f"{place}: {tool} concerns no single skill, so it takes no skill_name")
     digest = value.get("digest")
     if "digest" in value and not (isinstance(digest, str) and _DIGEST.fullmatch(digest)):
-        raise BadRules(f"{place}: digest must be sha256: and 64 hexadecimal digits in lower case")
+        raise BadJson(f"{place}: digest must be sha256: and 64 hexadecimal digits in lower case")
     network, packages = (_flag(place, value, key) for key in ("network", "packages"))
     return PermissionRule(tool, name, digest, network, packages)
 
@@ -269,7 +262,7 @@ def _parse_rule(list_name: str, place: str, value: object, tools: ToolActions) -
 def _flag(place: str, value: Mapping[str, object], key: str) -> bool:
     given = value.get(key, False)
     if not isinstance(given, bool):
-        raise BadRules(f"{place}: {key} must be true or false")
+        raise BadJson(f"{place}: {key} must be true or false")
     return given
 
 
@@ -278,5 +271,5 @@ def _without_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     repeated = next((key for key in keys if keys.count(key) > 1), None)
     if repeated is not None:
         # JSON would silently use the last one, and a list of denials would disappear.
-        raise BadRules(f"the key {repeated!r} appears twice")
+        raise BadJson(f"the key {repeated!r} appears twice")
     return dict(pairs)

@@ -11,9 +11,8 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
 
-from skillhub_mcp.foreign_json import BadJson, read_json
+from skillhub_mcp.foreign_json import BadJson, read_format
 from skillhub_mcp.skills.model import Trust
 
 _FORMAT = 1
@@ -32,10 +31,6 @@ class TrustMode(str, Enum):
     ASK = "ask"
     ALL = "all"
     NONE = "none"
-
-
-class BadTrust(ValueError):
-    """A record of agreements that cannot be used; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +63,10 @@ NO_AGREEMENT = TrustRecord()
 
 
 def parse_trust(text: str) -> TrustRecord:
-    """Return the record that a file holds. Raises BadTrust."""
-    projects = _content(text).get(_PROJECTS, {})
+    """Return the record that a file holds. Raises BadJson."""
+    projects = read_format(text, _FORMAT).get(_PROJECTS, {})
     if not isinstance(projects, dict):
-        raise BadTrust(f'"{_PROJECTS}" must be an object')
+        raise BadJson(f'"{_PROJECTS}" must be an object')
     return TrustRecord({_path(_PROJECTS, root): _places(root, places) for root, places in projects.items()})
 
 
@@ -80,19 +75,9 @@ def trust_text(record: TrustRecord, before: str | None = None) -> str:
 
     What else the file held is kept; `before` is its text, which was parsed.
     """
-    kept = {} if before is None else _content(before)
+    kept = {} if before is None else read_format(before, _FORMAT)
     projects = {root: dict(sorted(places.items())) for root, places in sorted(record.projects.items()) if places}
     return json.dumps(kept | {"format": _FORMAT, _PROJECTS: projects}, ensure_ascii=False, indent=2) + "\n"
-
-
-def _content(text: str) -> dict[str, Any]:
-    try:
-        content = read_json(text)
-    except BadJson as error:
-        raise BadTrust(str(error)) from error
-    if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise BadTrust(f'it must be an object with "format": {_FORMAT}')
-    return content
 
 
 def _places(root: str, value: object) -> Mapping[str, str]:
@@ -100,11 +85,11 @@ def _places(root: str, value: object) -> Mapping[str, str]:
     if not isinstance(value, dict) or not all(
         isinstance(digest, str) and digest.startswith(_DIGEST) for digest in value.values()
     ):
-        raise BadTrust(f"{where} must be an object of directories, each with a {_DIGEST} digest")
+        raise BadJson(f"{where} must be an object of directories, each with a {_DIGEST} digest")
     return {_path(where, place): digest for place, digest in value.items()}
 
 
 def _path(where: str, path: str) -> str:
     if not os.path.isabs(path):
-        raise BadTrust(f"{where} has the key {path!r}, which is no absolute path")
+        raise BadJson(f"{where} has the key {path!r}, which is no absolute path")
     return path

@@ -9,19 +9,14 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from skillhub_mcp.foreign_json import BadJson, read_json
+from skillhub_mcp.foreign_json import BadJson, read_format
 
 # What can be recorded by a word instead of a directory.
 RECORDABLE_PLACES = ("builtin", "claude")
 
 _FORMAT = 1
 _ROOTS, _PROJECTS = "roots", "projects"
-
-
-class BadRecord(ValueError):
-    """A file of recorded roots that cannot be used; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +60,11 @@ NO_RECORD = RecordedRoots()
 
 
 def parse_record(text: str) -> RecordedRoots:
-    """Return the record that a file holds. Raises BadRecord."""
-    content = _content(text)
+    """Return the record that a file holds. Raises BadJson."""
+    content = read_format(text, _FORMAT)
     projects = content.get(_PROJECTS, {})
     if not isinstance(projects, dict):
-        raise BadRecord(f'"{_PROJECTS}" must be an object')
+        raise BadJson(f'"{_PROJECTS}" must be an object')
     return RecordedRoots(
         _entries(_ROOTS, content.get(_ROOTS, []), words=RECORDABLE_PLACES),
         {root: _entries(f"{_PROJECTS}[{root!r}]", own) for root, own in projects.items()},
@@ -81,7 +76,7 @@ def record_text(record: RecordedRoots, before: str | None = None) -> str:
 
     What else the file held is kept; `before` is its text, which was parsed.
     """
-    kept = {} if before is None else _content(before)
+    kept = {} if before is None else read_format(before, _FORMAT)
     own = {
         "format": _FORMAT,
         _ROOTS: list(record.everywhere),
@@ -90,20 +85,10 @@ def record_text(record: RecordedRoots, before: str | None = None) -> str:
     return json.dumps(kept | own, ensure_ascii=False, indent=2) + "\n"
 
 
-def _content(text: str) -> dict[str, Any]:
-    try:
-        content = read_json(text)
-    except BadJson as error:
-        raise BadRecord(str(error)) from error
-    if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise BadRecord(f'it must be an object with "format": {_FORMAT}')
-    return content
-
-
 def _entries(place: str, value: object, *, words: Sequence[str] = ()) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(
         isinstance(entry, str) and (os.path.isabs(entry) or entry in words) and "\0" not in entry for entry in value
     ):
         or_words = f", or {' or '.join(words)}" if words else ""
-        raise BadRecord(f"{place} must be a list of absolute paths{or_words}")
+        raise BadJson(f"{place} must be a list of absolute paths{or_words}")
     return tuple(dict.fromkeys(value))

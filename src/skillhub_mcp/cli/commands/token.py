@@ -13,8 +13,9 @@ from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.foreign_json import BadJson
 from skillhub_mcp.harmless import in_line
-from skillhub_mcp.policy.access_tokens import NOT_GIVEN, BadTokens, Token, Tokens, filter_of, make_token
+from skillhub_mcp.policy.access_tokens import NOT_GIVEN, Token, Tokens, filter_of, make_token
 from skillhub_mcp.policy.files import change_tokens, tokens_file
 from skillhub_mcp.policy.unknown_names import KnownNames
 from skillhub_mcp.settings import settings_of
@@ -54,14 +55,14 @@ def _new(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     path = _path(args, options)
     try:
         visibility = filter_of(_names(args.skills), _names(args.categories))
-    except BadTokens as error:
+    except BadJson as error:
         raise InvalidArgument("--skills or --categories", f"is invalid: {error}") from error
     if visibility.limits and not args.force:
         _check_names(visibility, options)
     try:
         token, secret = make_token(decode_argument(args.name), visibility, may_run=args.may_run)
         change_tokens(path, lambda tokens: tokens.with_token(token))
-    except BadTokens as error:
+    except BadJson as error:
         raise InvalidArgument("NAME", f"is invalid: {error}") from error
     if args.json:
         print_json({**token.as_json(), "token": secret})

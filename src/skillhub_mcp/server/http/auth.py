@@ -24,7 +24,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from skillhub_mcp.errors import RateLimited, TokensUnreadable
-from skillhub_mcp.policy.access_tokens import NOT_GIVEN, BadTokens, Token, Tokens, digest_of, filter_of, may_run_of
+from skillhub_mcp.foreign_json import BadJson
+from skillhub_mcp.policy.access_tokens import NOT_GIVEN, Token, Tokens, digest_of, filter_of, may_run_of
 from skillhub_mcp.policy.files import PolicyFile
 from skillhub_mcp.server.callers import Caller, CallerToken
 from skillhub_mcp.server.http.front_page import MCP_PATH
@@ -137,7 +138,7 @@ class _SignedTokens:
         try:
             visibility = _filter(found)
             may_run = may_run_of(found.claims.get(_RUN_CLAIM, NOT_GIVEN))
-        except BadTokens as problem:
+        except BadJson as problem:
             log.warning("A signed token of %s is not accepted: %s", name, problem)
             return None
         caller = Caller(name, visibility if visibility.limits else None, may_run)
@@ -179,12 +180,12 @@ def _refused(_: HTTPConnection, error: AuthenticationError) -> Response:
 
 
 def _filter(signed: AccessToken) -> Visibility:
-    """Return the filter in a token's claims. Raises BadTokens for a token that is not accepted."""
+    """Return the filter in a token's claims. Raises BadJson for a token that is not accepted."""
     if signed.expires_at is None:
-        raise BadTokens("it never expires, so it could not be revoked")
+        raise BadJson("it never expires, so it could not be revoked")
     not_before = signed.claims.get("nbf", 0)
     if not isinstance(not_before, int | float) or not_before > time.time():
-        raise BadTokens("it is not valid yet")
+        raise BadJson("it is not valid yet")
     return filter_of(signed.claims.get(_SKILLS_CLAIM, NOT_GIVEN), signed.claims.get(_CATEGORIES_CLAIM, NOT_GIVEN))
 
 
