@@ -13,7 +13,7 @@ from tests.library.archives.archives import SKILL, pack_tar, pack_zip, write_fil
 from tests.library.sources.repositories import ENVIRONMENT, Executable, Repository
 
 from skillhub_mcp.errors import SourceUnreachable
-from skillhub_mcp.library.archives.archive_tree import open_archive
+from skillhub_mcp.library.archives import open_archive
 from skillhub_mcp.library.sources.directory_tree import DirectoryTree
 from skillhub_mcp.library.sources.git import GitOptions
 from skillhub_mcp.library.sources.git_tree import open_git

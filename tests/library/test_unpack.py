@@ -14,7 +14,7 @@ from tests.library.archives.archives import SKILL, TarEntry, pack_tar, pack_zip,
 
 from skillhub_mcp.errors import ArchiveRefused, LibraryUnwritable, SourceUnreachable
 from skillhub_mcp.library import unpack
-from skillhub_mcp.library.archives.archive_tree import open_archive
+from skillhub_mcp.library.archives import open_archive
 from skillhub_mcp.library.bounds import Bounds
 from skillhub_mcp.library.sources import directory_tree
 from skillhub_mcp.library.sources.directory_tree import DirectoryTree

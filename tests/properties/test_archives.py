@@ -26,7 +26,7 @@ from tests.library.archives.archives import (
 )
 
 from skillhub_mcp.errors import ArchiveRefused
-from skillhub_mcp.library.archives.archive_tree import open_archive
+from skillhub_mcp.library.archives import open_archive
 from skillhub_mcp.library.entry_rules import EntryNames, entry_problem
 from skillhub_mcp.library.sources.directory_tree import DirectoryTree
 from skillhub_mcp.library.tree import Tree
@@ -158,7 +158,7 @@ def _utf_8(entry: zipfile.ZipInfo) -> str:
 @example(entries=[("../x", b"x", "file")], form="zip", damages=[])
 @example(entries=[("a", b"", "link"), ("a/secret.md", b"x", "file")], form="tar", damages=[])
 @settings(max_examples=200)
-def test_any_archive_is_unpacked_as_every_reader_reads_it_or_refused_and_nothing_is_written_beside_its_place(
+def test_any_archive_is_unpacked_as_python_reads_it_or_refused_and_nothing_is_written_beside_its_place(
     entries: list[tuple[str, bytes, str]], form: str, damages: list[tuple[str, int, int]]
 ) -> None:
     with places() as (source, destination):

@@ -2,7 +2,7 @@
 
 Nothing here runs but in a command that a person typed, and it reaches only the source that the command names.
 
-archives/        archives, read in the one way that every reader reads them
+archives         zip and tar archives as trees, with every entry checked
 bounds           how much is fetched, read and unpacked at most
 candidates       the skills that a source holds, before any of it is written
 change           a change of a root: staged, moved into place, then locked

@@ -9,7 +9,7 @@ from functools import partial
 
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import SourceUnreachable
-from skillhub_mcp.library.archives.archive_tree import open_archive
+from skillhub_mcp.library.archives import open_archive
 from skillhub_mcp.library.bounds import BOUNDS, Bounds
 from skillhub_mcp.library.sources.directory_tree import DirectoryTree
 from skillhub_mcp.library.sources.git import GitOptions

@@ -1,0 +1,317 @@
+"""An archive as a tree: zip, tar and tar.gz, recognised by content, read by `zipfile` and `tarfile`.
+
+Every entry's name, type, size and ratio is checked when the archive is opened, and one bad entry refuses the whole
+archive. Nothing is extracted here: files are read one by one, and `unpack` writes them.
+"""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import io
+import os
+import stat
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import IO
+
+from skillhub_mcp.errors import ArchiveRefused, SourceUnreachable
+from skillhub_mcp.library.bounds import BOUNDS, Bounds, in_mib
+from skillhub_mcp.library.entry_rules import EntryNames, entry_problem
+from skillhub_mcp.library.tree import TreeEntry, TreeEntryKind, in_order
+
+# An archive without entries begins with its end.
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+_GZIP = b"\x1f\x8b"
+_OTHERS = {
+    b"PK": "a damaged or split zip",
+    b"BZh": "a bzip2 archive",
+    b"\xfd7zXZ\0": "an xz archive",
+    b"\x28\xb5\x2f\xfd": "a zstd archive",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
+    b"Rar!": "a RAR archive",
+}
+_CENTRAL_HEADER = b"PK\x01\x02"
+_ENCRYPTED = 0x1 | 0x40 | 0x2000
+_UTF_8 = 0x800
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# What macOS packs beside the files: data of its file system, no file of a skill.
+_MACOS = "__MACOSX/"
+_PIECE = 64 * 1024
+_IN_MEMORY = 16 * 1024 * 1024
+_MOST_HEADER = 1024 * 1024
+_HEADERS = (
+    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
+    *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
+)
+_MOST_TARGET = 4_096
+_SHOWN = 200
+_TO_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_AGAIN = "fetch or pack it again: nothing of it was unpacked"
+_PACK = "pack it as .zip or .tar.gz"
+# What the standard library raises for an archive that is damaged.
+_DAMAGED = (
+    *(zipfile.BadZipFile, tarfile.TarError, zlib.error),
+    *(EOFError, NotImplementedError, ValueError, OverflowError),
+)
+
+Open = Callable[[], IO[bytes]]
+
+
+class ArchiveTree:
+    """The files of an archive. It has no commit, and its directories have no ids."""
+
+    def __init__(self, file: IO[bytes], name: str, bounds: Bounds, closing: ExitStack) -> None:
+        self.entries: Sequence[TreeEntry] = ()
+        self.commit = ""
+        self._file = file
+        self._name = name
+        self._bounds = bounds
+        self._closing = closing
+        self._stamp = _stamp(file)
+        self._opens: dict[str, Open] = {}
+        self._found: list[TreeEntry] = []
+        self._names = EntryNames()
+        self._seen = self._bytes = 0
+        self._read_entries()
+        self.entries = in_order(self._found)
+
+    def tree_id(self, path: str) -> str:
+        """Return nothing: an archive has no ids."""
+        del path
+        return ""
+
+    def read(self, path: str) -> Iterator[bytes]:
+        """Yield the bytes of a file in pieces. Raises ArchiveRefused, and SourceUnreachable for a file that is missing.
+
+        Raises SourceUnreachable also if the archive was changed since it was opened.
+        """
+        if path not in self._opens:
+            raise SourceUnreachable(self._name, f"has no file {path!r}")
+        with _reading(self._name, path):
+            with self._opens[path]() as file:
+                while piece := file.read(_PIECE):
+                    yield piece
+            changed = _stamp(self._file) != self._stamp
+        if changed:
+            raise SourceUnreachable(self._name, "was changed while it was read", hint="try again")
+
+    def close(self) -> None:
+        """Close the archive."""
+        self._closing.close()
+
+    def _read_entries(self) -> None:
+        if not stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
+            raise SourceUnreachable(self._name, "is no regular file")
+        size = self._file.seek(0, 2)
+        if size > self._bounds.fetched_bytes:
+            raise self._refused(f"it has {in_mib(size)}, and at most {in_mib(self._bounds.fetched_bytes)} are read")
+        self._file.seek(0)
+        start = self._file.read(tarfile.BLOCKSIZE)
+        self._file.seek(0)
+        if start.startswith(_ZIP):
+            self._read_zip()
+        elif start.startswith(_GZIP):
+            spool = self._closing.enter_context(tempfile.SpooledTemporaryFile(_IN_MEMORY))  # noqa: SIM115 - closed with the tree
+            self._gunzip(spool, size)
+            spool.seek(0)
+            if not _is_tar(spool.read(tarfile.BLOCKSIZE)):
+                raise ArchiveRefused(self._name, "it is gzip, and no tar is in it", hint=_PACK)
+            self._read_tar(spool)
+        elif _is_tar(start):
+            self._read_tar(self._file)
+        else:
+            known = (what for sign, what in _OTHERS.items() if start.startswith(sign))
+            raise ArchiveRefused(self._name, f"it is {next(known, 'no archive that is known here')}", hint=_PACK)
+
+    def _read_zip(self) -> None:
+        # zipfile reads the whole directory at once, so the entries are counted first.
+        count = sum(piece.count(_CENTRAL_HEADER) for piece in iter(lambda: self._file.read(_PIECE), b""))
+        if count > self._bounds.source_entries:
+            raise self._refused(f"it has more than {self._bounds.source_entries:,} entries")
+        archive = self._closing.enter_context(zipfile.ZipFile(self._file))
+        infos = archive.infolist()
+        has_slashes = any("/" in info.orig_filename for info in infos)
+        for info in infos:
+            path = self._zip_name(info, has_slashes=has_slashes)
+            mode = info.external_attr >> 16
+            kind = stat.S_IFMT(mode)
+            if info.flag_bits & _ENCRYPTED:
+                raise self._refused("is encrypted", path)
+            if info.compress_type not in _METHODS:
+                raise self._refused(f"is packed by a method that is not read here (number {info.compress_type})", path)
+            is_directory = path.endswith("/")
+            if kind and is_directory != (kind == stat.S_IFDIR):
+                raise self._refused("is a directory by its name or its mode, and a file by the other", path)
+            if kind not in (0, stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK):
+                raise self._refused("is a device or a pipe", path)
+            self._check_ratio(info.file_size, info.compress_size, path)
+
+            def opened(info: zipfile.ZipInfo = info) -> IO[bytes]:
+                return archive.open(info)
+
+            target = None
+            if kind == stat.S_IFLNK:
+                with opened() as file:
+                    target = file.read(_MOST_TARGET).decode()
+            executable = bool(mode & stat.S_IXUSR)
+            self._add(path, opened, info.file_size, executable=executable, is_directory=is_directory, target=target)
+
+    def _zip_name(self, info: zipfile.ZipInfo, *, has_slashes: bool) -> str:
+        """Return an entry's name if it is unambiguous.
+
+        Without the flag for UTF-8 it is UTF-8 all the same (macOS), or letters that mean the same in both of the usual
+        DOS encodings. Backslashes separate directories if the archive has no slashes (old packers of Windows).
+        """
+        name = info.orig_filename
+        if not info.flag_bits & _UTF_8:
+            raw = name.encode("cp437")
+            try:
+                name = raw.decode()
+            except UnicodeDecodeError:
+                if name != raw.decode("cp850") or not all(one.isascii() or one.isalpha() for one in name):
+                    shown = raw.decode("utf-8", "backslashreplace")
+                    raise self._refused("has a name that is not UTF-8", shown) from None
+        return name if has_slashes else name.replace("\\", "/")
+
+    def _read_tar(self, file: IO[bytes]) -> None:
+        size = file.seek(0, 2)
+        file.seek(0)
+        tar = tarfile.TarFile(fileobj=file, tarinfo=_TarEntry, encoding="utf-8", errors="surrogateescape")
+        for member in tar:
+            name = member.name
+            if member.issparse() or not (member.isreg() or member.isdir() or member.issym()):
+                what = "a link" if member.islnk() else "sparse" if member.issparse() else "a device, or of another kind"
+                raise self._refused(f"is {what}, and an archive may have files, directories and symbolic links", name)
+            if member.isdir() and member.size:
+                raise self._refused("is a directory with content", name)
+            # Older Pythons lack the filter. The names are checked more strictly than it does.
+            if not member.issym() and hasattr(tarfile, "data_filter") and not entry_problem(name):
+                member = tarfile.data_filter(member, self._name)  # noqa: PLW2901
+
+            def opened(member: tarfile.TarInfo = member) -> IO[bytes]:
+                return tar.extractfile(member) or io.BytesIO()
+
+            executable = bool((member.mode or 0) & stat.S_IXUSR)
+            target = member.linkname if member.issym() else None
+            self._add(name, opened, member.size, executable=executable, is_directory=member.isdir(), target=target)
+            if tar.offset > size:
+                raise self._refused("is cut off", name)
+        # tarfile takes a damaged header for the end.
+        file.seek(tar.offset)
+        rest = b""
+        while piece := file.read(_PIECE):
+            rest = piece
+            if piece.strip(b"\0"):
+                raise self._refused("it is damaged, or has bytes behind its end")
+        if not rest:
+            raise self._refused("it is cut off: it has no end")
+
+    def _gunzip(self, spool: IO[bytes], size: int) -> None:
+        unpacked = 0
+        with gzip.GzipFile(fileobj=self._file) as packed:
+            while piece := packed.read(_PIECE):
+                unpacked += len(piece)
+                self._check_ratio(unpacked, min(self._file.tell(), size))
+                if unpacked > self._bounds.source_bytes:
+                    raise self._refused(f"it unpacks to more than {in_mib(self._bounds.source_bytes)}")
+                spool.write(piece)
+
+    def _add(
+        self, path: str, opened: Open, size: int, *, executable: bool, is_directory: bool, target: str | None
+    ) -> None:
+        """Check an entry by its name and size, and keep it if it is a file or a link."""
+        self._seen += 1
+        if self._seen > self._bounds.source_entries:
+            raise self._refused(f"is one entry too many: an archive has at most {self._bounds.source_entries:,}", path)
+        self._bytes += size
+        if self._bytes > self._bounds.source_bytes:
+            most = in_mib(self._bounds.source_bytes)
+            raise self._refused(f"makes the archive too large: it unpacks to {most} at most", path)
+        path = path.removeprefix("./")
+        if is_directory:
+            path = path.removesuffix("/")
+            if path in ("", "."):
+                return
+        problem = entry_problem(path) or self._names.problem(path, is_directory=is_directory)
+        if problem:
+            raise self._refused(problem, f"{path}/" if is_directory else path)
+        if is_directory or path.startswith(_MACOS):
+            return
+        if target is not None:
+            self._found.append(TreeEntry(path, TreeEntryKind.LINK, target=target))
+            return
+        self._found.append(TreeEntry(path, TreeEntryKind.FILE, size, executable))
+        self._opens[path] = opened
+
+    def _check_ratio(self, unpacked: int, packed: int, entry: str = "") -> None:
+        bounds = self._bounds
+        if unpacked > bounds.ratio_from and unpacked > bounds.ratio * packed:
+            most = f"at most {bounds.ratio} : 1 beyond {in_mib(bounds.ratio_from)}"
+            raise self._refused(f"{'' if entry else 'it '}unpacks to too many times its size: {most}", entry)
+
+    def _refused(self, reason: str, entry: str = "") -> ArchiveRefused:
+        return ArchiveRefused(self._name, reason, entry=_shown(entry), hint=_AGAIN)
+
+
+class _TarEntry(tarfile.TarInfo):
+    """An entry whose extra headers, which tarfile reads into memory, are bounded."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _TarEntry:
+        found = super().frombuf(buf, encoding, errors)
+        if found.type in _HEADERS and found.size > _MOST_HEADER:
+            raise tarfile.ReadError(f"a header has more than {_MOST_HEADER:,} bytes")
+        return found
+
+
+def open_archive(path: str, name: str, bounds: Bounds = BOUNDS) -> ArchiveTree:
+    """Return the archive at `path`, all of whose entries were checked. `name` is what messages call it.
+
+    Raises ArchiveRefused, and SourceUnreachable if the file is missing or cannot be read.
+    """
+    closing = ExitStack()
+    try:
+        with _reading(name):
+            file = closing.enter_context(open(os.open(path, _TO_READ), "rb"))  # noqa: SIM115 - closed with the tree
+            return ArchiveTree(file, name, bounds, closing)
+    except BaseException:
+        closing.close()
+        raise
+
+
+@contextmanager
+def _reading(name: str, entry: str = "") -> Iterator[None]:
+    """Turn what the standard library raises into ArchiveRefused or SourceUnreachable."""
+    try:
+        yield
+    except (*_DAMAGED, OSError) as error:
+        # A damaged zip makes zipfile seek to an offset that is invalid.
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            reason = f"cannot be read: {error.strerror or type(error).__name__}"
+            hint = "look whether it is there, and whether you may read it"
+            raise SourceUnreachable(name, reason, hint=hint) from error
+        reason = f"{'' if entry else 'it '}is damaged or cut off: {error or type(error).__name__}"
+        raise ArchiveRefused(name, reason, entry=_shown(entry), hint=_AGAIN) from error
+
+
+def _is_tar(block: bytes) -> bool:
+    try:
+        tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
+    except tarfile.HeaderError:
+        return False
+    return True
+
+
+def _shown(name: str) -> str:
+    text = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _stamp(file: IO[bytes]) -> tuple[int, int]:
+    status = os.fstat(file.fileno())
+    return status.st_mtime_ns, status.st_size
