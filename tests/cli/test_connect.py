@@ -329,7 +329,7 @@ def test_every_client_that_is_installed_is_connected_and_one_that_cannot_be_stop
     assert "Codex: connected (~/.codex/config.toml)." in done.out
     assert "Goose: put this into ~/.config/goose/config.yaml" in done.out
     assert (
-        "Cursor: nothing was changed (~/.cursor/mcp.json): the text ends too early (line 1, column 17)\n"
+        "Cursor: nothing was changed (~/.cursor/mcp.json): Expecting property name enclosed in double quotes (line 1, column 17)\n"
         "  hint: correct it, and run the command again\n"
     ) in done.out
     assert "Kiro: nothing was changed (~/.kiro/settings/mcp.json): 'skillhub' in it is something else" in done.out
@@ -341,7 +341,7 @@ def test_every_client_that_is_installed_is_connected_and_one_that_cannot_be_stop
     assert (home / ".kiro" / "settings" / "mcp.json").read_text() == other
     renamed = skillhub("connect", "kiro", "--yes", "--name", "hub")
     assert renamed.code == 0
-    assert list(servers_of(home / ".kiro" / "settings" / "mcp.json")) == ["skillhub", "hub"]
+    assert list(servers_of(home / ".kiro" / "settings" / "mcp.json")) == ["hub", "skillhub"]
 
 
 def test_a_server_that_does_not_answer_fails_the_command(
@@ -378,17 +378,17 @@ def test_the_list_says_what_is_installed_and_connected(skillhub: Skillhub, home:
     lines = [line.split(maxsplit=2) for line in done.out.splitlines()]
     assert lines[:4] == [
         ["client", "state", "file"],
-        ["cursor", "connected", "~/.cursor/mcp.json"],
         ["cursor", "connected", "~/.cursor/mcp.json as second"],
+        ["cursor", "connected", "~/.cursor/mcp.json"],
         ["codex", "installed", "~/.codex/config.toml"],
     ]
     assert lines[4] == ["kiro", "unreadable", "~/.kiro/settings/mcp.json"]
-    assert "\n~/.kiro/settings/mcp.json cannot be read as Kiro's file: the text ends too early" in done.out
+    assert "\n~/.kiro/settings/mcp.json cannot be read as Kiro's file: Expecting property name" in done.out
     assert lines[5] == ["droid", "taken", "(something else) ~/.factory/mcp.json"]
     assert "`skillhub connect --all` connects those that are installed" in done.err
     rows = {row["client"]: row for row in skillhub("connect", "--list", "--json").json["clients"]}
     cursor = {"scope": "user", "path": str(home / ".cursor" / "mcp.json"), "is_skillhub": True}
-    expected = [{**cursor, "name": name} for name in ("skillhub", "second")]
+    expected = [{**cursor, "name": name} for name in ("second", "skillhub")]
     assert rows["cursor"]["connections"] == expected
     # In the home directory, `.cursor/mcp.json` is the user's file and no project's.
     at_home = skillhub("connect", "--list", "--json", "--cwd", home).json["clients"]

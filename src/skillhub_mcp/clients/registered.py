@@ -10,10 +10,10 @@ from skillhub_mcp.clients.connections import Connection, Connections
 from skillhub_mcp.clients.editing import entries_in
 from skillhub_mcp.clients.entries import DEFAULT_NAME, server_of
 from skillhub_mcp.clients.files import read_client_file
-from skillhub_mcp.clients.json_text import InvalidText
 from skillhub_mcp.clients.machine import Machine
 from skillhub_mcp.clients.model import Client, ClientScope, EntryValue
 from skillhub_mcp.clients.ownership import starts_skillhub
+from skillhub_mcp.clients.splice import InvalidText
 from skillhub_mcp.clients.table import CLIENTS
 from skillhub_mcp.errors import ClientFileRefused
 

@@ -30,7 +30,7 @@ class NotExpanded(ValueError):
 
 
 # A name in percent signs is longer than a byte of a URL that is written that way.
-_VARIABLE = re.compile(r"\$\{[^}]*\}|%[A-Za-z_][A-Za-z0-9_]{2,}%")
+_VARIABLE = re.compile(r"\$\{[^$}]*\}|%[A-Za-z_][A-Za-z0-9_]{2,}%")
 
 
 def check_expanded(text: str) -> str:
