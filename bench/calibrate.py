@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +24,8 @@ from numpy.typing import NDArray
 from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.bootstrap.models import choose_embedder
 from skillhub_mcp.evaluation.calibration import calibration_error, refused_where_kept
-from skillhub_mcp.search.likelihood import Coefficients, Evidence, weighed
-from skillhub_mcp.search.searcher import Searcher, SearchRequest
+from skillhub_mcp.search.likelihood import FEW_WORDS, Coefficients, Evidence, NearnessCoefficients, weighed
+from skillhub_mcp.search.searcher import Searcher, SearchMode, SearchRequest
 from skillhub_mcp.settings import read_settings
 
 _LIKELIHOOD = Path(__file__).parents[1] / "src" / "skillhub_mcp" / "search" / "likelihood.py"
@@ -52,6 +53,15 @@ def main(model: str = "") -> None:
     _write("Meaning.WORDS: ", _coefficients(_seen("local")))
     if model:
         _write("Meaning.SENTENCES: ", _coefficients(_seen("onnx", model)))
+        by_vectors = _seen("onnx", model, mode=SearchMode.VECTOR)
+        _write("BY_NEARNESS = Nearness", _by_nearness([one for one in by_vectors if one.evidence.share < FEW_WORDS]))
+
+
+def _by_nearness(seen: Sequence[Seen]) -> NearnessCoefficients:
+    """Fit how likely a first hit is by its nearness, to questions that share hardly a word with it."""
+    numbers = np.array([(one.evidence.nearness, 1.0) for one in seen])
+    fitted = _fit(numbers, np.array([one.right for one in seen], dtype=float), np.ones(len(seen)))
+    return NearnessCoefficients(*(round(one, 2) for one in fitted.tolist()))
 
 
 def _coefficients(seen: Sequence[Seen]) -> Coefficients:
@@ -69,7 +79,7 @@ def _coefficients(seen: Sequence[Seen]) -> Coefficients:
     return Coefficients(*(round(one, 2) for one in _fit(numbers, wanted, weights).tolist()))
 
 
-def _write(name: str, found: Coefficients) -> None:
+def _write(name: str, found: Coefficients | NearnessCoefficients) -> None:
     values = ", ".join(f"{name}={value}" for name, value in found._asdict().items())
     text = _LIKELIHOOD.read_text(encoding="utf-8")
     written = re.sub(rf"({re.escape(name)})Coefficients\(.*\)", rf"\1Coefficients({values})", text)
@@ -77,22 +87,30 @@ def _write(name: str, found: Coefficients) -> None:
     print(name, found)
 
 
-def _seen(provider: str, model: str = "") -> list[Seen]:
+def _seen(provider: str, model: str = "", *, mode: SearchMode = SearchMode.AUTO) -> list[Seen]:
     questions = for_fitting()
     paths = skill_paths()
-    found = _ask(provider, model, SHARED / "corpus" / "skills", directory_ids(paths), questions, skills=len(paths))
+    ask = partial(_ask, provider, model, mode)
+    found = ask(SHARED / "corpus" / "skills", directory_ids(paths), questions, skills=len(paths))
     short = [one for one in questions if one.phrasing != "long"]
     for size, times in _SMALL:
         for seed in range(times):
             with tempfile.TemporaryDirectory(prefix="skillhub-calibrate-") as scratch:
                 placed = small_library(Path(scratch), short, size, seed=seed)
                 asked = of_library(short, frozenset(placed), most=_MOST_ASKED, seed=seed)
-                found += _ask(provider, model, Path(scratch), directory_ids(placed), asked, skills=size)
+                found += ask(Path(scratch), directory_ids(placed), asked, skills=size)
     return found
 
 
 def _ask(
-    provider: str, model: str, root: Path, ids: dict[str, str], questions: Sequence[Question], *, skills: int
+    provider: str,
+    model: str,
+    mode: SearchMode,
+    root: Path,
+    ids: dict[str, str],
+    questions: Sequence[Question],
+    *,
+    skills: int,
 ) -> list[Seen]:
     with tempfile.TemporaryDirectory(prefix="skillhub-calibrate-") as scratch:
         environment = {"SKILLS_DIR": str(root), "DB_PATH": f"{scratch}/db", "EMBEDDING_PROVIDER": provider}
@@ -102,7 +120,7 @@ def _ask(
         # Embeds before it answers, however slow the model is.
         hub = make_hub(settings, background=False)
         try:
-            searcher = Searcher(embedder=choose_embedder(settings))
+            searcher = Searcher(embedder=choose_embedder(settings), mode=mode)
             index = searchable(hub, with_vectors=provider != "none")
             among = frozenset(skill.directory for skill in hub.skills())
             seen = []

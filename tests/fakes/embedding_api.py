@@ -94,10 +94,11 @@ class _Trouble:
 
 
 class EmbeddingApi:
-    """The server, on 127.0.0.1; a context manager that stops it."""
+    """The server, on 127.0.0.1; a context manager that stops it. Each text gets the vector that `vector` returns."""
 
-    def __init__(self) -> None:
+    def __init__(self, vector: Callable[[str], list[float]] = embed) -> None:
         self.requests: list[Recorded] = []
+        self._vector = vector
         self._trouble = _Trouble()
         api = self
 
@@ -159,13 +160,26 @@ class EmbeddingApi:
         if status != 200 and trouble.server is not None:
             answer: Any = trouble.server.error(trouble.server.refusal(body))
         elif trouble.server is not None and trouble.server.bare and "input" in body:
-            answer = openai_answer([embed(text) for text in body["input"]])
+            answer = openai_answer([self._vector(text) for text in body["input"]])
             del answer["usage"]
         elif status != 200:
             answer = {"error": {"message": f"trouble with {headers}", "code": status, "status": "X"}}
         else:
-            answer = trouble.answer if trouble.answer is not None else _answer(path, body, trouble.spoil)
+            answer = trouble.answer if trouble.answer is not None else self._usual_answer(path, body)
         return json.dumps(answer).encode()
+
+    def _usual_answer(self, path: str, body: Any) -> Any:
+        if path.endswith("/chat/completions"):
+            return chat_answer(fitting(_texts(body)[-1]))
+        if path.endswith(":generateContent"):
+            return generated_answer(fitting(_texts(body)[-1]))
+        vectors = [self._vector(text) for text in _texts(body)]
+        if self._trouble.spoil is not None:
+            vectors = self._trouble.spoil(vectors)
+        if path.endswith("/embeddings"):
+            return openai_answer(vectors, as_base64=body.get("encoding_format") == "base64")
+        assert path.endswith(":batchEmbedContents"), path
+        return gemini_answer(vectors)
 
     def _listen(self, port: int) -> None:
         self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler)
@@ -305,20 +319,6 @@ def chat_answer(text: str) -> Any:
 def generated_answer(text: str) -> Any:
     """The body of Gemini's answer to a prompt."""
     return {"candidates": [{"content": {"role": "model", "parts": [{"text": text}]}}]}
-
-
-def _answer(path: str, body: Any, spoil: Callable[[list[list[float]]], list[list[float]]] | None) -> Any:
-    if path.endswith("/chat/completions"):
-        return chat_answer(fitting(_texts(body)[-1]))
-    if path.endswith(":generateContent"):
-        return generated_answer(fitting(_texts(body)[-1]))
-    vectors = [embed(text) for text in _texts(body)]
-    if spoil is not None:
-        vectors = spoil(vectors)
-    if path.endswith("/embeddings"):
-        return openai_answer(vectors, as_base64=body.get("encoding_format") == "base64")
-    assert path.endswith(":batchEmbedContents"), path
-    return gemini_answer(vectors)
 
 
 # Each way in which a provider fails, until `recover`.

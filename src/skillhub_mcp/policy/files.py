@@ -153,9 +153,7 @@ class Record(Generic[T]):
 
 
 _CHOICES = Record("Your choices.json", NO_CHOICES, parse_choices, lambda new, _: choices_text(new))
-_REVIEWS = Record(
-    "Your reviews.json", NO_REVIEWS, parse_reviews, lambda new, _: reviews_text(new), ReviewsUnreadable
-)
+_REVIEWS = Record("Your reviews.json", NO_REVIEWS, parse_reviews, lambda new, _: reviews_text(new), ReviewsUnreadable)
 _TOKENS = Record("The file of tokens", Tokens(), parse_tokens, lambda new, _: tokens_text(new), TokensUnreadable)
 _ROOTS = Record("Your roots.json", NO_RECORD, parse_record, record_text, RootsUnreadable)
 _TRUST = Record("Your trust.json", NO_AGREEMENT, parse_trust, trust_text, TrustUnreadable)

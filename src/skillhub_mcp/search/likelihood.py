@@ -1,5 +1,8 @@
 """How likely the first hit is the right one: a logistic over four numbers of a question and its first hit. Pure.
 
+A sentence encoder also finds skills that share no word with the question. There a second logistic over the nearness
+alone says how likely the first is, and the greater of both counts.
+
 `bench/calibrate.py` fits the coefficients to judged questions: as people put them, as agents ask, and long texts, in
 libraries of several sizes, for each kind of vectors. docs/benchmarks.md says how well they hold on questions that were
 left out.
@@ -61,11 +64,21 @@ class Coefficients(NamedTuple):
     constant: float
 
 
+class NearnessCoefficients(NamedTuple):
+    """The weight of the nearness, and the constant."""
+
+    nearness: float
+    constant: float
+
+
 BY_TEXT = Coefficients(share=4.0, words=1.99, nearness=0.0, skills=-0.3, constant=2.48)
 BY_MEANING = {
     Meaning.WORDS: Coefficients(share=3.31, words=1.72, nearness=1.6, skills=-0.29, constant=1.79),
     Meaning.SENTENCES: Coefficients(share=2.63, words=1.41, nearness=3.35, skills=-0.26, constant=0.82),
 }
+# Fitted to first hits that have less than this share of the question.
+FEW_WORDS = 0.1
+BY_NEARNESS = NearnessCoefficients(nearness=4.74, constant=-4.32)
 
 
 def evidence_of(query: Query, statistics: Statistics, ranking: Ranking, *, skills: int) -> Evidence:
@@ -82,8 +95,11 @@ def evidence_of(query: Query, statistics: Statistics, ranking: Ranking, *, skill
 
 def likelihood(evidence: Evidence, meaning: Meaning = Meaning.WORDS) -> float:
     """Return the probability, in 0..1, that the first hit is right, where vectors tell that `meaning`."""
-    coefficients = BY_TEXT if math.isnan(evidence.nearness) else BY_MEANING[meaning]
+    has_vector = not math.isnan(evidence.nearness)
+    coefficients = BY_MEANING[meaning] if has_vector else BY_TEXT
     odds = sum(weight * number for weight, number in zip(coefficients, weighed(evidence), strict=True))
+    if has_vector and meaning is Meaning.SENTENCES:
+        odds = max(odds, BY_NEARNESS.nearness * evidence.nearness + BY_NEARNESS.constant)
     return 1.0 / (1.0 + math.exp(-odds))
 
 

@@ -42,6 +42,9 @@ log = logging.getLogger(__name__)
 _CANDIDATES = 100
 # What a cosine means where there are too few skills to tell: that of the word vectors.
 _USUAL_SCALE = NearnessScale(far=0.17, near=0.45)
+# How far apart `far` and `near` are with any model. Of few skills a pair of copies would have them farther apart, and
+# skills that have nothing in common would make any question near.
+_SPANS = (0.1, 0.4)
 # What full nearness in meaning adds, where the best text score counts 1.
 MEANING = 0.75
 # The least nearness of an English question. It is farther from most descriptions than two of these are from each other:
@@ -251,8 +254,10 @@ def _nearness(
 
     if vector is None:
         return np.full(len(numbers), np.nan)
-    cosines = candidates.cosines(vector, numbers)
-    return np.where(np.isnan(cosines), np.nan, (index.nearness_scale or _USUAL_SCALE).share(cosines, least=least))
+    cosines, scale = candidates.cosines(vector, numbers), index.nearness_scale or _USUAL_SCALE
+    span = min(max(scale.near - scale.far, _SPANS[0]), _SPANS[1])
+    shares = NearnessScale(scale.far, scale.far + span).share(cosines, least=least)
+    return np.where(np.isnan(cosines), np.nan, shares)
 
 
 def _hits(candidates: Candidates, ranking: Ranking, likely: float, *, by_words: bool) -> list[Hit]:
