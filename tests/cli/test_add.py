@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from tests.certificates import certify
-from tests.cli.conftest import Skillhub
+from tests.cli.conftest import Done, Skillhub
 from tests.library.archives.archives import TarEntry, ZipEntry, tar_bytes, zip_bytes
 from tests.library.roots import LOCK, left_behind
 from tests.library.sources.lying_server import leads_to, lying_site, silent, torn, whole
@@ -129,11 +129,61 @@ def test_what_comes_in_is_found_and_locked(source: Path, skillhub: Skillhub, ski
 def test_one_skill_comes_in_under_another_name(source: Path, skillhub: Skillhub, skills_dir: Path) -> None:
     assert skillhub("add", "./source", "--name", "forms", "--yes").code == 2
     done = skillhub("add", "./source", "--skill", "pdf", "--name", "forms", "--yes")
-    assert "its SKILL.md calls it 'pdf': agents know it by that name" in done.out
+    assert "renamed: its source calls it 'pdf'" in done.out
     assert [one.name for one in skills_dir.iterdir() if one.is_dir() and one.name[0] != "."] == ["forms"]
+    # It loads and is found by that name, and the lock says what it is in its source.
+    assert skillhub("show", "forms").code == 0
+    (hit,) = skillhub("search", "fill forms", "--json").json["skills"]
+    assert hit["name"] == "forms"
+    ours = entries(skills_dir)["forms"]["skillhub"]
+    assert isinstance(ours, dict)
+    assert ours["renamed"] == {"pdf": ours["digest"]}
+    assert skillhub("verify").code == 0
+    assert standing_of(skillhub("outdated", "--json")) == {"forms": "current"}
     for name in ("../out", "Über ", "-x", "aux"):
         refused = skillhub("add", "./source", "--skill", "pdf", f"--name={name}", "--yes", "--json")
         assert (refused.code, refused.error["code"]) == (2, "INVALID_ARGUMENT")
+
+
+def standing_of(done: Done) -> dict[str, str]:
+    return {one["name"]: one["standing"] for one in done.json["skills"]}
+
+
+def test_a_renamed_skill_is_updated_and_restored_under_its_new_name(
+    source: Path, skillhub: Skillhub, skills_dir: Path
+) -> None:
+    skillhub("add", "./source", "--skill", "pdf", "--name", "forms", "--yes")
+    document = source / "skills" / "pdf" / "SKILL.md"
+    document.write_text(document.read_text() + "Newer.\n")
+    assert standing_of(skillhub("outdated", "--json")) == {"forms": "outdated"}
+    assert skillhub("update", "--yes").code == 0
+    installed = (skills_dir / "forms" / "SKILL.md").read_text()
+    assert ('name: "forms"' in installed, installed.endswith("Newer.\n")) == (True, True)
+    shutil.rmtree(skills_dir / "forms")
+    assert skillhub("add", "--frozen").code == 0
+    assert (skills_dir / "forms" / "SKILL.md").read_text() == installed
+    # Edits of it that are locked are edits still.
+    (skills_dir / "forms" / "SKILL.md").write_text(installed + "Mine.\n")
+    skillhub("lock", "forms")
+    document.write_text(document.read_text() + "Newest.\n")
+    assert skillhub("update", "--yes", "--json").error["code"] == "CONFLICT"
+    assert skillhub("update", "--yes", "--theirs").code == 0
+    assert 'name: "forms"' in (skills_dir / "forms" / "SKILL.md").read_text()
+    assert skillhub("verify").code == 0
+
+
+def test_copies_are_one_skill_and_of_differing_ones_the_rest_is_installed(skillhub: Skillhub, skills_dir: Path) -> None:
+    for plugin in ("a", "b"):
+        write(Path("market", plugin, f"only-{plugin}"), skill_text(f"only-{plugin}"))
+        write(Path("market", plugin, "shared"), skill_text("shared"))
+    assert skillhub("add", "./market", "--skill", "*", "--dry-run").code == 0
+    write(Path("market", "b", "shared"), skill_text("shared", "Another one."))
+    done = skillhub("add", "./market", "--skill", "*", "--yes")
+    assert done.code == 1
+    assert "refused: shared: 'shared' is the name of 2 skills of the source that differ: a/shared, b/shared" in done.err
+    assert "--skill PATH" in done.err
+    assert entries(skills_dir).keys() == {"only-a", "only-b"}
+    assert skillhub("add", "./market", "--skill", "b/shared", "--yes").code == 0
 
 
 def test_no_skill_is_installed_as_what_is_a_device_on_windows(skillhub: Skillhub, skills_dir: Path) -> None:
@@ -201,9 +251,6 @@ def test_a_skill_keeps_its_name_although_its_directory_has_another(
     assert refused.error["message"] == f"'pdf' is there, and no lock says where it is from (in {mine})"
     assert refused.error["hint"] == "--replace puts that one into the trash"
     assert sorted(one.name for one in skills_dir.iterdir() if not one.name.startswith(".")) == ["my-pdf"]
-    # Another directory alone does not change the name.
-    named = ["add", "./source", "--skill", "pdf", "--name", "other", "--yes", "--json"]
-    assert skillhub(*named).error["code"] == "CONFLICT"
     assert nothing_is_left(skills_dir, tmp_path)
     shown = skillhub("add", "./source", "--replace", "--dry-run")
     assert "! it replaces my-pdf, which has the same name" in shown.out
@@ -217,11 +264,12 @@ def test_a_skill_keeps_its_name_although_its_directory_has_another(
 def test_an_installed_skill_keeps_its_name_and_leaves_the_lock_only_when_replaced(
     source: Path, skillhub: Skillhub, skills_dir: Path, tmp_path: Path
 ) -> None:
-    skillhub("add", "./source", "--skill", "pdf", "--name", "first", "--yes")
+    write(skills_dir / "first", skill_text("pdf"))
+    skillhub("lock", "first")
     write(tmp_path / "other", skill_text("pdf", "Another."))
     other = ["add", str(tmp_path / "other"), "--yes", "--json"]
     refused = skillhub(*other)
-    assert f"'pdf' is installed from {source}" in refused.error["message"]
+    assert "'pdf' is installed from ./first" in refused.error["message"]
     assert entries(skills_dir).keys() == {"first"}
     assert skillhub(*other, "--replace").code == 0
     assert entries(skills_dir).keys() == {"pdf"}
@@ -398,7 +446,6 @@ def _torn(source: Path) -> str:
         (_no_skill, (), "SKILL_NOT_FOUND", "the source has none"),
         (lambda _: "./source", ("--skill", "pfd"), "SKILL_NOT_FOUND", "did you mean 'pdf'?"),
         (_two_of_a_name, ("--skill", "pdf"), "AMBIGUOUS_SKILL", "more/pdf, skills/pdf"),
-        (_two_of_a_name, (), "AMBIGUOUS_SKILL", "more/pdf, skills/pdf"),
         (_archive("../out"), (), "ARCHIVE_REFUSED", "'../out'"),
         (_archive("skill.md"), (), "ARCHIVE_REFUSED", "skill.md"),
         (_archive("bomb", bytes(8 << 20)), (), "ARCHIVE_REFUSED", "200"),

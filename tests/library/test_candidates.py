@@ -203,10 +203,16 @@ def test_one_is_chosen_by_name_before_the_directory_s_name_and_by_path(several: 
 
 
 def test_a_name_that_fits_two_is_never_guessed(several: Candidates) -> None:
-    for wanted in (["pdf"], ["*"], [], ["one/pdf", "two/pdf"]):
-        with pytest.raises(AmbiguousSkill) as caught:
-            chosen(several, wanted)
-        assert caught.value.candidates == ("one/pdf", "two/pdf")
+    with pytest.raises(AmbiguousSkill) as caught:
+        chosen(several, ["pdf"])
+    assert caught.value.candidates == ("one/pdf", "two/pdf")
+
+
+def test_byte_identical_copies_are_one_skill(find: Find) -> None:
+    same, other = skill("shared"), f"{skill('shared')}Another one.\n"
+    found = find({"a/shared/SKILL.md": same, "b/shared/SKILL.md": same, "c/shared/SKILL.md": other})
+    assert [(one.path, one.copies) for one in found.skills] == [("a/shared", ("b/shared",)), ("c/shared", ())]
+    assert [one.path for one in chosen(found, ["b/shared"])] == ["a/shared"]
 
 
 def test_a_name_that_fits_none_is_answered_with_what_there_is(several: Candidates) -> None:

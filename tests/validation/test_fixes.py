@@ -11,7 +11,7 @@ from skillhub_mcp.skills.frontmatter import parse
 from skillhub_mcp.skills.model import FileStamp, Skill
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.validation import fixes
-from skillhub_mcp.validation.fixes import FIXABLE_RULES, fix
+from skillhub_mcp.validation.fixes import FIXABLE_RULES, fix, renamed
 from skillhub_mcp.validation.moved_keys import as_under_metadata
 
 MENDS: dict[str, tuple[str, bytes, bytes]] = {
@@ -322,3 +322,23 @@ def test_whatever_is_written_fixing_keeps_every_value_and_settles(
 def test_no_bytes_make_it_fail(content: bytes) -> None:
     fix(content, "one")
     fix(b"---\n" + content + b"\n---\n", "one")
+    renamed(content, "new")
+    renamed(b"---\n" + content + b"\n---\n", "new")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("---\nname: old # mine\ndescription: x\n---\nText\n", '---\nname: "1e3" # mine\ndescription: x\n---\nText\n'),
+        ("---\r\nname: 'old'\r\ndescription: x\r\n---\r\n", '---\r\nname: "1e3"\r\ndescription: x\r\n---\r\n'),
+        ("---\ndescription: x\n---\nNamed by its directory.\n", "---\ndescription: x\n---\nNamed by its directory.\n"),
+    ],
+    ids=["comment", "line ends", "no name"],
+)
+def test_a_skill_gets_another_name_and_every_other_byte_stays(before: str, after: str) -> None:
+    assert renamed(before.encode(), "1e3") == after.encode()
+
+
+@pytest.mark.parametrize("content", [b"", b"no header", "---\nname: old\n---\n".encode("utf-16")])
+def test_a_name_that_cannot_be_replaced_alone_is_left(content: bytes) -> None:
+    assert renamed(content, "new") is None

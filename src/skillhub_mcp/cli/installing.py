@@ -147,7 +147,7 @@ def _brought_in(
 ) -> _Outcome:
     refused = install(place.root, place.lock_path, wanted)
     installed = [one for one in wanted if one.name not in {each.name for each in refused}]
-    titles = {one.incoming.title or one.name: one.name for one in installed}
+    titles = {one.incoming.known_as: one.name for one in installed}
     index = _refreshed(installed, place, options, list(titles), as_json=args.json)
     here = {title: os.path.join(place.root, name) for title, name in titles.items()}
     unserved = [
@@ -253,7 +253,9 @@ def _lines(one: Proposal, beside: Neighbours) -> Iterator[str]:
     yield f"{in_line(one.name)}  ({verb}; {size}, {_bytes(total)})"
     if one.incoming.description:
         yield f"  {one_line(one.incoming.description)}"
-    if one.incoming.title and one.incoming.title != one.name:
+    if one.incoming.rename and one.incoming.title != one.name:
+        yield f"  renamed: its source calls it {one_line(repr(one.incoming.title))}"
+    elif one.incoming.known_as != one.name:
         yield f"  its SKILL.md calls it {one_line(repr(one.incoming.title))}: agents know it by that name"
     if one.incoming.moved_from is not None:
         before, now = in_line(one.incoming.moved_from or "."), in_line(one.incoming.path or ".")
@@ -354,7 +356,8 @@ def _json(one: Proposal, beside: Neighbours | None, place: LibraryPlace) -> dict
     return {
         "name": one.name,
         "action": one.verb.value,
-        "title": one.incoming.title,
+        "title": one.incoming.known_as,
+        "renamed_from": one.incoming.title if one.incoming.rename else None,
         "description": one.incoming.description,
         "directory": os.path.join(place.root, one.name),
         "path": one.incoming.path,

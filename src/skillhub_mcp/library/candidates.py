@@ -5,10 +5,12 @@ Where neither finds one, the directories in which clients keep the skills of a p
 
 from __future__ import annotations
 
+import hashlib
 import os
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skillhub_mcp.errors import AmbiguousSkill, ArchiveRefused, SkillNotFound
 from skillhub_mcp.library.bounds import BOUNDS
@@ -46,7 +48,8 @@ _FILES = frozenset({TreeEntryKind.FILE, TreeEntryKind.LINK})
 class Candidate:
     """A skill of a source at `path`, from the source's top (`""` is the top itself).
 
-    `files` are what it would come to. Where `problem` says why it can not be had, it has no skill, or no files.
+    `files` are what it would come to, and `copies` the paths of others with the same name and bytes. If `problem` says
+    why it cannot be installed, it has no skill, or no files.
     """
 
     path: str
@@ -54,6 +57,7 @@ class Candidate:
     skill: Skill | None
     files: tuple[ChosenFile, ...]
     problem: str = ""
+    copies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +79,15 @@ def candidates(tree: Tree, start: str = "", *, name: str) -> Candidates:
 def chosen(found: Candidates, wanted: Sequence[str]) -> tuple[Candidate, ...]:
     """Return the candidates that are wanted by name, by the directory's name or by path; all where none is named.
 
-    Raises SkillNotFound where the source has no skill, or none of that name; AmbiguousSkill where a name fits several,
-    or two of all that are wanted have one name.
+    Raises SkillNotFound if the source has no skill, or none of that name; AmbiguousSkill if a name fits several.
     """
     if not found.skills:
         told = "; ".join(f"{left.what} {left.reason}" for left in found.left_out[:3])
         raise SkillNotFound("", reason="the source has none", hint=told or _NO_SKILL)
     if not wanted or ALL_SKILLS in wanted:
-        return _without_namesakes(found.skills)
+        return found.skills
     picked = {candidate.path: candidate for text in wanted for candidate in _fitting(found.skills, text)}
-    return _without_namesakes(tuple(picked.values()))
+    return tuple(picked.values())
 
 
 def _fitting(skills: Sequence[Candidate], wanted: str) -> Sequence[Candidate]:
@@ -92,7 +95,8 @@ def _fitting(skills: Sequence[Candidate], wanted: str) -> Sequence[Candidate]:
     named = [candidate for candidate in skills if fold_name(candidate.name) == folded]
     if len(named) == 1:
         return named
-    by_path = [candidate for candidate in skills if candidate.path == wanted.strip("/")]
+    path = wanted.strip("/")
+    by_path = [candidate for candidate in skills if path == candidate.path or path in candidate.copies]
     if by_path:
         return by_path
     fitting = named or [candidate for candidate in skills if fold_name(_last(candidate.path)) == folded]
@@ -101,16 +105,6 @@ def _fitting(skills: Sequence[Candidate], wanted: str) -> Sequence[Candidate]:
     if len(fitting) > 1:
         raise AmbiguousSkill(wanted, candidates=[candidate.path or "." for candidate in fitting])
     return fitting
-
-
-def _without_namesakes(skills: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
-    by_name: dict[str, list[Candidate]] = {}
-    for candidate in skills:
-        by_name.setdefault(fold_name(candidate.name), []).append(candidate)
-    for several in by_name.values():
-        if len(several) > 1:
-            raise AmbiguousSkill(several[0].name, candidates=[candidate.path or "." for candidate in several])
-    return skills
 
 
 class _Search:
@@ -138,7 +132,7 @@ class _Search:
             for place in _PROJECT_PLACES:
                 self._discover(_below(self._start, place))
         paths = sorted(self._found, key=_key)
-        return Candidates(tuple(map(self._candidate, paths)), tuple(self._left_out))
+        return Candidates(self._without_copies(list(map(self._candidate, paths))), tuple(self._left_out))
 
     def _discover(self, start: str) -> None:
         """Find the skills at and below a directory as our discovery would, were that a root."""
@@ -196,6 +190,28 @@ class _Search:
             reason = parsed.diagnostics[0].message if parsed.diagnostics else "cannot be read"
             return Candidate(path, directory, None, files, f"its {SKILL_FILE} is no skill: {reason}")
         return Candidate(path, parsed.skill.name, parsed.skill, files)
+
+    def _without_copies(self, found: Sequence[Candidate]) -> tuple[Candidate, ...]:
+        """Return the first of the candidates that have one name and the same files, with the paths of the others."""
+        count = Counter(fold_name(one.name) for one in found)
+        kept: dict[object, Candidate] = {}
+        for one in found:
+            has_namesakes = count[fold_name(one.name)] > 1 and not one.problem
+            key = (fold_name(one.name), self._bytes_of(one)) if has_namesakes else one.path
+            first = kept.get(key)
+            kept[key] = one if first is None else replace(first, copies=(*first.copies, one.path))
+        return tuple(kept.values())
+
+    def _bytes_of(self, candidate: Candidate) -> str:
+        """Return a digest of the files of a candidate, with their paths and `x` bits."""
+        whole = hashlib.sha256()
+        for file in candidate.files:
+            content = hashlib.sha256()
+            for piece in self._tree.read(file.source_path):
+                content.update(piece)
+            line = f"{file.path}\0{file.executable:d}\0{content.hexdigest()}\n"
+            whole.update(line.encode("utf-8", "surrogateescape"))
+        return whole.hexdigest()
 
     def _below(self, path: str) -> Sequence[TreeEntry]:
         """Return the entries below a directory; they lie side by side."""

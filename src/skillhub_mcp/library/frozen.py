@@ -8,7 +8,15 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from skillhub_mcp.errors import IntegrityFailed, SkillConflict, SkillNotFound
-from skillhub_mcp.library.install import Terms, check_as_locked, installed_skill, put_back, refuse_name, signature_in
+from skillhub_mcp.library.install import (
+    Terms,
+    check_as_locked,
+    installed_skill,
+    put_back,
+    refuse_name,
+    renamed_files,
+    signature_in,
+)
 from skillhub_mcp.library.looking import accept, look_at
 from skillhub_mcp.library.sources.locked_source import place_of, source_of
 from skillhub_mcp.library.sources.opening import OpenOptions, open_source
@@ -80,10 +88,12 @@ def restore(
             place = os.path.join(scratch, str(number))
             os.mkdir(place)
             unpacked = unpack_skill(trees[key], below, place, name=key).files
+            if locked.ours is not None and locked.ours.renamed:
+                unpacked = renamed_files(place, locked.name, unpacked)
             check_as_locked(locked, unpacked)
             look = look_at(place, locked.name)
             if locked.ours is not None:
-                accept(locked.name, look, locked.ours.digest, terms.accepted, dict(locked.ours.findings))
+                accept(locked.name, look, locked.ours.from_source, terms.accepted, dict(locked.ours.findings))
             staged[locked.name], names[locked.name] = (place, unpacked), look.name
         lock = read_lock(lock_path) or Lock(lock_path)
         allowed = [one.name for one in lock.skills]

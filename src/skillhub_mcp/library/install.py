@@ -5,8 +5,10 @@ What is shown is what comes in: the files that were looked at are those that are
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -37,12 +39,14 @@ from skillhub_mcp.library.sources.source import SkillSource
 from skillhub_mcp.library.taken_names import displaced
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
-from skillhub_mcp.locks.content_digest import digest_of, executables_of, irregular_of
+from skillhub_mcp.locks.content_digest import FileDigest, digest_of, executables_of, irregular_of
 from skillhub_mcp.locks.file_digests import digests_of
 from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text
 from skillhub_mcp.locks.npx_hash import computed_hash
 from skillhub_mcp.locks.plain_files import read_lock
+from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.names import is_specified_name, safe_alias
+from skillhub_mcp.validation.fixes import renamed
 from skillhub_mcp.version import version
 
 _BYTECODE = "__pycache__"
@@ -66,7 +70,7 @@ class Incoming:
     """A skill of a tree that is to be installed as `name`: where it lies there, and where it is from.
 
     `source` has its ref settled. It `updates` what a lock has from there; `moved_from` is where it lay before in its
-    source, if that is elsewhere.
+    source, if that is elsewhere. With `rename` its SKILL.md gets the new name, too.
     """
 
     name: str
@@ -77,6 +81,12 @@ class Incoming:
     description: str = ""
     updates: bool = False
     moved_from: str | None = None
+    rename: bool = False
+
+    @property
+    def known_as(self) -> str:
+        """The name by which agents know the skill."""
+        return self.name if self.rename else self.title or self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +205,11 @@ def prepare(root: str, lock_path: str, incoming: Sequence[Incoming], terms: Term
     signatures: dict[int, Signature] = {}
     found: list[Proposal] = []
     refused: list[Refused] = []
+    names = Counter(one.name for one in incoming)
+    refused += (_namesakes(name, incoming) for name, count in names.items() if count > 1)
     for number, one in enumerate(incoming):
+        if names[one.name] > 1:
+            continue
         try:
             refuse_name(one.name)
             signature = signatures.get(id(one.tree)) or signature_in(one.tree)
@@ -219,6 +233,13 @@ def prepare(root: str, lock_path: str, incoming: Sequence[Incoming], terms: Term
         raise refused[0].error
     proposals = (replace(one, displaced=tuple(others.get(one.name, ()))) for one in found if one.name not in taken)
     return Prepared(tuple(proposals), tuple(refused))
+
+
+def _namesakes(name: str, incoming: Sequence[Incoming]) -> Refused:
+    """Return the refusal of skills of one source that differ and have one name."""
+    paths = [one.path or "." for one in incoming if one.name == name]
+    reason = f"is the name of {len(paths)} skills of the source that differ: {', '.join(paths)}"
+    return Refused(name, SkillConflict(name, reason, hint="choose one with --skill PATH; --name NEW installs another"))
 
 
 def install(root: str, lock_path: str, proposals: Sequence[Proposal]) -> tuple[Refused, ...]:
@@ -280,7 +301,7 @@ def check_as_locked(locked: LockedSkill, files: Files) -> None:
         )
     found = digest_of(files)
     if found != locked.ours.digest:
-        if locked.ours.origin:
+        if locked.ours.has_edits:
             hint = "edits were locked, and are only where they were made: bring that directory here, with its files"
         elif locked.ours.commit:
             hint = "that commit has other files: the lock was edited"
@@ -308,11 +329,16 @@ def _listed(irregular: Mapping[str, str]) -> str:
 def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, signature: Signature) -> Proposal:
     os.mkdir(place)
     unpacked = unpack_skill(one.tree, one.path, place, name=str(one.source))
-    files, digest = unpacked.files, digest_of(unpacked.files)
+    given = digest_of(unpacked.files)
     locked = lock.find(one.name)
     entry = entry_from(one.name, one.tree, one.path, one.source)
     there, is_same = _there(root, locked, one, entry)
-    verb = plan_step(there, files, str(one.source), replace=terms.replace and not is_same, settled=terms.settled)
+    before_ours = locked.ours if locked is not None and is_same else None
+    one = replace(one, rename=one.rename or bool(before_ours and before_ours.renamed))
+    files = renamed_files(place, one.name, unpacked.files) if one.rename else unpacked.files
+    verb = plan_step(
+        there, files, str(one.source), given=given, replace=terms.replace and not is_same, settled=terms.settled
+    )
     here = os.path.join(root, one.name)
     if verb is Verb.UPDATE and os.path.islink(here):
         raise SkillConflict(
@@ -323,7 +349,6 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
     if verb is Verb.NOTHING and locked is not None and (locked.ours is None or not _is_as_named(locked, entry)):
         # The same bytes, from another place or ref of the source, or by a lock of others: the lock is to say so.
         verb = Verb.LOCK
-    before_ours = locked.ours if locked is not None and is_same else None
     check_signer(
         one.name,
         signature,
@@ -332,7 +357,7 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
         required=terms.require_signed,
     )
     look = look_at(place, one.name)
-    accepted = accept(one.name, look, digest, terms.accepted, dict(before_ours.findings) if before_ours else {})
+    accepted = accept(one.name, look, given, terms.accepted, dict(before_ours.findings) if before_ours else {})
     before = there.files
     look_before = None if before is None else look_at(here, one.name)
     after = files if before is None or verb in _BRINGS_FILES else before
@@ -341,7 +366,8 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
     locked_files, locked_at = (after, here) if keeps_lock else (files, place)
     ours = LockedByHub(
         digest_of(locked_files),
-        origin="" if same(locked_files, files) else digest,
+        origin="" if same(locked_files, unpacked.files) else given,
+        renamed=() if same(files, unpacked.files) else ((one.title, digest_of(files)),),
         commit=one.tree.commit,
         tree=one.tree.tree_id(one.path),
         executable=executables_of(locked_files),
@@ -369,6 +395,21 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
         signature=signature,
         notes=unpacked.notes,
     )
+
+
+def renamed_files(directory: str, name: str, files: Files) -> Files:
+    """Write a skill's new name into the SKILL.md in a directory, and return the files. Raises SkillConflict."""
+    path = os.path.join(directory, SKILL_FILE)
+    with open(path, "r+b") as file:
+        content = renamed(file.read(), name)
+        if content is None:
+            reason = "cannot be the name of this skill: the name in its SKILL.md cannot be replaced"
+            raise SkillConflict(name, reason, hint="install it without --name")
+        file.seek(0)
+        file.truncate()
+        file.write(content)
+    digest = FileDigest(hashlib.sha256(content).hexdigest(), len(content), files[SKILL_FILE].executable)
+    return {**files, SKILL_FILE: digest}
 
 
 def _there(root: str, locked: LockedSkill | None, one: Incoming, entry: LockedSkill) -> tuple[InstalledSkill, bool]:

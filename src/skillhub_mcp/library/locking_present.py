@@ -67,6 +67,7 @@ class _Origin:
     signer: str = ""
     principal: str = ""
     given: str = ""
+    renamed: tuple[tuple[str, str], ...] = ()
 
 
 def lock_present(
@@ -164,7 +165,14 @@ def _present(root: str, lock_path: str, lock: Lock, name: str, *, named: bool) -
         if before.ours is not None:
             # Its source and its signer stay what they were: only the files here are others.
             ours = before.ours
-            origin = replace(origin, commit=ours.commit, tree=ours.tree, signer=ours.signer, principal=ours.principal)
+            origin = replace(
+                origin,
+                renamed=ours.renamed,
+                commit=ours.commit,
+                tree=ours.tree,
+                signer=ours.signer,
+                principal=ours.principal,
+            )
     try:
         return _locked(directory, origin, done)
     except OSError as error:
@@ -207,6 +215,7 @@ def _locked(
     ours = LockedByHub(
         digest_of(files),
         origin=from_source,
+        renamed=origin.renamed,
         commit=origin.commit,
         tree=origin.tree,
         executable=executables_of(files),

@@ -39,16 +39,18 @@ class LockedByHub:
 
     `digest` is that of all files, `sha256:` and 64 hexadecimal digits. `origin` is the same of the files that the
     source gave, where a person locked edits of them, and empty elsewhere; `UNKNOWN_ORIGIN` where nothing says what it
-    gave. `commit` and `tree` are git's ids of the source's, empty where there is none. `executable` are the paths of
-    the files that may be run, sorted. `irregular` are the paths that are no regular file, which the digest does not
-    count, each with what it is, as `FileDigest` says it: without them, the skill has none. `fetched` is a time in UTC,
-    as `2026-11-22T22:40:00Z`. `signer` is the fingerprint of a key and `principal` whose it is, empty where nobody
-    signed. `findings` are the rules of the audit that a person accepted, each with the digest for which they did.
-    `installed_by` names the program with its version.
+    gave. `renamed` is the skill's name in its source, with the digest of the source's files under the name here, for a
+    skill that was installed with `--name`. `commit` and `tree` are git's ids of the source's, empty where there is
+    none. `executable` are the paths of the files that may be run, sorted. `irregular` are the paths that are no regular
+    file, which the digest does not count, each with what it is, as `FileDigest` says it: without them, the skill has
+    none. `fetched` is a time in UTC, as `2026-11-22T22:40:00Z`. `signer` is the fingerprint of a key and `principal`
+    whose it is, empty where nobody signed. `findings` are the rules of the audit that a person accepted, each with the
+    digest for which they did. `installed_by` names the program with its version.
     """
 
     digest: str
     origin: str = ""
+    renamed: tuple[tuple[str, str], ...] = ()
     commit: str = ""
     tree: str = ""
     executable: tuple[str, ...] = ()
@@ -66,8 +68,8 @@ class LockedByHub:
 
     @property
     def has_edits(self) -> bool:
-        """Whether a person locked edits: the files are not those that the source gave."""
-        return bool(self.origin)
+        """Whether a person locked edits: the files are not those that the source gave, whatever the skill's name."""
+        return bool(self.origin) and self.digest not in dict(self.renamed).values()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +129,8 @@ NPX_FIELDS: Mapping[str, str] = {
     "well_known_digest": "wellKnownDigest",
 }
 HUB_FIELDS = (
-    "digest", "origin", "commit", "tree", "executable", "irregular", "fetched", "signer", "principal", "findings",
-    "installed_by",
+    "digest", "origin", "renamed", "commit", "tree", "executable", "irregular", "fetched", "signer", "principal",
+    "findings", "installed_by",
 )  # fmt: skip
 _FIELDS = (*NPX_FIELDS.values(), OURS)
 
@@ -239,13 +241,14 @@ def _by_hub(name: str, found: Any) -> LockedByHub | None:
         _refuse(name, f"{OURS}.executable", "a list of texts")
     return LockedByHub(
         **texts,
+        renamed=_pairs(name, "renamed", found.get("renamed") or {}),
         executable=tuple(executable),
         irregular=_pairs(name, "irregular", found.get("irregular") or {}),
         findings=_pairs(name, "findings", found.get("findings") or {}),
     )
 
 
-_OBJECTS = ("irregular", "findings")
+_OBJECTS = ("renamed", "irregular", "findings")
 _LISTS = ("executable", *_OBJECTS)
 _HUB_TEXTS = {key: key for key in HUB_FIELDS if key not in _LISTS}
 

@@ -42,8 +42,14 @@ HUB_FIELDS_TOLD = (
     LockField("digest", "of every regular file of the skill, as below", _DIGEST),
     LockField(
         "origin",
-        "where a person locked edits: the digest of the files that the source gave, or `unknown`",
+        "of a renamed skill and of locked edits: the digest of the files that the source gave, or `unknown`",
         {"type": "string", "pattern": "^(sha256:[0-9a-f]{64}|unknown)?$"},
+    ),
+    LockField(
+        "renamed",
+        "of a skill that `add --name` installed: its name in the source, with the digest of the source's files after "
+        "the name in SKILL.md was replaced",
+        {"type": "object", "additionalProperties": _TEXT},
     ),
     LockField("commit", "of a repository, the commit that was fetched", _COMMIT),
     LockField("tree", "the source's own id of the skill's directory, for git that of the tree", _TEXT),

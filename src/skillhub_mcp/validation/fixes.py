@@ -80,6 +80,27 @@ def fix(content: bytes, directory_name: str, rules: Collection[str] | None = Non
     return Fixed((bom + subject.text).encode("utf-8"), tuple(fixed))
 
 
+def renamed(content: bytes, name: str) -> bytes | None:
+    """Return a SKILL.md under another name, with every other line as it is; None if its name cannot be replaced alone.
+
+    `name` is one that the specification allows.
+    """
+    text, found = decode(content)
+    if text is None or found:
+        return None
+    subject = _subject(text, name)
+    if subject.skill is None or subject.skill.name == name:
+        return None if subject.skill is None else content
+    header, value = subject.document.header, double_quoted(name)
+    entry = next((entry for entry in _layout(subject) if entry.key == "name"), None)
+    if entry is None:
+        return None
+    after = _subject(subject.with_header(header[: entry.value_start] + value + header[entry.value_end :]), name)
+    if after.skill is None or after.skill.name != name or after.document.body != subject.document.body:
+        return None
+    return (b"\xef\xbb\xbf" if content.startswith(b"\xef\xbb\xbf") else b"") + after.text.encode("utf-8")
+
+
 def _subject(text: str, directory_name: str) -> _Subject:
     document = parse(text.encode("utf-8", "surrogatepass"))
     read = read_skill(document, directory="", root="", directory_name=directory_name, stamp=_NO_STAMP)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -16,7 +15,7 @@ from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, plac
 from skillhub_mcp.cli.output import EXIT_OK, from_home, one_line, plural, print_json, print_note, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paging
 from skillhub_mcp.cli.replica_note import note_publication_beside
-from skillhub_mcp.errors import InvalidArgument, LockUnreadable, SkillConflict, SkillNotFound
+from skillhub_mcp.errors import InvalidArgument, LockUnreadable, SkillNotFound
 from skillhub_mcp.harmless import in_line, shortened
 from skillhub_mcp.scratch import scratch_directory
 
@@ -53,7 +52,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--skill", action="append", default=[], metavar="NAME", help="only this skill (repeatable; '*' for all)"
     )
-    parser.add_argument("--name", metavar="NEW", help="install the one skill under this name")
+    parser.add_argument("--name", metavar="NEW", help="install the one skill under this name; its SKILL.md gets it too")
     parser.add_argument("--ref", default="", metavar="REF", help="branch, tag or commit of the repository")
     parser.add_argument("--path", default="", metavar="SUBDIR", help="directory within the source")
     parser.add_argument("--replace", action="store_true", help="replace skills that have these names")
@@ -130,8 +129,10 @@ def _add(
     if args.name is not None and len(picked) != 1:
         raise InvalidArgument("--name", f"names one skill, and there are {len(picked)}", hint="choose it with --skill")
     new_name = _new_name(args)
-    incoming = [incoming_of(one, tree, source, new_name or install_name(one)) for one in picked]
-    _refuse_namesakes([one.name for one in incoming])
+    incoming = [
+        replace(incoming_of(one, tree, source, new_name or install_name(one)), rename=new_name is not None)
+        for one in picked
+    ]
     if not args.json:
         _tell_left_out([f"{left.what} {left.reason}" for left in found.left_out])
     terms = terms_of(args, settings, replace=args.replace)
@@ -196,12 +197,6 @@ def _chosen(found: Candidates, source: SkillSource) -> tuple[Candidate, ...]:
         raise SkillNotFound(error.name, near=error.near, hint=hint) from error
 
 
-def _refuse_namesakes(names: Sequence[str]) -> None:
-    name, count = Counter(names).most_common(1)[0]
-    if count > 1:
-        raise SkillConflict(name, "is the name of two skills of the source", hint="choose one with --skill PATH")
-
-
 def _name_of(source: SkillSource) -> str:
     """Return what the place of a source is called: the last part of it, without what says that it is packed."""
     from skillhub_mcp.library.sources.source import SourceKind
@@ -230,6 +225,7 @@ def _list(found: Candidates, source: SkillSource, tree: Tree, *, as_json: bool) 
                 "description": one.skill.description if one.skill else None,
                 "files": len(one.files),
                 "problem": one.problem or None,
+                "copies": list(one.copies),
             }
             for one in found.skills
         ]

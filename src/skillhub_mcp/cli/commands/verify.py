@@ -115,7 +115,9 @@ def _mend(found: VerifiedLibrary, place: LibraryPlace) -> str:
         mends.append(f"`{in_line(back)}` brings back what the lock says")
     if edited:
         mends.append(f"`{in_line(place.command('lock', names=edited))}` locks what is there")
-    lost = [in_line(one.locked.name) for one in wrong if one.is_missing and one.locked.ours and one.locked.ours.origin]
+    lost = [
+        in_line(one.locked.name) for one in wrong if one.is_missing and one.locked.ours and one.locked.ours.has_edits
+    ]
     if lost:
         mends.append(f"the edits of {', '.join(lost)} that were locked are only where they were made")
     return ", and ".join(mends)
@@ -125,6 +127,6 @@ def _comes_from_elsewhere(locked: LockedSkill, place: LibraryPlace) -> bool:
     """Whether a skill can be fetched as it was locked: its source has it so, and is not the directory it lies in."""
     from skillhub_mcp.library.sources.upstream import is_its_own_source
 
-    if locked.ours is None or locked.ours.origin:
+    if locked.ours is None or locked.ours.has_edits:
         return False
     return not is_its_own_source(locked, place.root, os.path.dirname(place.lock_path))

@@ -173,7 +173,8 @@ def find_again(tree: Tree, locked: LockedSkill) -> Candidate | None:
     here = candidates(tree, place, name=locked.name).skills
     if found := next((one for one in here if one.path == place), None):
         return found
-    named = [one for one in candidates(tree, name=locked.name).skills if fold_name(one.name) == fold_name(locked.name)]
+    name = next(iter(dict(locked.ours.renamed if locked.ours is not None else ())), locked.name)
+    named = [one for one in candidates(tree, name=locked.name).skills if fold_name(one.name) == fold_name(name)]
     return named[0] if len(named) == 1 else None
 
 
