@@ -58,10 +58,10 @@ def test_of_honest_skills_that_look_hostile_none_is_critical_and_few_are_warned_
 
 @pytest.fixture(scope="module")
 def audits(corpus: Path) -> list[SkillAudit]:
-    return [audit_skill(str(file.parent)) for file in sorted(corpus.rglob("SKILL.md"))[::12]]
+    return [audit_skill(str(file.parent)) for file in sorted(corpus.rglob("SKILL.md"))[::3]]
 
 
-def test_fewer_than_one_in_a_hundred_real_skills_is_critical(audits: list[SkillAudit]) -> None:
-    assert len(audits) > 150
-    assert sum(one.has(Risk.CRITICAL) for one in audits) < 0.01 * len(audits)
+def test_fewer_than_one_in_five_hundred_real_skills_is_critical(audits: list[SkillAudit]) -> None:
+    assert len(audits) > 600
+    assert sum(one.has(Risk.CRITICAL) for one in audits) < 0.002 * len(audits)
     assert sum(one.has(Risk.HIGH) for one in audits) < 0.05 * len(audits)

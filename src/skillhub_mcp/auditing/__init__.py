@@ -7,6 +7,7 @@ audit         all findings of one skill, worst first
 auditor       what a hub knows of its skills, and when it looks again
 blobs         encoded texts, decoded
 characters    invisible, reordering and look-alike characters
+citations     whether a text gives an order or cites one
 entries       links, hard links, binaries and hidden scripts
 header        tools, hooks and descriptions of a frontmatter
 hidden        comments and invisible elements

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from skillhub_mcp.auditing.blobs import LONG, blobs
 from skillhub_mcp.auditing.blobs import MOST as MOST_BLOBS
 from skillhub_mcp.auditing.characters import hidden_characters
+from skillhub_mcp.auditing.citations import described
 from skillhub_mcp.auditing.entries import entry_findings, hidden_in_name, package_findings
 from skillhub_mcp.auditing.header import header_findings
 from skillhub_mcp.auditing.hidden import MOST as MOST_HIDDEN
@@ -22,7 +23,6 @@ from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
 from skillhub_mcp.skills.parser import read_skill
 
 _NO_STAMP = FileStamp(0, 0, "", 0)
-_PROSE = frozenset((".md", ".mdx", ".markdown", ".txt", ".rst", ".html", ".htm"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +78,10 @@ def ordered(findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
 
 def text_findings(path: str, text: str) -> Iterator[AuditFinding]:
     """Report what is hostile in one text of a skill."""
-    prose = os.path.splitext(path)[1].lower() in _PROSE
     yield from hidden_characters(path, text)
     audited = AuditText(path, text)
-    yield from matches(audited, code=not prose)
-    if prose:
+    yield from matches(audited)
+    if audited.is_prose:
         yield from _hidden(audited)
     yield from _encoded(audited)
 
@@ -93,6 +92,9 @@ def _hidden(text: AuditText) -> Iterator[AuditFinding]:
             yield found("hidden-comment", f"more than {number:,} hidden texts", path=text.path, severity=Risk.HIGH)
             break
         inner = AuditText(text.path, one.text, text.line_at(one.position))
+        if text.fenced[inner.first_line - text.first_line]:
+            # A fenced block shows what it holds.
+            continue
         worst = min((finding.severity.rank for finding in matches(inner)), default=Risk.LOW.rank)
         if worst <= Risk.HIGH.rank:
             severity = Risk.CRITICAL
@@ -115,7 +117,9 @@ def _encoded(text: AuditText) -> Iterator[AuditFinding]:
             worst = min(matches(AuditText(text.path, blob.text)), key=lambda one: one.severity.rank, default=None)
             if worst is not None and worst.severity.rank <= Risk.HIGH.rank:
                 message = f"encoded text that says {worst.message} ({worst.rule})"
-                yield found("encoded-text", message, path=text.path, line=line, severity=worst.severity)
+                is_described = worst.severity is Risk.CRITICAL and described(text, line - text.first_line)
+                severity = Risk.HIGH if is_described else worst.severity
+                yield found("encoded-text", message, path=text.path, line=line, severity=severity)
                 continue
         if blob.length >= LONG:
             message = f"{blob.length:,} encoded characters"

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import NamedTuple
 
 # Counts up when a rule or a pattern changes, so that earlier findings are discarded.
-RULES_VERSION = 5
+RULES_VERSION = 6
 
 
 class Risk(str, Enum):
@@ -137,18 +137,18 @@ _UNVOUCHED = (
 )
 _CATCHERS = (
     r"(?:webhook\.site|requestbin\.(?:com|net)|[\w-]\.(?:m\.)?pipedream\.net|beeceptor\.com|requestcatcher\.com|hookbin\.com|"
-    r"interact\.sh|oast\.(?:pro|live|site|online|fun|me)|burpcollaborator\.net|canarytokens\.com|dnslog\.cn|ptsv\d?\.com|"
+    r"interact\.sh|(?<!\w)oast\.(?:pro|live|site|online|fun|me)|burpcollaborator\.net|canarytokens\.com|dnslog\.cn|ptsv\d?\.com|"
     r"discord(?:app)?\.com/api/webhooks/|api\.telegram\.org/bot|transfer\.sh|file\.io|0x0\.st|bashupload\.com|"
     r"[\w-]\.(?:ngrok(?:-free)?\.(?:io|app|dev)|trycloudflare\.com|serveo\.net|loca\.lt))"
 )
 _KEYS = (
-    r"(?:\.ssh/(?:id_|config|\*|authorized|known_hosts)|\.ssh\b|\bid_(?:rsa|ed25519|ecdsa)\b|\.aws/(?:credentials|config)|\.aws\b|"
+    r"(?:\.ssh/(?:id_|config|\*|authorized|known_hosts)|(?<![\w.])\.ssh\b|\bid_(?:rsa|ed25519|ecdsa)\b|\.aws/(?:credentials|config)|(?<![\w.])\.aws\b|"
     r"\.config/gcloud|\.azure/|\.kube/config|\.docker/config\.json|\.netrc|\.git-credentials|\.npmrc|\.pypirc|\.gnupg|"
     r"/etc/shadow|\.vault-token|\.config/gh/hosts|\.password-store|\.config/op/|logins\.json|key4\.db|"
     r"login data|cookies\.sqlite|local state|\.clawdbot/\.env|\.openclaw/|\.claude\.json|\.codex/auth\.json|\.config/solana|wallet\.dat)"
 )
 _ENVIRONMENT = (
-    r"(?:\$\((?:env|printenv|set)\b|\bprintenv\b|`(?:env|printenv)`|os\.environ(?!\.get|\[|\.setdefault|\.pop)|"
+    r"(?:\$\((?:env|printenv|set)(?= ?[)|])|\bprintenv\b|`(?:env|printenv)`|os\.environ(?!\.get|\[|\.setdefault|\.pop)|"
     r"process\.env(?![.\[])|get-childitem env:|\$env:\w{0,20}(?:key|token|secret))"
 )
 _SENDS = (
@@ -244,7 +244,7 @@ _LANGUAGES = {
         "指令|指示|规则|規則|提示|说明|要求",
         r"(?:忽略|无视|無視|忘记|忘記|忘掉|不要理会|抛弃|丢弃|覆盖)‥(?:之前|以前|先前|此前|以上|上面|上述|前面|所有|一切|系统)‥@",
         "用户|用戶|使用者|任何人",
-        r"(?:不要|别|勿|不得|切勿|不能|請勿|请勿)‥(?:告诉|告訴|告知|提及|透露|通知|提醒|让|讓|向)‥@"
+        r"(?:不要|别|勿|不得|切勿|不能|請勿|请勿)‥(?:告诉|告訴|告知|提及|透露|通知|提醒|向)‥@|(?:不要|别|勿)(?:让|讓)@.{0,3}(?:知道|发现|發現|察觉|看到|得知)"
         r"|(?:对|對|向)@‥(?:隐瞒|隱瞞|保密|隐藏)|(?:瞒着|背着|瞞著)(?:用户|用戶)|在(?:用户|用戶|使用者)不知情",
     ),
     "Japanese": _Language(
@@ -313,10 +313,10 @@ _TABLE = (
         prose=(
             Pattern(
                 "ignore|disregard|forget|discard|neglect",
-                rf"\b(?:ignore|disregard|forget|discard|neglect)(?: about)?(?: (?:all|any|every|each|the|of|your|my|these|those|other)){{0,4}} {_PRIOR}(?: (?:and|or|\w{{1,14}})){{0,3}} {_OF_INSTRUCTIONS}\b"
+                rf"(?<!n't )(?<!not )(?<!never )\b(?:ignore|disregard|forget|discard|neglect)(?: about)?(?: (?:all|any|every|each|the|of|your|my|these|those|other)){{0,4}} {_PRIOR}(?: (?:and|or|\w{{1,14}})){{0,3}} {_OF_INSTRUCTIONS}\b"
                 r"|\b(?:ignore|disregard|forget)(?: (?:all|any|the|every|of)){0,3} (?:system|developer|operator|user'?s?|safety|host'?s?|agent'?s?)(?: (?:and|or|\w{1,12})){0,2}"
                 rf" {_OF_INSTRUCTIONS}\b"
-                r"|\b(?:forget|ignore|disregard) (?:everything|all|what) (?:that )?(?:you(?:'ve| have| were| know)?|before|above|prior|previous|came)\b"
+                r"|(?<!n't )(?<!not )(?<!never )\b(?:forget|ignore|disregard) (?:everything|all|what) (?:that )?(?:you(?:'ve| have| were| know)?|before|above|prior|previous|came)\b"
                 r".{0,40}(?:told|said|taught|learned|learnt|read|this|above|before|here|given|know)",
             ),
             Pattern(
@@ -356,7 +356,7 @@ _TABLE = (
                 "safety|content polic|ethical|guardrail",
                 r"\b(?:ignore|disregard|bypass|circumvent|disable|turn off|drop|suspend|override|switch off)(?: (?:all|any|your|the|every|of)){0,3}"
                 r" (?:safety|ethical|content|security|built-in|moderation)(?: \w{1,12}){0,2} ?(?:guidelines?|rules?|polic(?:y|ies)|filters?|"
-                r"restrictions?|guardrails?|protocols?|measures?|checks?|constraints?)\b",
+                r"restrictions?|guardrails?|constraints?|(?<=your safety )(?:protocols?|measures?|checks?)|(?<=all safety )(?:protocols?|measures?|checks?))\b",
             ),
             Pattern(
                 "refuse|policies are off|policy is off|not apply|pre-approved|preapproved|pre-authori|need no",
@@ -392,14 +392,14 @@ _TABLE = (
             ),
             Pattern(
                 "mention|tell|bring this|reveal|disclose|report",
-                rf"\b(?:do not|don't|never|must not) (?:ever )?(?:mention|reveal|disclose|bring|report|tell {_USER}(?: about)?|tell the {_USER}(?: about)?)"
-                r" (?:this|it|that|any of this|these|the)(?: (?:hidden|secret|step|steps|action|instructions?|upload|command|check|request|call|section|note|up)){1,3}\b"
+                rf"\b(?:do not|don't|never|must not) (?:ever )?(?!(?:reveal|disclose) (?:this|these|the) instructions?)(?:mention|reveal|disclose|bring|report|tell {_USER}(?: about)?|tell the {_USER}(?: about)?)"
+                r" (?:this|it|that|any of this|these|the)(?: (?:hidden|secret|step|steps|action|instructions?|upload|command|request|call)){1,3}\b"
                 r"|\b(?:and|but|or) (?:never|do not|don't) (?:mention|report|disclose|reveal|say) (?:it|this|that) (?:in|to|anywhere|at all)\b",
             ),
             Pattern(
                 "knowledge|knowing|aware|noticing|know|notice|see|learn|find out",
-                rf"\bwithout (?:the |their |any )?{_USER}(?:'s|s')? (?:knowledge|knowing|awareness|noticing|being aware|realizing|realising)"
-                rf"|\b(?:the )?{_USER} (?:does not|doesn't|need not|do not|must not|should not|mustn't|shouldn't) (?:need to |have to )?(?:know|notice|be aware|learn|see|find out)"
+                rf"\bwithout (?:the |their |any )?(?!readers?\b){_USER}(?:'s|s')? (?:knowledge|knowing|awareness|noticing|being aware|realizing|realising)"
+                rf"|\b(?:the )?{_USER} (?:(?:does not|doesn't|do not) (?:need to|have to)|need not|must not|should not|mustn't|shouldn't) (?:know|notice|be aware|learn|see|find out)"
                 r" (?:about|of|this|that|it)\b",
             ),
             Pattern(
@@ -411,13 +411,13 @@ _TABLE = (
                 r"\b(?:hide|conceal|keep) (?:this|it|that|these|all of this|the (?:upload|request|command|action|step|fact|call)s?)"
                 rf"(?: (?:\w{{1,12}})){{0,3}} (?:secret |hidden )?from (?:the )?{_USER}\b"
                 r"|\bconceal (?:the|this|that|any) (?:upload|transfer|command|request|action|step|change|activity)"
-                r"|\bkeep (?:this|it|these steps?|that) (?:a )?secret\b"
+                r"|\bkeep (?:this|these steps?|that) (?:a )?secret\b|(?<!and )\bkeep it (?:a )?secret\b"
                 r"|\bleave no traces?\b.{0,60}(?:answer|log|transcript|output|history|command|response)",
             ),
             Pattern(
                 "silently|quietly|covertly|secretly|stealthily",
                 rf"\b(?:silently|quietly|covertly|secretly|stealthily) (?:{_SENT}|collect|run|execute|read|fetch|download|install|record)\b"
-                r".{0,60}(?:https?://|server|host|remote|secret|token|key|credential|password|conversation|workspace|user'?s? (?:data|files?)|env\b|\.env|~/|to the (?:webhook|endpoint))",
+                r"(?:[^.]|\.(?! )){0,60}(?:https?://|server|host|remote|secret|token|key|credential|password|conversation|workspace|user'?s? (?:data|files?)|env\b|\.env|~/|to the (?:webhook|endpoint))",
             ),
             *_SECRECIES,
         ),
@@ -478,7 +478,7 @@ _TABLE = (
                 r"powershell(?:\.exe)?[^\n]{0,60}(?:-w(?:indowstyle)? hidden)[^\n]{0,120}(?:iex|iwr|irm|downloadstring|http)"
                 r"|(?:curl|wget)\b[^\n]{0,160}(?:-o|-o ?|>|-p) ?[\"']?(?:/tmp/|/var/tmp/|/dev/shm/|\.)[^\n]{0,120}chmod \+?[0-7ugoax+]{1,5}[^\n]{0,80}(?:&&|;) ?(?:nohup )?(?:/tmp|/var/tmp|/dev/shm|\./|sh )"
                 r"|\b(?:exec|eval)\([^\n]{0,40}(?:urlopen|requests\.get|httpx\.get|await fetch)\(|\bfetch\([^\n]{0,200}\.then\(\(?(?:eval|new function)\b"
-                r"|\bmshta(?:\.exe)? https?:|\bcertutil(?:\.exe)?[^\n]{0,30}-urlcache|\bbitsadmin[^\n]{0,40}/transfer|\bregsvr32[^\n]{0,40}https?:|\brundll32[^\n]{0,60}https?:",
+                r"|\bmshta(?:\.exe)? https?:|\bcertutil(?:\.exe)?[^\n]{0,30}-urlcache|\bbitsadmin[^\n]{0,40}/transfer|\bregsvr32[^\n]{0,30}/i:https?:|\brundll32(?:\.exe)? [^\n\])]{0,60}https?:",
             ),
         ),
         code=(
@@ -509,7 +509,7 @@ _TABLE = (
             ),
             Pattern(
                 "defender|antivirus|anti-virus|gatekeeper|smartscreen|protection",
-                r"\b(?:turn off|disable|switch off|deactivate|exclude|add an exclusion|stop)\b.{0,20}\b(?:windows defender|defender|antivirus|anti-virus|gatekeeper|smartscreen|real-?time protection)",
+                r"(?<!/)\b(?:turn off|disable|switch off|deactivate|exclude|add an exclusion|stop)\b.{0,20}\b(?:windows defender|defender|antivirus|anti-virus|gatekeeper(?!-)|smartscreen|real-?time protection)",
             ),
             Pattern(
                 ".exe|.dmg|.pkg|.msi|.zip|.scr",
@@ -521,7 +521,7 @@ _TABLE = (
         ),
         commands=(
             Pattern("xattr|spctl", r"\bxattr -\w{0,3}[dc]\w{0,2} (?:com\.apple\.quarantine)?[^\n]{0,60}|\bspctl --master-disable", _HIGH),
-            Pattern("mppreference|netsh advfirewall", r"(?:set|add)-mppreference -(?:disable\w{2,30}|exclusion\w{2,12})|netsh advfirewall set allprofiles state off"),
+            Pattern("mppreference|netsh advfirewall", r"(?:set|add)-mppreference -(?:disable\w{2,30}\b(?! (?:\$false|0))|exclusion\w{2,12})|netsh advfirewall set allprofiles state off"),
         ),
     ),
     AuditRule(
@@ -618,7 +618,8 @@ _TABLE = (
         commands=(
             Pattern(
                 "xmrig|stratum+|minerd|cpuminer|coinhive|cryptonight",
-                r"\bxmrig\b|stratum\+(?:tcp|ssl)://|\bminerd -|\bcpuminer\b|coinhive|cryptonight",
+                r"\bxmrig\b[^\n]{0,30}|stratum\+(?:tcp|ssl)://|\bminerd -|\bcpuminer\b|coinhive|cryptonight",
+                _HIGH, r"stratum|minerd -|\bxmrig[\w.]{0,8} -|coinhive[.\w]{0,20}\(",
             ),
         ),
     ),
@@ -628,12 +629,6 @@ _TABLE = (
         "remove it, or say in the description what is sent where, and why", _VULNERABLE,
         prose=(
             Pattern("conversation|chat|transcript|system prompt|context|session|message", rf"\b{_SENT}\b.{{0,40}}\b{_TALK}\b.{{0,60}}{_URL}"),
-            Pattern(
-                "conversation|chat|transcript|system prompt|context|summary|secret|api key|message",
-                r"!? ?\[[^\]\n]{0,40}\] ?\(https?://[^)\s]{1,120}[?&][\w-]{1,20}=[^)\n]{0,80}\)",
-                also=r"\b(?:replac|where|with|fill|encod|insert|substitut|set)\w{0,5}\b.{0,60}\b(?:conversation|chat|summary|transcript|secret|prompt|key|contents?|messages?)\b",
-                within=160,
-            ),
             Pattern(
                 "secret|credential|password|.env|api key|private key|token|environment variables|ssh",
                 rf"\b{_SENT}\b.{{0,50}}(?:\bsecrets?\b|\bcredentials?\b|\bpasswords?\b|\.env\b|\bapi keys?\b|\bprivate keys?\b|\btokens?\b|\benvironment variables\b|ssh keys?|\.ssh\b).{{0,50}}"
@@ -654,6 +649,13 @@ _TABLE = (
             ),
         ),
         commands=(
+            Pattern(
+                "conversation|chat|transcript|system prompt|context|summary|secret|api key|message",
+                r"!? ?\[[^\]\n]{0,40}\] ?\(https?://[^)\s]{1,120}[?&][\w-]{1,20}=[^)\n]{0,80}\)",
+                _HIGH, r"!",
+                also=r"\b(?:replac|where|with|fill|encod|insert|substitut|set)\w{0,5}\b.{0,60}\b(?:conversation|chat|summary|transcript|secret|prompt|key|contents?|messages?)\b",
+                within=160,
+            ),
             Pattern("environ|printenv|process.env|$(env|env:", _ENVIRONMENT, also=_SENDS, within=300),
             Pattern(
                 "env |printenv|export -p|token|secret|-password|op read|pass show|cat ",
@@ -670,14 +672,14 @@ _TABLE = (
                 "webhook.site|requestbin|pipedream|beeceptor|requestcatcher|hookbin|interact.sh|oast.|burpcollaborator|canarytokens|dnslog|ptsv|transfer.sh|file.io|0x0.st|bashupload|"
                 "ngrok|trycloudflare|serveo|loca.lt|api/webhooks|api.telegram.org",
                 _CATCHERS,
-                also=r"(?:~/|\$home|\.env\b|\benviron\b|file contents?|process\.env|\bcat\b|<\s?~|@[\"']?[\w./~$]{2,40}|conversation|password|secret|credential|whole file)",
+                also=r"(?:~/|\$home|(?<!\w)\.env\b|\benviron\b|file contents?|process\.env|\bcat\b|<\s?~|@[\"']?[\w./~$]{2,40}|whole file)",
                 within=160,
                 unless=r"localhost:\d|webhook_url|your[_-]|\.org/bot(?:\$|\{|<|%|\[|token)",
             ),
             Pattern("webhook.site|requestbin|pipedream.net|requestcatcher|hookbin|interact.sh|burpcollaborator|dnslog", _CATCHERS, _MEDIUM),
             Pattern(
                 "nslookup|dig |host |ping ",
-                r"\b(?:nslookup|dig|host|ping -c \d{1,2}) [\"']?(?:\+short )?(?:\$\(|`|\$\{?\w{1,24}\}?\.)[^\n]{0,120}",
+                r"(?<!-)\b(?:nslookup|dig|host|ping -c \d{1,2}) [\"']?(?:\+short )?(?:\$\(|`|\$\{?\w{1,24}\}?\.)[^\n]{0,120}",
                 also=r"base64|xxd|od -|hex|cat |whoami|~/|\$part|\$chunk|\$data", within=200,
             ),
             Pattern(

@@ -6,6 +6,7 @@ their characters come from.
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from bisect import bisect_right
@@ -14,9 +15,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from skillhub_mcp.auditing.characters import LOOK_ALIKES, without_invisible
+from skillhub_mcp.skills.model import SKILL_FILE
 
 _MARKUP = str.maketrans(dict.fromkeys('*_`#>"“”«»„~|', " ") | {"’": "'", "‘": "'"})
 _CONTINUED = re.compile(r"\\\r?\n")
+_PROSE = frozenset((".md", ".mdx", ".markdown", ".txt", ".rst", ".html", ".htm"))
 _LATIN_LETTER = re.compile("[a-z]")
 
 
@@ -40,6 +43,31 @@ class AuditText:
     path: str
     raw: str
     first_line: int = 1
+
+    @property
+    def is_prose(self) -> bool:
+        """Whether the file is read as prose, not run as code."""
+        return os.path.splitext(self.path)[1].lower() in _PROSE
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The text's lines as they are written."""
+        return self.raw.split("\n")
+
+    @cached_property
+    def fenced(self) -> list[bool]:
+        """For each line whether it is in a fenced block of Markdown."""
+        inside, fenced = False, []
+        for line in self.lines:
+            is_fence = line.lstrip().startswith(("```", "~~~"))
+            fenced.append(inside and not is_fence)
+            inside ^= is_fence
+        return fenced
+
+    def is_frontmatter(self, number: int) -> bool:
+        """Whether the line of that 0-based number is in the frontmatter of a SKILL.md."""
+        fences = (at for at, line in enumerate(self.lines) if line.rstrip() == "---")
+        return self.path == SKILL_FILE and next(fences, number) < number < next(fences, number)
 
     @cached_property
     def prose(self) -> Folded:
