@@ -8,7 +8,6 @@ catalogue         all skills within a budget, in several formats
 counts            how many skills are served, off, shadowed and so on: one sentence everywhere
 context/          the agent-context tools: catalogue, search, loading, inspection
 domains           the domain of each skill, for the card's map
-former_names      what skills were called before
 hits              what a model is shown of a search's hits
 ledger            what a session was shown
 listing           lists of skills with their availability

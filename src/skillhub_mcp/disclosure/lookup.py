@@ -14,7 +14,6 @@ from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from skillhub_mcp.disclosure.absence import why_nothing
-from skillhub_mcp.disclosure.former_names import FormerNames
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.events import UseEvent
 from skillhub_mcp.index.views import ViewSource
@@ -53,8 +52,6 @@ class SkillLookup:
     def __init__(self, live: ViewSource, access: Access, *, search_tool: str = "search_skills") -> None:
         self._live = live
         self._access = access
-        self._former = FormerNames()
-        live.subscribe(self._note_names)
         self._search_tool = search_tool
         self._find_elsewhere: Callable[[str], FoundByName | None] = _nowhere
         self._directory_at: Callable[[str], str | None] = _nowhere
@@ -133,10 +130,7 @@ class SkillLookup:
             names = Names(snapshot, policy)
             skill = names.find(wanted[0]) or names.find(wanted[-1])
         if skill is None or leads_out(skill, policy.project):
-            # A sync shows its snapshot before it has ended.
-            self._former.note(snapshot)
-            former = self._former.find(name, snapshot)
-            raise _not_found(name, snapshot, policy, former=former, search_tool=self._search_tool)
+            raise _not_found(name, snapshot, policy, search_tool=self._search_tool)
         handle = names.handle(skill)
         if at is not None and handle == skill.directory:
             # Two roots of one source have the name: the path is not for a caller elsewhere.
@@ -145,11 +139,6 @@ class SkillLookup:
 
     def _where_names_are(self) -> str:
         return f"find the names with {self._search_tool}" if self._search_tool else "give the name of a skill"
-
-    def _note_names(self, _: bool) -> None:
-        view = self._live.peek()
-        if view is not None:
-            self._former.note(view.snapshot)
 
 
 def _was_replaced(skill: Skill, project: str) -> bool:
@@ -164,9 +153,7 @@ def _nowhere(_: str) -> None:
     """Return that there is no skill beside the hub's own."""
 
 
-def _not_found(
-    name: str, snapshot: Snapshot, policy: Policy, *, former: Skill | None, search_tool: str
-) -> SkillNotFound:
+def _not_found(name: str, snapshot: Snapshot, policy: Policy, *, search_tool: str) -> SkillNotFound:
     names = Names(snapshot, policy)
     offered = [skill.name for skill in names.offered() if not skill.disable_model_invocation]
     # Callers with a filter get the same answer for every name: another would tell what is beyond it.
@@ -182,9 +169,8 @@ def _not_found(
         what = "the SKILL.md of a folder" if os.path.basename(problem.path) == SKILL_FILE else "a folder"
         why = f"{what} of that name {problem.reason}"
         return SkillNotFound(name, hint=problem.mend, reason=why, path=problem.path)
-    renamed = folder if isinstance(folder, Skill) else None if policy.caller.limits else former
-    if renamed is not None and policy.offers(renamed) and not os.path.isabs(handle := names.handle(renamed)):
-        why = _other_name(name, renamed, snapshot.source(renamed), is_in_folder=renamed is folder)
+    if folder is not None and policy.offers(folder) and not os.path.isabs(handle := names.handle(folder)):
+        why = _other_name(name, folder, snapshot.source(folder))
         return SkillNotFound(name, near=[handle], hint=f"load it as {handle!r}", reason=why)
     if not offered and not policy.caller.limits:
         causes = sentences(why_nothing(snapshot, policy).causes, with_paths=False)
@@ -192,14 +178,14 @@ def _not_found(
     return not_found(name, offered, search_tool=search_tool)
 
 
-def _other_name(asked: str, skill: Skill, source: Source, *, is_in_folder: bool) -> str:
+def _other_name(asked: str, skill: Skill, source: Source) -> str:
     """Return why `asked` does not mean `skill`, which is the one that its caller had in mind."""
     before, _, wanted = asked.rpartition("@")
     if before and wanted in SOURCES and wanted != source.value:
         return f"the source {wanted!r} has no skill of that name"
     if fold_name(skill.name) == fold_name(asked):
         return f"it is written {skill.name!r}"
-    return f"{'the folder of that name holds' if is_in_folder else 'the skill of that name is now'} {skill.name!r}"
+    return f"the folder of that name holds {skill.name!r}"
 
 
 def folder_named(snapshot: Snapshot, name: str) -> Refused | Skill | None:

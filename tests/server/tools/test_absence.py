@@ -78,29 +78,6 @@ def test_a_folder_of_that_name_that_is_refused_or_renamed_is_told_and_over_http_
     assert not [said for said in (refused, renamed, unknown) if str(tmp_path) in said.text]
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_name_that_changed_while_the_server_runs_leads_to_the_one_it_has_now(
-    hub_environment: Environment, write_skill: SkillWriter, way: tuple[str, str]
-) -> None:
-    for folder in ("kept-a", "kept-b"):
-        write_skill(f"old-{folder}", directory=folder)
-
-    async def go() -> list[Said]:
-        async with reached(way, hub_environment) as client:
-            assert len((await client.call("search_skills", query="thing")).json["skills"]) == 2
-            for folder in ("kept-a", "kept-b"):
-                write_skill(f"new-{folder[-1]}", directory=folder)
-            # The names follow the next look at the files.
-            for name in ("new-a", "new-b"):
-                while name not in (await client.call("search_skills", query="")).text:
-                    pass
-            return [await client.call("load_skill", skill_name=f"old-{folder}") for folder in ("kept-a", "kept-b")]
-
-    for said, name in zip(asyncio.run(asyncio.wait_for(go(), 60)), ("new-a", "new-b"), strict=True):
-        assert said.code == "SKILL_NOT_FOUND"
-        assert f": the skill of that name is now '{name}'. Load it as '{name}'" in said.text
-
-
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_a_token_with_a_filter_learns_nothing_of_what_is_beyond_it(
     hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path, mode: str

@@ -27,7 +27,6 @@ from skillhub_mcp.skills.snapshot import Refused, Snapshot
 
 _ID = re.compile("[0-9a-f]{24}")
 _MAX_CATALOGUES = 32
-_MAX_VANISHED = 256
 # A scan this cheap is made for every call. One that costs more takes at most about a tenth of one processor, and a
 # change is seen after two seconds at the latest.
 _CHEAP_SCAN_SECONDS = 0.05
@@ -45,22 +44,12 @@ class CatalogueLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Vanished:
-    """A skill that was there before and is no longer; `at` is the number of the look that missed it."""
-
-    skill: SkillMetadata
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
 class Listing:
     """All skills of one working directory, repo before user and then by path, and all errors.
 
     `hidden` are the paths of skills with `disable-model-invocation`, which no list and no search shows to a model;
     `disabled` are the paths of skills that the user disabled or a rule denies. `by_path` has each skill as scanned.
-    `vanished` are skills that were there before, the last to vanish last, and `since` has the number of the look that
-    first found each skill, by path. `refused` has the error of a SKILL.md that was refused, by its name and by its
-    directory's.
+    `refused` has the error of a SKILL.md that was refused, by its name and by its directory's.
     """
 
     cwd: str
@@ -70,8 +59,6 @@ class Listing:
     hidden: frozenset[str]
     disabled: frozenset[str]
     by_path: Mapping[str, Skill]
-    vanished: tuple[Vanished, ...] = ()
-    since: Mapping[str, int] = field(default_factory=dict)
     refused: Mapping[str, SkillLoadError] = field(default_factory=dict)
 
     @property
@@ -88,20 +75,13 @@ class Listing:
 
 @dataclass(slots=True)
 class _Look:
-    """What the last look at the files of one working directory found, and what earlier ones found that is gone.
-
-    It began at `looked_at`. `since` has the number of the look that first found each skill, and `vanished` that of the
-    one that missed it.
-    """
+    """What the last look at the files of one working directory found. It began at `looked_at`."""
 
     project: Project
     roots: tuple[SkillRoot, ...]
     reader: SnapshotReader
     snapshot: Snapshot
     looked_at: float
-    number: int
-    since: Mapping[str, int]
-    vanished: LRUCache[str, tuple[Skill, Source, int]]
     listing: tuple[Callable[[Skill], bool], Listing] | None = None
 
 
@@ -197,17 +177,12 @@ class Catalogues:
         reader = SnapshotReader(judged, AGENT_CONTEXT) if before is None else before.reader
         reader.roots = judged
         snapshot = reader.read()
-        number = 0 if before is None else before.number + 1
-        known: Mapping[str, int] = {} if before is None else before.since
         look = _Look(
             project,
             roots,
             reader,
             snapshot,
             looked_at,
-            number,
-            since={skill.directory: known.get(skill.directory, number) for skill in snapshot.everything},
-            vanished=LRUCache(_MAX_VANISHED) if before is None else _vanished(before, snapshot, number),
             listing=before.listing if before is not None and same and snapshot == before.snapshot else None,
         )
         self._looks.put(project.cwd, look)
@@ -270,23 +245,6 @@ def _always_enabled(_: Skill) -> bool:
     return True
 
 
-def _vanished(before: _Look, now: Snapshot, number: int) -> LRUCache[str, tuple[Skill, Source, int]]:
-    """Return the skills of earlier looks that are not there now, by directory."""
-    gone = before.vanished
-    for skill in before.snapshot.everything:
-        if not _is_there(skill, now):
-            gone.put(skill.directory, (skill, before.snapshot.source(skill), number))
-    for skill, *_ in gone.values():
-        if _is_there(skill, now):
-            gone.pop(skill.directory)
-    return gone
-
-
-def _is_there(skill: Skill, snapshot: Snapshot) -> bool:
-    found = snapshot.by_directory(skill.directory)
-    return found is not None and found.name == skill.name
-
-
 def _listing(
     project: Project, look: _Look, is_allowed: Callable[[Skill], bool], is_enabled: Callable[[Skill], bool]
 ) -> Listing:
@@ -301,10 +259,6 @@ def _listing(
         hidden=frozenset(metadata.path for metadata, skill in skills if skill.disable_model_invocation),
         disabled=frozenset(metadata.path for metadata, skill in skills if not is_enabled(skill)),
         by_path={metadata.path: skill for metadata, skill in skills},
-        vanished=tuple(
-            Vanished(_metadata(skill, source), at) for skill, source, at in look.vanished.values() if is_allowed(skill)
-        ),
-        since={os.path.join(directory, SKILL_FILE): number for directory, number in look.since.items()},
         refused=dict(_refused(look)),
     )
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from skillhub_mcp.disclosure.context.catalogue import Listing, Vanished
+from skillhub_mcp.disclosure.context.catalogue import Listing
 from skillhub_mcp.disclosure.context.schema import SkillMetadata
 from skillhub_mcp.disclosure.ledger import Shown
 from skillhub_mcp.environment import expand_home
@@ -27,7 +27,6 @@ _NANOSECONDS_PER_MILLISECOND = 1_000_000
 _SEARCH_TOOL = "skill_search"
 _MAX_FILES = 200
 _MAX_LISTED_BYTES = 16 * 1024
-_MAX_HEIRS = 5
 _PLACES = "only those in .agents/skills of the project and of the user are known here"
 
 
@@ -65,9 +64,7 @@ def select_skill(
         if found is not None:
             return found
         if name is not None or all(skill.name != path for skill in listing.skills):
-            candidates = _candidates(listing, path)
-            gone = [one for one in listing.vanished if _is_at(one.skill, path, candidates)]
-            raise _not_found(path, listing, gone, with_paths=with_paths, search_tool=search_tool, elsewhere=elsewhere)
+            raise _not_found(path, listing, with_paths=with_paths, search_tool=search_tool, elsewhere=elsewhere)
     wanted = (name or path or "").strip()
     if not wanted:
         raise InvalidArgument("name", "or path must be given", hint=f"find one with {search_tool}")
@@ -80,8 +77,7 @@ def select_skill(
             kind="paths" if with_paths else "ids",
         )
     if not matches:
-        gone = [one for one in listing.vanished if one.skill.name == wanted]
-        raise _not_found(wanted, listing, gone, with_paths=with_paths, search_tool=search_tool, elsewhere=elsewhere)
+        raise _not_found(wanted, listing, with_paths=with_paths, search_tool=search_tool, elsewhere=elsewhere)
     return matches[0]
 
 
@@ -183,49 +179,22 @@ def _is_at(skill: SkillMetadata, path: str, candidates: Collection[str]) -> bool
 def _not_found(
     wanted: str,
     listing: Listing,
-    gone: Sequence[Vanished],
     *,
     with_paths: bool,
     search_tool: str,
     elsewhere: Callable[[str], str | None],
 ) -> SkillNotFound:
-    """Return the error for what is not in the catalogue; `gone` are the skills that it may have meant."""
-    for one in reversed(gone):
-        heirs = _heirs(one, listing)
-        if heirs:
-            named = ", ".join(f"{heir.name!r} ({heir.path if with_paths else f'id {heir.id}'})" for heir in heirs)
-            return SkillNotFound(
-                wanted, near=[heir.name for heir in heirs], reason=f"it is gone, and {named} took its place"
-            )
-    reasons = ["it was there before, and is gone"] if gone else []
-    names = {wanted, *(one.skill.name for one in gone)}
-    refused = {error.path: error for name in sorted(names) if (error := listing.refused.get(name)) is not None}
-    reasons += [
-        f"{error.path if with_paths else short_path(error.path)} is refused: {error.message}"
-        for error in refused.values()
-    ]
+    """Return the error for what is not in the catalogue."""
+    refused = listing.refused.get(wanted)
+    reason = ""
+    if refused is not None:
+        reason = f"{refused.path if with_paths else short_path(refused.path)} is refused: {refused.message}"
     shown = [skill.name for skill in listing.shown]
-    reason = "; ".join(reasons)
     handle = elsewhere(wanted)
     if handle is not None:
         hint = f"load it with load_skill as {handle!r}"
         return SkillNotFound(wanted, near=[handle], reason=reason or _PLACES, hint=hint)
     return not_found(wanted, shown, search_tool=search_tool, reason=reason or ("" if shown else _PLACES))
-
-
-def _heirs(gone: Vanished, listing: Listing) -> Sequence[SkillMetadata]:
-    """Return what took the place of a skill: in its directory, else of its name, else new and described alike."""
-    was, shown = gone.skill, listing.shown
-    heirs = (
-        [skill for skill in shown if skill.dir == was.dir]
-        or [skill for skill in shown if skill.name == was.name]
-        or [
-            skill
-            for skill in shown
-            if skill.description == was.description and listing.since.get(skill.path, 0) >= gone.at
-        ]
-    )
-    return heirs[:_MAX_HEIRS]
 
 
 def short_path(path: str) -> str:
