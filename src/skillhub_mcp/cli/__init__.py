@@ -44,5 +44,4 @@ source_options     how a command that installs skills opens a source
 table              lists in columns
 text_width         the columns that a text takes
 told_settings      the settings of a command, with a note for each that is invalid and has its default
-unread_stderr      the stderr of a serving process, which nobody need read
 """

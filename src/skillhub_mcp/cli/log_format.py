@@ -14,7 +14,6 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, TextIO
 
 from skillhub_mcp.cli.progress_line import hide_progress
-from skillhub_mcp.cli.unread_stderr import never_wait_for_stderr
 from skillhub_mcp.harmless import in_line, on_terminal
 
 if TYPE_CHECKING:
@@ -26,17 +25,15 @@ else:
 _OF_EVERY_RECORD = frozenset((*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"))
 
 
-def log_to_stderr(level: str, form: str = "text", *, serving: bool = False) -> None:
+def log_to_stderr(level: str, form: str = "text") -> None:
     """Send the program's log to stderr, as `text` or `json`: a stdio server's stdout belongs to the protocol.
 
-    Libraries log from WARNING on whatever `level` is: below it, several log requests and responses. A `serving` process
-    never waits for whoever reads its stderr. If the surrounding program has configured logging, nothing is changed.
+    Libraries log from WARNING on whatever `level` is: below it, several log requests and responses. If the surrounding
+    program has configured logging, nothing is changed.
     """
     root = logging.getLogger()
     if root.handlers:
         return
-    if serving:
-        never_wait_for_stderr()
     handler = _BesideProgress(sys.stderr)
     handler.setFormatter(_AsJson() if form == "json" else _AsText("%(levelname)s %(name)s: %(message)s"))
     root.addHandler(handler)

@@ -114,7 +114,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
         return rebuild(options, as_json=args.reindex_json)
     settings, sources = read_settings(os.environ, options)
-    log_to_stderr(settings.observability.log_level, settings.observability.log_format, serving=True)
+    log_to_stderr(settings.observability.log_level, settings.observability.log_format)
     _hide_secrets(settings, sources)
     for source in sources:
         if source.problem is not None:
@@ -253,7 +253,7 @@ class _Worker:
         from skillhub_mcp.settings import read_settings
 
         settings, sources = read_settings(os.environ, self.options)
-        log_to_stderr(settings.observability.log_level, settings.observability.log_format, serving=True)
+        log_to_stderr(settings.observability.log_level, settings.observability.log_format)
         _hide_secrets(settings, sources)
         metrics = make_metrics(settings, shared=self.shared_metrics)
         http = http_options(settings, host=self.host, port=self.port, metrics=metrics)
