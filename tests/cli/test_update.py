@@ -440,3 +440,18 @@ def test_what_npx_skills_installed_is_updated_as_long_as_nobody_edited_it(
     del lock["skills"]["pdf"]["skillPath"]
     (skills_dir / LOCK).write_text(json.dumps(lock))
     assert "moved" not in skillhub("outdated").err
+
+
+def test_outdated_and_update_say_that_a_source_went_back_to_an_older_commit(
+    repository: Repository, skillhub: Skillhub, skills_dir: Path
+) -> None:
+    old = repository.id_of("main")
+    new = repository.commit({"skills/pdf/notes.md": "two\n"})
+    assert skillhub("add", repository.url, "--yes").code == 0
+    repository.git("update-ref", "refs/heads/main", old)
+    said = f"pdf: its source went back to an older commit, {old[:8]}: you have {new[:8]}"
+    for command in (["outdated"], ["update", "--dry-run"]):
+        assert said in skillhub(*command).err
+    assert skillhub("outdated", "--json").json["skills"][0]["went_back"]
+    repository.git("update-ref", "refs/heads/main", new)
+    assert "older" not in skillhub("outdated").err

@@ -71,6 +71,9 @@ def comparison_note(one: Compared, place: LibraryPlace) -> str:
     if one.error is not None:
         hint = f" ({one.error.hint})" if one.error.hint else ""
         return f"{name}: {in_line(one.error.message + hint)}"
+    if one.went_back and one.locked.ours is not None:
+        before = one.locked.ours.commit
+        return f"{name}: its source went back to an older commit, {_short(one.commit)}: you have {_short(before)}"
     if one.incoming is not None and one.incoming.moved_from is not None:
         return f"{name}: it has moved to {in_line(one.incoming.path or '.')} in its source"
     if one.standing is SourceStanding.PINNED:
@@ -107,6 +110,7 @@ def comparison_json(one: Compared) -> dict[str, Any]:
         "path_now": one.incoming.path if one.incoming is not None else None,
         "commit": (ours.commit if ours is not None else "") or None,
         "commit_now": one.commit or None,
+        "went_back": one.went_back,
         "digest": ours.digest if ours is not None else None,
         "error": None if error is None else error_json(error),
     }
@@ -115,5 +119,9 @@ def comparison_json(one: Compared) -> dict[str, Any]:
 def _between(one: Compared) -> str:
     before = one.locked.ours.commit if one.locked.ours is not None else ""
     if one.standing is SourceStanding.OUTDATED and before and one.commit:
-        return f"  {before[:_SHOWN_DIGITS]} → {one.commit[:_SHOWN_DIGITS]}"
+        return f"  {_short(before)} → {_short(one.commit)}"
     return ""
+
+
+def _short(commit: str) -> str:
+    return commit[:_SHOWN_DIGITS]

@@ -119,6 +119,41 @@ def test_nothing_of_a_repository_is_checked_out_or_run(upstream: Repository, tmp
     assert not ran.exists()
 
 
+def test_no_gitattributes_leaves_a_file_out_or_changes_a_byte(tmp_path: Path) -> None:
+    hostile = Repository(tmp_path / "hostile.git")
+    text = "$Format:%H$ $Id$\nline\n"
+    attributes = "* text eol=crlf ident export-subst export-ignore filter=evil working-tree-encoding=UTF-16LE\n"
+    hostile.commit({".gitattributes": attributes, "a/SKILL.md": text, "a/.gitattributes": "SKILL.md export-ignore\n"})
+    ran, settings = tmp_path / "ran", tmp_path / "gitconfig"
+    (tmp_path / "attributes").write_text("* export-ignore\n", encoding="utf-8")
+    settings.write_text(
+        f'[core]\nattributesFile = {tmp_path / "attributes"}\n[filter "evil"]\nsmudge = touch {ran}\n', encoding="utf-8"
+    )
+    for environment in (ENVIRONMENT, {**ENVIRONMENT, "GIT_CONFIG_GLOBAL": str(settings)}):
+        with opened(hostile.url, GitOptions(environment, 60.0)) as tree:
+            assert [entry.path for entry in tree.entries] == [".gitattributes", "a/.gitattributes", "a/SKILL.md"]
+            assert content(tree, "a/SKILL.md") == text.encode()
+    assert not ran.exists()
+
+
+def test_a_branch_that_was_set_back_is_known_to_be_older_and_a_newer_or_unrelated_commit_is_not(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "back.git")
+    first = repository.commit({"SKILL.md": PDF})
+    dates = {"GIT_COMMITTER_DATE": "1800000000 +0000"}
+    second = repository.git("commit-tree", "-p", first, f"{first}^{{tree}}", stdin=b"two\n", environment=dates)
+    other = repository.git("commit-tree", f"{first}^{{tree}}", stdin=b"other\n", environment=dates)
+    for commit in (second, other):
+        repository.git("update-ref", f"refs/heads/{commit}", commit)
+    with opened(repository.url) as tree:
+        assert tree.went_back_from(second)
+        assert not tree.went_back_from(other)
+        assert not tree.went_back_from(first)
+        assert not tree.went_back_from("0" * 40)
+    repository.git("update-ref", "refs/heads/main", second)
+    with opened(repository.url) as tree:
+        assert not tree.went_back_from(first)
+
+
 def test_a_ref_a_commit_and_a_tag_of_its_own_are_had(upstream: Repository) -> None:
     first = upstream.id_of("v1^{commit}")
     for ref, name, has_pdf in [("v1", "refs/tags/v1", b"old"), (first, "", b"old"), ("main", "refs/heads/main", None)]:

@@ -1,7 +1,8 @@
-"""Running git for one source: the person's own credentials and settings, and nothing that a repository could start.
+"""Running git for one source, with the person's own credentials and settings.
 
-A repository is fetched into a bare one below a temporary directory and never checked out, so that no hook, filter,
-attribute or link of it touches the disk. What runs is bounded in time and bytes, and ended with all its children.
+A repository is fetched into a bare one below a temporary directory and never checked out, so no hook or filter of it
+runs. `git archive` gives the files, with attributes off, so they have the bytes of the commit. Every run is bounded in
+time and bytes, and ends with all its children.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from typing import IO
 
 from skillhub_mcp.errors import CommandUnavailable, SourceUnreachable
 from skillhub_mcp.execution.command_policy import absolute_path_entries
@@ -59,6 +61,9 @@ _SETTINGS = {
     "http.lowSpeedTime": "30",
     "advice.detachedHead": "false",
 }
+# `.gitattributes` of a repository could leave files out of an archive, or change them.
+_ATTRIBUTES = "* -export-ignore -export-subst -text -eol -filter -ident -working-tree-encoding\n"
+_FETCH = ("--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-gc")
 _PREFIX = re.compile(r"\A(?:fatal|error|remote|warning): (?:(?:fatal|error): )?", re.IGNORECASE)
 _LOG_IN = "is the name right? For a private one `git ls-remote {location}` must work in your terminal first"
 _NO_REPOSITORY = "not appear to be a git repository"
@@ -137,8 +142,7 @@ class GitRepository:
 
     def fetch(self, ref: str) -> None:
         """Fetch the newest commit of a ref, or a commit, and nothing before it. Raises SourceUnreachable."""
-        options = ("--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-auto-gc")
-        self.run("fetch", *options, "--end-of-options", self.location, ref, excess=self._too_much)
+        self.run("fetch", *_FETCH, "--depth=1", "--end-of-options", self.location, ref, excess=self._too_much)
         # It may be over before anybody looked.
         if excess := self._too_much():
             raise self.ended(ProgramEnded(excess))
@@ -178,17 +182,11 @@ class GitRepository:
         except ProgramEnded as ended:
             raise self.ended(ended) from None
 
-    def records(self, *arguments: str, most_bytes: int) -> Iterator[bytes]:
-        """Yield what git writes in the repository, without the NUL at the end of each.
-
-        Raises SourceUnreachable, also for more than `most_bytes` of it.
-        """
+    def pieces(self, *arguments: str, most_bytes: int, what: str) -> Iterator[bytes]:
+        """Yield what git writes in the repository. Raises SourceUnreachable, also for more than `most_bytes`."""
         program = self._start(arguments)
-        rest = b""
         try:
-            for piece in _at_most(most_bytes, iter(program.read, b"")):
-                *whole, rest = (rest + piece).split(b"\0")
-                yield from whole
+            yield from _at_most(most_bytes, iter(program.read, b""), what)
             _, outcome = program.wait()
             if outcome.exit_code != 0:
                 raise self.unreachable(outcome.messages)
@@ -197,9 +195,36 @@ class GitRepository:
         finally:
             program.end()
 
-    def ask(self, *arguments: str) -> Program:
-        """Start git in the repository, to be asked more than once."""
-        return self._start(arguments, asks=True)
+    def archive(self, commit: str, file: IO[bytes], *, most_bytes: int) -> None:
+        """Write the files of a commit to `file` as a tar, byte for byte as they were committed.
+
+        Raises SourceUnreachable, also for more than `most_bytes`.
+        """
+        information = os.path.join(self._directory, "info")
+        os.makedirs(information, exist_ok=True)
+        with open(os.path.join(information, "attributes"), "w", encoding="utf-8") as attributes:
+            attributes.write(_ATTRIBUTES)
+        # A bare repository has no worktree, so this reads no attributes of the commit.
+        for piece in self.pieces(
+            "archive", "--format=tar", "--worktree-attributes", commit, most_bytes=most_bytes, what="an archive of it"
+        ):
+            file.write(piece)
+        file.seek(0)
+
+    def is_ancestor(self, commit: str, of: str) -> bool:
+        """Whether `commit`, which was fetched, is an ancestor of another; False if that cannot be fetched."""
+        try:
+            for depth in ("--depth=1", "--unshallow"):
+                fetched = ("fetch", *_FETCH, depth, "--filter=tree:0", "--end-of-options", self.location, of)
+                if self.try_run(*fetched, excess=self._too_much)[1].exit_code != 0:
+                    return False
+                # Only the dates of both are needed to rule it out for a usual update.
+                dates = self.run("log", "--no-walk=unsorted", "--format=%ct", of, commit).split()
+                if int(dates[0]) < int(dates[1]):
+                    return False
+            return self.try_run("merge-base", "--is-ancestor", commit, of)[1].exit_code == 0
+        except SourceUnreachable:
+            return False
 
     def ended(self, ended: ProgramEnded) -> SourceUnreachable:
         """Return the error for git that was ended."""
@@ -233,7 +258,6 @@ class GitRepository:
         outside: bool = False,
         settings: Mapping[str, str] | None = None,
         excess: Callable[[], str] | None = None,
-        asks: bool = False,
     ) -> Program:
         chosen = {**_SETTINGS, "core.hooksPath": self._empty, **(settings or {})}
         if self.location.startswith("http:"):
@@ -247,7 +271,6 @@ class GitRepository:
             environment=self._environment,
             limit_seconds=self._options.timeout_seconds,
             excess=excess,
-            asks=asks,
         )
 
     def _batch_mode(self) -> Mapping[str, str]:
@@ -296,12 +319,12 @@ def git_environment(source: Mapping[str, str], location: str) -> dict[str, str]:
     }
 
 
-def _at_most(most_bytes: int, pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _at_most(most_bytes: int, pieces: Iterator[bytes], what: str) -> Iterator[bytes]:
     size = 0
     for piece in pieces:
         size += len(piece)
         if size > most_bytes:
-            raise ProgramEnded(f"the list of its files has more than {in_mib(most_bytes)}")
+            raise ProgramEnded(f"{what} has more than {in_mib(most_bytes)}")
         yield piece
 
 

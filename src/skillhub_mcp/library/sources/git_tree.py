@@ -1,14 +1,16 @@
-"""A commit of a repository as a tree: its entries are known before a file is read, and none is checked out."""
+"""A commit of a repository as a tree: listed first, then archived, never checked out."""
 
 from __future__ import annotations
 
 import re
+import tarfile
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from skillhub_mcp.errors import ArchiveRefused, SourceUnreachable
-from skillhub_mcp.execution.program import Program, ProgramEnded
-from skillhub_mcp.library.bounds import BOUNDS
+from skillhub_mcp.library.bounds import BOUNDS, in_mib
 from skillhub_mcp.library.sources.git import GitOptions, GitRepository
 from skillhub_mcp.library.sources.git_refs import RemoteRef, asked_for, parse_refs, settle
 from skillhub_mcp.library.sources.source import SkillSource
@@ -17,6 +19,7 @@ from skillhub_mcp.skills.suggestions import near_names
 
 _SHA1_DIGITS = 40
 _MAX_TARGET_BYTES = 4_096
+_PIECE = 64 * 1024
 _ENTRY = re.compile(rb"(\d{6}) (\w+) ([0-9a-f]+) +(-|\d+)\t(.*)", re.DOTALL)
 _EXECUTABLE = 0o111
 _LINK_MODE = b"120000"
@@ -25,8 +28,7 @@ _LINK_MODE = b"120000"
 @dataclass(frozen=True, slots=True)
 class _Listed:
     entries: tuple[TreeEntry, ...]
-    # The id of each entry, and of each directory.
-    objects: Mapping[str, str]
+    # The id of each directory.
     trees: Mapping[str, str]
 
 
@@ -37,18 +39,18 @@ class GitTree:
         self.repository = repository
         self.source = source
         self.ref = ref
-        self._listed = listed
-        # Git that waits for the next question, and all that run: each answers one file at a time.
-        self._idle: Program | None = None
-        self._readers: set[Program] = set()
-        self._entries = tuple(
-            entry if entry.kind is not TreeEntryKind.LINK else self._with_target(entry) for entry in listed.entries
-        )
-
-    @property
-    def entries(self) -> Sequence[TreeEntry]:
-        """Every entry but directories, in the order of the paths' bytes."""
-        return self._entries
+        self._trees = listed.trees
+        self._file = tempfile.TemporaryFile(dir=repository.directory)  # noqa: SIM115 - closed with the tree
+        try:
+            # Each file has a header, and is padded to whole blocks.
+            most = BOUNDS.source_bytes + 4 * tarfile.BLOCKSIZE * BOUNDS.source_entries
+            repository.archive(ref.commit, self._file, most_bytes=most)
+            self._tar = tarfile.TarFile(fileobj=self._file, encoding="utf-8", errors="surrogateescape")
+            self._members = {member.name: member for member in self._tar}
+        except BaseException:
+            self._file.close()
+            raise
+        self.entries: Sequence[TreeEntry] = tuple(map(self._with_target, listed.entries))
 
     @property
     def commit(self) -> str:
@@ -57,55 +59,31 @@ class GitTree:
 
     def tree_id(self, path: str) -> str:
         """Return the id of the directory at `path`, empty where there is none."""
-        return self._listed.trees.get(path, "")
+        return self._trees.get(path, "")
 
     def read(self, path: str) -> Iterator[bytes]:
         """Yield the bytes of the file at `path` in pieces. Raises SourceUnreachable."""
-        object_id = self._listed.objects.get(path)
-        if object_id is None:
+        member = self._members.get(path)
+        file = self._tar.extractfile(member) if member is not None and member.isreg() else None
+        if file is None:
             raise SourceUnreachable(self.repository.shown, f"has no file {path!r}")
-        return self._read(object_id)
+        return iter(partial(file.read, _PIECE), b"")
+
+    def went_back_from(self, commit: str) -> bool:
+        """Whether this commit is older than `commit` and an ancestor of it; False if that is not known."""
+        return commit != self.commit and self.repository.is_ancestor(self.commit, commit)
 
     def close(self) -> None:
-        """End git and remove the repository."""
-        for reader in tuple(self._readers):
-            reader.end()
+        """Remove the repository."""
+        self._file.close()
         self.repository.close()
 
-    def _read(self, object_id: str) -> Iterator[bytes]:
-        reader, self._idle = self._idle or self.repository.ask("cat-file", "--batch"), None
-        self._readers.add(reader)
-        try:
-            reader.ask(f"{object_id}\n".encode())
-            rest = self._size(reader.line(), object_id)
-            while rest > 0:
-                piece = reader.read(rest)
-                if not piece:
-                    raise self.repository.unreachable(reader.end().messages)
-                rest -= len(piece)
-                yield piece
-            reader.line()
-            reader.answered()
-            self._idle = reader
-        except ProgramEnded as ended:
-            raise self.repository.ended(ended) from None
-        finally:
-            # What is left of an answer would be taken for the next one.
-            if self._idle is not reader:
-                self._readers.discard(reader)
-                reader.end()
-
-    def _size(self, header: bytes, object_id: str) -> int:
-        words = header.split()
-        if len(words) != 3 or words[0].decode() != object_id or words[1] != b"blob":  # noqa: PLR2004 - id, kind, size
-            raise SourceUnreachable(self.repository.shown, f"lacks the object {object_id}")
-        return int(words[2])
-
     def _with_target(self, entry: TreeEntry) -> TreeEntry:
+        if entry.kind is not TreeEntryKind.LINK:
+            return entry
         if entry.size > _MAX_TARGET_BYTES:
             return TreeEntry(entry.path, TreeEntryKind.OTHER, entry.size)
-        target = b"".join(self._read(self._listed.objects[entry.path])).decode("utf-8", "surrogateescape")
-        return TreeEntry(entry.path, TreeEntryKind.LINK, entry.size, target=target)
+        return replace(entry, target=self._members[entry.path].linkname)
 
 
 def open_git(source: SkillSource, options: GitOptions | None = None) -> GitTree:
@@ -164,25 +142,29 @@ def _fetched(repository: GitRepository) -> tuple[str, str]:
 def _list(repository: GitRepository, commit: str) -> _Listed:
     top = repository.run("rev-parse", f"{commit}^{{tree}}").decode().strip()
     entries: list[TreeEntry] = []
-    objects: dict[str, str] = {}
     trees = {"": top}
-    # A name, and a path of many names, may be of any length: few entries fill all memory.
+    size = 0
+    # A path may be of any length, and a tree may hold itself many times over: few objects could fill all memory.
     listing = ("ls-tree", "-r", "-t", "-l", "-z", "--full-tree", commit)
-    for record in repository.records(*listing, most_bytes=BOUNDS.listed_bytes):
-        found = _ENTRY.fullmatch(record)
-        if found is None:
-            raise SourceUnreachable(repository.shown, "lists what no tree has")
-        mode, kind, object_id, size, raw = found.groups()
-        path = raw.decode("utf-8", "surrogateescape")
-        if kind == b"tree":
-            trees[path] = object_id.decode()
-        else:
-            objects[path] = object_id.decode()
-            entries.append(_entry(path, mode, kind, 0 if size == b"-" else int(size)))
-        # A tree may hold itself many times over, and be listed without an end.
+    rest = b""
+    for piece in repository.pieces(*listing, most_bytes=BOUNDS.listed_bytes, what="the list of its files"):
+        *records, rest = (rest + piece).split(b"\0")
+        for record in records:
+            found = _ENTRY.fullmatch(record)
+            if found is None:
+                raise SourceUnreachable(repository.shown, "lists what no tree has")
+            mode, kind, object_id, length, raw = found.groups()
+            path = raw.decode("utf-8", "surrogateescape")
+            if kind == b"tree":
+                trees[path] = object_id.decode()
+            else:
+                entries.append(_entry(path, mode, kind, 0 if length == b"-" else int(length)))
+                size += entries[-1].size
         if len(entries) + len(trees) > BOUNDS.source_entries:
             raise ArchiveRefused(repository.shown, f"it has more than {BOUNDS.source_entries:,} entries")
-    return _Listed(in_order(entries), objects, trees)
+        if size > BOUNDS.source_bytes:
+            raise ArchiveRefused(repository.shown, f"it has files of more than {in_mib(BOUNDS.source_bytes)}")
+    return _Listed(in_order(entries), trees)
 
 
 def _entry(path: str, mode: bytes, kind: bytes, size: int) -> TreeEntry:

@@ -45,7 +45,8 @@ class Compared:
     """How one skill stands. `commit` is what its source has now, empty where there are none.
 
     `incoming` is what an update would bring, of one that is outdated, and of one that is current and that only npx
-    skills has locked: its digest. `error` says why it is unknown.
+    skills has locked: its digest. `error` says why it is unknown. `went_back` is that the source's commit is an
+    ancestor of the lock's.
     """
 
     locked: LockedSkill
@@ -54,6 +55,7 @@ class Compared:
     commit: str = ""
     incoming: Incoming | None = None
     error: SkillHubError | None = None
+    went_back: bool = False
 
 
 class Upstreams:
@@ -66,6 +68,7 @@ class Upstreams:
         self._trees: dict[str, Tree] = {}
         self._refs: dict[str, RemoteRef] = {}
         self._errors: dict[str, SkillHubError] = {}
+        self._older: dict[tuple[GitTree, str], bool] = {}
 
     def close(self) -> None:
         """Close every tree."""
@@ -139,7 +142,15 @@ class Upstreams:
             incoming_of(found, tree, source, locked.name), updates=True, moved_from=before if is_moved else None
         )
         standing = SourceStanding.CURRENT if is_current else SourceStanding.OUTDATED
-        return Compared(locked, shown, standing, tree.commit, incoming)
+        return Compared(locked, shown, standing, tree.commit, incoming, went_back=self._went_back(tree, locked))
+
+    def _went_back(self, tree: Tree, locked: LockedSkill) -> bool:
+        if not isinstance(tree, GitTree) or self._unpin or locked.ours is None or not locked.ours.commit:
+            return False
+        key = tree, locked.ours.commit
+        if key not in self._older:
+            self._older[key] = tree.went_back_from(locked.ours.commit)
+        return self._older[key]
 
 
 def is_its_own_source(locked: LockedSkill, root: str, lock_directory: str) -> bool:
