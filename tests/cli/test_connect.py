@@ -6,6 +6,7 @@ import io
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -329,7 +330,8 @@ def test_every_client_that_is_installed_is_connected_and_one_that_cannot_be_stop
     assert "Codex: connected (~/.codex/config.toml)." in done.out
     assert "Goose: put this into ~/.config/goose/config.yaml" in done.out
     assert (
-        "Cursor: nothing was changed (~/.cursor/mcp.json): Expecting property name enclosed in double quotes (line 1, column 17)\n"
+        "Cursor: nothing was changed (~/.cursor/mcp.json): Expecting property name enclosed in double quotes "
+        "(line 1, column 17)\n"
         "  hint: correct it, and run the command again\n"
     ) in done.out
     assert "Kiro: nothing was changed (~/.kiro/settings/mcp.json): 'skillhub' in it is something else" in done.out
@@ -387,7 +389,7 @@ def test_the_list_says_what_is_installed_and_connected(skillhub: Skillhub, home:
     assert lines[5] == ["droid", "taken", "(something else) ~/.factory/mcp.json"]
     assert "`skillhub connect --all` connects those that are installed" in done.err
     rows = {row["client"]: row for row in skillhub("connect", "--list", "--json").json["clients"]}
-    cursor = {"scope": "user", "path": str(home / ".cursor" / "mcp.json"), "is_skillhub": True}
+    cursor = {"scope": "user", "path": str(home / ".cursor" / "mcp.json"), "is_skillhub": True, "is_off": False}
     expected = [{**cursor, "name": name} for name in ("second", "skillhub")]
     assert rows["cursor"]["connections"] == expected
     # In the home directory, `.cursor/mcp.json` is the user's file and no project's.
@@ -502,3 +504,50 @@ def test_a_connection_is_started_as_its_client_would(process: Skillhub, home: Pa
     (client,) = done.json["clients"]
     assert client["starts"]["answers"] is True
     assert "search_skills" in client["starts"]["tools"]
+
+
+OFF: dict[str, tuple[str, Callable[[str], str]]] = {
+    "codex": (".codex/config.toml", lambda text: text + "enabled = false\n"),
+    "opencode": (".config/opencode/opencode.json", lambda text: text.replace('"enabled": true', '"enabled": false')),
+    "windsurf": (".codeium/windsurf/mcp_config.json", lambda text: text.replace('"args"', '"disabled": true, "args"')),
+    "cline": (
+        ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+        lambda text: text.replace('"args"', '"disabled": true, "args"'),
+    ),
+    "kiro": (".kiro/settings/mcp.json", lambda text: text.replace('"args"', '"disabled": true, "args"')),
+    "droid": (".factory/mcp.json", lambda text: text.replace('"args"', '"disabled": true, "args"')),
+    "zed": (".config/zed/settings.json", lambda text: text.replace('"args"', '"enabled": false, "args"')),
+    "gemini-cli": (".gemini/settings.json", lambda text: text.replace("{", '{"mcp": {"excluded": ["skillhub"]},', 1)),
+    "qwen-code": (".qwen/settings.json", lambda text: text.replace("{", '{"allowMCPServers": ["other"],', 1)),
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere some of the files lie in other places")
+@pytest.mark.parametrize("name", OFF)
+def test_an_entry_that_the_client_switched_off_is_reported_as_off_and_stays_off(
+    skillhub: Skillhub, home: Path, started: list[Any], name: str
+) -> None:
+    place, switch_off = OFF[name]
+    path = home / place
+    assert skillhub("connect", name, "--yes").code == 0
+    on = path.read_text(encoding="utf-8")
+    off = put(path, switch_off(on))
+    assert off != on
+    started.clear()
+    again = skillhub("connect", name, "--yes")
+    assert (again.code, started) == (0, [])
+    assert ": connected already, but switched off there, nothing was changed" in again.out
+    assert "  hint: switch it on in " in again.out
+    assert path.read_text(encoding="utf-8") == off
+    changed = skillhub("connect", name, "--yes", "--env", "LOG_LEVEL=ERROR", "--json").json["clients"][0]
+    assert (changed["outcome"], changed["is_off"], started) == ("updated", True, [])
+    assert [name, "off"] in [line.split()[:2] for line in skillhub("connect", "--list").out.splitlines()]
+    (warning,) = [one for one in skillhub("doctor", "--json").json["warnings"] if one["check"] == "clients"]
+    assert "'skillhub' is switched off in " in warning["what"]
+    assert skillhub("disconnect", name, "--yes").code == 0
+
+
+def test_an_entry_of_a_list_of_allowed_servers_is_on(skillhub: Skillhub, home: Path, started: list[Any]) -> None:
+    put(home / ".gemini" / "settings.json", '{"mcp": {"allowed": ["skillhub"], "excluded": ["other"]}}')
+    assert "Gemini CLI: connected (~/.gemini/settings.json)." in skillhub("connect", "gemini-cli", "--yes").out
+    assert len(started) == 1

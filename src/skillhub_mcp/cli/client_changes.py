@@ -46,7 +46,8 @@ _DONE = {
 class ClientOutcome:
     """What became of one client: a word for it, the file, and why not or what to do, each empty where there is none.
 
-    `text` is what a person is to paste, in `where`. `server` is the one that its entry now leads to.
+    `text` is what a person is to paste, in `where`. `server` is the one that its entry now leads to; with `is_off` the
+    client does not use it, because it is switched off there.
     """
 
     client: Client
@@ -59,6 +60,7 @@ class ClientOutcome:
     where: str = ""
     server: Server | None = None
     probed: Probed | None = None
+    is_off: bool = False
 
     @property
     def failed(self) -> bool:
@@ -84,6 +86,8 @@ class ClientOutcome:
                 "tools": list(self.probed.tools),
                 "failure": self.probed.failure,
             }
+        if self.is_off:
+            said["is_off"] = True
         return {name: value for name, value in said.items() if value != ""}
 
 
@@ -213,9 +217,25 @@ def _outcome(plan: Plan, outcome: str) -> ClientOutcome:
     if isinstance(plan, ToPaste):
         return ClientOutcome(plan.client, plan.scope, "printed", text=plan.text, where=plan.where)
     if isinstance(plan, Settled):
-        return ClientOutcome(plan.client, plan.scope, "unchanged", plan.path, hint=plan.hint, server=plan.server)
-    path = plan.file.path if isinstance(plan, FileChange) else plan.path
-    return ClientOutcome(plan.client, plan.scope, outcome, path, server=plan.server)
+        hint = plan.hint or _off_hint(plan)
+        return ClientOutcome(
+            plan.client, plan.scope, "unchanged", plan.path, hint=hint, server=plan.server, is_off=plan.is_off
+        )
+    if isinstance(plan, Registration):
+        return ClientOutcome(plan.client, plan.scope, outcome, plan.path, server=plan.server)
+    return ClientOutcome(
+        plan.client,
+        plan.scope,
+        outcome,
+        plan.file.path,
+        hint=_off_hint(plan),
+        server=plan.server,
+        is_off=plan.is_off,
+    )
+
+
+def _off_hint(plan: FileChange | Settled) -> str:
+    return f"switch it on in {plan.client.title}, which does not start it until then" if plan.is_off else ""
 
 
 def _print_outcome(outcome: ClientOutcome, machine: Machine) -> None:
@@ -229,12 +249,13 @@ def _lines_of(outcome: ClientOutcome, machine: Machine) -> list[str]:
     following = f" Next: {outcome.client.then}." if outcome.client.then else ""
     absent = "not connected under that name" if outcome.hint else "not connected"
     state = "connected already" if outcome.server else absent
+    off = ", but switched off there" if outcome.is_off else ""
     sentences = {
-        "connected": f"{title}: connected{where}.{following}",
-        "updated": f"{title}: updated{where}.{following}",
+        "connected": f"{title}: connected{off}{where}.{following}",
+        "updated": f"{title}: updated{off}{where}.{following}",
         "disconnected": f"{title}: disconnected{where}.",
         "restored": f"{title}: restored{where}.",
-        "unchanged": f"{title}: {state}, nothing was changed{where}.",
+        "unchanged": f"{title}: {state}{off}, nothing was changed{where}.",
         "planned": f"{title}: would be changed{where}.",
         "declined": f"{title}: nothing was changed{where}.",
         "printed": f"{title}: put this into {outcome.where}:",

@@ -218,7 +218,7 @@ def _started(outcomes: Sequence[ClientOutcome], machine: Machine) -> list[Client
     told = []
     for outcome in outcomes:
         server = outcome.server
-        if server is None or outcome.outcome == "declined":
+        if server is None or outcome.is_off or outcome.outcome == "declined":
             told.append(outcome)
             continue
         probed = next((one for same, scope, one in known if (same, scope) == (server, outcome.scope)), None)
@@ -281,7 +281,8 @@ def _states(row: Mapping[str, Any], machine: Machine) -> Iterator[tuple[str, str
     for one in row["connections"]:
         named = f" as {one['name']}" if one["name"] != DEFAULT_NAME else ""
         note = "" if one["is_skillhub"] else "something else"
-        yield "connected" if one["is_skillhub"] else "taken", f"{shown(one['path'], machine)}{named}", note
+        state = "off" if one["is_off"] else "connected"
+        yield state if one["is_skillhub"] else "taken", f"{shown(one['path'], machine)}{named}", note
     if not row["connections"] and not row["problems"]:
         yield "installed", str(row["where"]), ""
 
@@ -300,7 +301,14 @@ def _row(client: Client, connections: Connections, machine: Machine, *, name: st
         "installed": list(signs_of(client, machine)),
         "where": client.where or (shown(path, machine) if path else ""),
         "connections": [
-            {"scope": one.scope.value, "path": one.path, "name": one.name, "is_skillhub": one.is_ours} for one in found
+            {
+                "scope": one.scope.value,
+                "path": one.path,
+                "name": one.name,
+                "is_skillhub": one.is_ours,
+                "is_off": one.is_off,
+            }
+            for one in found
         ],
         "problems": problems,
     }

@@ -100,6 +100,9 @@ def connection_findings(tried: Tried, version: str, roots: Mapping[str, int]) ->
     if isinstance(connection.server, StdioServer) and fetches_namesake(connection.server):
         what = f"{entry} fetches SkillHub's name from the package index, where it is another program's"
         return _problem(connection, what, f"take the entry out, then `{command}`")
+    if connection.is_off and connection.is_ours:
+        off = Problem(connection.path, f"{entry} is switched off in {client.title}", f"switch it on in {client.title}")
+        return Findings(warnings=(off,))
     if tried.probed is None:
         what = f"{entry} was not started: {tried.untried}"
         look = f"look at it; {client.title} asks before it starts it"

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import TypeAlias, TypeVar
 
 from skillhub_mcp.clients.backups import Backups
-from skillhub_mcp.clients.editing import entries_in, with_entry, without_entry
+from skillhub_mcp.clients.editing import entries_in, is_switched_off, with_entry, without_entry
 from skillhub_mcp.clients.entries import DEFAULT_NAME, entry_of, server_of
 from skillhub_mcp.clients.files import (
     FileAsRead,
@@ -60,6 +60,7 @@ class FileChange:
     server: Server | None = None
     entry: ClientEntry | None = None
     directories: tuple[str, ...] = ()
+    is_off: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,7 @@ class Settled:
     path: str
     server: Server | None = None
     hint: str = ""
+    is_off: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ class Connection:
     """An entry of a client's file that leads to SkillHub, or has its name.
 
     `server` is None where the client could not use the entry. `is_ours` says whether it starts SkillHub, or leads to
-    what we wrote there, which `was_written_here` says.
+    what we wrote there, which `was_written_here` says. One that `is_off` is switched off in the client.
     """
 
     client: Client
@@ -121,6 +123,7 @@ class Connection:
     server: Server | None
     is_ours: bool
     was_written_here: bool = False
+    is_off: bool = False
 
 
 class Connections:
@@ -145,12 +148,14 @@ class Connections:
         if path is None:
             return []
         found = []
-        for key, entry in self._entries(client, read_client_file(path)).items():
+        file = read_client_file(path)
+        for key, entry in self._entries(client, file).items():
             server = server_of(client, entry) if isinstance(entry, dict) else None
             if key == name or starts_skillhub(server):
                 written = self._was_ours(client, path, key, entry)
                 is_ours = starts_skillhub(server) or written
-                found.append(Connection(client, scope, path, key, entry, server, is_ours, written))
+                is_off = is_switched_off(client, file.text, key)
+                found.append(Connection(client, scope, path, key, entry, server, is_ours, written, is_off))
         return found
 
     def plan(
@@ -184,10 +189,12 @@ class Connections:
         if name in entries:
             entry = self._update(client, file, name, entries[name], entry)
             if settled := _settled(client, scope, name, path, entries[name], entry, replaces_address=replaces_address):
-                return settled
-        after = _encoded(file, self._changed(file, lambda: with_entry(client, file.text, name, entry)))
+                return replace(settled, is_off=is_switched_off(client, file.text, name))
+        changed = self._changed(file, lambda: with_entry(client, file.text, name, entry))
         refuse_unwritable(file)
-        return FileChange(client, scope, name, kind, file, after, server_of(client, entry), entry)
+        is_off = is_switched_off(client, changed, name)
+        after = _encoded(file, changed)
+        return FileChange(client, scope, name, kind, file, after, server_of(client, entry), entry, is_off=is_off)
 
     def plan_removal(
         self, client: Client, scope: ClientScope, *, name: str = DEFAULT_NAME, registrar: str | None

@@ -33,6 +33,21 @@ def entries_in(client: Client, text: str) -> Mapping[str, EntryValue]:
     return content
 
 
+def is_switched_off(client: Client, text: str, name: str) -> bool:
+    """Whether the client's own switch keeps the entry under `name` from being used. Raises InvalidText."""
+    content, entry = _parse(client, text), entries_in(client, text).get(name)
+    if isinstance(entry, dict) and (entry.get("disabled") is True or entry.get("enabled") is False):
+        return True
+    excluded, allowed = ([_list_at(content, path) for path in paths] for paths in (client.excludes, client.allows))
+    return any(name in names for names in excluded) or any(names and name not in names for names in allowed)
+
+
+def _list_at(content: EntryValue, path: Sequence[str]) -> list[EntryValue]:
+    for name in path:
+        content = content.get(name) if isinstance(content, dict) else None
+    return content if isinstance(content, list) else []
+
+
 def with_entry(client: Client, text: str, name: str, entry: ClientEntry) -> str:
     """Return the text of a client's file with `entry` under `name`, in the place of one that is there.
 

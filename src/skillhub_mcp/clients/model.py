@@ -113,6 +113,8 @@ class Client:
     registers servers for the user, where its file is not ours to write; `registry_files` are then what that program
     writes, for reading. `where` says where a person pastes a printed entry. `then` is what makes the client read it,
     empty where it does so at once.
+    Besides an entry's own `disabled` or `enabled`, the lists at `excludes` in the file switch servers off by name, and
+    those at `allows` every server that they do not name.
     Entries are members under their names, or, with `entries_are_listed`, items of a list; `entry_has_name` where the
     entry says its name itself. With `in_terminal` the client is started in a shell, and finds what that finds.
     """
@@ -132,6 +134,8 @@ class Client:
     where: str = ""
     registrar: str = ""
     registry_files: FilePlaces = lambda _: ()
+    excludes: tuple[tuple[str, ...], ...] = ()
+    allows: tuple[tuple[str, ...], ...] = ()
     entries_are_listed: bool = False
     entry_has_name: bool = False
     in_terminal: bool = False

@@ -20,6 +20,9 @@ EDITOR = VariableStyle("${env:NAME}")
 NO_VARIABLES = VariableStyle()
 
 _SERVERS = ("mcpServers",)
+# Each with the name that earlier versions gave it.
+_EXCLUDED = (("mcp", "excluded"), ("excludeMCPServers",))
+_ALLOWED = (("mcp", "allowed"), ("allowMCPServers",))
 _RESTART = "restart it"
 
 
@@ -196,6 +199,8 @@ CLIENTS: tuple[Client, ...] = (
         http=HttpShape("httpUrl"),
         variables=SHELL,
         then="start a new session",
+        excludes=_EXCLUDED,
+        allows=_ALLOWED,
         in_terminal=True,
     ),
     Client(
@@ -211,6 +216,8 @@ CLIENTS: tuple[Client, ...] = (
         http=HttpShape("httpUrl"),
         variables=SHELL,
         then="start a new session",
+        excludes=_EXCLUDED,
+        allows=_ALLOWED,
         in_terminal=True,
     ),
     Client(

@@ -23,6 +23,8 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 def why_not_started(connection: Connection, machine: Machine) -> str:
     """Return why a connection is not started; empty where it may be."""
     server = connection.server
+    if connection.is_off:
+        return f"{connection.client.title} has it switched off"
     if server is None:
         return ""
     if isinstance(server, StdioServer) and not connection.is_ours:

@@ -49,7 +49,7 @@ def check_clients(installation: Installation) -> CheckResult:
     findings = [file_findings(file) for file in files]
     findings += [connection_findings(one, version(), roots) for one in tried]
     misspelt = [problem for one in tried for problem in misspelt_settings(one, _guesses(one))]
-    clients = {one.connection.client.name for one in tried if one.leads_to_us}
+    clients = {one.connection.client.name for one in tried if one.leads_to_us and not one.connection.is_off}
     return CheckResult(
         problems=tuple(problem for one in findings for problem in one.problems),
         warnings=(*(problem for one in findings for problem in one.warnings), *misspelt, *repeated(tried)),
