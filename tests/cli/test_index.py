@@ -46,7 +46,7 @@ def test_the_report_says_what_was_found_served_shadowed_and_refused(
     write_skill("good")
     older = write_skill("good", directory="older", body="another\n")
     os.utime(older / "SKILL.md", ns=LONG_AGO)
-    write_skill("broken", frontmatter="name: broken\ndescription: [")
+    write_skill("broken", frontmatter="name: broken\n'open")
     done = skillhub("index")
     assert (done.code, done.err) == (0, "")
     assert "found     3\nserved    1\n" in done.out

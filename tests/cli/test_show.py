@@ -147,3 +147,11 @@ def test_what_an_error_has_no_room_for_a_command_of_a_shell_finds(skillhub: Skil
     for number in range(21):
         write_skill(f"number-{number}")
     assert skillhub("show", "zzz").err.endswith(" and 1 more, which `skillhub search` finds\n")
+
+
+@pytest.mark.parametrize("name", ["./local", "~/of a home", ".net tools", "a/b", "/not/there", "-dash", "SKILL.md"])
+def test_every_name_that_a_client_may_ask_for_is_shown(skillhub: Skillhub, write_skill: SkillWriter, name: str) -> None:
+    write_skill("odd", frontmatter=f"name: '{name}'\ndescription: Has an odd name.", body="Of the odd one.")
+    done = skillhub("show", "--", name)
+    assert done.err == ""
+    assert done.out.endswith("Of the odd one.\n")

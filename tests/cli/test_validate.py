@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
-from tests.texts import TEXTS
 
 from skillhub_mcp.cli.main import run
 from skillhub_mcp.skills.rules import RULES
@@ -389,15 +388,26 @@ def test_the_project_has_a_hook_and_the_examples_keep_to_every_rule(capsys: pyte
     assert "14 skills: 14 valid" in capsys.readouterr().out
 
 
-def test_a_skill_in_another_encoding_is_mended_and_an_unclear_one_is_told_how(
+def test_a_skill_file_in_other_letter_case_is_reported_and_renamed(
     skillhub: Skillhub, write_skill: SkillWriter
 ) -> None:
-    text = f"---\nname: one\ndescription: '{TEXTS['ja'][0]}'\n---\n# How\n\n{TEXTS['ja'][1]}\n"
+    skill = write_skill("one")
+    (skill / "SKILL.md").rename(skill / "Skill.md")
+    for path in (skill, skill / "Skill.md"):
+        done = skillhub("validate", str(path))
+        assert "the file is named Skill.md" in done.out
+    assert skillhub("validate", str(skill), "--fix", "--yes").code == 0
+    assert os.listdir(skill) == ["SKILL.md"]
+
+
+def test_utf_16_is_fixed_and_another_encoding_is_refused_with_the_command(
+    skillhub: Skillhub, write_skill: SkillWriter
+) -> None:
+    text = "---\nname: one\ndescription: 会議録作成\n---\n# How\n\n会議録。\n"
     clear = write_skill("one") / "SKILL.md"
-    clear.write_bytes(text.encode("euc_jp"))
+    clear.write_bytes(text.encode("utf-16"))
     done = skillhub("validate", str(clear.parent))
     assert "file-encoding " in done.out
-    assert "the file is encoded as EUC-JP" in done.out
     assert "skillhub validate --fix" in done.out
     assert skillhub("validate", str(clear.parent), "--fix", "--yes").code == 0
     assert clear.read_text(encoding="utf-8") == text
@@ -407,8 +417,7 @@ def test_a_skill_in_another_encoding_is_mended_and_an_unclear_one_is_told_how(
     unclear.write_bytes(content)
     done = skillhub("validate", str(unclear.parent), "--fix", "--yes")
     assert done.code == 1
-    assert "file-encoding-unclear " in done.out
-    assert "the file is not UTF-8, and may be" in done.out
-    assert "EUC-JP" in done.out
+    assert "file-encoding-unknown " in done.out
+    assert "the file is not UTF-8" in done.out
     assert "iconv -f ENCODING -t UTF-8" in done.out
     assert unclear.read_bytes() == content

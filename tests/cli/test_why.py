@@ -121,7 +121,7 @@ def test_an_unknown_name_says_where_was_looked_and_what_is_like_it_and_a_path_wh
     missing = tmp_path / "missing"
     done = skillhub("why", "pdf-raeder", SKILLS_DIR=f"{skills_dir}:{missing}")
     assert done.code == 1
-    assert f"no skill and no folder is named 'pdf-raeder' below {skills_dir}, {missing}" in done.out
+    assert f"no skill is named 'pdf-raeder' below {skills_dir}, {missing}" in done.out
     assert f"  {missing}: does not exist; create it" in done.out
     assert "  like it: pdf-reader (served)" in done.out
     assert "pdf-silent (refused)" in skillhub("why", "pdf-silnet").out
@@ -220,3 +220,11 @@ def test_of_a_skill_that_is_not_served_the_cause_is_told_instead_of_a_rank(
     assert "pdf is for people only" in done.out
     blank = skillhub("why", "?!", "kettle")
     assert blank.code == 1
+
+
+def test_a_folder_without_a_skill_is_not_denied(skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path) -> None:
+    write_skill("pdf")
+    (skills_dir / "drafts").mkdir()
+    (skills_dir / "team" / "notes").mkdir(parents=True)
+    for name, path in (("drafts", "drafts"), ("notes", "team/notes")):
+        assert f"  {skills_dir / path}: has no SKILL.md" in skillhub("why", name).out

@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.texts import ENCODINGS, TEXTS
 from tests.traversal import LINKS_OUT, NEVER_DECODED, REFUSED, SECRET, plant
 
 from skillhub_mcp.errors import SkillHubError
@@ -118,19 +117,3 @@ def test_the_parts_of_any_bytes_make_them_up(pieces: list[bytes], max_bytes: int
     assert b"".join(stored(part) for part in parts) == content
     for part in parts:
         assert len(stored(part)) <= (max_bytes if max_bytes >= 4 else max_bytes + 3)
-
-
-@pytest.mark.acceptance("S2-32")
-@given(written=st.sampled_from(ENCODINGS), number=st.integers(0, 2), max_bytes=st.integers(1, 400))
-def test_the_parts_of_a_text_in_its_writers_encoding_make_it_up(
-    written: tuple[str, str, str], number: int, max_bytes: int
-) -> None:
-    language, codec, name = written
-    text = "# Guide\n\n" + "\n".join(TEXTS[language][number:] or TEXTS[language])
-    parts = parts_of(text.encode(codec), max_bytes)
-    assert "".join(part.content for part in parts) == text
-    assert {part.encoding for part in parts} <= {"utf-8", name.lower()}
-    assert all(part.encoding == name.lower() or part.content.isascii() for part in parts)
-    sizes = [len(part.content.encode(codec)) for part in parts]
-    assert [part.offset for part in parts] == [sum(sizes[:index]) for index in range(len(parts))]
-    assert max(sizes) <= max(max_bytes, 4)

@@ -227,7 +227,7 @@ FILES = st.tuples(
 ).map(b"".join)
 
 
-OF_THE_FILE = {"file-binary", "file-encoding", "file-encoding-unclear", "file-damaged"}
+OF_THE_FILE = {"file-binary", "file-encoding", "file-encoding-unknown"}
 
 
 def as_judged(document: Document) -> object:

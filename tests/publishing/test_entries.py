@@ -217,8 +217,9 @@ def test_a_skill_that_grows_beyond_what_hosts_take_by_being_written_as_utf_8_is_
 ) -> None:
     skill = write_skill("demo")
     head = b"---\nname: demo\ndescription: Does it.\n---\n"
-    line = "Das ist für alle.\n".encode("cp1252")
-    (skill / "SKILL.md").write_bytes(head + line * ((MAX_BYTES - len(head)) // len(line)))
+    line = "会議の議事録を作成する。\n"
+    text = head.decode() + line * ((MAX_BYTES - 2 * len(head) - 2) // (2 * len(line)))
+    (skill / "SKILL.md").write_bytes(text.encode("utf-16"))
     assert made(skill).withheld == f"its files have more than {MAX_BYTES:,} bytes"
 
 

@@ -120,11 +120,28 @@ def test_hidden_and_foreign_directories_are_passed_over_below_a_root_only(tmp_pa
     assert names(walk(tmp_path / passed_over), tmp_path / passed_over) == ["skill"]
 
 
-@pytest.mark.parametrize("name", ["skill.md", "SKILL.MD", "README.md", "SKILL.md.bak", "xSKILL.md"])
+@pytest.mark.parametrize("name", ["README.md", "SKILL.md.bak", "xSKILL.md"])
 def test_no_other_file_makes_a_skill(tmp_path: Path, name: str) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / name).write_text("---\nname: a\ndescription: b\n---\n", encoding="utf-8")
     assert (walk(tmp_path).found, walk(tmp_path).problems) == ((), ())
+
+
+@pytest.mark.parametrize("name", ["skill.md", "SKILL.MD", "Skill.md"])
+def test_a_skill_file_in_other_letter_case_is_found_under_its_own_name(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / name).write_text("---\nname: a\ndescription: b\n---\n", encoding="utf-8")
+    (found,) = walk(tmp_path).found
+    assert (found.name, found.file) == ("a", name)
+    (changed,) = walk_changes(make_roots([str(tmp_path)]), [str(tmp_path / "a" / name)], ()).found
+    assert changed == found
+
+
+def test_the_exact_name_comes_before_one_in_other_letter_case(tmp_path: Path) -> None:
+    for name in ("SKILL.MD", "SKILL.md", "skill.md"):
+        (tmp_path / "a").mkdir(exist_ok=True)
+        (tmp_path / "a" / name).write_text("---\nname: a\ndescription: b\n---\n", encoding="utf-8")
+    assert [found.file for found in walk(tmp_path).found] == ["SKILL.md"]
 
 
 def test_what_is_found_is_sorted_by_directory(tmp_path: Path) -> None:

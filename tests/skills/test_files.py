@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
+import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -454,7 +455,7 @@ def test_a_limit_below_one_byte_is_a_programming_error(max_bytes: int) -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        b"\xff\xfe\x00\x01",
+        b"\xff\xfe\x00",
         "試験".encode("shift_jis"),
         b"text with\0NUL",
         b"cut \xe3\x81",
@@ -467,6 +468,41 @@ def test_what_is_not_utf_8_comes_as_base64(skill: Path, content: bytes) -> None:
     part = read(skill, "file.bin")
     assert part.encoding == "base64"
     assert base64.b64decode(part.content, validate=True) == content
+
+
+def test_utf_16_with_its_mark_is_text_part_by_part(skill: Path) -> None:
+    text = "Größe 🦀 " * 9
+    (skill / "wide.txt").write_bytes(text.encode("utf-16"))
+    parts = list(parts_of(skill, "wide.txt", max_bytes=7))
+    assert {part.encoding[:6] for part in parts} == {"utf-16"}
+    assert "".join(part.content for part in parts) == "\ufeff" + text
+    with pytest.raises(InvalidArgument, match="within a character"):
+        read(skill, "wide.txt", offset=3)
+
+
+@pytest.mark.parametrize(
+    ("stored", "asked"),
+    [
+        (unicodedata.normalize("NFD", "Übersicht.md"), "Übersicht.md"),
+        ("Übersicht.md", unicodedata.normalize("NFD", "Übersicht.md")),
+        ("style guide.md", "style%20guide.md"),
+        ("100% done.md", "100%25%20done.md"),
+        ("a%20b.md", "a%20b.md"),
+    ],
+)
+def test_a_file_is_found_in_the_other_unicode_form_and_as_a_link_writes_it(
+    skill: Path, stored: str, asked: str
+) -> None:
+    (skill / "notes").mkdir()
+    (skill / "notes" / stored).write_text("Here.", encoding="utf-8")
+    assert read(skill, f"notes/{asked}").content == "Here."
+    assert read_whole(skill, f"notes/{asked}", skill="s", max_bytes=9) == b"Here."
+
+
+def test_an_encoded_path_out_of_the_skill_finds_nothing(skill: Path) -> None:
+    (skill.parent / "secret.md").write_text("x", encoding="utf-8")
+    with pytest.raises(SkillFileNotFound):
+        read(skill, "%2e%2e/secret.md")
 
 
 @pytest.mark.acceptance("S2-34")

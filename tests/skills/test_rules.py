@@ -29,6 +29,13 @@ def with_more(lines: str) -> Planter:
     return text(SOUND.replace("\n---\nBody", f"\n{lines}\n---\nBody"))
 
 
+def named(name: str) -> Planter:
+    def plant(skill: Path) -> None:
+        (skill / name).write_text(SOUND, encoding="utf-8")
+
+    return plant
+
+
 def of_size(size: int) -> Planter:
     return text(SOUND.encode().ljust(size, b"x"))
 
@@ -56,29 +63,26 @@ ALMOST_64_KIB = "# " + "x" * 65_000
 EXAMPLES = {
     "file-unreadable": Example(linked_to("../foreign.md"), linked_to("own.md")),
     "file-too-large": Example(of_size(MAX_SKILL_FILE_BYTES + 1), of_size(MAX_SKILL_FILE_BYTES)),
-    "file-binary": Example(text(SOUND.replace("Does", "D\0es")), text(SOUND + "\0")),
-    "file-encoding": Example(
-        text(SOUND.replace("Does", "Doés").encode("latin-1")), text(SOUND.replace("Does", "Doés")), line=3
-    ),
-    "file-encoding-unclear": Example(
+    "file-name": Example(named("Skill.md"), text(SOUND)),
+    "file-binary": Example(text(SOUND.replace("Does", "D\0es")), text(SOUND)),
+    "file-encoding": Example(text(SOUND.replace("Does", "Doés").encode("utf-16")), text(SOUND.replace("Does", "Doés"))),
+    "file-encoding-unknown": Example(
         text(SOUND.replace("Does", "会議録作成").encode("euc_jp")),
         text(SOUND.replace("Does", "会議録作成")),
         line=3,
     ),
-    "file-damaged": Example(
-        text(SOUND.replace("Does", "会議の議事録を#").encode().replace(b"#", b"\xe4\xbd")),
-        text(SOUND.replace("Does", "会議の議事録を")),
-        line=3,
-    ),
-    "frontmatter-missing": Example(text("# A skill\n" + SOUND), text(SOUND), line=1),
+    "file-line-ends": Example(text(SOUND.replace("\n", "\r")), text(SOUND.replace("\n", "\r\n"))),
+    "frontmatter-missing": Example(text("# A skill\n"), text(SOUND), line=1),
+    "frontmatter-fence": Example(text(SOUND.replace("---", "----")), text(SOUND), line=1),
     "frontmatter-unclosed": Example(with_more(f"{ALMOST_64_KIB}\n# {'x' * 1_000}"), with_more(ALMOST_64_KIB), line=1),
     "frontmatter-late": Example(text("\n" + SOUND), text("\ufeff" + SOUND), line=1),
-    "yaml-invalid": Example(with_more('license: "MIT'), with_more('license: "MIT"'), line=5),
+    "yaml-invalid": Example(text("---\nname: a-skill\n'open\n---\n"), text(SOUND), line=4),
+    "yaml-words-lost": Example(with_more("license: !MIT or later"), with_more("license: MIT # or later"), line=4),
     "yaml-repaired": Example(with_more("license: MIT: yes"), with_more("license: 'MIT: yes'"), line=4),
     "yaml-not-mapping": Example(text("---\n- name\n---\n"), text(SOUND), line=2),
     "yaml-too-complex": Example(with_more("metadata: {a: &a [*a]}"), with_more("metadata: {a: '[*a]'}"), line=2),
     "yaml-alias": Example(
-        with_more("license: &x MIT\ncompatibility: *x"), with_more("license: &x MIT\ncompatibility: MIT"), line=5
+        with_more("license: &x MIT\ncompatibility: *x"), with_more("license: MIT\ncompatibility: MIT"), line=5
     ),
     "yaml-duplicate-key": Example(with_more("license: MIT\nlicense: MIT"), with_more("license: MIT"), line=5),
     "name-missing": Example(text("---\ndescription: Does it.\n---\n"), text(SOUND)),

@@ -72,7 +72,7 @@ def test_a_skill_that_keeps_to_it_is_not(rule: str, write: Writer) -> None:
         ("description-length", 3),
         ("key-unknown", 4),
         ("yaml-duplicate-key", 5),
-        ("file-encoding", 3),
+        ("yaml-words-lost", 3),
         ("body-lines", 5),
         ("reference-missing", 5),
         ("description-when", 3),

@@ -45,12 +45,19 @@ MENDS: dict[str, tuple[str, bytes, bytes]] = {
             '  skillhub.alwaysApply: "true"\n  last: x'
         ).encode(),
     ),
-    "file-encoding": ("one", header(description="Grüße").encode("cp1252"), header(description="Grüße").encode()),
+    "file-encoding": ("one", header(description="Grüße").encode("utf-16"), header(description="Grüße").encode()),
+    "file-line-ends": ("one", header().replace("\n", "\r").encode(), header().encode()),
+    "frontmatter-fence": ("one", header().replace("---", "----").encode(), header().encode()),
+    "yaml-words-lost": (
+        "one",
+        header(description="Posts to #general. Use when done. # a remark").encode(),
+        header(description="'Posts to #general. Use when done. # a remark'").encode(),
+    ),
 }
 
 
 def test_every_rule_that_can_be_fixed_is_tried() -> None:
-    assert set(MENDS) == set(FIXABLE_RULES)
+    assert {*MENDS, "file-name"} == set(FIXABLE_RULES)
 
 
 @pytest.mark.parametrize("rule", MENDS)
@@ -61,7 +68,7 @@ def test_a_violation_is_fixed_and_every_other_byte_stays(rule: str) -> None:
     assert fixed.rules == (rule,)
 
 
-@pytest.mark.parametrize("rule", [rule for rule in MENDS if rule != "file-encoding"])
+@pytest.mark.parametrize("rule", [rule for rule in MENDS if not rule.startswith("file-")])
 def test_line_endings_stay_what_they_are(rule: str) -> None:
     name, before, after = MENDS[rule]
     assert fix(before.replace(b"\n", b"\r\n"), name).content.lstrip(b"\r\n ") == after.replace(b"\n", b"\r\n")
@@ -104,7 +111,7 @@ def test_several_violations_are_fixed_at_once() -> None:
         ("one", "# Only a heading\n"),
         ("one", header("metadata:\n  skillhub:\n    category: x # why\n")),  # a remark would be lost
         ("one", header("metadata:\n  skillhub:\n    other: {a: b}\n")),
-        ("one", header("license: 'open")),
+        ("one", "---\nname: one\nand more\ndescription: Use: when due\n---\n"),  # words would be lost
         ("one", header()),
         ("one", ""),
     ],

@@ -297,12 +297,13 @@ def decode_argument(typed: str) -> str:
 def skill_argument(typed: str) -> str:
     """Return how a skill was named on the command line; where that is a path, as an absolute one.
 
-    What begins with `.`, `..` or `~` is a path. Other words with a separator are one where something lies there: a
-    publication's skills have such names, too. Raises InvalidArgument for nothing.
+    A word that begins with `.`, `..` or `~` or has a separator is a path if something lies there: a skill may have such
+    a name, too. Raises InvalidArgument for nothing.
     """
     if not typed.strip():
         raise InvalidArgument("NAME", "is empty", hint=f"`{PROGRAM} list` has the names")
-    return path_argument(typed) or decode_argument(typed)
+    path = path_argument(typed)
+    return path if path is not None and os.path.lexists(path) else decode_argument(typed)
 
 
 def path_argument(typed: str) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -11,7 +10,8 @@ from typing import Literal
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.lru import LRUCache
-from skillhub_mcp.skills.model import SKILL_FILE, Skill
+from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.whereabouts import skill_path
 
 Layer = Literal["catalogue", "skill", "file", "agents"]
 
@@ -142,7 +142,7 @@ class Ledger:
 
 def skill_key(skill: Skill) -> str:
     """Return what identifies a skill among those that were shown: the path of its SKILL.md."""
-    return os.path.join(skill.directory, SKILL_FILE)
+    return skill_path(skill)
 
 
 def _together(before: Shown, now: Shown) -> Shown:

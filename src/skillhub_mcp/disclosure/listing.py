@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from skillhub_mcp.disclosure.catalogue import CatalogueEntry
 from skillhub_mcp.disclosure.mentions import Mentionable
 from skillhub_mcp.policy.access import Availability, Policy
-from skillhub_mcp.skills.model import SKILL_FILE, Skill
+from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.snapshot import Snapshot
+from skillhub_mcp.skills.whereabouts import skill_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def catalogue_entries(listed: Iterable[ListedSkill]) -> tuple[CatalogueEntry, ..
         CatalogueEntry(
             name=one.skill.name,
             description=one.skill.description,
-            path=os.path.join(one.skill.directory, SKILL_FILE),
+            path=skill_path(one.skill),
             source=one.source.value,
             scope="repo" if one.source is Source.PROJECT else "user",
             importance=(not one.skill.is_pinned, rank[one.source]),

@@ -21,7 +21,7 @@ from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.skills.discovery import WalkProblem
-from skillhub_mcp.skills.model import SKILL_FILE, Skill, Trust
+from skillhub_mcp.skills.model import SKILL_FILE, Skill, Trust, is_skill_file
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.problems import sentences
@@ -29,6 +29,7 @@ from skillhub_mcp.skills.roots import SOURCES, Source, leads_out
 from skillhub_mcp.skills.scanner import is_outdated
 from skillhub_mcp.skills.snapshot import Refused, Snapshot, UnavailableRoot
 from skillhub_mcp.skills.suggestions import not_found
+from skillhub_mcp.skills.whereabouts import skill_path
 
 NOTHING_SERVED = "available skills: (none)"
 _LETTERS = frozenset(string.ascii_letters + string.digits)
@@ -145,7 +146,7 @@ def _was_replaced(skill: Skill, project: str) -> bool:
     """Whether a skill that the project brings is not as the last scan found it, by which its trust was judged."""
     if skill.trust is not Trust.AGREED:
         return leads_out(skill, project)
-    written = os.path.lexists(os.path.join(skill.directory, SKILL_FILE)) and is_outdated(skill)
+    written = os.path.lexists(skill_path(skill)) and is_outdated(skill)
     return written or leads_out(skill, project)
 
 
@@ -166,7 +167,7 @@ def _not_found(name: str, snapshot: Snapshot, policy: Policy, *, search_tool: st
         return SkillNotFound(name, hint=reason.hint, reason=why, path=path)
     problem = None if policy.caller.limits else _problem_named(snapshot, name)
     if problem is not None:
-        what = "the SKILL.md of a folder" if os.path.basename(problem.path) == SKILL_FILE else "a folder"
+        what = "the SKILL.md of a folder" if is_skill_file(os.path.basename(problem.path)) else "a folder"
         why = f"{what} of that name {problem.reason}"
         return SkillNotFound(name, hint=problem.mend, reason=why, path=problem.path)
     if folder is not None and policy.offers(folder) and not os.path.isabs(handle := names.handle(folder)):
@@ -219,4 +220,4 @@ def _folder(name: str) -> str:
     """Return the folder that a name, a path, or either with a source means."""
     before, _, source = name.rpartition("@")
     plain = os.path.normpath(before if before and source in SOURCES else name)
-    return os.path.dirname(plain) if os.path.basename(plain) == SKILL_FILE else plain
+    return os.path.dirname(plain) if is_skill_file(os.path.basename(plain)) else plain

@@ -28,6 +28,7 @@ from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant, Policy
 from skillhub_mcp.policy.gate import SkillUse, pass_gate
 from skillhub_mcp.policy.tool_actions import Action
+from skillhub_mcp.skills.discovery import skill_file_in
 from skillhub_mcp.skills.documents import is_usable, read_document
 from skillhub_mcp.skills.files import (
     FileContent,
@@ -39,7 +40,7 @@ from skillhub_mcp.skills.files import (
     short_digest,
 )
 from skillhub_mcp.skills.half_written import read_settled
-from skillhub_mcp.skills.model import SKILL_FILE, Skill, SkillDocument
+from skillhub_mcp.skills.model import Skill, SkillDocument, is_skill_file
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.roots import Source, leads_out
 from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot
@@ -173,7 +174,7 @@ class SkillReader:
         Reading its SKILL.md counts as loading it. Raises what `read_file` raises; a file of more than `max_bytes`
         counts as not found.
         """
-        loads = file_path == SKILL_FILE
+        loads = is_skill_file(file_path)
         handle, source = Names(snapshot, policy).handle(skill), snapshot.source(skill).value
         event = UseEvent(action="load" if loads else "read", skill=handle, source=source, file_path=file_path)
         with observe(self._observer, event):
@@ -194,7 +195,7 @@ class SkillReader:
                     serve_dotfiles=self._files.serve_dotfiles,
                 )
                 return (
-                    read_settled(os.path.join(directory, SKILL_FILE), read_once, is_usable)[0] if loads else read_once()
+                    read_settled(os.path.join(directory, file_path), read_once, is_usable)[0] if loads else read_once()
                 )
 
             with _told_if_away(skill, snapshot.unavailable_root(skill)), policy.as_locked(skill):
@@ -250,7 +251,7 @@ class SkillReader:
         return read(skill)
 
     def _is_gone(self, skill: Skill) -> bool:
-        return not os.path.lexists(os.path.join(self._files_of(skill), SKILL_FILE))
+        return skill_file_in(self._files_of(skill)) is None
 
 
 def _no_such_part(part: int, parts: int, name: str) -> InvalidArgument:

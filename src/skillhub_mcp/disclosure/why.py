@@ -21,6 +21,7 @@ from skillhub_mcp.skills.problems import refusal, root_problems
 from skillhub_mcp.skills.roots import SOURCES, SkillRoot, is_at_or_below
 from skillhub_mcp.skills.snapshot import Refused, Snapshot
 from skillhub_mcp.skills.suggestions import near_names
+from skillhub_mcp.skills.whereabouts import skill_path
 
 _NEAR = 3
 _TRUST = "skillhub trust"
@@ -176,7 +177,7 @@ def _account(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Decidin
             notes.append(Cause("answers to its name instead", other.directory))
     if fold_name(asked) == fold_name(os.path.basename(skill.directory)) != fold_name(skill.name):
         what = f"the folder has this name, and its SKILL.md names the skill {skill.name!r}"
-        notes.append(Cause(what, os.path.join(skill.directory, SKILL_FILE)))
+        notes.append(Cause(what, skill_path(skill)))
     handle = Names(snapshot, policy).handle(skill)
     return Account(verdict, skill.directory, skill.name, handle, snapshot.source(skill).value, tuple(notes))
 
@@ -223,7 +224,7 @@ def _against(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Decidin
         yield Verdict.SHADOWED, Cause(what, lost.winner.directory, mend=f"it loads as {names.handle(skill)}")
     if skill.disable_model_invocation:
         what = "disable-model-invocation is set: models do not find it"
-        file = os.path.join(skill.directory, SKILL_FILE)
+        file = skill_path(skill)
         yield Verdict.FOR_PEOPLE, Cause(what, file, mend="it loads by name, or remove that key")
 
 
@@ -264,7 +265,7 @@ def _known(snapshot: Snapshot, policy: Policy, deciding: Deciding) -> Iterator[t
 
 def _why_no_name(asked: str, snapshot: Snapshot) -> Iterator[Cause]:
     places = ", ".join(root.given for root in snapshot.report.roots) or "no directory"
-    yield Cause(f"no skill and no folder is named {asked!r} below {places}")
+    yield Cause(f"no skill is named {asked!r} below {places}")
     for problem in root_problems(snapshot.report):
         yield Cause(problem.what, problem.about, mend=problem.mend)
 

@@ -26,7 +26,7 @@ from skillhub_mcp.library.skill_files import ChosenFile, skill_files
 from skillhub_mcp.library.sources.source import ALL_SKILLS
 from skillhub_mcp.library.tree import Tree, TreeEntry, TreeEntryKind
 from skillhub_mcp.skills.discovery import MAX_DEPTH, is_skipped_directory
-from skillhub_mcp.skills.model import SKILL_FILE, FileStamp, Skill
+from skillhub_mcp.skills.model import SKILL_FILE, FileStamp, Skill, is_skill_file
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.places import CLIENT_SKILLS
@@ -122,7 +122,7 @@ class _Search:
         self._skills = sorted(
             _inside(path.rpartition("/")[0])
             for path, entry in self._by_path.items()
-            if (path == SKILL_FILE or path.endswith(f"/{SKILL_FILE}")) and entry.kind in _FILES
+            if is_skill_file(path.rpartition("/")[2]) and entry.kind in _FILES
         )
 
     def candidates(self) -> Candidates:
@@ -178,7 +178,7 @@ class _Search:
             files = skill_files(self._below(path), path, BOUNDS, name=self._name)
         except ArchiveRefused as error:
             return Candidate(path, directory, None, (), error.message)
-        document = next((file for file in files if file.path == SKILL_FILE), None)
+        document = next((file for file in files if is_skill_file(file.path)), None)
         if document is None:
             return Candidate(path, directory, None, files, f"its {SKILL_FILE} is a link to a directory")
         content = self._content(document.source_path, MAX_SKILL_FILE_BYTES)

@@ -54,9 +54,9 @@ def published_document(content: bytes, name: str) -> PublishedDocument | Withhel
     document = parse(content)
     if document.values is None:
         return Withheld("its SKILL.md can no longer be read")
-    broken = any(diagnostic.rule == "yaml-repaired" for diagnostic in document.diagnostics)
+    broken = any(diagnostic.rule in ("yaml-repaired", "yaml-words-lost") for diagnostic in document.diagnostics)
     try:
-        verbatim = read_portable(repaired(document.header) if broken else document.header)
+        verbatim = read_portable(repaired(document.header).header if broken else document.header)
     except yaml.YAMLError:
         return Withheld("YAML parsers do not agree on its frontmatter")
     frontmatter = dict(verbatim.values)

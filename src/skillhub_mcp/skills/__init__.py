@@ -6,7 +6,6 @@ differences     which skills two snapshots do not have in common
 digest          one value for all files of a skill, which an approval is bound to
 discovery       finding SKILL.md files below the roots
 documents       the instructions of a skill, read on every call
-encodings       the encoding of a text that is not UTF-8
 files/          reading and listing a skill's files
 frontmatter     SKILL.md bytes to frontmatter, body and diagnostics
 half_written    files that somebody is writing just now
@@ -22,6 +21,7 @@ problems        what is wrong with the skills that a scan found, and how to mend
 recorded_roots  the roots that a person recorded
 registry        the registry: an index by name and source, with a report
 registry_index  the registry's values
+repairs         repairs of a frontmatter that YAML refuses
 roots           the directories to search, in order of precedence, with their sources
 rules           the table of rules for a SKILL.md
 scanner         one scan: walk the roots, read changed files

@@ -16,7 +16,7 @@ _UNUSABLE = frozenset(rule.id for rule in RULES.values() if rule.refuses)
 _SPECIFIED = frozenset(rule.id for rule in RULES.values() if rule.verdict is Severity.ERROR)
 _NAMED = frozenset({"name-missing"})
 _REGISTRY = frozenset({"registry-markup", "registry-lines", "registry-line-length"})
-_AGENT_CONTEXT = _NAMED | {"name-form", "name-ascii", "name-directory", "description-length"}
+_AGENT_CONTEXT = _NAMED | {"file-name", "name-form", "name-ascii", "name-directory", "description-length"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 from skillhub_mcp.environment import expand_home
-from skillhub_mcp.skills.model import SKILL_FILE
+from skillhub_mcp.skills.model import SKILL_FILE, is_skill_file
 from skillhub_mcp.skills.names import is_utf_8
 from skillhub_mcp.skills.own_directory import OWN_DIRECTORY
 from skillhub_mcp.skills.roots import SkillRoot, Source, is_at_or_below, located
@@ -37,7 +37,7 @@ _SKIPPED = frozenset({"node_modules", "__pycache__"})
 class FoundSkillFile(NamedTuple):
     """A SKILL.md and its stat values. `directory` is below the root as configured, or else canonical.
 
-    `name` is the directory's name, or the link's.
+    `name` is the directory's name, or the link's. `file` is the file's own name: SKILL.md, in any letter case.
     """
 
     directory: str
@@ -46,6 +46,7 @@ class FoundSkillFile(NamedTuple):
     mtime_ns: int
     size: int
     ctime_ns: int
+    file: str = SKILL_FILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +225,7 @@ def _start(root: SkillRoot, path: str, known: Collection[str]) -> tuple[str, int
         return None
     start = root.path
     for depth, name in enumerate(names, 1):
-        if start in known or os.path.lexists(os.path.join(start, SKILL_FILE)):
+        if start in known or is_skill_file(name) or os.path.lexists(os.path.join(start, SKILL_FILE)):
             return start, depth - 1
         if is_skipped_directory(name) or depth > MAX_DEPTH:
             return None
@@ -360,9 +361,9 @@ class _Walker:
             with os.scandir(directory) as listed:
                 entries = list(listed)
             # First: what else a skill's directory holds is no matter of the walk, in whatever order it is listed.
-            for entry in entries:
-                if entry.name == SKILL_FILE:
-                    return entry, subdirectories
+            skill_file = _skill_file(entries)
+            if skill_file is not None:
+                return skill_file, subdirectories
             for entry in entries:
                 name = entry.name
                 # Nearly all of a library: of these `_classify` says the same.
@@ -405,7 +406,7 @@ class _Walker:
             except OSError:
                 # What lies there is not served either way.
                 continue
-            if SKILL_FILE in names:
+            if any(is_skill_file(name) and not is_directory for name, is_directory in names.items()):
                 mend = "move it up, or name a directory nearer to it in SKILLS_DIR"
                 self._report(directory, f"is a skill more than {MAX_DEPTH} levels below its root", mend)
                 has_any = True
@@ -476,7 +477,33 @@ class _Walker:
             self._report(entry.path, "is not a regular file", "put a file there, or remove it")
             return None
         shown = self._root.as_configured(directory)
-        return FoundSkillFile(shown, self._root.path, name, status.st_mtime_ns, status.st_size, status.st_ctime_ns)
+        return FoundSkillFile(
+            shown, self._root.path, name, status.st_mtime_ns, status.st_size, status.st_ctime_ns, entry.name
+        )
+
+
+def skill_file_in(directory: str) -> str | None:
+    """Return the name of the SKILL.md in a directory, which may have other letter case; None if there is none."""
+    if os.path.lexists(os.path.join(directory, SKILL_FILE)):
+        return SKILL_FILE
+    try:
+        with os.scandir(directory) as listed:
+            entry = _skill_file(list(listed))
+    except OSError:
+        return None
+    return None if entry is None else entry.name
+
+
+def _skill_file(entries: Sequence[os.DirEntry[str]]) -> os.DirEntry[str] | None:
+    """Return the entry that is the SKILL.md; one in other letter case only if it is a file and the first by name."""
+    other: os.DirEntry[str] | None = None
+    for entry in entries:
+        if entry.name == SKILL_FILE:
+            return entry
+        is_earlier = len(entry.name) == len(SKILL_FILE) and (other is None or entry.name < other.name)
+        if is_earlier and is_skill_file(entry.name) and entry.is_file():
+            other = entry
+    return other
 
 
 def _is_certainly(known: KnownSkillFile, directory: str, name: str) -> bool:

@@ -7,11 +7,13 @@ import os
 from functools import partial
 
 from skillhub_mcp.errors import SkillHubError, SkillUnreadable
+from skillhub_mcp.skills.discovery import skill_file_in
 from skillhub_mcp.skills.files import read_whole
 from skillhub_mcp.skills.frontmatter import body_of, parse
 from skillhub_mcp.skills.half_written import read_settled
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, SkillDocument
 from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES
+from skillhub_mcp.skills.whereabouts import skill_path
 
 
 def read_document(skill: Skill, directory: str | None = None) -> SkillDocument:
@@ -47,14 +49,15 @@ def _read(skill: Skill, directory: str) -> bytes:
 
 def _body(skill: Skill, directory: str) -> str:
     content, is_being_written = read_settled(
-        os.path.join(directory, SKILL_FILE), partial(_read, skill, directory), is_usable
+        os.path.join(directory, skill_file_in(directory) or SKILL_FILE), partial(_read, skill, directory), is_usable
     )
     document = parse(content)
     if document.values is None:
-        reason = document.diagnostics[-1].message
+        found = document.diagnostics[-1]
+        reason = f"{found.message}; {found.hint}"
         raise SkillUnreadable(skill.name, path=_path(skill), reason=reason, is_being_written=is_being_written)
     return document.body
 
 
 def _path(skill: Skill) -> str:
-    return os.path.join(skill.directory, SKILL_FILE)
+    return skill_path(skill)

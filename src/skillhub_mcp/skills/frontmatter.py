@@ -1,52 +1,61 @@
 """The parser of SKILL.md: bytes in; frontmatter values, body and diagnostics out. No I/O.
 
 Its rules:
-1. A YAML parser reads the frontmatter first. A repair is tried only if that fails, and is always reported.
-2. Scalars keep their text: `1.10`, `yes` and `2024-01-01` are strings.
+1. A YAML parser reads the frontmatter first. A repair (`repairs`) is tried only if that fails, and always reported.
+2. Scalars keep their text: `1.10`, `yes` and `2024-01-01` are strings. So are words that YAML would drop from a plain
+   value: ` #word`, a leading `!word` and a leading `&word`.
 3. Characters, depth and nodes are bounded while they are read.
 4. The closing fence is a whole line: `---` inside a value or the body is ordinary text.
+5. Text before the frontmatter is skipped, if what follows has a name or a description.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import yaml
 
-from skillhub_mcp.skills.encodings import SAMPLE_BYTES, damaged_utf_8, detect, one_of, sampled
+from skillhub_mcp.foreign_toml import BadToml, read_toml
+from skillhub_mcp.skills.repairs import INVISIBLE, UNPRINTABLE, Repaired, quoted, repair
 from skillhub_mcp.skills.rules import Diagnostic, violation
 
 MAX_FRONTMATTER_CHARACTERS = 64 * 1024
-# Four bytes for each character, and as much again for blanks before the header and for the fences.
+# Four bytes for each character, and as much again for what precedes the header and for the fences.
 MAX_HEADER_BYTES = 2 * 4 * MAX_FRONTMATTER_CHARACTERS
 MAX_DEPTH = 32
 MAX_NODES = 10_000
 
-_OPENING = re.compile(r"-{3}[ \t]*\r?\n")
-_CLOSING = re.compile(r"^-{3}[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
-_OPENING_BYTES = re.compile(rb"(?:\xef\xbb\xbf)?[\r\n \t]*-{3}[ \t]*\r?\n")
-_CLOSING_BYTES = re.compile(rb"(?<=\n)-{3}[ \t]*\r?(?:\n|\Z)")
-# Blanks match in one place only: two ways to divide them would make matching quadratic.
-_MAYBE_OPENING_BYTES = re.compile(rb"(?:\xef\xbb?\xbf?)?[\r\n \t]*(?:-{1,2}|-{3}[ \t]*\r?)?\Z")
-_UTF_16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+# How many characters may precede the frontmatter. Blank lines do not count.
+_MAX_BEFORE = 4_096
+_FENCE = re.compile(r"(?P<fence>-{3,}|\+{3,})[ \t]*\r?\n")
+_BLANKS_BEFORE = re.compile(rf"[\r\n \t{INVISIBLE}]*")
+_OPENING = re.compile(rf"^[ \t{INVISIBLE}]*{_FENCE.pattern}", re.MULTILINE)
+_CLOSING = {
+    "-": re.compile(r"^-{3,}[ \t]*\r?(?:\n|\Z)", re.MULTILINE),
+    "+": re.compile(r"^\+{3,}[ \t]*\r?(?:\n|\Z)", re.MULTILINE),
+}
+_REQUIRED_KEY = re.compile(r"^[ \t]*(?:name|description)[ \t]*[:=]", re.MULTILINE)
+_TOML_KEY = re.compile(r"^(?:name|description)[ \t]*=", re.MULTILINE)
+_CODE_FENCE = re.compile(r"(?:^|\n)[ \t]*(?:`{3,}|~{3,})[^\n`]*\n\s*\Z")
+_CODE_FENCE_AT_START = re.compile(r"\s*(?:`{3,}|~{3,})[ \t]*\r?(?:\n|\Z)")
+_CODE_FENCE_AT_END = re.compile(r"(?:`{3,}|~{3,})\s*\Z")
+_LINE_BREAK = re.compile(rb"\r\n?|\n")
+_LONE_CR = re.compile(rb"\r(?!\n)")
+_UTF_16_BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
-_TOP_LEVEL_LINE = re.compile(r"(?P<key>[A-Za-z_][\w.-]*):(?:[ \t]+(?P<value>.*))?$")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# Characters that YAML allows nowhere, not even quoted.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff\ufffe\uffff]")
-# A value with such a prefix is a structure, a comment or already quoted: quoting would change its meaning.
-_NOT_PLAIN = ("'", '"', "[", "{", "|", ">", "#")
-_NOT_STRUCTURED = ("'", '"', "|", ">", "#")
+# The rest of a line behind a plain value: YAML takes it for a comment.
+_LOST_WORDS = re.compile(r"[ \t]*(#[^\s#][^\r\n]*)")
 # libyaml is ten times faster; the pure-Python parser reads the same language where libyaml is not installed.
 _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # The pure-Python parser also fails in chr(), for an escape that is no character.
 _UNPARSABLE = (yaml.YAMLError, ValueError, OverflowError)
 # From PyYAML 6.0.4 on the scanner has a limit of its own, a thousand levels, which it meets before our reader does.
 _TOO_DEEP = "exceeded maximum nesting depth"
-_TOO_DEEP_TOLD = f"the frontmatter is nested more than {MAX_DEPTH} levels deep"
+_TOO_DEEP_MESSAGE = f"the frontmatter is nested more than {MAX_DEPTH} levels deep"
 
 Value = object  # None, str, list[Value] or dict[str, Value]
 
@@ -56,7 +65,7 @@ class Document:
     """A parsed SKILL.md. `values` is None if the frontmatter is unusable; `diagnostics` say why.
 
     `lines` gives the 1-based line of each top-level key. `header` is the frontmatter's text between the fences, which
-    starts on line `first_line`.
+    starts at character `header_start` on line `first_line`. `before` is the text that precedes the opening fence.
     """
 
     values: Mapping[str, Value] | None
@@ -65,6 +74,8 @@ class Document:
     diagnostics: tuple[Diagnostic, ...]
     header: str = ""
     first_line: int = 1
+    header_start: int = 0
+    before: str = ""
 
 
 class _TooComplex(Exception):
@@ -84,18 +95,28 @@ def parse(content: bytes) -> Document:
     text, found = decode(content)
     if text is None:
         return Document(None, {}, "", tuple(found))
-    header, body, first_line, fence_violations = _split(text)
-    found += fence_violations
-    if header is None:
-        return Document(None, {}, body, tuple(found))
-    values, lines, yaml_violations = _read_yaml(header, first_line)
-    return Document(values, lines, body, (*found, *yaml_violations), header, first_line)
+    parts = _split(text)
+    found += parts.found
+    if parts.header is None:
+        return Document(None, {}, parts.body, tuple(found), before=parts.before)
+    read = _read_toml if parts.is_toml else _read_yaml
+    values, lines, more = read(parts.header, parts.first_line)
+    return Document(
+        values,
+        lines,
+        parts.body,
+        (*found, *more),
+        parts.header,
+        parts.first_line,
+        parts.header_start,
+        parts.before,
+    )
 
 
 def body_of(content: bytes) -> str:
     """Return the body of a SKILL.md whose frontmatter is known to be usable; parses no YAML."""
     text, _ = decode(content)
-    return "" if text is None else _split(text)[1]
+    return "" if text is None else _split(text).body
 
 
 def header_end(content: bytes, *, whole: bool) -> int | None:
@@ -105,146 +126,217 @@ def header_end(content: bytes, *, whole: bool) -> int | None:
     """
     content = content[:MAX_HEADER_BYTES]
     enough = len(content) if whole or len(content) == MAX_HEADER_BYTES else None
-    if content.startswith(_UTF_16_BOMS):
+    if content[:2] in _UTF_16_BOMS:
         return enough
-    opening = _OPENING_BYTES.match(content)
-    if opening is None:
-        return enough if _MAYBE_OPENING_BYTES.match(content) else len(content)
-    closing = _CLOSING_BYTES.search(content, opening.end())
-    if closing is None or (closing.end() == len(content) and not content.endswith(b"\n")):
+    text = _with_line_feeds(content).decode("utf-8", "surrogateescape")
+    found = _fences(text)
+    if found is None:
+        rest = len(text) - _blanks_before(text)
+        return len(content) if rest > _MAX_BEFORE and _opening(text, 0) is None else enough
+    _, closing = found
+    if closing is None or (closing.end() == len(text) and not closing[0].endswith("\n")):
         return enough
-    return _with_encoding(content, closing.end(), whole=whole)
+    return len(text[: closing.end()].encode("utf-8", "surrogateescape"))
 
 
-def _with_encoding(content: bytes, end: int, *, whole: bool) -> int | None:
-    """Return `end` or, where what is before it is not UTF-8, the end of what its encoding is told from."""
-    if _is_utf_8(content[:end]):
-        return end
-    sample = sampled(content)
-    known = whole or len(content) >= min(sample.start + SAMPLE_BYTES + 1, MAX_HEADER_BYTES)
-    return max(end, min(sample.stop, len(content))) if known else None
-
-
-def _is_utf_8(content: bytes) -> bool:
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
+def is_text(content: bytes) -> bool:
+    """Whether a whole file is in an encoding that is read: UTF-8, or UTF-16 with a byte order mark."""
+    return decode(content)[0] is not None
 
 
 def decode(content: bytes) -> tuple[str | None, list[Diagnostic]]:
-    """Return the text of a file and diagnostics on its encoding; the text is None for a binary file."""
-    if content.startswith(b"\xef\xbb\xbf"):
-        content = content[3:]
-    for bom, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
-        if content.startswith(bom):
-            text = content[2:].decode(encoding, errors="replace")
-            if "\0" in text:
-                return None, [violation("file-binary", "the file contains NUL characters")]
-            return text, [violation("file-encoding", f"the file is encoded as {encoding.upper()}")]
+    """Return the text of a file and diagnostics on its encoding; the text is None for one that is refused."""
+    encoding = _UTF_16_BOMS.get(content[:2])
+    if encoding is not None:
+        try:
+            text = content[2:].decode(encoding)
+        except UnicodeDecodeError:
+            return None, [violation("file-encoding-unknown", f"the file is not valid {encoding.upper()}")]
+        if "\0" in text:
+            return None, [violation("file-binary", "the file contains NUL characters")]
+        found = [violation("file-encoding", f"the file is encoded as {encoding.upper()}")]
+        return text, found
     if b"\0" in content:
         return None, [violation("file-binary", "the file contains NUL bytes")]
+    plain = _with_line_feeds(content.removeprefix(b"\xef\xbb\xbf"))
     try:
-        return content.decode("utf-8"), []
+        text = plain.decode("utf-8")
     except UnicodeDecodeError as error:
-        return _decode_other(content, line=content.count(b"\n", 0, error.start) + 1)
+        line = content.count(b"\n", 0, error.start) + 1
+        return None, [violation("file-encoding-unknown", "the file is not UTF-8", line=line)]
+    if plain is not content and b"\r" in content and _is_cr_only(content):
+        return text, [violation("file-line-ends", "lines end with a carriage return only")]
+    return text, []
 
 
-def _decode_other(content: bytes, *, line: int) -> tuple[str | None, list[Diagnostic]]:
-    """Return what `decode` returns for a text that is not UTF-8, as can be seen on that line."""
-    damaged = damaged_utf_8(content)
-    if damaged is not None:
-        return damaged, [violation("file-damaged", "there are bytes that are no UTF-8", line=line)]
-    found = detect(content)
-    if found.encoding is not None:
-        try:
-            text = content.decode(found.encoding.codec)
-        except UnicodeDecodeError:
-            message = f"the file starts as {found.encoding.name} and goes on as something else"
-            return None, [violation("file-encoding-unclear", message, line=line)]
-        return text, [violation("file-encoding", f"the file is encoded as {found.encoding.name}", line=line)]
-    if not found.likely:
-        return None, [violation("file-binary", "the file is not UTF-8, and no text in another encoding", line=line)]
-    message = f"the file is not UTF-8, and may be {one_of(found.likely)}"
-    return None, [violation("file-encoding-unclear", message, line=line)]
+def _is_cr_only(content: bytes) -> bool:
+    first = _LINE_BREAK.search(content)
+    return first is not None and first[0] == b"\r" and first.end() < len(content)
 
 
-def _split(text: str) -> tuple[str | None, str, int, list[Diagnostic]]:
-    """Return the frontmatter's text, the body, the first line of the frontmatter's text, and any violations."""
+def _with_line_feeds(content: bytes) -> bytes:
+    """Return the bytes with line feeds for the carriage returns that end lines alone. The length does not change."""
+    return _LONE_CR.sub(b"\n", content) if b"\r" in content and _is_cr_only(content) else content
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The parts of a SKILL.md; `header` is None if there is no frontmatter."""
+
+    header: str | None
+    body: str
+    found: list[Diagnostic]
+    before: str = ""
+    first_line: int = 1
+    header_start: int = 0
+    is_toml: bool = False
+
+
+def _blanks_before(text: str) -> int:
+    match = _BLANKS_BEFORE.match(text)
+    return 0 if match is None else match.end()
+
+
+def _opening(text: str, start: int) -> re.Match[str] | None:
+    """Return the first opening fence at or behind `start` that is near enough to the start of the text."""
+    found = _OPENING.search(text, start)
+    return found if found is not None and found.start() - _blanks_before(text) <= _MAX_BEFORE else None
+
+
+def _fences(text: str) -> tuple[re.Match[str], re.Match[str] | None] | None:
+    """Return the opening and the closing fence; no closing fence if that is missing, None if there is neither."""
+    start = 0
+    while (opening := _opening(text, start)) is not None:
+        first = opening.start() <= _blanks_before(text)
+        closing = _CLOSING[opening["fence"][0]].search(text, opening.end())
+        if first and opening["fence"] == "---":
+            return opening, closing
+        if closing is None:
+            return (opening, None) if first else None
+        if _REQUIRED_KEY.search(text, opening.end(), closing.start()):
+            return opening, closing
+        start = opening.end()
+    return None
+
+
+def _split(text: str) -> _Parts:
+    fences = _fences(text)
+    if fences is None:
+        return _Parts(None, text, [violation("frontmatter-missing", "the file does not start with a line ---", line=1)])
+    opening, closing = fences
+    start = opening.start("fence")
+    before, first_line = text[:start], text.count("\n", 0, opening.end()) + 1
     found: list[Diagnostic] = []
-    start = len(text) - len(text.lstrip("\r\n \t"))
-    opening = _OPENING.match(text, start)
-    if opening is None:
-        return (
-            None,
-            text,
-            1,
-            [violation("frontmatter-missing", "the file does not start with a line ---", line=1)],
-        )
-    if start:
-        found.append(violation("frontmatter-late", "the frontmatter does not start on the first line", line=1))
-    header_start = opening.end()
-    first_line = text.count("\n", 0, header_start) + 1
-    closing = _CLOSING.search(text, header_start)
-    if closing is not None and closing.start() - header_start <= MAX_FRONTMATTER_CHARACTERS:
-        return text[header_start : closing.start()], text[closing.end() :], first_line, found
-    found.append(
-        violation(
-            "frontmatter-unclosed",
-            f"there is no closing line --- within {MAX_FRONTMATTER_CHARACTERS:,} characters",
-            line=first_line - 1,
-        )
-    )
-    return None, text[header_start:], first_line, found
+    if before:
+        words = next((line for line in before.translate(_WITHOUT_INVISIBLE).splitlines() if line.strip()), "")
+        subject = f"{words.strip()[:40]!r} precedes" if words else "blank lines or invisible characters precede"
+        what = f"{subject} the frontmatter"
+        found.append(violation("frontmatter-late", what, line=1))
+    if closing is None or closing.start() - opening.end() > MAX_FRONTMATTER_CHARACTERS:
+        message = f"there is no closing line --- within {MAX_FRONTMATTER_CHARACTERS:,} characters"
+        found.append(violation("frontmatter-unclosed", message, line=first_line - 1))
+        return _Parts(None, text[opening.end() :], found, before)
+    header, body = text[opening.end() : closing.start()], text[closing.end() :]
+    odd = next((fence for fence in (opening["fence"], closing[0].strip()) if fence != "---"), None)
+    if odd is not None:
+        found.append(violation("frontmatter-fence", f"a fence of the frontmatter is {odd!r}", line=first_line - 1))
+    if _CODE_FENCE.search(before):
+        body = _without_code_fence(body)
+    is_toml = opening["fence"][0] == "+" and _TOML_KEY.search(header) is not None
+    return _Parts(header, body, found, before, first_line, opening.end(), is_toml)
 
 
+def _without_code_fence(body: str) -> str:
+    """Return the body of a file that is a code block, without the fence that closes the block."""
+    at_start = _CODE_FENCE_AT_START.match(body)
+    if at_start is not None:
+        return body[at_start.end() :]
+    at_end = _CODE_FENCE_AT_END.search(body)
+    return body if at_end is None else body[: at_end.start()]
+
+
+_WITHOUT_INVISIBLE = dict.fromkeys(map(ord, INVISIBLE))
 _Yaml = tuple[Mapping[str, Value] | None, Mapping[str, int], list[Diagnostic]]
 
 
-def _read_yaml(header: str, first_line: int) -> _Yaml:
+def _read_toml(header: str, first_line: int) -> _Yaml:
+    """Return the values of a header in TOML, which other site generators keep between `+++` lines."""
     try:
-        return _values(header, first_line)
+        found = read_toml(header, most_characters=MAX_FRONTMATTER_CHARACTERS)
+    except BadToml as error:
+        return None, {}, [violation("yaml-invalid", f"the frontmatter is neither YAML nor TOML: {error}")]
+    values = {key: _texts(value) for key, value in found.items()}
+    lines: dict[str, int] = {}
+    for number, line in enumerate(header.split("\n"), first_line):
+        lines.setdefault(line.partition("=")[0].strip(), number)
+    note = violation("yaml-repaired", "the frontmatter is TOML", line=first_line)
+    return values, {key: lines[key] for key in values if key in lines}, [note]
+
+
+def _texts(value: object) -> Value:
+    if isinstance(value, dict):
+        return {str(key): _texts(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_texts(item) for item in value]
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _read_yaml(header: str, first_line: int) -> _Yaml:
+    read = _mapping(header, first_line)
+    found: list[Diagnostic] = []
+    if isinstance(read, Diagnostic):
+        failure = read
+        repairs = None if failure.rule == "yaml-too-complex" else repair(header, _mapping_of)
+        read = failure if repairs is None else _mapping(repairs.header, first_line)
+        # Without a description there is no skill either way, and the failure says why.
+        if isinstance(read, Diagnostic) or not read.values.get("description"):
+            return None, {}, [failure]
+        found.append(violation("yaml-repaired", failure.message, line=failure.line))
+    lost = [violation("yaml-words-lost", f"YAML would drop {one.words[:40]!r}", line=one.line) for one in read.lost]
+    if lost:
+        whole = _mapping(read.with_lost_words(), first_line)
+        read = read if isinstance(whole, Diagnostic) else whole
+    return read.values, read.lines, [*found, *lost, *read.found]
+
+
+def _mapping(header: str, first_line: int) -> _EventReader | Diagnostic:
+    """Return the reader of a header that is a mapping, or why it is none."""
+    try:
+        reader = _EventReader(header, first_line)
+        if reader.read():
+            return reader
+        return violation("yaml-not-mapping", "the frontmatter is not a mapping", line=first_line)
     except _TooComplex as error:
-        return None, {}, [violation("yaml-too-complex", str(error), line=first_line)]
+        return violation("yaml-too-complex", str(error), line=first_line)
     except _UNPARSABLE as error:
         if _TOO_DEEP in str(getattr(error, "problem", "")):
-            return None, {}, [violation("yaml-too-complex", _TOO_DEEP_TOLD, line=first_line)]
-        failure = _yaml_failure(error, header, first_line)
-    for attempt in _repairs(header):
-        try:
-            values, lines, found = _values(attempt, first_line)
-        except (_TooComplex, *_UNPARSABLE):
-            continue
-        if values is not None:
-            return values, lines, [violation("yaml-repaired", failure.message, line=failure.line), *found]
-    return None, {}, [failure]
+            return violation("yaml-too-complex", _TOO_DEEP_MESSAGE, line=first_line)
+        return _yaml_failure(error, header, first_line)
 
 
-def _repairs(header: str) -> Iterator[str]:
-    """Yield likely intended headers, the smallest change first."""
-    printable = _UNPRINTABLE.sub(" ", header)
-    lines = printable.split("\n")
-    tried = {header}
-    for prefixes, needs_quotes in (
-        (_NOT_PLAIN, _is_broken),
-        (_NOT_PLAIN, lambda _: True),
-        # A broken list or map becomes text rather than cost the whole skill, except in `name` and `description`.
-        (_NOT_STRUCTURED, _is_broken_and_optional),
-        (_NOT_STRUCTURED, _is_plain_or_broken_and_optional),
-    ):
-        attempt = "\n".join(_quoted_lines(lines, prefixes, needs_quotes))
-        if attempt not in tried:
-            tried.add(attempt)
-            yield attempt
+def _mapping_of(text: str) -> Mapping[str, Value] | None:
+    """Return the mapping that a YAML text is, or None."""
+    read = _mapping(text, 1)
+    return None if isinstance(read, Diagnostic) else read.values
 
 
-def _values(header: str, first_line: int) -> _Yaml:
-    reader = _EventReader(header, first_line)
-    values = reader.document()
-    if not isinstance(values, dict):
-        return None, {}, [violation("yaml-not-mapping", "the frontmatter is not a mapping", line=first_line)]
-    return values, reader.lines, list(reader.found)
+def repaired(header: str) -> Repaired:
+    """Return a header as it is read: repaired if it is invalid, with the words that YAML would drop."""
+    found = Repaired(header)
+    if _mapping_of(header) is None:
+        found = repair(header, _mapping_of) or found
+    read = _mapping(found.header, 1)
+    return found if isinstance(read, Diagnostic) else Repaired(read.with_lost_words(), found.lost)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    """A plain value from which YAML drops words, its place in the header, and the words."""
+
+    start: int
+    end: int
+    words: str
+    line: int
 
 
 class _EventReader:
@@ -255,8 +347,10 @@ class _EventReader:
     """
 
     def __init__(self, header: str, first_line: int) -> None:
+        self.values: dict[str, Value] = {}
         self.lines: dict[str, int] = {}
         self.found: dict[Diagnostic, None] = {}  # in order, each once
+        self.lost: list[_Lost] = []
         self._header = header
         self._first_line = first_line
         self._next: Callable[[], yaml.Event] = _Loader(header).get_event
@@ -265,17 +359,26 @@ class _EventReader:
         self._nodes = 0
         self._characters = 0
 
-    def document(self) -> Value:
-        """Return the value of the only document; an empty document is an empty mapping."""
+    def with_lost_words(self) -> str:
+        """Return the header with quotes around the values from which YAML drops words."""
+        header = self._header
+        for one in reversed(self.lost):
+            header = header[: one.start] + quoted(header[one.start : one.end]) + header[one.end :]
+        return header
+
+    def read(self) -> bool:
+        """Read the only document, and return whether it is a mapping, as an empty one is."""
         self._next()  # the stream's start
         if isinstance(self._next(), yaml.StreamEndEvent):
-            return {}
+            return True
         value = self._value(self._next(), depth=0)
         self._next()  # the document's end
         after = self._next()
         if not isinstance(after, yaml.StreamEndEvent):
             raise _Broken("a second YAML document starts", after)
-        return value
+        if isinstance(value, dict):
+            self.values = value
+        return isinstance(value, dict)
 
     def _value(self, event: yaml.Event, depth: int) -> Value:
         if isinstance(event, yaml.AliasEvent):
@@ -306,19 +409,41 @@ class _EventReader:
             key = event.value if isinstance(event, yaml.ScalarEvent) else key_value
             if not isinstance(key, str):
                 key = "?"
+            if not key.isascii():
+                key = key.strip(INVISIBLE + "\u00a0") or key
             if key in values:
                 self._report("yaml-duplicate-key", f"{key!r} occurs more than once", event)
             if depth == 0:
                 self.lines[key] = self._line(event)
             # Skills have the same few keys.
-            values[sys.intern(key)] = self._value(self._next(), depth + 1)
+            values[sys.intern(key)] = self._value(self._checked(self._next()), depth + 1)
         return values
 
     def _sequence(self, depth: int) -> list[Value]:
         values: list[Value] = []
         while not isinstance(event := self._next(), yaml.SequenceEndEvent):
-            values.append(self._value(event, depth + 1))
+            values.append(self._value(self._checked(event), depth + 1))
         return values
+
+    def _checked(self, event: yaml.Event) -> yaml.Event:
+        """Note the words that YAML drops from a plain value."""
+        first, last = event.start_mark, event.end_mark
+        if not isinstance(event, yaml.ScalarEvent) or event.style or first is None or last is None:
+            return event
+        start, end = first.index, last.index
+        behind = _LOST_WORDS.match(self._header, end)
+        if behind is not None:
+            start = start if event.value or event.tag or event.anchor else behind.start(1)
+            self._lose(start, behind.end(), behind[1])
+        elif event.tag is not None and not self._header.startswith("!!", start):
+            self._lose(start, end, event.tag)
+        elif event.anchor is not None and f"*{event.anchor}" not in self._header:
+            self._lose(start, end, f"&{event.anchor}")
+        return event
+
+    def _lose(self, start: int, end: int, words: str) -> None:
+        text = self._header[start:end].rstrip()
+        self.lost.append(_Lost(start, start + len(text), words.strip(), self._line_at(start)))
 
     def _expanded(self, event: yaml.AliasEvent, depth: int) -> Value:
         if event.anchor in self._unfinished:
@@ -340,7 +465,7 @@ class _EventReader:
         self._nodes += 1
         self._characters += len(text)
         if depth > MAX_DEPTH:
-            raise _TooComplex(_TOO_DEEP_TOLD)
+            raise _TooComplex(_TOO_DEEP_MESSAGE)
         if self._nodes > MAX_NODES:
             raise _TooComplex(f"the frontmatter has more than {MAX_NODES:,} keys and values")
         if self._characters > MAX_FRONTMATTER_CHARACTERS:
@@ -353,7 +478,10 @@ class _EventReader:
 
     def _line(self, event: yaml.Event) -> int:
         mark = event.start_mark
-        return _line_at(0 if mark is None else mark.index, self._header, self._first_line)
+        return self._line_at(0 if mark is None else mark.index)
+
+    def _line_at(self, index: int) -> int:
+        return _line_at(index, self._header, self._first_line)
 
 
 def _line_at(index: int, header: str, first_line: int) -> int:
@@ -367,61 +495,5 @@ def _yaml_failure(error: Exception, header: str, first_line: int) -> Diagnostic:
     index = None if mark is None else mark.index
     if isinstance(error, yaml.reader.ReaderError):
         # One parser gives its position in bytes, the other in characters.
-        index = next((found.start() for found in _UNPRINTABLE.finditer(header)), None)
+        index = next((found.start() for found in UNPRINTABLE.finditer(header)), None)
     return violation("yaml-invalid", str(problem), line=None if index is None else _line_at(index, header, first_line))
-
-
-def repaired(header: str) -> str:
-    """Return the first repair of an invalid header that is valid YAML, or the header itself if none is."""
-    for attempt in _repairs(header):
-        try:
-            if _values(attempt, 1)[0] is not None:
-                return attempt
-        except (_TooComplex, *_UNPARSABLE):
-            continue
-    return header
-
-
-def _is_plain_or_broken_and_optional(entry: str) -> bool:
-    return not entry.partition(":")[2].strip().startswith(("[", "{")) or _is_broken_and_optional(entry)
-
-
-def _is_broken_and_optional(entry: str) -> bool:
-    """Whether an entry is broken and a skill does not need it."""
-    return entry.partition(":")[0] not in ("name", "description") and _is_broken(entry)
-
-
-def _is_broken(entry: str) -> bool:
-    """Whether one `key: value`, which may continue over several lines, is not valid YAML by itself."""
-    try:
-        return _values(entry, 1)[0] is None
-    except (_TooComplex, *_UNPARSABLE):
-        return True
-
-
-def _quoted_lines(lines: list[str], prefixes: tuple[str, ...], needs_quotes: Callable[[str], bool]) -> Iterator[str]:
-    """Quote the values for which `needs_quotes` holds, so that their colons, hashes and quotes are only text.
-
-    `needs_quotes` is given each whole `key: value`. Values that start with one of `prefixes` stay as they are. The
-    number of lines does not change.
-    """
-    position = 0
-    while position < len(lines):
-        first = position
-        line = lines[position]
-        position += 1
-        match = _TOP_LEVEL_LINE.match(line)
-        value = (match.group("value") or "").rstrip() if match else ""
-        if match is None or not value or value.startswith(prefixes):
-            yield line
-            continue
-        written = [value]
-        while position < len(lines) and lines[position][:1] in (" ", "\t") and lines[position].strip():
-            written.append(lines[position].strip())
-            position += 1
-        if not needs_quotes("\n".join(lines[first:position])):
-            yield from lines[first:position]
-            continue
-        ending = "\r" if line.endswith("\r") else ""
-        quoted = f"{ending}\n  ".join(written).replace("'", "''")
-        yield f"{match.group('key')}: '{quoted}'{ending}"

@@ -11,13 +11,14 @@ from skillhub_mcp.harmless import for_model
 from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.files import read_whole
-from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
+from skillhub_mcp.skills.model import FileStamp
 from skillhub_mcp.skills.names import shown_name
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES, SnapshotReader
 from skillhub_mcp.skills.suggestions import not_found
+from skillhub_mcp.skills.whereabouts import skill_path
 
 NO_SKILLS = "(no skills available)"
 
@@ -56,7 +57,7 @@ class SkillLoader:
             skill.name: SkillSummary(
                 name=skill.name,
                 description=skill.description,
-                path=Path(skill.directory, SKILL_FILE),
+                path=Path(skill_path(skill)),
                 dir=Path(skill.directory),
             )
             for skill in self._snapshot.skills

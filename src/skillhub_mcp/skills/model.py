@@ -13,6 +13,11 @@ from skillhub_mcp.skills.rules import Diagnostic
 SKILL_FILE = "SKILL.md"
 
 
+def is_skill_file(name: str) -> bool:
+    """Whether a file name is SKILL.md, in any letter case."""
+    return name == SKILL_FILE or name.lower() == "skill.md"
+
+
 class Trust(str, Enum):
     """Whose a skill is, and whether its person has agreed to it.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from skillhub_mcp.skills.frontmatter import Document, Value, parse
 from skillhub_mcp.skills.keys import EXTENSIONS, READ_IN_BOTH_PLACES, SPECIFIED_KEYS, meant_key
-from skillhub_mcp.skills.model import NO_SHAPE, FileStamp, HeaderShape, Skill
+from skillhub_mcp.skills.model import NO_SHAPE, SKILL_FILE, FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.names import is_specified_name
 from skillhub_mcp.skills.rules import Diagnostic, violation
 
@@ -39,9 +39,15 @@ class ParseResult:
     lines: Mapping[str, int] = field(default_factory=dict)
 
 
-def parse_skill(content: bytes, *, directory: str, root: str, directory_name: str, stamp: FileStamp) -> ParseResult:
+def parse_skill(
+    content: bytes, *, directory: str, root: str, directory_name: str, stamp: FileStamp, file_name: str = SKILL_FILE
+) -> ParseResult:
     """Parse the bytes of a SKILL.md as the skill in `directory`. Never raises on bad content."""
-    return read_skill(parse(content), directory=directory, root=root, directory_name=directory_name, stamp=stamp)
+    document = parse(content)
+    if file_name != SKILL_FILE:
+        odd = violation("file-name", f"the file is named {file_name}")
+        document = replace(document, diagnostics=(odd, *document.diagnostics))
+    return read_skill(document, directory=directory, root=root, directory_name=directory_name, stamp=stamp)
 
 
 def read_skill(document: Document, *, directory: str, root: str, directory_name: str, stamp: FileStamp) -> ParseResult:
@@ -289,6 +295,7 @@ def _skillhub_metadata(
 
 
 def _tags(value: Value) -> tuple[str, ...]:
-    items = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
+    # A list that was repaired is text with its brackets.
+    items = value.strip("[]").split(",") if isinstance(value, str) else value if isinstance(value, list) else []
     tags = (_one_line(item).lower() for item in items if isinstance(item, str))
     return tuple(dict.fromkeys(tag for tag in tags if tag))

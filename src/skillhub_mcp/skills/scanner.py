@@ -33,13 +33,14 @@ from skillhub_mcp.skills.discovery import (
     walk_roots,
 )
 from skillhub_mcp.skills.files import read_start, read_whole
-from skillhub_mcp.skills.frontmatter import header_end
+from skillhub_mcp.skills.frontmatter import header_end, is_text
 from skillhub_mcp.skills.half_written import is_just_written
-from skillhub_mcp.skills.model import NO_SHAPE, SKILL_FILE, FileStamp, HeaderShape, Skill
+from skillhub_mcp.skills.model import NO_SHAPE, FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.roots import SkillRoot, is_at_or_below
 from skillhub_mcp.skills.rules import Diagnostic, violation
 from skillhub_mcp.skills.snapshot import Refused, ScanReport, Snapshot, UnavailableRoot, change_snapshot, make_snapshot
+from skillhub_mcp.skills.whereabouts import skill_path
 
 MAX_SKILL_FILE_BYTES = 16 * 1024 * 1024
 _FIRST_BYTES = 2_048
@@ -246,7 +247,7 @@ def finds_as_known(walk: Walk, known: Mapping[str, KnownSkillFile]) -> bool:
 
 def is_unchanged(found: FoundSkillFile, known: KnownSkillFile) -> bool:
     """Whether a SKILL.md is as it was when it was read, by its stamp, and goes by the same name."""
-    _, root, name, mtime_ns, size, ctime_ns = found
+    _, root, name, mtime_ns, size, ctime_ns, _ = found
     stamp = known.stamp
     if stamp.mtime_ns != mtime_ns or stamp.ctime_ns != ctime_ns or stamp.size != size:
         return False
@@ -257,7 +258,7 @@ def is_unchanged(found: FoundSkillFile, known: KnownSkillFile) -> bool:
 def is_outdated(skill: Skill) -> bool:
     """Whether the SKILL.md of a skill is not as it was when it was read, or not there."""
     try:
-        status = os.stat(os.path.join(skill.directory, SKILL_FILE))
+        status = os.stat(skill_path(skill))
     except OSError:
         return True
     stamp = skill.stamp
@@ -441,23 +442,33 @@ def _read(found: FoundSkillFile, depth: ReadDepth) -> CachedSkillFile | None:
     """Return what a file says, or None where it was removed since it was found."""
     read_at = time.time_ns()
     whole = depth is ReadDepth.WHOLE
-    if whole and found.size > MAX_SKILL_FILE_BYTES:
+    if found.size > MAX_SKILL_FILE_BYTES:
         return _unread(found, read_at, violation("file-too-large", f"the file has {found.size:,} bytes"))
     try:
         if whole:
-            content = read_whole(found.directory, SKILL_FILE, skill=found.name, max_bytes=MAX_SKILL_FILE_BYTES)
+            content = read_whole(found.directory, found.file, skill=found.name, max_bytes=MAX_SKILL_FILE_BYTES)
         else:
             content = read_start(
-                found.directory, SKILL_FILE, skill=found.name, first_bytes=_FIRST_BYTES, enough=header_end
+                found.directory, found.file, skill=found.name, first_bytes=_FIRST_BYTES, enough=header_end
             )
     except SkillHubError as error:
-        if not os.path.lexists(os.path.join(found.directory, SKILL_FILE)):
+        if not os.path.lexists(os.path.join(found.directory, found.file)):
             return None
         return _unread(found, read_at, violation("file-unreadable", error.message))
     digest = hashlib.sha256(content).hexdigest()
     stamp = FileStamp(found.mtime_ns, found.size, digest if whole else f"header:{digest}", read_at, found.ctime_ns)
     header = content[: header_end(content, whole=True)] if whole else content
-    parsed = parse_skill(header, directory=found.directory, root=found.root, directory_name=found.name, stamp=stamp)
+    if whole and not is_text(content):
+        # The header alone may be ASCII; the instructions cannot be read.
+        header = content
+    parsed = parse_skill(
+        header,
+        directory=found.directory,
+        root=found.root,
+        directory_name=found.name,
+        stamp=stamp,
+        file_name=found.file,
+    )
     skill, name = parsed.skill, found.name
     if skill is not None and skill.name == name:
         # Mostly so: one text in memory, not two.

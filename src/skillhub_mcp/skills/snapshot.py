@@ -17,7 +17,7 @@ from functools import cached_property
 
 from skillhub_mcp.overlay import changed_copy
 from skillhub_mcp.skills.discovery import Ignored, WalkProblem
-from skillhub_mcp.skills.model import SKILL_FILE, Skill, read_whole
+from skillhub_mcp.skills.model import Skill, is_skill_file, read_whole
 from skillhub_mcp.skills.names import is_plain_name
 from skillhub_mcp.skills.roots import SOURCES, SkillRoot, Source
 from skillhub_mcp.skills.rules import Diagnostic
@@ -132,7 +132,7 @@ class Snapshot:
         # What a publication holds has no path of this machine: its skills are named by label and relative path.
         if os.path.isabs(text) or os.path.dirname(text) or text in self._by_directory:
             directory = os.path.normpath(text)
-            directory = os.path.dirname(directory) if os.path.basename(directory) == SKILL_FILE else directory
+            directory = os.path.dirname(directory) if is_skill_file(os.path.basename(directory)) else directory
             places = (directory, *(root.as_configured(directory) for root in self.report.roots))
             return [self._by_directory[place] for place in places if place in self._by_directory]
         return ()

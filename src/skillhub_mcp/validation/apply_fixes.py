@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from skillhub_mcp.atomic_write import atomic_write
 from skillhub_mcp.errors import SkillHubError
+from skillhub_mcp.skills.discovery import skill_file_in
 from skillhub_mcp.skills.files import read_whole
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.problems import Problem
@@ -25,13 +26,17 @@ _MENDS = {errno.EACCES: _CLOSED, errno.EPERM: _CLOSED, errno.ENOSPC: _FULL, errn
 
 @dataclass(frozen=True, slots=True)
 class FixedFile:
-    """A SKILL.md before and after its fixes. `rules` are those whose violations are fixed."""
+    """A SKILL.md before and after its fixes. `rules` are those whose violations are fixed.
+
+    `renamed` are the paths before and after where the file is not named SKILL.md.
+    """
 
     path: str
     name: str
     before: bytes
     after: bytes
     rules: tuple[str, ...]
+    renamed: tuple[str, str] | None = None
 
 
 def fix_file(target: Target, rules: Collection[str] | None = None) -> FixedFile | None:
@@ -41,15 +46,20 @@ def fix_file(target: Target, rules: Collection[str] | None = None) -> FixedFile 
     """
     if target.directory is None:
         return None
+    file = skill_file_in(target.directory) or SKILL_FILE
     try:
-        before = read_whole(target.directory, SKILL_FILE, skill=target.name, max_bytes=MAX_SKILL_FILE_BYTES)
+        before = read_whole(target.directory, file, skill=target.name, max_bytes=MAX_SKILL_FILE_BYTES)
     except SkillHubError:
         return None
     fixed = fix(before, target.name, rules)
-    if not fixed.rules:
+    named = os.path.join(target.directory, file)
+    renamed = None
+    if file != SKILL_FILE and (rules is None or "file-name" in rules):
+        renamed = (named, os.path.join(target.directory, SKILL_FILE))
+    if not fixed.rules and renamed is None:
         return None
-    path = os.path.realpath(os.path.join(target.directory, SKILL_FILE))
-    return FixedFile(path, target.name, before, fixed.content, fixed.rules)
+    of_name = () if renamed is None else ("file-name",)
+    return FixedFile(os.path.realpath(named), target.name, before, fixed.content, (*of_name, *fixed.rules), renamed)
 
 
 def write(fixed: FixedFile) -> Problem | None:
@@ -62,7 +72,10 @@ def write(fixed: FixedFile) -> Problem | None:
             if file.read() != fixed.before:
                 return Problem(fixed.path, "has changed since it was read", "run the command again")
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-        atomic_write(fixed.path, fixed.after, mode=mode)
+        if fixed.after != fixed.before:
+            atomic_write(fixed.path, fixed.after, mode=mode)
+        if fixed.renamed is not None:
+            os.rename(*fixed.renamed)
     except OSError as error:
         mend = _MENDS.get(error.errno or 0, "mend that, then run the command again")
         return Problem(fixed.path, f"cannot be written: {error.strerror or error}", mend)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import SkillHubError
-from skillhub_mcp.skills.discovery import walk_roots
+from skillhub_mcp.skills.discovery import skill_file_in, walk_roots
 from skillhub_mcp.skills.files import ReadLimits, list_files, read_file, read_whole
-from skillhub_mcp.skills.model import SKILL_FILE, FileStamp, Skill
+from skillhub_mcp.skills.model import SKILL_FILE, FileStamp, Skill, is_skill_file
 from skillhub_mcp.skills.parser import ParseResult, parse_skill
 from skillhub_mcp.skills.roots import SkillRoot, make_roots
 from skillhub_mcp.skills.rules import Diagnostic, violation
@@ -49,7 +49,7 @@ def targets_below(roots: tuple[SkillRoot, ...]) -> Iterator[Target]:
     """Yield every skill that the hub would find below `roots`, and every place that it could not look into."""
     walked = walk_roots(roots)
     for found in walked.found:
-        yield Target(os.path.join(found.directory, SKILL_FILE), found.directory, found.name)
+        yield Target(os.path.join(found.directory, found.file), found.directory, found.name)
     for place in walked.problems:
         unreadable = os.path.lexists(place.path) and not os.access(place.path, os.R_OK)
         rule = "file-unreadable" if unreadable else "file-missing"
@@ -58,14 +58,14 @@ def targets_below(roots: tuple[SkillRoot, ...]) -> Iterator[Target]:
 
 def _targets(path: str) -> Iterator[Target]:
     full_path = os.path.abspath(expand_home(path))
-    if os.path.basename(full_path) == SKILL_FILE and os.path.isfile(full_path):
+    if is_skill_file(os.path.basename(full_path)) and os.path.isfile(full_path):
         full_path = os.path.dirname(full_path)
     if not os.path.lexists(full_path):
         yield Target(path, None, problem="the path does not exist")
     elif not os.path.isdir(full_path):
         yield Target(path, None, problem="it is neither a directory nor a SKILL.md")
-    elif os.path.lexists(os.path.join(full_path, SKILL_FILE)):
-        yield Target(os.path.join(full_path, SKILL_FILE), os.path.realpath(full_path), os.path.basename(full_path))
+    elif (file := skill_file_in(full_path)) is not None:
+        yield Target(os.path.join(full_path, file), os.path.realpath(full_path), os.path.basename(full_path))
     else:
         below = list(targets_below(make_roots([full_path])))
         if not below:
@@ -77,12 +77,18 @@ def check(target: Target, *, advice: bool = True) -> ValidationResult:
     """Check the skill at `target`. Never raises on the skill's content."""
     if target.directory is None:
         return ValidationResult(target.path, None, findings([violation(target.rule, target.problem)]))
+    file = skill_file_in(target.directory) or SKILL_FILE
     try:
-        content = read_whole(target.directory, SKILL_FILE, skill=target.name, max_bytes=MAX_SKILL_FILE_BYTES)
+        content = read_whole(target.directory, file, skill=target.name, max_bytes=MAX_SKILL_FILE_BYTES)
     except SkillHubError as error:
-        return ValidationResult(target.path, None, findings([_unreadable(target.directory, error)]))
+        return ValidationResult(target.path, None, findings([_unreadable(os.path.join(target.directory, file), error)]))
     read = parse_skill(
-        content, directory=target.directory, root=target.directory, directory_name=target.name, stamp=_NO_STAMP
+        content,
+        directory=target.directory,
+        root=target.directory,
+        directory_name=target.name,
+        stamp=_NO_STAMP,
+        file_name=file,
     )
     found = list(read.diagnostics)
     if read.skill is None:
@@ -98,9 +104,9 @@ def check(target: Target, *, advice: bool = True) -> ValidationResult:
     return ValidationResult(target.path, read.skill.name, findings(found), cost)
 
 
-def _unreadable(directory: str, error: SkillHubError) -> Diagnostic:
+def _unreadable(path: str, error: SkillHubError) -> Diagnostic:
     try:
-        size = os.stat(os.path.join(directory, SKILL_FILE)).st_size
+        size = os.stat(path).st_size
     except OSError:
         size = 0
     if size > MAX_SKILL_FILE_BYTES:
@@ -115,7 +121,8 @@ def _advice(content: bytes, skill: Skill, read: ParseResult, texts: dict[str, st
     yield from description_advice(skill.description, read.lines.get("description"))
     yield from reference_advice(body, first_line, texts.keys())
     readable = {path: text for path, text in texts.items() if text is not None}
-    yield from unreferenced_advice(texts.keys() - {SKILL_FILE}, {**readable, SKILL_FILE: body})
+    own = {path for path in texts if is_skill_file(path)}
+    yield from unreferenced_advice(texts.keys() - own, {**readable, SKILL_FILE: body})
 
 
 def _texts(directory: str) -> tuple[dict[str, str | None], int]:
@@ -125,7 +132,7 @@ def _texts(directory: str) -> tuple[dict[str, str | None], int]:
     entries, _ = list_files(directory, serve_dotfiles=False)
     for entry in entries:
         texts[entry.path] = None
-        if entry.path == SKILL_FILE:
+        if is_skill_file(entry.path):
             continue
         try:
             read = read_file(

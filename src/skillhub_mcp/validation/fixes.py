@@ -18,11 +18,14 @@ from skillhub_mcp.skills.keys import DESCRIPTIVE_KEYS, EXTENSIONS, SPECIFIED_KEY
 from skillhub_mcp.skills.model import FileStamp, Skill
 from skillhub_mcp.skills.names import safe_alias
 from skillhub_mcp.skills.parser import read_skill
+from skillhub_mcp.skills.repairs import INVISIBLE
 from skillhub_mcp.validation.header_layout import Entry, layout
 from skillhub_mcp.validation.moved_keys import as_text, as_under_metadata, double_quoted, under_metadata
 
 _KEY_LINE = re.compile(r"([A-Za-z_][\w.-]*):(?:\s|$)")
 _PART_OF_A_VALUE = re.compile(r"[ \t]+\S|-[ \t]")
+_HTML_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_FENCE = re.compile(r"-{3,}|\+{3,}")
 _SEPARATORS = re.compile(r"[\s_-]+")
 _NO_STAMP = FileStamp(0, 0, "", 0)
 _OWN_KEYS = ("category", "tags", "alwaysApply")
@@ -49,8 +52,7 @@ class _Subject:
 
     def with_header(self, header: str) -> str:
         """Return the text with another header."""
-        opening = len(self.text) - len(self.text.lstrip("\r\n \t"))
-        start = self.text.index("\n", opening) + 1
+        start = self.document.header_start
         return self.text[:start] + header + self.text[start + len(self.document.header) :]
 
 
@@ -61,8 +63,7 @@ def fix(content: bytes, directory_name: str, rules: Collection[str] | None = Non
     """
     text, found = decode(content)
     encodings = [diagnostic.rule for diagnostic in found if rules is None or diagnostic.rule in rules]
-    damaged = any(diagnostic.rule != "file-encoding" for diagnostic in found)
-    if text is None or damaged or (found and not encodings):
+    if text is None or (found and not encodings):
         # A file in another encoding cannot be written without converting it.
         return Fixed(content, ())
     fixed = list(encodings)
@@ -102,7 +103,8 @@ def renamed(content: bytes, name: str) -> bytes | None:
 
 
 def _subject(text: str, directory_name: str) -> _Subject:
-    document = parse(text.encode("utf-8", "surrogatepass"))
+    # With a byte order mark, so that none in the text is taken for it.
+    document = parse(("\ufeff" + text).encode())
     read = read_skill(document, directory="", root="", directory_name=directory_name, stamp=_NO_STAMP)
     violations = Counter(one.rule for one in read.diagnostics)
     return _Subject(text, document, read.skill, violations, directory_name)
@@ -141,8 +143,33 @@ def _compared(skill: Skill | None, rule: str) -> Skill | None:
     return replace(compared, name="") if rule == "name-form" else compared
 
 
-def _without_blanks_before(subject: _Subject) -> str:
-    return subject.text.lstrip("\r\n \t")
+def _without_text_before(subject: _Subject) -> str:
+    """Remove what precedes the frontmatter, unless it has sentences of the author."""
+    document = subject.document
+    rest = _HTML_COMMENT.sub("", document.before).strip("\r\n \t" + INVISIBLE)
+    if any(line.strip() and not line.lstrip().startswith(("#", "```", "~~~")) for line in rest.splitlines()):
+        return subject.text
+    if document.values is None:
+        return subject.text[len(document.before) :]
+    body_start = _end_of_fences(subject)
+    return subject.text[len(document.before) : body_start] + document.body
+
+
+def _end_of_fences(subject: _Subject) -> int:
+    """Return where the line of the closing fence ends."""
+    closing = subject.document.header_start + len(subject.document.header)
+    end = subject.text.find("\n", closing) + 1
+    return end or len(subject.text)
+
+
+def _with_plain_fences(subject: _Subject) -> str:
+    """Write both fences as three hyphens."""
+    document, text = subject.document, subject.text
+    opening = text[len(document.before) : document.header_start]
+    closing = text[document.header_start + len(document.header) : _end_of_fences(subject)]
+    plain = [_FENCE.sub("---", fence, count=1) for fence in (opening, closing)]
+    rest = text[_end_of_fences(subject) :]
+    return f"{document.before}{plain[0]}{document.header}{plain[1]}{rest}"
 
 
 def _with_closing_fence(subject: _Subject) -> str:
@@ -150,8 +177,7 @@ def _with_closing_fence(subject: _Subject) -> str:
 
     Where a key that a frontmatter has follows behind such lines, the fence could stand in two places.
     """
-    start = len(subject.text) - len(subject.text.lstrip("\r\n \t"))
-    before = subject.text[:start].count("\n") + 1
+    before = subject.document.before.count("\n") + 1
     lines = subject.text.split("\n")
     ending = "\r" if lines[before - 1].endswith("\r") else ""
     end = before
@@ -179,7 +205,8 @@ def _ends_a_header(line: str) -> bool:
 
 def _quoted(subject: _Subject) -> str:
     """Quote the values that the parser cannot read as written."""
-    return subject.with_header(repaired(subject.document.header))
+    found = repaired(subject.document.header)
+    return subject.text if found.lost else subject.with_header(found.header)
 
 
 def _with_conforming_name(subject: _Subject) -> str:
@@ -244,11 +271,13 @@ def _flat(metadata: Value) -> Value:
 
 
 _FIXES: Mapping[str, Callable[[_Subject], str]] = {
-    "frontmatter-late": _without_blanks_before,
+    "frontmatter-late": _without_text_before,
+    "frontmatter-fence": _with_plain_fences,
     "frontmatter-unclosed": _with_closing_fence,
     "yaml-repaired": _quoted,
+    "yaml-words-lost": _quoted,
     "name-form": _with_conforming_name,
     "key-unknown": _with_descriptive_keys_moved,
     "metadata-nested": _with_flat_metadata,
 }
-FIXABLE_RULES = ("file-encoding", *_FIXES)
+FIXABLE_RULES = ("file-name", "file-encoding", "file-line-ends", *_FIXES)

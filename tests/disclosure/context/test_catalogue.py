@@ -117,7 +117,7 @@ BROKEN: dict[str, tuple[str, str, str]] = {
         "---\nname: two\ndescription: d\n---\n",
         "the name is 'two', and the directory is named 'one' (line 2); rename the skill or the directory",
     ),
-    "broken YAML": ("one", "---\nname: 'one\ndescription: d\n---\n", "fix the YAML at the reported line"),
+    "broken YAML": ("one", "---\nname: one\n'open\n---\n", "fix the YAML at the reported line"),
     "NUL bytes": ("one", "---\nname: one\0\ndescription: d\n---\n", "the file contains NUL bytes"),
 }
 

@@ -13,7 +13,6 @@ import pytest
 from tests.conftest import SkillWriter
 from tests.server.connections import WAYS, reached
 from tests.server.sessions import Answer, ask, call, in_process
-from tests.texts import ENCODINGS, TEXTS
 
 Environment = dict[str, str]
 
@@ -317,61 +316,26 @@ def test_arguments_out_of_bounds_are_refused_in_plain_words(
     assert "pydantic" not in json.dumps([answer.text, answer.error])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
-def test_a_skill_in_its_writers_encoding_is_found_and_loaded_and_an_unclear_one_is_not_shown(
-    way: tuple[str, str], hub_environment: Environment, write_skill: SkillWriter
-) -> None:
-    codecs = ("cp932", "euc_jp", "gbk", "big5", "euc_kr", "cp1251")
-    languages = {codec: language for language, codec, _ in reversed(ENCODINGS) if codec in codecs}
-    written = {}
-    for codec, language in languages.items():
-        name = codec.replace("_", "-")
-        first, second, *_ = TEXTS[language]
-        written[name] = (second, first) if codec == "euc_jp" else (first, second)
-        description, body = written[name]
-        file = write_skill(name) / "SKILL.md"
-        file.write_bytes(f"---\nname: {name}\ndescription: '{description}'\n---\n{body}\n".encode(codec))
-    unclear = write_skill("unclear") / "SKILL.md"
-    unclear.write_bytes("---\nname: unclear\ndescription: 会議録作成\n---\n".encode("euc_jp"))
-
-    async def journey() -> None:
-        async with reached(way, hub_environment) as hub:
-            for name, (description, body) in written.items():
-                found = await hub.call("search_skills", query=description[:40])
-                assert found.json["skills"][0]["name"] == name
-                loaded = await hub.call("load_skill", skill_name=name)
-                assert loaded.json["instructions"].strip() == body
-            refused = await hub.call("load_skill", skill_name="unclear")
-            assert refused.code == "SKILL_NOT_FOUND"
-            assert "may be" in refused.text
-
-    asyncio.run(journey())
-
-
-@pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
-def test_the_agent_context_tools_read_the_same_encodings(
-    way: tuple[str, str], hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
+@pytest.mark.parametrize("tools", ["core", "context"])
+def test_another_encoding_than_utf_8_and_16_is_refused_with_the_command_that_converts_it(
+    tools: str, hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     root = tmp_path / "repo" / ".agents" / "skills"
     (tmp_path / "repo" / ".git").mkdir(parents=True)
-    for name, codec, description in (
-        ("clear", "cp932", TEXTS["ja"][0]),
-        ("russian", "cp1251", TEXTS["ru"][2]),
-        ("unclear", "euc_jp", "会議録作成"),
-    ):
+    for name, codec in (("wide", "utf-16"), ("other", "cp932"), ("body-only", "cp932")):
+        description = "会議録作成" if name != "body-only" else "Takes minutes."
         file = write_skill(name, root=root) / "SKILL.md"
-        file.write_bytes(f"---\nname: {name}\ndescription: '{description}'\n---\n{description}\n".encode(codec))
-    environment = {**hub_environment, "SKILLHUB_TOOLS": "context", "SKILLHUB_CWD": str(tmp_path / "repo")}
-
-    async def journey() -> None:
-        async with reached(way, environment) as hub:
-            loaded = await hub.call("skill_load", name="clear")
-            assert loaded.text.count(TEXTS["ja"][0]) >= 1
-            assert TEXTS["ru"][2] in (await hub.call("skill_load", name="russian")).text
-            listed = (await hub.call("skills_list")).json
-            assert [skill["name"] for skill in listed["skills"]] == ["clear", "russian"]
-            (error,) = listed["errors"]
-            assert "not UTF-8, and may be" in error["message"]
-
-    asyncio.run(journey())
+        file.write_bytes(f"---\nname: {name}\ndescription: {description}\n---\n会議録。\n".encode(codec))
+    environment = {
+        **hub_environment,
+        "SKILLHUB_TOOLS": tools,
+        "SKILLHUB_ROOTS": "project",
+        "SKILLHUB_CWD": str(tmp_path / "repo"),
+    }
+    tool, key = ("load_skill", "skill_name") if tools == "core" else ("skill_load", "name")
+    assert "会議録。" in ask(environment, tool, **{key: "wide"}).text
+    for name in ("other", "body-only"):
+        refused = ask(environment, tool, **{key: name})
+        assert refused.error
+        assert "not UTF-8" in refused.text
+        assert "iconv -f ENCODING -t UTF-8" in refused.text

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from tests.conftest import SkillWriter
 from tests.server.sessions import Answer, ask, call, in_process
-from tests.texts import ENCODINGS, TEXTS
 from tests.traversal import LINKS_OUT, NEVER_DECODED, REFUSED, SECRET, plant
 
 Environment = dict[str, str]
@@ -125,28 +124,15 @@ def test_a_file_that_is_not_text_comes_as_base64(hub_environment: Environment, w
 
 
 @pytest.mark.acceptance("S2-34", "S2-32")
-@pytest.mark.parametrize(("language", "codec", "name"), ENCODINGS)
-def test_a_text_in_its_writers_encoding_is_read_as_text_part_by_part(
-    hub_environment: Environment, write_skill: SkillWriter, language: str, codec: str, name: str
+def test_a_text_in_utf_16_is_read_and_another_encoding_is_base64_with_the_command(
+    hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
-    text = "# Guide\n\n" + "\n".join(TEXTS[language])
-    write_skill("one", files={"guide.md": text.encode(codec)})
-    environment = {**hub_environment, "MAX_FILE_BYTES": "75"}
-
-    async def go() -> list[dict[str, Any]]:
-        parts: list[dict[str, Any]] = []
-        offset = 0
-        async with in_process(environment) as client:
-            while not parts or parts[-1]["truncated"]:
-                answer = await call(client, "read_skill_file", skill_name="one", file_path="guide.md", offset=offset)
-                parts.append(answer.json)
-                offset = answer.json.get("next_offset", 0)
-        return parts
-
-    parts = asyncio.run(go())
-    assert len(parts) > 1
-    assert "".join(part["content"] for part in parts) == text
-    assert {part["encoding"] for part in parts} == {name.lower()}
+    write_skill("one", files={"wide.md": "Größe".encode("utf-16"), "other.md": "Größe".encode("latin-1")})
+    wide = read(hub_environment, "wide.md").json
+    assert (wide["content"].lstrip("\ufeff"), wide["encoding"][:6]) == ("Größe", "utf-16")
+    other = read(hub_environment, "other.md").json
+    assert (other["encoding"], base64.b64decode(other["content"])) == ("base64", "Größe".encode("latin-1"))
+    assert "iconv" in other["note"]
 
 
 def test_the_rest_of_a_file_that_has_changed_is_refused_until_its_start_is_read_again(
@@ -176,24 +162,3 @@ def test_the_rest_of_a_file_that_has_changed_is_refused_until_its_start_is_read_
             assert first["digest"] != again["digest"] == rest["digest"]
 
     asyncio.run(go())
-
-
-def test_an_offset_within_a_character_of_another_encoding_is_refused(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
-    write_skill("one", files={"guide.md": ("# 手順\n" + TEXTS["ja"][0]).encode("cp932")})
-    answer = read(hub_environment, "guide.md", offset=8)
-    assert answer.code == "INVALID_ARGUMENT"
-    assert "within a character" in answer.text
-    assert read(hub_environment, "guide.md", offset=9).json["content"] == TEXTS["ja"][0][1:]
-
-
-def test_a_text_in_an_unclear_encoding_comes_as_base64_with_what_it_may_be(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
-    content = "会議録作成".encode("euc_jp")
-    write_skill("one", files={"name.txt": content})
-    answer = read(hub_environment, "name.txt").json
-    assert (answer["encoding"], base64.b64decode(answer["content"])) == ("base64", content)
-    assert answer["note"].startswith("may be text in ")
-    assert "EUC-JP" in answer["note"]

@@ -16,7 +16,7 @@ from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, fit
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.skills.model import SKILL_FILE
+from skillhub_mcp.skills.model import is_skill_file
 
 
 def add_parser(subparsers: Any) -> None:
@@ -88,7 +88,7 @@ def _skill(hub: SkillHub, name: str) -> dict[str, Any]:
         "files": [
             {"path": file.path, "size": file.size, "tokens": _file_tokens(hub, name, file.path)}
             for file in files
-            if file.path != SKILL_FILE
+            if not is_skill_file(file.path)
         ],
         "more_files": more,
     }

@@ -233,6 +233,8 @@ def _fix(chosen: Sequence[Target], rules: Collection[str], text: FindingsText, *
         fixed = [one for target in chosen if (one := fix_file(target, rules)) is not None]
     for one in fixed:
         _print_lines(_difference(one, text.path(one.path), text.paint))
+        if one.renamed is not None:
+            print_text(f"{text.path(one.renamed[0])} -> {text.path(one.renamed[1])} (file-name)")
     if not fixed:
         print_text("nothing can be fixed safely")
         return 0

@@ -18,12 +18,14 @@ from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.policy.files import choices_file, read_text
 from skillhub_mcp.settings import Settings, settings_of
-from skillhub_mcp.skills.model import SKILL_FILE
+from skillhub_mcp.skills.discovery import skill_file_in
+from skillhub_mcp.skills.model import is_skill_file
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.namesakes import Names
 
 if TYPE_CHECKING:
     from skillhub_mcp.disclosure.why import AskedPath, Cause, Deciding
+    from skillhub_mcp.skills.snapshot import Snapshot
     from skillhub_mcp.skills.survey import UnsearchedPlace
 
 
@@ -58,6 +60,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         snapshot, policy = hub.snapshot_and_policy()
         path = None if Names(snapshot, policy).find(name) is not None else _asked_path(name)
         explanation = explain(name, snapshot, policy, _deciding(settings), path=path)
+        if not explanation.accounts and path is None and (path := _folder_named(name, snapshot)) is not None:
+            explanation = explain(name, snapshot, policy, _deciding(settings), path=path)
         if not explanation.accounts:
             elsewhere = _elsewhere(name, path, unsearched_places(settings, snapshot))
             explanation = replace(explanation, unknown=(*elsewhere, *explanation.unknown))
@@ -101,8 +105,19 @@ def _asked_path(name: str) -> AskedPath | None:
     from skillhub_mcp.disclosure.why import AskedPath
 
     path = os.path.abspath(expand_home(name))
-    path = os.path.dirname(path) if os.path.basename(path) == SKILL_FILE else path
-    has_file = os.path.lexists(os.path.join(path, SKILL_FILE))
+    path = os.path.dirname(path) if is_skill_file(os.path.basename(path)) else path
+    has_file = skill_file_in(path) is not None
     if os.sep not in name and not has_file:
         return None
     return AskedPath(path, os.path.realpath(path), os.path.lexists(path), os.path.isdir(path), has_file)
+
+
+def _folder_named(name: str, snapshot: Snapshot) -> AskedPath | None:
+    """Return the directory of that name in a root, or one that the scan skipped."""
+    if os.sep in name:
+        return None
+    below = (os.path.join(root.path, name) for root in snapshot.report.roots)
+    skipped = (place for places in snapshot.report.ignored.paths.values() for place in places)
+    named = (place for place in skipped if os.path.basename(place) == name)
+    folder = next(filter(os.path.isdir, (*below, *named)), None)
+    return None if folder is None else _asked_path(folder)

@@ -24,6 +24,7 @@ from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.roots import SkillRoot, Source, agent_context_roots, leads_out
 from skillhub_mcp.skills.scanner import SnapshotReader
 from skillhub_mcp.skills.snapshot import Refused, Snapshot
+from skillhub_mcp.skills.whereabouts import skill_path
 
 _ID = re.compile("[0-9a-f]{24}")
 _MAX_CATALOGUES = 32
@@ -264,7 +265,7 @@ def _listing(
 
 
 def _metadata(skill: Skill, source: Source) -> SkillMetadata:
-    path = os.path.join(skill.directory, SKILL_FILE)
+    path = skill_path(skill)
     return SkillMetadata(
         id=skill_id(path),
         name=skill.name,
@@ -278,7 +279,9 @@ def _metadata(skill: Skill, source: Source) -> SkillMetadata:
 
 def _errors(snapshot: Snapshot) -> Iterable[SkillLoadError]:
     for refused in snapshot.report.refused:
-        yield _refusal(refused)
+        # To these tools a directory without a file of exactly that name is none with a skill.
+        if all(found.rule != "file-name" for found in refused.diagnostics):
+            yield _refusal(refused)
     for problem in snapshot.report.problems:
         yield SkillLoadError(path=problem.path, message=problem.reason)
 

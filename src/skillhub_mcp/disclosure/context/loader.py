@@ -97,7 +97,8 @@ def load_skill_context(skill: SkillMetadata, *, with_paths: bool = True, handle:
         raise SkillUnreadable(skill.name, path=skill.path, reason=error.message) from error
     text, diagnostics = decode(content)
     if text is None:
-        raise SkillUnreadable(skill.name, path=skill.path, reason=diagnostics[-1].message)
+        found = diagnostics[-1]
+        raise SkillUnreadable(skill.name, path=skill.path, reason=f"{found.message}; {found.hint}")
     return LoadedContext(
         _render(skill, text, with_paths=with_paths, handle=handle or skill.id),
         skill,

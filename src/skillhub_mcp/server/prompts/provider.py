@@ -23,7 +23,7 @@ from skillhub_mcp.harmless import for_model, path_for_model, shortened
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.middleware.sessions import Sessions
 from skillhub_mcp.server.prompts.completion import BY_NAME
-from skillhub_mcp.skills.model import SKILL_FILE, Skill
+from skillhub_mcp.skills.model import Skill, is_skill_file
 from skillhub_mcp.skills.names import shown_name
 
 log = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ class SkillPromptProvider(Provider):
         loaded = render_skill_loaded(
             path_for_model(first.handle),
             written,
-            files=[file.path for file in files if file.path != SKILL_FILE],
+            files=[file.path for file in files if not is_skill_file(file.path)],
             directory=first.skill.directory if self._with_paths else "",
         )
         text = loaded + appended

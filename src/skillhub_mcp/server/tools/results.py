@@ -14,7 +14,6 @@ from skillhub_mcp.disclosure.hits import descriptions, shown, two_digits
 from skillhub_mcp.harmless import all_for_model, for_model, in_json, path_for_model
 from skillhub_mcp.hub import FoundSkill, LoadedSkill, SearchAnswer
 from skillhub_mcp.search.query import MOST_CLAUSES
-from skillhub_mcp.skills.encodings import one_of
 from skillhub_mcp.skills.files import FileContent
 from skillhub_mcp.skills.model import Skill
 
@@ -228,8 +227,8 @@ def file_json(content: FileContent) -> str:
         result["digest"] = content.digest
     if content.encoding == "base64":
         result["media_type"] = content.media_type
-        if content.perhaps:
-            result["note"] = f"may be text in {one_of(content.perhaps)}"
+        if content.media_type.startswith("text/"):
+            result["note"] = "not UTF-8: to read it as text, convert it with iconv -f ENCODING -t UTF-8"
     return compact_json(result)
 
 

@@ -14,7 +14,7 @@ from skillhub_mcp.harmless import path_for_model
 from skillhub_mcp.hub import LoadedSkill, SkillHub
 from skillhub_mcp.server.middleware.sessions import Sessions
 from skillhub_mcp.server.tools.arguments import MAX_NAME_CHARACTERS
-from skillhub_mcp.skills.model import SKILL_FILE
+from skillhub_mcp.skills.model import is_skill_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class SkillTool:
         text = render_skill_loaded(
             path_for_model(loaded.handle),
             loaded.instructions,
-            files=[file.path for file in files if file.path != SKILL_FILE] if part == 1 else [],
+            files=[file.path for file in files if not is_skill_file(file.path)] if part == 1 else [],
             directory=loaded.skill.directory if self.with_paths else "",
             rest=_rest(loaded),
         )

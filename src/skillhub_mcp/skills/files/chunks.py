@@ -1,7 +1,4 @@
-"""Chunks of a file as text or base64: text is split between characters, base64 at multiples of three. No I/O.
-
-A text in another encoding than UTF-8 is split between its own characters.
-"""
+"""Chunks of a file as text or base64: text is split between characters, base64 at multiples of three. No I/O."""
 
 from __future__ import annotations
 
@@ -14,34 +11,14 @@ LONGEST_CHARACTER = 4
 _BINARY_CUTS_TRIED = 64
 
 
-def utf_8_chunk(ahead: bytes, most: int) -> tuple[str, int] | None:
-    """Return the text in about the first `most` bytes of `ahead`, and its length in bytes; None if it is not UTF-8."""
-    return _text(ahead, most, "utf-8")
-
-
-def chunk_in(codec: str, ahead: bytes, most: int, *, before: bytes) -> tuple[str, int] | None:
-    """Return what `utf_8_chunk` returns, for a text that `codec` reads; None where it cannot.
-
-    `before` is what precedes `ahead`, from the start of a line on. Raises ValueError if it ends within a character.
-    """
-    decoder = codecs.getincrementaldecoder(codec)("strict")
-    try:
-        decoder.decode(before)
-    except UnicodeDecodeError:
-        return None
-    if decoder.getstate()[0]:
-        raise ValueError("the text before ends within a character")
-    return _text(ahead, most, codec)
-
-
 def base64_chunk(ahead: bytes, most: int) -> tuple[str, int]:
     """Return about the first `most` bytes of `ahead` as base64, and how many they are."""
     used = _binary_length(ahead, most)
     return base64.b64encode(ahead[:used]).decode("ascii"), used
 
 
-def _text(ahead: bytes, most: int, codec: str) -> tuple[str, int] | None:
-    """Return the text in the first `most` bytes, at least one character, and its length in bytes; None if binary."""
+def text_chunk(ahead: bytes, most: int, codec: str = "utf-8") -> tuple[str, int] | None:
+    """Return the text in about the first `most` bytes, at least one character, and its length; None if it is binary."""
     for limit in range(most, max(most, LONGEST_CHARACTER) + 1):
         part = ahead[:limit]
         decoder = codecs.getincrementaldecoder(codec)("strict")
@@ -89,7 +66,7 @@ def refuse_within_character(found: bytes, lookback: int, offset: int, most: int)
     # Base64 of a text that starts with half a character is useless. In binary content, bytes that look like a
     # character mean nothing, so any offset is valid.
     across = _character_across(found, lookback)
-    if across is not None and utf_8_chunk(found[across[1] :], most) is not None:
+    if across is not None and text_chunk(found[across[1] :], most) is not None:
         raise InvalidArgument(
             "offset",
             f"is {offset}, which is within a character",

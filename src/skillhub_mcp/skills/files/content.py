@@ -1,31 +1,26 @@
 """Reading a skill's file: one chunk within a byte budget, as text or base64, or the whole file as bytes.
 
-A file in another encoding than UTF-8 is read as text where that encoding is clear from its start; else it is binary.
+Text is UTF-8, or UTF-16 with a byte order mark; anything else is binary.
 """
 
 from __future__ import annotations
 
-import codecs
 import functools
 import hashlib
 import mimetypes
 import os
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
 from skillhub_mcp.errors import InvalidArgument, SkillFileNotFound
-from skillhub_mcp.skills.encodings import SAMPLE_BYTES, Detected, damaged_utf_8, detect
-from skillhub_mcp.skills.files.chunks import (
-    LONGEST_CHARACTER,
-    base64_chunk,
-    chunk_in,
-    refuse_within_character,
-    utf_8_chunk,
-)
+from skillhub_mcp.skills.files.chunks import LONGEST_CHARACTER, base64_chunk, refuse_within_character, text_chunk
 from skillhub_mcp.skills.files.confinement import NO_LINK, TO_PLAIN_FILE, Opener, open_in_skill
-from skillhub_mcp.skills.files.listing import files_hint
-from skillhub_mcp.skills.files.paths import check_path
+from skillhub_mcp.skills.files.listing import files_hint, list_files
+from skillhub_mcp.skills.files.paths import WantedFile, check_path
+from skillhub_mcp.skills.model import SKILL_FILE, is_skill_file
 
 _MORE_MEDIA_TYPES = {
     ".md": "text/markdown",
@@ -38,6 +33,7 @@ _MORE_MEDIA_TYPES = {
 }
 
 
+_UTF_16_BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 # Each chunk of a file costs a look at all of it. Of a larger file size and time have to do.
 _MAX_HASHED = 16 * 1024 * 1024
 _DIGEST_CHARACTERS = 8
@@ -59,9 +55,8 @@ class ReadLimits:
 class FileContent:
     """One chunk of a file. `size` and both offsets are in bytes; `next_offset` is the start of the rest, if any.
 
-    `encoding` is `base64` or, in small letters, the encoding that the text was read in. `perhaps` are the encodings in
-    which what came as base64 would be a text. `digest` is that of the whole file where this is a part of it, else
-    empty: it tells chunks of one version from those of another.
+    `encoding` is `utf-8`, `utf-16-le`, `utf-16-be` or `base64`. `digest` is that of the whole file if this is a part of
+    it, else empty: it tells chunks of one version from those of another.
     """
 
     content: str
@@ -71,7 +66,6 @@ class FileContent:
     offset: int
     next_offset: int | None
     media_type: str
-    perhaps: tuple[str, ...] = ()
     digest: str = ""
 
 
@@ -93,15 +87,16 @@ def read_file(
     """Read a chunk of a skill's file, starting at byte `offset`, of at most `limits.max_bytes` bytes.
 
     A chunk that is UTF-8 without NUL is returned as text, exactly as stored (including a byte order mark), and ends
-    between characters. So is a chunk of a file whose start is clearly a text in another encoding, unless `as_stored`.
-    Any other chunk is returned as base64 and ends at a multiple of three bytes, so that chunks can be joined; only if
+    between characters. So is a chunk of a file that starts with the byte order mark of UTF-16, unless `as_stored`. Any
+    other chunk is returned as base64 and ends at a multiple of three bytes, so that chunks can be joined; only if
     every such end would split a character does it end next to that character. Each chunk is judged by itself, so the
     encoding may change within a file. A limit below four bytes may be exceeded by up to three, since one character
     must fit.
 
     Slash and backslash both separate components. Absolute paths, drives, `~`, empty components, control characters and
     every `..` are refused, even a `..` that would stay inside. Links are followed while they stay inside the skill; an
-    absolute link counts as leaving it. A hard link cannot be distinguished from the file itself and is read.
+    absolute link counts as leaving it. A hard link cannot be distinguished from the file itself and is read. A path
+    that does not exist may name a file in another Unicode form or, as in a Markdown link, with `%20` for a blank.
 
     Raises:
         PathNotAllowed: the path leaves the skill, or the file is withheld.
@@ -122,27 +117,24 @@ def read_file(
             # The file may have grown or shrunk since.
             size = max(os.fstat(descriptor).st_size, offset - lookback + len(found) if found else 0)
             ahead = found[lookback:]
-            text = utf_8_chunk(ahead, limits.max_bytes)
-            detected = Detected(None)
-            if not (as_stored or _is_certain(text, ahead[: limits.max_bytes], size)):
-                detected = _detected(descriptor, ahead)
-            before = _line_before(descriptor, offset) if detected.encoding is not None else b""
+            codec = "utf-8" if as_stored else _UTF_16_BOMS.get(_read_at(descriptor, 0, 2), "utf-8")
             digest = _digest(descriptor) if offset > 0 or len(ahead) > limits.max_bytes else ""
     except SkillFileNotFound as error:
+        stored = _stored_path(directory, file_path, wanted)
+        if stored is not None:
+            return read_file(
+                directory, stored, skill=skill, limits=limits, offset=offset, as_stored=as_stored, opener=opener
+            )
         error.hint = error.hint or files_hint(directory, wanted)
         raise
-    encoding = "utf-8"
-    if detected.encoding is not None:
-        try:
-            other = chunk_in(detected.encoding.codec, ahead, limits.max_bytes, before=before)
-        except ValueError:
-            raise _within_character(offset) from None
-        text, encoding = (other, detected.encoding.name.lower()) if other is not None else (text, encoding)
-    if encoding == "utf-8":
+    if codec == "utf-8":
         refuse_within_character(found, lookback, offset, limits.max_bytes)
-    if text is None:
-        text, encoding = base64_chunk(ahead, limits.max_bytes), "base64"
-    content, used = text
+    elif offset % 2:
+        message = f"is {offset}, which is within a character"
+        raise InvalidArgument("offset", message, hint="continue with next_offset")
+    text = text_chunk(ahead, limits.max_bytes, codec)
+    encoding = codec if text is not None else "base64"
+    content, used = text if text is not None else base64_chunk(ahead, limits.max_bytes)
     truncated = used < len(ahead)
     return FileContent(
         content=content,
@@ -152,37 +144,20 @@ def read_file(
         offset=offset,
         next_offset=offset + used if truncated else None,
         media_type=media_type(wanted.parts[-1], text=encoding != "base64"),
-        perhaps=detected.likely if encoding == "base64" else (),
         digest=digest,
     )
 
 
-def _is_certain(text: tuple[str, int] | None, chunk: bytes, size: int) -> bool:
-    """Whether a chunk is binary, or its text is the same in every encoding or a whole file of UTF-8."""
-    if text is None:
-        return b"\0" in chunk
-    return text[0].isascii() or text[1] == size
-
-
-def _detected(descriptor: int, chunk: bytes) -> Detected:
-    """Return the encoding that the file's start tells, or the chunk where all before it is ASCII."""
-    start = _read_at(descriptor, 0, SAMPLE_BYTES + 1)
-    if b"\0" in start:
-        return Detected(None)
-    if start.isascii():
-        start = chunk
-    try:
-        codecs.utf_8_decode(start, "strict", False)
-    except UnicodeDecodeError:
-        return Detected(None) if damaged_utf_8(start) is not None else detect(start)
-    return Detected(None)
-
-
-def _line_before(descriptor: int, offset: int) -> bytes:
-    """Return what precedes `offset` on its line, or nothing if that is very long."""
-    before = _read_at(descriptor, max(0, offset - SAMPLE_BYTES), min(offset, SAMPLE_BYTES))
-    start = before.rfind(b"\n") + 1
-    return before[start:] if start or offset <= SAMPLE_BYTES else b""
+def _stored_path(directory: str | Path, file_path: str, wanted: WantedFile) -> str | None:
+    """Return the path of the file that a path names in another spelling, or None."""
+    plain = unicodedata.normalize("NFC", unquote("/".join(wanted.parts)))
+    if file_path.isascii() and "%" not in file_path and plain != SKILL_FILE:
+        return None
+    for entry in list_files(directory, serve_dotfiles=wanted.serve_dotfiles)[0]:
+        is_same = unicodedata.normalize("NFC", entry.path) == plain
+        if entry.path != file_path and (is_same or (plain == SKILL_FILE and is_skill_file(entry.path))):
+            return entry.path
+    return None
 
 
 def _digest(descriptor: int) -> str:
@@ -190,10 +165,6 @@ def _digest(descriptor: int) -> str:
     if status.st_size > _MAX_HASHED:
         return short_digest(f"{status.st_size} {status.st_mtime_ns}".encode())
     return short_digest(_read_at(descriptor, 0, _MAX_HASHED))
-
-
-def _within_character(offset: int) -> InvalidArgument:
-    return InvalidArgument("offset", f"is {offset}, which is within a character", hint="continue with next_offset")
 
 
 def read_whole(
@@ -210,8 +181,14 @@ def read_whole(
     more than `max_bytes` bytes.
     """
     wanted = check_path(file_path, skill=skill, serve_dotfiles=serve_dotfiles)
-    with open_in_skill(directory, wanted, None) as descriptor:
-        content = _read_at(descriptor, 0, max_bytes + 1)
+    try:
+        with open_in_skill(directory, wanted, None) as descriptor:
+            content = _read_at(descriptor, 0, max_bytes + 1)
+    except SkillFileNotFound:
+        stored = _stored_path(directory, file_path, wanted)
+        if stored is None:
+            raise
+        return read_whole(directory, stored, skill=skill, max_bytes=max_bytes, serve_dotfiles=serve_dotfiles)
     if len(content) > max_bytes:
         raise wanted.missing(f"has more than {max_bytes:,} bytes")
     return content
