@@ -31,8 +31,7 @@ AWAITING = "Not listed: {count} of a project that awaits trust (`skillhub trust`
 
 # A description shorter than this no longer says when to use the skill; the bytes are better spent on other skills.
 _MIN_DESCRIPTION = 80
-MAX_DESCRIPTION = 200
-"""How many characters of a description are shown at most."""
+_MAX_DESCRIPTION = 200
 _MAX_NAME = 64
 _MAX_DOMAIN_NAME = 32
 # The share of the room that described skills may take where they and the domains do not both fit.
@@ -106,22 +105,6 @@ def _render_card(skills: Sequence[Skill], context: CardContext, *, max_bytes: in
     return heading + described + _domain_map(rest, room - _size(described), shown, context)
 
 
-def whole_card(skills: Sequence[Skill], context: CardContext, *, max_bytes: int) -> str | None:
-    """Return the card that describes all of `skills`, none shorter than a card does at most; None if it does not fit.
-
-    It is empty where there are no skills.
-    """
-    if len(skills) * _MIN_SKILL > max_bytes:
-        return None
-    shown, note = _shown_names(skills), _awaiting_note(context)
-    if not shown:
-        return note if _size(note) <= max_bytes else ""
-    lines = _all_lines([skill for skill in skills if skill.directory in shown], shown, context)
-    render = _render_names if context.names_only else _render_list
-    text = _with_note(HEADING.format(count=f"{len(shown):,}") + render(lines, MAX_DESCRIPTION), note)
-    return text if _size(text) <= max_bytes else None
-
-
 def _awaiting_note(context: CardContext) -> str:
     count = context.awaiting
     return AWAITING.format(count=f"{count:,} skill{'' if count == 1 else 's'}") if count else ""
@@ -170,7 +153,7 @@ def _shown_name(skill: Skill) -> str:
 
 def _line(heading: str, skill: Skill, shown: dict[str, str], context: CardContext) -> _Line:
     # A description may be very long; the slice is far more than is shown.
-    text = "" if context.names_only else visible(skill.description[: 4 * MAX_DESCRIPTION])
+    text = "" if context.names_only else visible(skill.description[: 4 * _MAX_DESCRIPTION])
     return _Line(heading, skill, shown[skill.directory], text)
 
 
@@ -178,7 +161,7 @@ def _fit_descriptions(lines: Sequence[_Line], room: int, context: CardContext) -
     """Return as many of `lines` as fit, all truncated to one length, and their number."""
     render = _render_names if context.names_only else _render_list
     count = largest_fitting(len(lines), lambda count: _size(render(lines[:count], _MIN_DESCRIPTION)) <= room) or 0
-    length = largest_fitting(MAX_DESCRIPTION, lambda length: _size(render(lines[:count], length)) <= room)
+    length = largest_fitting(_MAX_DESCRIPTION, lambda length: _size(render(lines[:count], length)) <= room)
     return render(lines[:count], length or 0), count
 
 

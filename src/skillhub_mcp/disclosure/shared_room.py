@@ -1,27 +1,21 @@
 """Two texts in one budget of bytes: a list of skills, and the card of those that it leaves out, or a second list. Pure.
 
 1. A skill that the list has leaves the card; one that the list has no room for stays there.
-2. Where the card alone could describe every skill, every skill is described: the list takes as many as then fit, and
-   the card has the others.
-3. Where it could not, each text may use half of the room, and then what the other leaves unused.
+2. The list may use half of the room, the card what the list leaves, and then the list what the card leaves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from skillhub_mcp.disclosure.card import MAX_DESCRIPTION, CardContext, render_card, whole_card
-from skillhub_mcp.disclosure.catalogue import Budget, CatalogueEntry, Rendered, largest_fitting
-from skillhub_mcp.harmless import visible
+from skillhub_mcp.disclosure.card import CardContext, render_card
+from skillhub_mcp.disclosure.catalogue import Budget, CatalogueEntry, Rendered
 from skillhub_mcp.skills.model import Skill
 
 SEPARATOR = "\n\n"
 
 WriteList = Callable[[Sequence[CatalogueEntry], Budget], Rendered]
-
-# The fewest bytes that an entry of a list takes: of thousands of entries not all need be tried.
-_MIN_ENTRY = 8
 
 
 def list_and_card(
@@ -39,24 +33,6 @@ def list_and_card(
     carded = {skill.directory for skill in skills}
     # The list has those first that the card cannot have.
     ranked = {directory: replace(entry, importance=(directory in carded,)) for directory, entry in entries.items()}
-    only_listed = sum(directory not in carded for directory in ranked)
-
-    def whole(count: int) -> str | None:
-        """Return both texts, with `count` entries in the list, if every skill is described as the card would."""
-        first = set(sorted(ranked, key=lambda directory: ranked[directory].importance)[:count])
-        card = whole_card([skill for skill in skills if skill.directory not in first], context, max_bytes=max_bytes)
-        if card is None or count == 0:
-            return card
-        written = write_list(list(ranked.values()), Budget(max_entries=count, max_bytes=max_bytes - _size("", card)))
-        described = len(written.catalogue.entries) == count and _describes(written, ranked.values())
-        return _joined(written.text, card) if described else None
-
-    most = min(len(ranked), max_bytes // _MIN_ENTRY)
-    count = largest_fitting(most, lambda count: whole(count) is not None)
-    text = whole(count) if count is not None and count >= only_listed else None
-    if text is not None:
-        return text
-
     directories = {entry.path: directory for directory, entry in ranked.items()}
 
     def card_of_the_rest(written: Rendered, room: int) -> str:
@@ -91,15 +67,6 @@ def _of_skills(written: Rendered) -> Rendered:
     """Return the list, which is empty where it would only say how many skills it leaves out."""
     only_a_note = written.catalogue.left_out and not written.catalogue.entries
     return replace(written, text="") if only_a_note else written
-
-
-def _describes(written: Rendered, entries: Iterable[CatalogueEntry]) -> bool:
-    """Whether the list has at least as much of each description as a card."""
-    whole = {entry.path: len(visible(entry.description)) for entry in entries}
-    # A cut may end one character earlier, at a blank.
-    return all(
-        len(entry.description) >= min(whole[entry.path], MAX_DESCRIPTION - 1) for entry in written.catalogue.entries
-    )
 
 
 def _joined(first: str, second: str) -> str:

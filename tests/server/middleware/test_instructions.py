@@ -115,7 +115,7 @@ def test_the_card_is_switched_off_with_every_list_of_skills_or_cut_to_names(
 
 
 @ways
-def test_a_second_set_of_tools_costs_small_skills_no_description(
+def test_with_a_second_set_of_tools_every_small_skill_is_described_once(
     way: tuple[str, str], hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     project = tmp_path / "repo"
@@ -126,7 +126,8 @@ def test_a_second_set_of_tools_costs_small_skills_no_description(
     environment = {**hub_environment, **TRUSTED, "SKILLHUB_CWD": str(project), "SKILLHUB_ROOTS": "project,hub"}
     for sets in ("core", "core,context"):
         text = told({**environment, "SKILLHUB_TOOLS": sets}, way)
-        assert [text.count(one.strip()) for one in descriptions.values()] == [1] * 5
+        # What both do not have room for is shortened.
+        assert [text.count(one[:20]) for one in descriptions.values()] == [1] * 5
         assert len(text.encode()) <= 2_048
     # What the list has no room for is in the card.
     in_list = text.count("<name>")
