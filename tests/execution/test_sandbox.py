@@ -695,3 +695,40 @@ def test_a_path_through_links_is_mounted_and_hidden_by_both_names(tmp_path: Path
         (str(link / "secret"), str(real / "secret"), "HIDDEN"),
         (str(real / "secret"), str(real / "secret"), "HIDDEN"),
     ]
+
+
+# Root may enter every directory, so the process takes another user's rights.
+_IN_A_CLOSED_DIRECTORY = """
+import os, sys
+from skillhub_mcp.errors import SandboxUnavailable
+from skillhub_mcp.execution.sandbox import find_sandbox
+from skillhub_mcp.execution.system_files import system_files
+if os.geteuid() == 0: os.setgid(65534); os.setuid(65534)
+sys.executable = sys.argv[1]
+system_files("/bin/sh", {"PATH": "/usr/bin"})
+try:
+    find_sandbox("bubblewrap")
+except SandboxUnavailable as error:
+    print(error.message)
+"""
+
+
+@only_on_linux
+def test_an_interpreter_in_a_directory_that_may_not_be_entered_is_reported(tmp_path: Path) -> None:
+    sandbox_here()
+    closed = tmp_path / "closed"
+    (closed / "bin").mkdir(parents=True)
+    python = closed / "bin" / "python3"
+    python.symlink_to(PYTHON)
+    closed.chmod(0o600)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _IN_A_CLOSED_DIRECTORY, os.fspath(python)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        closed.chmod(0o700)
+    assert done.stderr == ""
+    assert f"{python} cannot be executed: permission denied" in done.stdout

@@ -109,6 +109,10 @@ def find_sandbox(setting: str) -> Sandbox:
     path = shutil.which("bwrap", path=os.pathsep.join((absolute_path_entries(os.environ.get("PATH", "")), os.defpath)))
     if path is None:
         raise SandboxUnavailable("bwrap is not installed", hint="install the package bubblewrap")
+    python = own_interpreter()[-1]
+    if not os.access(python, os.X_OK):
+        hint = "run the server with a Python that its user may read"
+        raise SandboxUnavailable(f"{python} cannot be executed: permission denied", hint=hint)
     try:
         shown = _output_of((path, "--help"))
         sandbox = Sandbox(path, frozenset(option for option in _OPTIONAL if f"{option} " in shown))

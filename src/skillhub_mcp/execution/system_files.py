@@ -6,6 +6,7 @@ nothing but the programs that the search path leads to.
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 import sys
@@ -93,13 +94,16 @@ def _chain(path: str) -> list[str]:
 
 
 def _is_python(prefix: str) -> bool:
-    return os.path.exists(os.path.join(prefix, "pyvenv.cfg")) or any(Path(prefix).glob("lib*/python3*/os.py"))
+    # Not pathlib, which raises for a directory that may not be entered.
+    parts = os.path.join(glob.escape(prefix), "lib*", "python3*", "os.py")
+    return os.path.exists(os.path.join(prefix, "pyvenv.cfg")) or bool(glob.glob(parts))
 
 
 def _is_shim(path: str) -> bool:
     """Whether it is one of pyenv's scripts, which find out the version and start the Python of that name."""
-    folder = Path(path).parent
-    return folder.name == "shims" and (folder.parent / "libexec" / "pyenv").exists()
+    folder = os.path.dirname(path)
+    pyenv = os.path.join(os.path.dirname(folder), "libexec", "pyenv")
+    return os.path.basename(folder) == "shims" and os.path.exists(pyenv)
 
 
 def _base_of(environment: str) -> str:
