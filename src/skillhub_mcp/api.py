@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.bootstrap.library import make_registry, registry_admission
 from skillhub_mcp.chosen_roots import project_of
-from skillhub_mcp.disclosure.available_skills import render_available_skills
-from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, Rendered, fit
+from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, Rendered, fit, render_available_skills
 from skillhub_mcp.disclosure.mentions import Resolution
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.nul import refuse_nul

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.conftest import SkillWriter
 
 from skillhub_mcp import available_skills, build_index
-from skillhub_mcp.disclosure.available_skills import render_available_skills
+from skillhub_mcp.disclosure.catalogue import render_available_skills
 
 LINE = re.compile(r"- name=[^|]* \| source=[^|]* \| description=[^|]*")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillhub_mcp.disclosure.parts import split_body
+from skillhub_mcp.disclosure.reader import split_body
 
 
 def test_a_body_within_the_budget_is_one_part() -> None:

@@ -1,7 +1,6 @@
 """Disclosure: what people and models are shown of the skills, and how many tokens that costs.
 
 absence           why a list or a search has nothing to show
-available_skills  the registry's list of skills for a model
 brought           what a project brings, as its person is shown it before they agree
 card              the card: the part of the server's instructions that describes skills
 catalogue         all skills within a budget, in several formats
@@ -13,7 +12,6 @@ ledger            what a session was shown
 listing           lists of skills with their availability
 lookup            the skill that a caller names, and whether the caller may use it
 mentions          `$name` and paths in a text
-parts             long bodies, split at lines
 project_match     skills that fit the files at a project's root
 reader            the instructions and files of a skill, for a caller
 registry_json     the registry's index as JSON

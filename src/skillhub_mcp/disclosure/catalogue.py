@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from skillhub_mcp.disclosure.available_skills import render_available_skills
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.harmless import for_model, in_element, in_json, path_for_model, shortened, visible
 from skillhub_mcp.skills.names import shown_name
@@ -21,6 +20,8 @@ from skillhub_mcp.skills.names import shown_name
 CatalogueScope = Literal["repo", "user"]
 
 NO_SKILLS = "(no skills available)"
+AVAILABLE_SKILLS = "Available Skills:"
+"""The heading of the registry's list."""
 
 MIN_DESCRIPTION = 60
 """To how many characters a description is shortened at most while there is another skill that can be left out."""
@@ -172,6 +173,23 @@ def render_json(catalogue: Catalogue) -> str:
         "left_out": catalogue.left_out,
     }
     return in_json(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def render_available_skills(skills: Iterable[tuple[str, str, str]]) -> str:
+    """Return the registry's list of `(name, source, description)` in the order given.
+
+    A value stays on one line, hides nothing, and cannot imitate markup or another field: white space is collapsed, and
+    `<`, `>`, `&` and `|` are escaped.
+    """
+    lines = [
+        f"- name={_escaped(name)} | source={_escaped(source)} | description={_escaped(text)}"
+        for name, source, text in skills
+    ]
+    return "\n".join([AVAILABLE_SKILLS, *lines] if lines else [f"{AVAILABLE_SKILLS} (none)"])
+
+
+def _escaped(text: str) -> str:
+    return in_element(visible(text)).replace("|", "&#124;")
 
 
 FORMATS: dict[str, Callable[[Catalogue], str]] = {

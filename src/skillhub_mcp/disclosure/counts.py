@@ -62,13 +62,7 @@ def count_skills(snapshot: Snapshot, policy: Policy) -> SkillCounts:
         not_for_models=sum(
             skill.disable_model_invocation and standing[skill.directory] is Availability.ON for skill in others
         ),
-        off=each[Availability.OFF],
-        untrusted=each[Availability.UNTRUSTED],
-        undecided=each[Availability.UNDECIDED],
-        denied=each[Availability.DENIED],
-        withheld=each[Availability.WITHHELD],
-        changed=each[Availability.CHANGED],
-        filtered=each[Availability.FILTERED],
+        **{one.value: each[one] for one in Availability if one is not Availability.ON},
         shadowed=len(snapshot.everything) - len(others),
         refused=len(snapshot.report.refused),
     )

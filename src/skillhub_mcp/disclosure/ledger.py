@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -38,9 +37,9 @@ class Shown:
     """Something that was shown: how many times, and the tokens of all times together.
 
     `key` identifies it within its layer by a path. `mtime_ms` and `ctime_ns` are the times of the version shown last,
-    and `pieces` are those that were shown of this version, in order and apart. `opening` is how its text begins, so
-    that it can be found again. `number` counts everything shown in the session, from 1, up to that time. `digest` is
-    that of the version's content where it is shown in pieces, else empty.
+    and `piece` is what was shown of this version from its beginning on; pieces that follow each other add up. `opening`
+    is how its text begins, so that it can be found again. `number` counts everything shown in the session, from 1, up
+    to that time. `digest` is that of the version's content where it is shown in pieces, else empty.
     """
 
     layer: Layer
@@ -52,7 +51,7 @@ class Shown:
     ctime_ns: int | None
     number: int
     opening: str
-    pieces: tuple[Piece, ...]
+    piece: Piece
     digest: str = ""
 
     def is_of(self, mtime_ms: float | None, ctime_ns: int | None) -> bool:
@@ -66,8 +65,7 @@ class Shown:
     @property
     def is_complete(self) -> bool:
         """Whether all of it was shown, in one piece or in several."""
-        first = self.pieces[0]
-        return first.start == 0 and first.end >= first.of
+        return self.piece.start == 0 and self.piece.end >= self.piece.of
 
 
 class Ledger:
@@ -95,7 +93,7 @@ class Ledger:
         with self._lock:
             self._count += 1
             number, opening = self._count, _opening(text)
-            shown = Shown(layer, name, key, tokens, 1, mtime_ms, ctime_ns, number, opening, (piece,), digest)
+            shown = Shown(layer, name, key, tokens, 1, mtime_ms, ctime_ns, number, opening, piece, digest)
             before = self._shown.get((layer, key))
             if before is not None:
                 shown = _together(before, shown)
@@ -146,32 +144,17 @@ def skill_key(skill: Skill) -> str:
 
 
 def _together(before: Shown, now: Shown) -> Shown:
-    """Return the entry of something that is shown again: its pieces add up as long as it stays the same."""
+    """Return the entry of something that is shown again: a piece that follows those before is added to them."""
     both = replace(now, tokens=before.tokens + now.tokens, times=before.times + 1)
-    if not before.is_of(now.mtime_ms, now.ctime_ns) or before.differs(now.digest) or WHOLE in now.pieces:
+    is_same = before.is_of(now.mtime_ms, now.ctime_ns) and not before.differs(now.digest)
+    if not is_same or now.is_complete:
         return both
     if before.is_complete:
-        # Pieces of what is there already.
-        return replace(both, opening=before.opening, pieces=before.pieces)
-    (piece,) = now.pieces
-    if before.pieces[0].of != piece.of:
+        return replace(both, opening=before.opening, piece=before.piece)
+    if before.piece.of != now.piece.of or not before.piece.start <= now.piece.start <= before.piece.end:
         return both
-    return replace(
-        both,
-        opening=now.opening if piece.start == 0 else before.opening,
-        pieces=_joined((*before.pieces, piece)),
-    )
-
-
-def _joined(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
-    """Return the pieces in order, those that touch as one."""
-    joined: list[Piece] = []
-    for piece in sorted(pieces, key=lambda piece: piece.start):
-        if joined and piece.start <= joined[-1].end:
-            joined[-1] = replace(joined[-1], end=max(joined[-1].end, piece.end))
-        else:
-            joined.append(piece)
-    return tuple(joined)
+    end = max(before.piece.end, now.piece.end)
+    return replace(both, opening=before.opening, piece=replace(before.piece, end=end))
 
 
 def _opening(text: str) -> str:

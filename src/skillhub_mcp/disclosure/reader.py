@@ -14,7 +14,6 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from skillhub_mcp.disclosure.lookup import FoundByName, SkillLookup
-from skillhub_mcp.disclosure.parts import split_body
 from skillhub_mcp.errors import (
     InvalidArgument,
     RootUnavailable,
@@ -252,6 +251,30 @@ class SkillReader:
 
     def _is_gone(self, skill: Skill) -> bool:
         return skill_file_in(self._files_of(skill)) is None
+
+
+def split_body(body: str, *, max_bytes: int) -> list[str]:
+    """Return `body` in parts of at most `max_bytes` UTF-8 bytes; joined, they are the body again.
+
+    A part ends at the end of a line if possible, else between two characters. An empty body is one empty part.
+    """
+    encoded = body.encode("utf-8", "surrogatepass")
+    parts: list[str] = []
+    start = 0
+    while len(encoded) - start > max_bytes:
+        end = encoded.rfind(b"\n", start, start + max_bytes) + 1
+        if end <= start:
+            end = start + max_bytes
+            while end > start + 1 and _is_continuation(encoded[end]):
+                end -= 1
+        parts.append(encoded[start:end].decode("utf-8", "surrogatepass"))
+        start = end
+    parts.append(encoded[start:].decode("utf-8", "surrogatepass"))
+    return parts
+
+
+def _is_continuation(byte: int) -> bool:
+    return byte in range(0x80, 0xC0)
 
 
 def _no_such_part(part: int, parts: int, name: str) -> InvalidArgument:

@@ -11,7 +11,7 @@ from fastmcp.tools.base import ToolResult
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from skillhub_mcp.disclosure.available_skills import HEADER, render_available_skills
+from skillhub_mcp.disclosure.catalogue import AVAILABLE_SKILLS, render_available_skills
 from skillhub_mcp.disclosure.registry_json import entries_json, report_json
 from skillhub_mcp.harmless import all_for_model
 from skillhub_mcp.hub import SkillHub
@@ -79,7 +79,7 @@ class RegistryTools:
         entries = index.for_models
         page = entries[offset : offset + limit]
         if entries and not page:
-            return ToolResult(content=f"{HEADER} (none from offset={offset} on, of {len(entries):,})")
+            return ToolResult(content=f"{AVAILABLE_SKILLS} (none from offset={offset} on, of {len(entries):,})")
         text = render_available_skills((entry.name, entry.source.value, entry.description) for entry in page)
         more = len(entries) - offset - len(page)
         if more > 0:
