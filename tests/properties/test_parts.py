@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhub_mcp.disclosure.parts import split_body
+from skillhub_mcp.disclosure.reader import split_body
 
 BODIES = st.text(st.one_of(st.characters(exclude_categories=["Cs"]), st.sampled_from("\n\r é請🦀")), max_size=400)
 # The smallest budget is the longest character: the settings allow no less.

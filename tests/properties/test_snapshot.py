@@ -10,17 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillhub_mcp import overlay
-from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.overlay import Overlay, changed_copy
-from skillhub_mcp.policy.access import Policy
-from skillhub_mcp.search.findable import FindableSkills
 from skillhub_mcp.skills.admission import LENIENT, STRICT
 from skillhub_mcp.skills.differences import differences
 from skillhub_mcp.skills.model import FileStamp, Skill, Trust
-from skillhub_mcp.skills.roots import SkillRoot, Source
+from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.rules import violation
 from skillhub_mcp.skills.scanner import CachedSkillFile, Scan, ScanCache, changed_entries, scan_from_cache
-from skillhub_mcp.skills.visibility import Visibility
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -83,24 +79,6 @@ def test_a_snapshot_that_follows_changes_is_the_one_made_anew(
         assert len(kept) >= len(before.snapshot.everything) - len(change)
         assert isinstance(followed._by_directory, Overlay)
         before = replace(before, snapshot=followed, memory=memory)
-
-
-@given(st.dictionaries(st.sampled_from(DIRECTORIES), entries), st.lists(changes, min_size=1, max_size=4))
-def test_what_a_search_may_return_follows_changes_as_if_it_were_worked_out_anew(
-    first: dict[str, tuple[str, int, str, bool, bool] | None],
-    following: list[dict[str, tuple[str, int, str, bool, bool] | None]],
-) -> None:
-    findable, asked = FindableSkills(), (None, Source.HUB)
-    policy = Policy(Visibility(names=frozenset({"a", "pdf", "pdf-tools"})), tools=TOOL_ACTIONS)
-    memory = after({}, first)
-    before = Scan(scan_from_cache(ROOTS, memory=memory), memory, 0, False)
-    for change in ({}, *following):
-        memory = after(memory, change)
-        snapshot = scan_from_cache(ROOTS, memory=memory, before=before)
-        for source in asked:
-            anew = FindableSkills().directories(snapshot, policy, source)
-            assert findable.directories(snapshot, policy, source) == anew
-        before = replace(before, snapshot=snapshot, memory=memory)
 
 
 @given(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,10 +10,6 @@ from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.index.filter import Filter
-from skillhub_mcp.policy.access import Policy
-from skillhub_mcp.search import engine
-from skillhub_mcp.search.facets import Facets, facets_of
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.roots import Source
@@ -60,52 +54,15 @@ def test_each_caller_finds_its_own_skills_and_those_are_worked_out_once_for_each
     write_skill("otter", "Feeds the otter.")
     hub.refresh()
     assert found(hub) == {"walrus", "seal", "otter"}
-    # Of a new skill that shares its name with nobody, nothing but itself has to be looked at.
-    assert len(made) == 3
-    write_skill("otter", "Feeds the sea otter.", directory="sea-otter")
-    hub.refresh()
-    assert len(found(hub, "feed an otter")) == 3
-    assert len(made) == 4
 
 
-def test_who_is_kept_from_nothing_finds_what_is_served_and_no_skill_is_asked_about(
-    hub_environment: dict[str, str], write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
+def test_of_two_skills_with_one_name_and_one_for_people_only_a_search_finds_the_first_of_the_name(
+    hub: SkillHub, write_skill: SkillWriter
 ) -> None:
-    write_skill("walrus", "Feeds the walrus.")
-    write_skill("seal", "Feeds the seal.", directory="seal")
     write_skill("seal", "Feeds the young seal.", directory="young-seal")
     write_skill("crab", "Feeds the crab.", extra="disable-model-invocation: true\n")
-    monkeypatch.setattr(Policy, "offers", None)
-    with hub_of(hub_environment) as hub:
-        assert {hit.skill.description for hit in hub.search("feed").hits} == {"Feeds the walrus.", "Feeds the seal."}
-
-
-def test_after_a_change_a_policy_is_asked_about_what_changed_and_nothing_else(
-    hub: SkillHub, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert found(hub) == {"walrus", "seal"}
-    asked: list[str] = []
-    offers = Policy.offers
-
-    def noted(policy: Policy, skill: Skill) -> bool:
-        asked.append(skill.name)
-        return offers(policy, skill)
-
-    monkeypatch.setattr(Policy, "offers", noted)
-    write_skill("otter", "Feeds the otter.")
     hub.refresh()
-    assert found(hub, "feed the") == {"walrus", "seal", "otter"}
-    # After it, a search asks about its hits.
-    assert asked[0] == "otter"
-    assert len(asked) <= 1 + 3
-    # Another policy is asked about all.
-    hub.access.narrow_by(lambda: Visibility(frozenset({"seal"})))
-    assert found(hub, "feed the") == {"seal"}
-
-
-def age(skill: Path) -> None:
-    """Have a skill be written long ago: what was written just now is read again."""
-    os.utime(skill / "SKILL.md", (1, 1))
+    assert {hit.skill.description for hit in hub.search("feed").hits} == {"Feeds the walrus.", "Feeds the seal."}
 
 
 @pytest.mark.slow
@@ -122,8 +79,8 @@ def test_a_skill_that_is_written_anew_stays_among_those_that_are_found(hub: Skil
     assert found(hub, "feed") == {"walrus", "seal"}
 
 
-def test_what_a_filter_leaves_and_what_a_list_shows_is_worked_out_once_for_each_caller_and_view(
-    hub: SkillHub, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
+def test_a_filter_and_a_list_are_those_of_each_caller_and_follow_the_skills(
+    hub: SkillHub, write_skill: SkillWriter
 ) -> None:
     present: list[Visibility | None] = [None]
     hub.access.narrow_by(lambda: present[0])
@@ -131,35 +88,16 @@ def test_what_a_filter_leaves_and_what_a_list_shows_is_worked_out_once_for_each_
     for name in ("walrus", "seal"):
         write_skill(name, f"Feeds the {name}.", tags="water", category="zoo")
     hub.refresh()
-    asked: list[str] = []
-    matches = Filter.matches
-
-    def noted(where: Filter, skill: Skill) -> bool:
-        asked.append(skill.name)
-        return matches(where, skill)
-
-    def counted(skills: Sequence[Skill], sources: Sequence[str]) -> Facets:
-        asked.append("facets")
-        return facets_of(skills, sources)
-
-    monkeypatch.setattr(Filter, "matches", noted)
-    monkeypatch.setattr(engine, "facets_of", counted)
 
     def found(query: str, **where: Any) -> set[str]:
         return {hit.handle for hit in hub.search(query, **where).hits}
 
     for round_ in range(2):
         for present[0], wanted in callers.items():
-            # Others before others: what one asks for is not what another gets.
-            for _ in range(2):
-                assert found("feeds", tags=["water"]) == found("feed", tags=["Water"]) == wanted
-                assert found("feed", category="zoo", tags=["water"]) == wanted
-                assert found("feed", tags=["air"]) == set()
-                assert found("") == wanted
-                assert found("", limit=1) < wanted | {"otter"}
-        each = sorted(name for wanted in callers.values() for name in wanted)
-        assert sorted(asked) == sorted(["facets"] * 4 + each * 3)
-        asked.clear()
+            assert found("feeds", tags=["water"]) == found("feed", tags=["Water"]) == wanted
+            assert found("feed", category="zoo", tags=["water"]) == wanted
+            assert found("feed", tags=["air"]) == set()
+            assert found("") == wanted
         if not round_:
             write_skill("otter", "Feeds the otter.", tags="water", category="zoo")
             hub.refresh()

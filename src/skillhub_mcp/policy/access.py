@@ -47,7 +47,6 @@ from skillhub_mcp.policy.rules import NOTHING_RULED, Decision, Rules, RulesInFor
 from skillhub_mcp.policy.tool_actions import Action, ToolActions
 from skillhub_mcp.policy.trust import TrustMode
 from skillhub_mcp.skills.model import Skill, Trust
-from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.visibility import Visibility
 
 if TYPE_CHECKING:
@@ -198,11 +197,6 @@ class Policy:
             audited = self.audit is None or self.audit.withholds(skill) is None
             return audited and (self.locks is None or self.locks.differs(skill) is None)
         return self.availability(skill) is Availability.ON
-
-    def offers_all_below(self, roots: Iterable[SkillRoot]) -> bool:
-        """Whether it offers every skill below `roots`, so that none has to be asked about."""
-        looks = self.audit is not None or self.locks is not None
-        return not looks and self._keeps_none_back and all(root.trust is Trust.OWN for root in roots)
 
     @cached_property
     def _keeps_none_back(self) -> bool:

@@ -4,7 +4,6 @@ candidates      the rows that LanceDB found for a query, with what ranking needs
 contributions   what each word of a query contributes to a score, and in which fields
 engine          one search for one caller: view, policy, cache, tail, near misses where nothing fits
 facets          counts by category, tag and source
-findable        which skills a search may return to whoever asks
 hits            hits with their scores, whether the first fits, and which are shown
 likelihood      the probability that the first hit is right
 near_copies     hits that say nearly the same, and which is shown

@@ -23,7 +23,6 @@ from skillhub_mcp.index.views import AnyIndex, ViewSource
 from skillhub_mcp.policy.access import Access, Policy
 from skillhub_mcp.search.contributions import Contribution
 from skillhub_mcp.search.facets import Facets, facets_of
-from skillhub_mcp.search.findable import FindableSkills
 from skillhub_mcp.search.hits import DEFAULT_CONFIDENCE, NEAR_MISSES, Hit, Reason, confident, cut_tail, near_misses
 from skillhub_mcp.search.near_copies import COMPARED_HITS, Told, near_copies
 from skillhub_mcp.search.recent import Recent
@@ -44,7 +43,7 @@ MAX_LIMIT = 100
 _CANDIDATES_PER_HIT = 4
 _WORDS_IN_A_REASON = 3
 _RECENT_ANSWERS = 512
-_RECENT_FILTERS, _RECENT_LISTS = 16, 16
+_RECENT_SETS = 64
 # A longer text is pasted, and hardly asked for again.
 _MOST_KEPT = 2_000
 
@@ -154,11 +153,9 @@ class SearchEngine:
         self._options = options
         self._usage = usage
         self._observer = observer
-        self._findable = FindableSkills()
         self._answers = Recent[tuple[SearchAnswer, RetrievalMode]](_RECENT_ANSWERS)
-        # Both look at every skill that may be found.
-        self._filtered = Recent[frozenset[str]](_RECENT_FILTERS)
-        self._lists = Recent[SearchAnswer](_RECENT_LISTS)
+        # Every skill is looked at for each.
+        self._findable = Recent[frozenset[str]](_RECENT_SETS)
 
     def search(
         self,
@@ -249,7 +246,7 @@ class SearchEngine:
         answer = SearchAnswer(
             hits=tuple(hits),
             searched=len(found.request.among),
-            served=len(self._findable.directories(snapshot, policy)),
+            served=len(self._among(snapshot, policy)),
             considered=len(found.result.hits),
             confident=found.confident,
             left_out=query.left_out,
@@ -270,7 +267,7 @@ class SearchEngine:
         request = SearchRequest(
             asked.text,
             limit=asked.limit * _CANDIDATES_PER_HIT,
-            among=self._among(snapshot, policy, asked),
+            among=self._among(snapshot, policy, asked.source, asked.where),
             named="" if named is None else named.directory,
             describe=lambda directory: _described(snapshot, directory),
         )
@@ -312,35 +309,34 @@ class SearchEngine:
 
     def _list_by_name(self, asked: _Asked, policy: Policy) -> SearchAnswer:
         snapshot = self._live.snapshot()
-        known = self._lists.get((snapshot,), policy, asked)
-        if known is not None:
-            return known
         names = Names(snapshot, policy)
-        among = map(snapshot.by_directory, self._among(snapshot, policy, asked))
+        among = map(snapshot.by_directory, self._among(snapshot, policy, asked.source, asked.where))
         skills = sorted((one for one in among if one is not None), key=lambda one: (one.name, one.directory))
         hits = tuple(FoundSkill(skill, names.handle(skill), 0.0, None) for skill in skills[: asked.limit])
-        answer = SearchAnswer(
+        return SearchAnswer(
             hits=hits,
             searched=len(skills),
-            served=len(self._findable.directories(snapshot, policy)),
+            served=len(self._among(snapshot, policy)),
             facets=facets_of(skills, [snapshot.source(skill).value for skill in skills]),
             away=_away(snapshot, hits),
         )
-        if len(asked.text) <= _MOST_KEPT:
-            self._lists.put((snapshot,), policy, asked, answer)
-        return answer
 
-    def _among(self, snapshot: Snapshot, policy: Policy, asked: _Asked) -> frozenset[str]:
-        """Return the directories of what a search may return for its source and filter."""
-        findable = self._findable.directories(snapshot, policy, asked.source)
-        if not asked.where:
-            return findable
-        key = (asked.source, asked.where)
-        found = self._filtered.get((snapshot,), policy, key)
+    def _among(
+        self, snapshot: Snapshot, policy: Policy, source: Source | None = None, where: Filter = NO_FILTER
+    ) -> frozenset[str]:
+        """Return the directories of what a search may return.
+
+        With a source, of that source's skills, also where another source's skill answers to their name.
+        """
+        found = self._findable.get((snapshot,), policy, (source, where))
         if found is None:
-            skills = map(snapshot.by_directory, findable)
-            found = frozenset(one.directory for one in skills if one is not None and asked.where.matches(one))
-            self._filtered.put((snapshot,), policy, key, found)
+            names = Names(snapshot, policy)
+            skills = names.findable() if source is None else names.of_source(source)
+            # A skill that models may not choose can still be loaded by name.
+            found = frozenset(
+                one.directory for one in skills if not one.disable_model_invocation and where.matches(one)
+            )
+            self._findable.put((snapshot,), policy, (source, where), found)
         return found
 
 

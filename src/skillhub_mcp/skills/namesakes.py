@@ -9,7 +9,7 @@ A skill that awaits trust takes no name, no alias and no handle of one that does
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from skillhub_mcp.skills.model import Skill
@@ -37,29 +37,6 @@ class _NoJudge:
 
 
 EVERY_SKILL_OFFERED: Judge = _NoJudge()
-
-
-class RememberingJudge:
-    """Asks `judge` about what was not `offered` before: an unchanged skill is the same object in the next snapshot.
-
-    `offered` are those it offers now, by directory.
-    """
-
-    def __init__(self, judge: Judge, offered: Mapping[str, Skill]) -> None:
-        self._judge = judge
-        self._before = offered
-        self.offered: dict[str, Skill] = {}
-
-    def offers(self, skill: Skill, /) -> bool:
-        """Whether `skill` is served."""
-        offered = self._before.get(skill.directory) is skill or self._judge.offers(skill)
-        if offered:
-            self.offered[skill.directory] = skill
-        return offered
-
-    def hides(self, skill: Skill, /) -> bool:
-        """Whether `skill` does not exist for whoever asks."""
-        return self._judge.hides(skill)
 
 
 class Names:

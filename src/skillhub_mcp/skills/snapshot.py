@@ -155,11 +155,6 @@ class Snapshot:
         return next((root for root in self.report.unavailable if root.path == skill.root), None)
 
     @cached_property
-    def choosable(self) -> frozenset[str]:
-        """The directories of those of `skills` that models may choose."""
-        return frozenset(skill.directory for skill in self.skills if not skill.disable_model_invocation)
-
-    @cached_property
     def digest(self) -> str:
         """A hash over every skill's metadata: the same library has the same digest on every machine.
 
