@@ -31,7 +31,7 @@ DEFAULTS: dict[str, object] = {
     "SKILLHUB_PROJECT_ROOT": "",
     "SKILLHUB_MARKERS": (".codelia", ".git", ".jj"),
     "SKILLHUB_TOOLS": ("core",),
-    "DB_PATH": f"{HOME}/.skillhub/skills.lancedb",
+    "SKILLHUB_DB_PATH": f"{HOME}/.skillhub/skills.lancedb",
     "EMBEDDING_PROVIDER": "auto",
     "EMBEDDING_MODEL": "",
     "EMBEDDING_BASE_URL": "",
@@ -51,7 +51,7 @@ DEFAULTS: dict[str, object] = {
     "EXEC_MAX_OUTPUT_BYTES": 65_536,
     "SKILLHUB_SANDBOX": "bubblewrap",
     "SKILLHUB_OUTPUT_DIRS": (),
-    "LOG_LEVEL": "INFO",
+    "SKILLHUB_LOG_LEVEL": "INFO",
     "SKILLHUB_ENABLED_SKILLS": None,
     "SKILLHUB_ENABLED_CATEGORIES": None,
     "SKILLHUB_SKIP_AUTO_REINDEX": False,
@@ -109,7 +109,7 @@ WRITTEN: dict[str, tuple[str, object]] = {
     "SKILLHUB_PROJECT_ROOT": ("..", ".."),
     "SKILLHUB_MARKERS": (".hg , .git", (".hg", ".git")),
     "SKILLHUB_TOOLS": ("all", ("core", "context", "agents", "registry", "skill")),
-    "DB_PATH": ("~/x/y.lancedb", f"{HOME}/x/y.lancedb"),
+    "SKILLHUB_DB_PATH": ("~/x/y.lancedb", f"{HOME}/x/y.lancedb"),
     "EMBEDDING_PROVIDER": ("NONE", "none"),
     "EMBEDDING_MODEL": ("m", "m"),
     "EMBEDDING_BASE_URL": ("http://localhost:1/v1", "http://localhost:1/v1"),
@@ -129,7 +129,7 @@ WRITTEN: dict[str, tuple[str, object]] = {
     "EXEC_MAX_OUTPUT_BYTES": ("10", 10),
     "SKILLHUB_SANDBOX": (" Off", "off"),
     "SKILLHUB_OUTPUT_DIRS": (f"/srv/out{os.pathsep}/srv/more", ("/srv/out", "/srv/more")),
-    "LOG_LEVEL": ("warn", "WARNING"),
+    "SKILLHUB_LOG_LEVEL": ("warn", "WARNING"),
     "SKILLHUB_ENABLED_SKILLS": ("a, b", frozenset({"a", "b"})),
     "SKILLHUB_ENABLED_CATEGORIES": ("Data,DOCS", frozenset({"data", "docs"})),
     "SKILLHUB_SKIP_AUTO_REINDEX": ("1", True),
@@ -183,10 +183,10 @@ WRITTEN: dict[str, tuple[str, object]] = {
 SWITCH = "must be 1 or 0 (or true/false, yes/no, on/off)"
 BAD = [
     ("SKILLS_DIR", os.pathsep, "must name at least one directory"),
-    ("DB_PATH", "  ", "must be a local path"),
+    ("SKILLHUB_DB_PATH", "  ", "must be a local path"),
     *(
         (name, address, f"must be a local path, and {address} is the address of other storage; mount or copy that")
-        for name in ("DB_PATH", "SKILLS_DIR")
+        for name in ("SKILLHUB_DB_PATH", "SKILLS_DIR")
         for address in (
             *(("s3://bucket/skills", "gs://bucket/a", "az://container/a") if name == "SKILLS_DIR" else ()),
             "s3+ddb://bucket/skills?ddbTableName=x",
@@ -197,7 +197,7 @@ BAD = [
         )
     ),
     *(
-        ("DB_PATH", address, "is a publication, which is served read-only, and SKILLHUB_READ_ONLY is not set")
+        ("SKILLHUB_DB_PATH", address, "is a publication, which is served read-only, and SKILLHUB_READ_ONLY is not set")
         for address in ("s3://bucket/skills", "gs://bucket/a", "az://container/a")
     ),
     (
@@ -230,7 +230,7 @@ BAD = [
     ("SKILLHUB_OUTPUT_DIRS", os.pathsep, "must name at least one directory"),
     ("SKILLHUB_SANDBOX", "none", "must be one of bubblewrap, off"),
     ("EXEC_MAX_OUTPUT_BYTES", "1e3", "must be a whole number from 1 to 67108864"),
-    ("LOG_LEVEL", "LOUD", "must be one of DEBUG, INFO, WARNING, ERROR"),
+    ("SKILLHUB_LOG_LEVEL", "LOUD", "must be one of DEBUG, INFO, WARNING, ERROR"),
     ("SKILLHUB_SKIP_AUTO_REINDEX", "maybe", SWITCH),
     ("SKILLHUB_READ_ONLY", "ro", SWITCH),
     ("SKILLHUB_SNAPSHOT", "12", "must be the id of a snapshot, such as 00000012-3fa9c01d2b45"),
@@ -433,6 +433,22 @@ def test_an_option_beats_a_variable_which_beats_the_default() -> None:
     settings, origins = read_settings({"SEARCH_LIMIT": "3", "LOG_LEVEL": "ERROR"}, {"SEARCH_LIMIT": "4"})
     assert (settings.search.limit, settings.observability.log_level) == (4, "ERROR")
     assert {origin.setting.name: origin.source for origin in origins}["SEARCH_LIMIT"] == "option"
+
+
+def test_the_specifications_names_are_read_too(tmp_path: Path) -> None:
+    settings, _ = read_settings({"DB_PATH": str(tmp_path / "db"), "LOG_LEVEL": "ERROR"})
+    assert (settings.index.db_path, settings.observability.log_level) == (str(tmp_path / "db"), "ERROR")
+    both, _ = read_settings({"DB_PATH": str(tmp_path / "db"), "SKILLHUB_DB_PATH": str(tmp_path / "own")})
+    assert both.index.db_path == str(tmp_path / "own")
+
+
+def test_the_database_of_another_program_is_not_used(tmp_path: Path, at_home: None) -> None:
+    (tmp_path / "app.sqlite").write_bytes(b"SQLite format 3\0")
+    settings, sources = read_settings({"DB_PATH": str(tmp_path / "app.sqlite")})
+    assert settings.index.db_path == DEFAULTS["SKILLHUB_DB_PATH"]
+    assert [one.problem for one in sources if one.problem] == [
+        f"DB_PATH='{tmp_path}/app.sqlite' is a file of another program; SKILLHUB_DB_PATH sets the database"
+    ]
 
 
 @pytest.mark.parametrize("name", [setting.name for setting in SETTINGS])

@@ -46,7 +46,8 @@ def _name_a_home() -> str:
     if os.path.isabs(os.path.expanduser("~")):
         return ""
     os.environ["HOME"] = NO_HOME
-    return "no home directory: HOME is not set and this user has no password entry; set HOME, or SKILLS_DIR and DB_PATH"
+    hint = "set HOME, or SKILLS_DIR and SKILLHUB_DB_PATH"
+    return f"no home directory: HOME is not set and this user has no password entry; {hint}"
 
 
 def _leave_deleted_directory() -> str:

@@ -11,7 +11,8 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -100,6 +101,47 @@ def _make_private(path: str) -> None:
             os.fchmod(descriptor, stat.S_IMODE(status.st_mode) & ~surplus)
     finally:
         os.close(descriptor)
+
+
+def missing_feature(directory: str) -> str:
+    """Return what the file system of a directory lacks that an index needs, or an empty text.
+
+    Network shares, FAT and some mounts of containers have no modes, no hard links or no locks. A directory that nothing
+    can be written to lacks none of them.
+    """
+    tried: tuple[tuple[str, Callable[[str], None]], ...] = (
+        ("file modes (chmod)", _set_mode),
+        ("hard links", _link),
+        ("file locks", _lock),
+    )
+    try:
+        with tempfile.NamedTemporaryFile(dir=directory, prefix=".skillhub-") as file:
+            for what, attempt in tried:
+                try:
+                    attempt(file.name)
+                except (OSError, NotImplementedError):
+                    return what
+    except OSError:
+        return ""
+    return ""
+
+
+def _set_mode(path: str) -> None:
+    os.chmod(path, 0o600)
+
+
+def _link(path: str) -> None:
+    os.link(path, f"{path}.link")
+    os.unlink(f"{path}.link")
+
+
+def _lock(path: str) -> None:
+    from filelock import FileLock
+
+    with FileLock(f"{path}.lock", timeout=1):
+        pass
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(f"{path}.lock")
 
 
 def is_planted(status: os.stat_result, directory: str) -> bool:

@@ -24,7 +24,7 @@ def test_every_setting_is_shown_with_its_value_origin_default_and_meaning(skillh
         "default": "10",
         "problem": None,
     }
-    assert by_name["LOG_LEVEL"]["from"] == "option"
+    assert by_name["SKILLHUB_LOG_LEVEL"]["from"] == "option"
     assert by_name["GEMINI_API_KEY"]["from"] == "environment (GOOGLE_API_KEY)"
     assert by_name["SEARCH_THRESHOLD"]["from"] == "default"
 

@@ -111,8 +111,8 @@ def test_an_option_for_a_setting_may_stand_before_or_after_the_command(
 ) -> None:
     setting, value = {
         "--skills-dir": ("SKILLS_DIR", "/elsewhere"),
-        "--db-path": ("DB_PATH", "/elsewhere/db"),
-        "--log-level": ("LOG_LEVEL", "error"),
+        "--db-path": ("SKILLHUB_DB_PATH", "/elsewhere/db"),
+        "--log-level": ("SKILLHUB_LOG_LEVEL", "error"),
     }[option]
     words = [option, value, "config"] if before else ["config", option, value]
     rows = skillhub(*words, "--json").json["settings"]

@@ -315,7 +315,7 @@ def test_a_publication_that_is_not_there_is_told_once_with_the_setting_that_name
     skillhub: Skillhub, replica: dict[str, str], tmp_path: Path
 ) -> None:
     wrong = {**replica, "DB_PATH": str(tmp_path / "typo")}
-    meant = f"DB_PATH is '{tmp_path / 'typo'}', and is to name what `skillhub publish` wrote; "
+    meant = f"SKILLHUB_DB_PATH is '{tmp_path / 'typo'}', and is to name what `skillhub publish` wrote; "
     for command in (["list"], ["show", "x"], ["search", "x"], ["why", "x"]):
         refused = skillhub(*command, "--json", **wrong)
         assert (refused.code, refused.error["code"]) == (1, "INDEX_UNAVAILABLE")

@@ -72,18 +72,18 @@ def make_hub(
         )
     if os.path.isfile(os.path.join(settings.index.db_path, _PUBLISHED)):
         raise InvalidSetting(
-            "DB_PATH",
+            "SKILLHUB_DB_PATH",
             settings.index.db_path,
             "is a publication, in which no index is written",
-            hint="set SKILLHUB_READ_ONLY=1 or pass --read-only to serve it, or set DB_PATH to another path",
+            hint="set SKILLHUB_READ_ONLY=1 or pass --read-only to serve it, or set SKILLHUB_DB_PATH to another path",
         )
     found = something_else(settings.index.db_path)
     if found is not None:
         raise InvalidSetting(
-            "DB_PATH",
+            "SKILLHUB_DB_PATH",
             settings.index.db_path,
             f"is a directory that has something else in it ({found!r}), and no index",
-            hint="set DB_PATH to a directory that is empty or not there yet, such as "
+            hint="set SKILLHUB_DB_PATH to a directory that is empty or not there yet, such as "
             + os.path.join(settings.index.db_path, "skills.lancedb"),
         )
     unreadable = recorded_roots_problem()

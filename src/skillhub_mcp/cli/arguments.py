@@ -32,8 +32,8 @@ _SETTING_OPTIONS = {
     "skills_dir": "SKILLS_DIR",
     "roots": "SKILLHUB_ROOTS",
     "cwd": "SKILLHUB_CWD",
-    "db_path": "DB_PATH",
-    "log_level": "LOG_LEVEL",
+    "db_path": "SKILLHUB_DB_PATH",
+    "log_level": "SKILLHUB_LOG_LEVEL",
     "skip_auto_reindex": "SKILLHUB_SKIP_AUTO_REINDEX",
     "read_only": "SKILLHUB_READ_ONLY",
     "frozen": "SKILLHUB_FROZEN",
@@ -247,10 +247,13 @@ def add_setting_options(parser: argparse.ArgumentParser) -> None:
         "--cwd", metavar="DIR", default=argparse.SUPPRESS, help="working directory; overrides SKILLHUB_CWD"
     )
     parser.add_argument(
-        "--db-path", metavar="PATH", default=argparse.SUPPRESS, help="index database; overrides DB_PATH"
+        "--db-path", metavar="PATH", default=argparse.SUPPRESS, help="index database; overrides SKILLHUB_DB_PATH"
     )
     parser.add_argument(
-        "--log-level", metavar="LEVEL", default=argparse.SUPPRESS, help="minimum log level; overrides LOG_LEVEL"
+        "--log-level",
+        metavar="LEVEL",
+        default=argparse.SUPPRESS,
+        help="minimum log level; overrides SKILLHUB_LOG_LEVEL",
     )
 
 

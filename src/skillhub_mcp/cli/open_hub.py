@@ -23,11 +23,11 @@ def open_hub(options: Mapping[str, str], *, log_level: str = "WARNING") -> Itera
     Where no skill is served at all, a SkillNotFound says why with the paths, which the hub itself keeps to itself; so
     does what is raised where the publication of a replica cannot be read.
 
-    Unless LOG_LEVEL is set, only what `log_level` lets through is logged, so that the log does not drown the result.
-    Raises InvalidSetting.
+    Unless SKILLHUB_LOG_LEVEL is set, only what `log_level` lets through is logged, so that the log does not drown the
+    result. Raises InvalidSetting.
     """
     settings, sources = read_settings(os.environ, options)
-    chosen = any(source.setting.name == "LOG_LEVEL" and source.source != "default" for source in sources)
+    chosen = any(source.setting.name == "SKILLHUB_LOG_LEVEL" and source.source != "default" for source in sources)
     log_to_stderr(settings.observability.log_level if chosen else log_level, settings.observability.log_format)
     with terminal_progress() as progress:
         hub = make_hub(settings, background=False, progress=progress, for_shell=True)
@@ -45,7 +45,7 @@ def with_publication(error: SkillHubError, settings: Settings) -> SkillHubError:
     """Return the error; that of a replica without an index names the settings that say which publication it serves."""
     if not (settings.replica.read_only and isinstance(error, IndexUnavailable)):
         return error
-    meant = f"DB_PATH is {settings.index.db_path!r}, and is to name what `skillhub publish` wrote"
+    meant = f"SKILLHUB_DB_PATH is {settings.index.db_path!r}, and is to name what `skillhub publish` wrote"
     if settings.replica.snapshot:
         meant += f", and SKILLHUB_SNAPSHOT one of what `skillhub snapshots list {settings.index.db_path}` shows"
     return IndexUnavailable(error.message, hint=f"{meant}; {error.hint}" if error.hint else meant)

@@ -135,7 +135,7 @@ class IndexWriter:
         known = STATE_FORMAT if found.format > STATE_FORMAT else SCHEMA_VERSION
         return IndexUnavailable(
             f"The index at {self.db_path} was written by a newer SkillHub ({newer}; this one reads up to {known})",
-            hint="update skillhub, or set DB_PATH to another path; the newer index is left as it is",
+            hint="update skillhub, or set SKILLHUB_DB_PATH to another path; the newer index is left as it is",
         )
 
     def reason_to_write(self, roots: Sequence[SkillRoot]) -> str | None:

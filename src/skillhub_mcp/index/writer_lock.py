@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from skillhub_mcp.errors import IndexUnavailable
-from skillhub_mcp.file_modes import make_private, make_private_directory, private_mode
+from skillhub_mcp.file_modes import make_private, make_private_directory, missing_feature, private_mode
 from skillhub_mcp.index.lance import damaged
 from skillhub_mcp.index.lance_store import IN_MEMORY
 from skillhub_mcp.index.own_names import make_database_private
@@ -30,9 +30,15 @@ _STEP_SECONDS = 0.2
 
 def unwritable(db_path: str, reason: str) -> IndexUnavailable:
     """Return the error of an index that cannot be written."""
+    missing = missing_feature(os.path.dirname(os.path.realpath(db_path)))
+    if missing:
+        return IndexUnavailable(
+            f"The index at {db_path} cannot be written: its file system has no {missing}",
+            hint="set SKILLHUB_DB_PATH to a local disk",
+        )
     return IndexUnavailable(
         f"The index at {db_path} cannot be written: {reason}",
-        hint="free space or grant access there, or set DB_PATH to another path",
+        hint="free space or grant access there, or set SKILLHUB_DB_PATH to another path",
     )
 
 
@@ -89,7 +95,7 @@ class WriterLock:
             finally:
                 self._make_shared_private()
                 lock.release()
-        except OSError as error:
+        except (OSError, NotImplementedError) as error:
             raise unwritable(self._db_path, str(damaged(error))) from error
 
     def at_once(self) -> BaseFileLock:
@@ -114,7 +120,7 @@ class WriterLock:
         except Timeout:
             yield False
             return
-        except OSError as error:
+        except (OSError, NotImplementedError) as error:
             raise unwritable(self._db_path, str(damaged(error))) from error
         try:
             yield True

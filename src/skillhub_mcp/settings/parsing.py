@@ -125,7 +125,7 @@ def database(text: str) -> str:
 
 
 def is_bucket(text: str) -> bool:
-    """Whether a value of DB_PATH is the URL of a bucket, and no path of this machine."""
+    """Whether a value of SKILLHUB_DB_PATH is the URL of a bucket, and no path of this machine."""
     return re.match(r"(?:s3|gs|az)://[^/\s]", text.strip(), re.IGNORECASE) is not None
 
 

@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 from pydantic_settings import InitSettingsSource, PydanticBaseSettingsSource
 
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.redaction import REDACTED, redacted
 from skillhub_mcp.settings.files import as_text, own_file, project_file, read_file
@@ -152,6 +153,7 @@ def read_settings(
     problems: dict[Setting, str] = {}
     typed = _Layer("option", options or {})
     variables = _Layer("environment", {name: text for name, text in environment.items() if text and name[0] != "-"})
+    _ignore_foreign(variables, problems)
     own = _file_layer(own_file(), problems)
     layers = (typed, variables, *_project_layer((typed, variables, own), problems), own)
     while True:
@@ -166,6 +168,15 @@ def read_settings(
                 _refuse(details, layers, problems)
     _check_requirements(settings)
     return settings, tuple(_source(setting, layers, problems.get(setting)) for setting in SETTINGS)
+
+
+def _ignore_foreign(variables: _Layer, problems: dict[Setting, str]) -> None:
+    """Drop a DB_PATH that is a file: many programs have a variable of that name, and ours is a directory."""
+    setting = BY_NAME["DB_PATH"]
+    name, text = variables.texts.get(setting, ("", ""))
+    if name != setting.name and name and os.path.isfile(expand_home(text.strip())):
+        del variables.texts[setting]
+        problems[setting] = f"{name}={redacted(text)!r} is a file of another program; {setting.name} sets the database"
 
 
 def settings_of(options: Mapping[str, str]) -> Settings:
@@ -258,7 +269,7 @@ def _check_requirements(settings: Settings) -> None:
         )
     if is_bucket(settings.index.db_path) and not settings.replica.read_only:
         raise InvalidSetting(
-            "DB_PATH",
+            "SKILLHUB_DB_PATH",
             settings.index.db_path,
             "is a publication, which is served read-only, and SKILLHUB_READ_ONLY is not set",
             hint="set SKILLHUB_READ_ONLY=1 or pass --read-only to serve it; skillhub publish writes it",

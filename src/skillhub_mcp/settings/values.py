@@ -360,9 +360,10 @@ class IndexSettings(Group):
     title: ClassVar[str] = "Index"
 
     db_path: Database = setting(
-        "DB_PATH",
+        "SKILLHUB_DB_PATH",
         "~/.skillhub/skills.lancedb",
         "Path of the index database; with SKILLHUB_READ_ONLY=1 a publication: its directory, or s3://, gs://, az://",
+        aliases=("DB_PATH",),
     )
     skip_auto_reindex: Switch = setting(
         "SKILLHUB_SKIP_AUTO_REINDEX", "0", "1 serves the index as it was last written and does not look for changes"
@@ -390,7 +391,9 @@ class ReplicaSettings(Group):
     title: ClassVar[str] = "Replicas: serving a publication"
 
     read_only: Switch = setting(
-        "SKILLHUB_READ_ONLY", "0", "1 serves the publication that DB_PATH names, and looks into no skills directory"
+        "SKILLHUB_READ_ONLY",
+        "0",
+        "1 serves the publication that SKILLHUB_DB_PATH names, and looks into no skills directory",
     )
     snapshot: SnapshotId = setting(
         "SKILLHUB_SNAPSHOT",
@@ -550,7 +553,12 @@ class ObservabilitySettings(Group):
 
     title: ClassVar[str] = "Observability: logs and metrics"
 
-    log_level: LogLevel = setting("LOG_LEVEL", "INFO", "Minimum level logged to stderr: DEBUG, INFO, WARN or ERROR")
+    log_level: LogLevel = setting(
+        "SKILLHUB_LOG_LEVEL",
+        "INFO",
+        "Minimum level logged to stderr: DEBUG, INFO, WARN or ERROR",
+        aliases=("LOG_LEVEL",),
+    )
     log_format: Annotated[Literal["text", "json"], LOWER] = setting(
         "SKILLHUB_LOG_FORMAT", "text", "Format of the log on stderr: text, or json, one object per line"
     )

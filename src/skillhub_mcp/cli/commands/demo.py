@@ -38,7 +38,7 @@ _SHOWN_LINES = 6
 # The demo sends no request and prints its own steps only, whatever the user's settings are.
 _SET_FOR_THE_DEMO = {
     "EMBEDDING_PROVIDER": "none",
-    "LOG_LEVEL": "ERROR",
+    "SKILLHUB_LOG_LEVEL": "ERROR",
     "SKILLHUB_ERROR_STYLE": "result",
     # A replica has no examples.
     "SKILLHUB_READ_ONLY": "0",
@@ -98,7 +98,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     task = decode_argument(" ".join(args.task)).strip() or DEFAULT_TASK
     log_to_stderr("ERROR")
     with scratch_directory("demo") as scratch:
-        environment["DB_PATH"] = str(Path(scratch, "skills.lancedb"))
+        environment["SKILLHUB_DB_PATH"] = str(Path(scratch, "skills.lancedb"))
         settings, _ = read_settings(environment)
         with terminal_progress("asking a server over stdio"):
             journey = asyncio.run(_walk(task, settings.skills.dirs, environment))

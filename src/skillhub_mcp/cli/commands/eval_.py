@@ -86,7 +86,7 @@ def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     settings = settings_of(options)
     with scratch_directory("eval") as scratch:
         # A temporary index, so that the user's is not changed.
-        own = {**options, "DB_PATH": os.path.join(scratch, "skills.lancedb"), "SKILLHUB_USAGE_LOG": ""}
+        own = {**options, "SKILLHUB_DB_PATH": os.path.join(scratch, "skills.lancedb"), "SKILLHUB_USAGE_LOG": ""}
         with terminal_progress() as progress, open_hub(own) as hub:
             hub.refresh()
             listed = {one.handle: one.skill.directory for one in hub.listed()}

@@ -88,7 +88,7 @@ def _add_options(parser: argparse.ArgumentParser, *, shown: bool) -> None:
     )
     add(
         "--read-only",
-        "serve the publication that DB_PATH or --db-path names, and no skills directory",
+        "serve the publication that SKILLHUB_DB_PATH or --db-path names, and no skills directory",
         action="store_true",
     )
     add("--frozen", "withhold locked skills whose files are not those that were locked", action="store_true")
