@@ -11,7 +11,8 @@ import pytest
 from skillhub_mcp.authoring.draft import REFERENCE, SCRIPT, described, draft_files, renamed
 from skillhub_mcp.authoring.examples import examples, files_of
 from skillhub_mcp.skills.model import SKILL_FILE
-from skillhub_mcp.validation.checker import check, targets
+from skillhub_mcp.validation.checker import check
+from skillhub_mcp.validation.targets import targets
 from skillhub_mcp.validation.verdict import ValidationResult
 
 AWKWARD = "Extract: the 'totals' of \"invoices\" #1 - {all}, 発票. Use when\nasked: [any] & *every* %time"
@@ -23,7 +24,7 @@ def checked(directory: Path, files: dict[str, bytes]) -> ValidationResult:
         place = directory / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content)
-    (result,) = (check(target) for target in targets([str(directory)]))
+    (result,) = (check(target) for target in targets([str(directory)]).found)
     return result
 
 

@@ -199,6 +199,7 @@ def test_json_has_every_finding_each_rule_once_and_the_costs(skillhub: Skillhub,
         ],
         "rules": done.json["rules"],
         "summary": {"skills": 1, "valid": 0, "error": 1, "warning": 0, "note": 2},
+        "skipped": [],
     }
     assert list(done.json["rules"]) == ["description-when", "file-unreferenced", "key-unknown"]
     assert done.json["rules"]["key-unknown"]["explained_by"].endswith("--list-rules --select key-unknown")

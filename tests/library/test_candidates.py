@@ -87,6 +87,14 @@ def test_a_skill_that_is_too_deep_is_told_with_what_finds_it(find: Find) -> None
     assert (left.what, "name its directory" in left.reason) == ("1/2/3/4/5/6/7", True)
 
 
+def test_a_skill_in_sight_is_taken_before_one_of_that_name_in_a_clients_directory(find: Find) -> None:
+    found = find({"skills/pdf/SKILL.md": skill("pdf"), ".claude/skills/pdf/SKILL.md": skill("pdf") + "More.\n"})
+    assert paths(found) == ["skills/pdf"]
+    assert [(left.what, "skills/pdf, with other files" in left.reason) for left in found.left_out] == [
+        (".claude/skills/pdf", True)
+    ]
+
+
 def test_manifests_add_what_discovery_does_not_see(find: Find) -> None:
     marketplace = {
         "plugins": [{"name": "p", "source": "./.claude-plugin/p"}, {"name": "q", "source": {"source": "npm"}}]
@@ -151,10 +159,10 @@ def test_a_plugin_alone_names_its_skills_too(find: Find) -> None:
     assert paths(found) == [".hidden/one"]
 
 
-def test_the_skills_of_a_project_are_looked_for_only_where_there_are_no_others(find: Find) -> None:
+def test_the_skills_in_the_directories_of_clients_are_found_beside_others(find: Find) -> None:
     project = {".agents/skills/own/SKILL.md": skill("own"), ".claude/skills/other/SKILL.md": skill("other")}
     assert paths(find(project)) == [".agents/skills/own", ".claude/skills/other"]
-    assert paths(find({"given/SKILL.md": skill("given")})) == ["given"]
+    assert paths(find({"given/SKILL.md": skill("given")})) == [".agents/skills/own", ".claude/skills/other", "given"]
 
 
 def test_a_skill_that_cannot_be_had_says_why_and_the_others_stay(find: Find, tmp_path: Path) -> None:

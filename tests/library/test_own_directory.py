@@ -19,7 +19,7 @@ from skillhub_mcp.library.removal import bring_back
 from skillhub_mcp.policy.project_trust import brought_digest
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.roots import make_roots
-from skillhub_mcp.validation.checker import targets, targets_below
+from skillhub_mcp.validation.targets import targets, targets_below
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ class TestNothingOfTheHubsOwn:
             assert hub.refresh().snapshot.report.refused == ()
 
     def test_is_audited_or_validated(self, cluttered: Path) -> None:
-        for found in (targets([str(cluttered)]), targets_below(make_roots([str(cluttered)]))):
+        for found in (targets([str(cluttered)]).found, targets_below(make_roots([str(cluttered)])).found):
             assert sorted(os.path.relpath(one.path, cluttered) for one in found) == [
                 f"{one}/SKILL.md" for one in SKILLS
             ]

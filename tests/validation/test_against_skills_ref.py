@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from tests.validation.fixtures import header
 
-from skillhub_mcp.validation.checker import Target, check, targets
+from skillhub_mcp.validation.checker import check
+from skillhub_mcp.validation.targets import Target, targets
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +53,7 @@ def ours(target: Target) -> bool:
 def test_every_difference_over_the_corpus_has_a_reason_and_every_reason_a_difference(corpus: Path) -> None:
     explained: dict[str, int] = dict.fromkeys(DIFFERENCES, 0)
     compared = 0
-    for target in targets([str(corpus)]):
+    for target in targets([str(corpus)]).found:
         file = Path(target.path)
         problems = theirs(file.parent)
         compared += 1
@@ -71,7 +72,7 @@ def test_a_difference_that_no_real_skill_shows_is_known_too(reason: str, tmp_pat
     directory = tmp_path / "one"
     directory.mkdir()
     (directory / "SKILL.md").write_bytes(content)
-    (target,) = targets([str(directory)])
+    (target,) = targets([str(directory)]).found
     assert (ours(target), not theirs(directory)) == (valid, not valid)
 
 
@@ -127,7 +128,7 @@ def test_both_say_the_same_of_what_the_specification_settles(case: str, tmp_path
     directory = tmp_path / name
     directory.mkdir()
     (directory / "SKILL.md").write_bytes(text.encode())
-    (target,) = targets([str(directory)])
+    (target,) = targets([str(directory)]).found
     said: Any = theirs(directory)
     assert (ours(target), not said) == (valid, valid), said
 
@@ -135,6 +136,6 @@ def test_both_say_the_same_of_what_the_specification_settles(case: str, tmp_path
 def test_both_tell_of_a_path_that_is_not_there_and_of_one_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     for path in (tmp_path / "none", tmp_path / "file"):
-        (target,) = targets([str(path)])
+        (target,) = targets([str(path)]).found
         assert not ours(target)
         assert len(theirs(path)) == 1

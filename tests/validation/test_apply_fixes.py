@@ -13,13 +13,13 @@ from tests.conftest import SkillWriter
 from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.validation import apply_fixes
 from skillhub_mcp.validation.apply_fixes import FixedFile, fix_file, write
-from skillhub_mcp.validation.checker import targets
+from skillhub_mcp.validation.targets import targets
 
 
 @pytest.fixture
 def fixed(write_skill: SkillWriter) -> FixedFile:
     directory = write_skill("my-skill", frontmatter="name: My_Skill\ndescription: Use when due.")
-    found = fix_file(next(targets([str(directory)])))
+    found = fix_file(targets([str(directory)]).found[0])
     assert found is not None
     return found
 

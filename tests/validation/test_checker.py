@@ -10,7 +10,8 @@ import pytest
 from tests.validation.fixtures import FIXTURES, Files, header
 
 from skillhub_mcp.skills.rules import RULES, RuleSource, Severity
-from skillhub_mcp.validation.checker import check, targets
+from skillhub_mcp.validation.checker import check
+from skillhub_mcp.validation.targets import targets
 from skillhub_mcp.validation.verdict import ValidationResult
 
 Writer = Callable[..., Path]
@@ -34,7 +35,7 @@ def write(tmp_path: Path) -> Writer:
 
 
 def verdict(directory: Path, *, advice: bool = True) -> ValidationResult:
-    (only,) = [check(target, advice=advice) for target in targets([str(directory)])]
+    (only,) = [check(target, advice=advice) for target in targets([str(directory)]).found]
     return only
 
 
@@ -117,7 +118,7 @@ def test_a_directory_of_skills_is_walked_as_the_hub_walks_it(write: Writer, tmp_
     for name in ("b", "a", ".hidden", "node_modules"):
         write({"SKILL.md": header(name=name)}, name)
     write({"SKILL.md": header(name="nested")}, "a/nested")
-    found = [target.path for target in targets([str(tmp_path)])]
+    found = [target.path for target in targets([str(tmp_path)]).found]
     assert found == [str(tmp_path / name / "SKILL.md") for name in ("a", "b")]
 
 
@@ -155,7 +156,7 @@ def test_a_path_without_a_skill_is_one_finding(make: Callable[[Path], object], s
 def test_one_broken_skill_stops_no_other(write: Writer, tmp_path: Path) -> None:
     write({"SKILL.md": b"\x00"}, "a")
     write({"SKILL.md": header(name="b")}, "b")
-    assert [check(target).valid for target in targets([str(tmp_path)])] == [False, True]
+    assert [check(target).valid for target in targets([str(tmp_path)]).found] == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 from itertools import accumulate, islice
 from typing import Protocol
 
 from skillhub_mcp.cli.colours import Colour, Painter
-from skillhub_mcp.cli.output import plural
+from skillhub_mcp.cli.output import plural, print_note
 from skillhub_mcp.cli.screen import Screen
+from skillhub_mcp.harmless import in_line
 from skillhub_mcp.skills.rules import RULES, Severity
+from skillhub_mcp.validation.targets import Skipped
 
 # The blank line between the findings and the table of rules, the one after it, the line about the rest, the total, the
 # hint at --fix, and the prompt.
@@ -40,6 +42,18 @@ class ShownFile(Protocol):
     def path(self) -> str: ...
     @property
     def findings(self) -> Sequence[ShownFinding]: ...
+
+
+def note_skipped(skipped: Sequence[Skipped]) -> None:
+    """Say on standard error which directories with skills were not searched."""
+    for one in skipped:
+        holds = f" holds {plural(one.skills, 'skill')}" if one.skills else ""
+        print_note(f"not searched: {in_line(one.path)}{holds} ({one.reason}); pass its path to read it")
+
+
+def skipped_json(skipped: Sequence[Skipped]) -> list[dict[str, object]]:
+    """Return the directories that were not searched, for `--json`."""
+    return [asdict(one) for one in skipped]
 
 
 _VALIDATION_FIXES = {rule.id: rule.fix for rule in RULES.values()}

@@ -1,15 +1,14 @@
 """The skills that a source holds, before any of it is written: by our discovery's rules, then by manifests of plugins.
 
-Where neither finds one, the directories in which clients keep the skills of a project are looked into.
+Hidden directories are not searched, except those in which clients keep the skills of a project.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from skillhub_mcp.errors import AmbiguousSkill, ArchiveRefused, SkillNotFound
@@ -29,18 +28,13 @@ from skillhub_mcp.skills.discovery import MAX_DEPTH, is_skipped_directory
 from skillhub_mcp.skills.model import SKILL_FILE, FileStamp, Skill, is_skill_file
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.parser import parse_skill
-from skillhub_mcp.skills.places import CLIENT_SKILLS
-from skillhub_mcp.skills.roots import AGENTS_SKILLS
+from skillhub_mcp.skills.places import PROJECT_PLACES
 from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES
 from skillhub_mcp.skills.suggestions import not_found
 
 _NO_SKILL = f"a skill is a directory with a {SKILL_FILE}: look whether its path or its ref is another"
 _MOST_MANIFEST_BYTES = 1024 * 1024
 _MOST_PLUGINS = 1_000
-_PROJECT_PLACES = (
-    AGENTS_SKILLS.replace(os.sep, "/"),
-    *(client.project for client in CLIENT_SKILLS if client.project),
-)
 _FILES = frozenset({TreeEntryKind.FILE, TreeEntryKind.LINK})
 
 
@@ -128,11 +122,13 @@ class _Search:
     def candidates(self) -> Candidates:
         self._discover(self._start)
         self._follow_manifests()
-        if not self._found:
-            for place in _PROJECT_PLACES:
-                self._discover(_below(self._start, place))
+        in_sight = set(self._found)
+        for place in list(self._client_places()):
+            self._discover(place)
+        self._report_skipped()
         paths = sorted(self._found, key=_key)
-        return Candidates(self._without_copies(list(map(self._candidate, paths))), tuple(self._left_out))
+        found = self._without_copies(list(map(self._candidate, paths)))
+        return Candidates(tuple(self._without_hidden_namesakes(found, in_sight)), tuple(self._left_out))
 
     def _discover(self, start: str) -> None:
         """Find the skills at and below a directory as our discovery would, were that a root."""
@@ -154,6 +150,34 @@ class _Search:
                 self._left_out[NotFollowed(path[:-1], reason)] = None
                 continue
             self._found[path[:-1]] = None
+
+    def _client_places(self) -> Iterator[str]:
+        """Yield each directory in which a client keeps the skills of a project, outside the skills that were found."""
+        prefix = _inside(self._start)
+        for path in self._skills:
+            names = f"/{path.removeprefix(prefix)}"
+            for place in PROJECT_PLACES:
+                above, found, _ = names.partition(f"/{place}/")
+                if path.startswith(prefix) and found and not any(map(is_skipped_directory, above.split("/"))):
+                    if not self._is_in_skill(path):
+                        yield f"{prefix}{above[1:]}/{place}" if above else f"{prefix}{place}"
+
+    def _report_skipped(self) -> None:
+        """Report the directories with skills that are not searched."""
+        prefix = _inside(self._start)
+        skipped: Counter[str] = Counter()
+        for path in self._skills:
+            names = path[len(prefix) : -1].split("/") if path.startswith(prefix) else []
+            at = next((number for number, name in enumerate(names) if is_skipped_directory(name)), None)
+            if at is not None and not self._is_in_skill(path):
+                skipped[prefix + "/".join(names[: at + 1])] += 1
+        for directory, count in skipped.items():
+            reason = f"holds {count:,} skill{'s' if count > 1 else ''} and is not searched; name it as the source"
+            self._left_out[NotFollowed(directory, reason)] = None
+
+    def _is_in_skill(self, path: str) -> bool:
+        """Whether a directory, with a `/` at its end, is a skill that was found, or is in one."""
+        return any(path[:at] in self._found for at, letter in enumerate(path) if letter == "/") or "" in self._found
 
     def _follow_manifests(self) -> None:
         plugins = [self._start]
@@ -201,6 +225,17 @@ class _Search:
             first = kept.get(key)
             kept[key] = one if first is None else replace(first, copies=(*first.copies, one.path))
         return tuple(kept.values())
+
+    def _without_hidden_namesakes(self, found: Sequence[Candidate], in_sight: Collection[str]) -> Iterator[Candidate]:
+        """Yield the candidates without those in a client's directory that have the name of one in sight."""
+        paths = {fold_name(one.name): one.path for one in found if one.path in in_sight}
+        for one in found:
+            other = paths.get(fold_name(one.name), one.path)
+            if one.path in in_sight or other == one.path:
+                yield one
+            else:
+                reason = f"has the name of {other or '.'}, with other files; name it as the source"
+                self._left_out[NotFollowed(one.path, reason)] = None
 
     def _bytes_of(self, candidate: Candidate) -> str:
         """Return a digest of the files of a candidate, with their paths and `x` bits."""

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from skillhub_mcp.project import Project
-from skillhub_mcp.skills.roots import SkillRoot, Source, in_each_directory
+from skillhub_mcp.skills.roots import AGENTS_SKILLS, SkillRoot, Source, in_each_directory
 
 _PLAIN = re.compile(r"[\w@%+=:,./-]*")
 
@@ -52,6 +52,13 @@ CLIENT_SKILLS = (
     ClientSkills("Goose", ".config/goose/skills", ".goose/skills", "XDG_CONFIG_HOME"),
     ClientSkills("Crush", ".config/crush/skills", ".crush/skills", "XDG_CONFIG_HOME"),
     ClientSkills("Amp", ".config/agents/skills", moved_by="XDG_CONFIG_HOME"),
+)
+
+
+# Where a project keeps skills, with `/`: for every client, and for each of them.
+PROJECT_PLACES = (
+    AGENTS_SKILLS.replace(os.sep, "/"),
+    *(client.project for client in CLIENT_SKILLS if client.project),
 )
 
 

@@ -8,5 +8,6 @@ header_layout  where keys and values stand in a frontmatter
 moved_keys     descriptive keys under `metadata`
 sarif          findings as SARIF 2.1.0
 selection      choosing rules by their ids
+targets        which skills a command checks
 verdict        findings and token counts of one skill
 """

@@ -15,8 +15,8 @@ from skillhub_mcp.skills.files import read_whole
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES
-from skillhub_mcp.validation.checker import Target
 from skillhub_mcp.validation.fixes import fix
+from skillhub_mcp.validation.targets import Target
 
 # A file is replaced by a new one beside it.
 _CLOSED = "see that you can write its directory, then run the command again"

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
-from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import SkillHubError
-from skillhub_mcp.skills.discovery import skill_file_in, walk_roots
+from skillhub_mcp.skills.discovery import skill_file_in
 from skillhub_mcp.skills.files import ReadLimits, list_files, read_file, read_whole
 from skillhub_mcp.skills.model import SKILL_FILE, FileStamp, Skill, is_skill_file
 from skillhub_mcp.skills.parser import ParseResult, parse_skill
-from skillhub_mcp.skills.roots import SkillRoot, make_roots
 from skillhub_mcp.skills.rules import Diagnostic, violation
 from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES
 from skillhub_mcp.validation.advice import (
@@ -22,55 +19,11 @@ from skillhub_mcp.validation.advice import (
     reference_advice,
     unreferenced_advice,
 )
+from skillhub_mcp.validation.targets import Target
 from skillhub_mcp.validation.verdict import Cost, ValidationResult, findings
 
 _SAMPLED_BYTES = 64 * 1024
 _NO_STAMP = FileStamp(0, 0, "", 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A skill directory to check and its name, or a path that cannot be checked and the `problem`, of `rule`."""
-
-    path: str
-    directory: str | None
-    name: str = ""
-    problem: str = ""
-    rule: str = "file-missing"
-
-
-def targets(paths: Sequence[str]) -> Iterator[Target]:
-    """Yield the skills at `paths`, each a skill directory, a SKILL.md, or a directory that contains skills."""
-    for path in paths:
-        yield from _targets(path)
-
-
-def targets_below(roots: tuple[SkillRoot, ...]) -> Iterator[Target]:
-    """Yield every skill that the hub would find below `roots`, and every place that it could not look into."""
-    walked = walk_roots(roots)
-    for found in walked.found:
-        yield Target(os.path.join(found.directory, found.file), found.directory, found.name)
-    for place in walked.problems:
-        unreadable = os.path.lexists(place.path) and not os.access(place.path, os.R_OK)
-        rule = "file-unreadable" if unreadable else "file-missing"
-        yield Target(place.path, None, problem=f"{place.reason}; {place.mend}", rule=rule)
-
-
-def _targets(path: str) -> Iterator[Target]:
-    full_path = os.path.abspath(expand_home(path))
-    if is_skill_file(os.path.basename(full_path)) and os.path.isfile(full_path):
-        full_path = os.path.dirname(full_path)
-    if not os.path.lexists(full_path):
-        yield Target(path, None, problem="the path does not exist")
-    elif not os.path.isdir(full_path):
-        yield Target(path, None, problem="it is neither a directory nor a SKILL.md")
-    elif (file := skill_file_in(full_path)) is not None:
-        yield Target(os.path.join(full_path, file), os.path.realpath(full_path), os.path.basename(full_path))
-    else:
-        below = list(targets_below(make_roots([full_path])))
-        if not below:
-            yield Target(path, None, problem="the directory contains no SKILL.md, at any depth")
-        yield from below
 
 
 def check(target: Target, *, advice: bool = True) -> ValidationResult:

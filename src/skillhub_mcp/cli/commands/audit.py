@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.auditing.rules import AuditFinding
     from skillhub_mcp.cli.findings import FindingsText
     from skillhub_mcp.policy.reviews import Reviews
-    from skillhub_mcp.validation.checker import Target
+    from skillhub_mcp.validation.targets import Target, Targets
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Audit the skills and print the findings. Raises InvalidArgument, InvalidSetting and PolicyUnreadable."""
     from skillhub_mcp.auditing.rules import AUDIT_RULES, Risk
     from skillhub_mcp.cli.colours import Colour, painter
-    from skillhub_mcp.cli.findings import FindingsText
+    from skillhub_mcp.cli.findings import FindingsText, note_skipped, skipped_json
     from skillhub_mcp.validation.selection import chosen_rules
 
     if args.reason and not args.accept:
@@ -103,7 +103,9 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if not args.paths:
         note_publication(settings)
     with terminal_progress("looking for skills"):
-        chosen, named = _targets(args.paths, roots_of(settings))
+        sought, named = _targets(args.paths, roots_of(settings))
+    chosen = sought.found
+    note_skipped(sought.skipped)
     if args.accept or args.revoke:
         return _review(args, chosen, rules)
     if not chosen:
@@ -112,7 +114,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.sarif:
         print_json(_sarif(audited))
     elif args.json:
-        print_json(_json(audited))
+        print_json(_json(audited) | {"skipped": skipped_json(sought.skipped)})
     else:
         colours: dict[Enum, Colour] = dict(zip(Risk, (Colour.RED, Colour.RED, Colour.YELLOW, Colour.CYAN), strict=True))
         fixes = {rule.id: rule.fix for rule in AUDIT_RULES.values()}
@@ -123,14 +125,14 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     return EXIT_FAILED if failed else EXIT_OK
 
 
-def _targets(paths: Sequence[str], roots: Any) -> tuple[list[Target], Mapping[str, tuple[str, str]]]:
+def _targets(paths: Sequence[str], roots: Any) -> tuple[Targets, Mapping[str, tuple[str, str]]]:
     """Return what is audited, and of every skill of the hub its name's origin, by its directory."""
     from skillhub_mcp.skills.discovery import walk_roots
-    from skillhub_mcp.validation.checker import targets, targets_below
+    from skillhub_mcp.validation.targets import targets, targets_below
 
     sources = {root.path: root.source.value for root in roots}
     origins = {found.directory: (found.name, sources.get(found.root, "")) for found in walk_roots(roots).found}
-    return list(targets(paths) if paths else targets_below(roots)), origins
+    return targets(paths) if paths else targets_below(roots), origins
 
 
 def _audit(chosen: Sequence[Target], rules: Collection[str], origins: Mapping[str, tuple[str, str]]) -> list[_Audited]:

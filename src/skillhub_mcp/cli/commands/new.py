@@ -244,7 +244,8 @@ def _serve_with(wanted: NewSkill, options: Mapping[str, str]) -> str:
 
 
 def _cost(wanted: NewSkill) -> Cost:
-    from skillhub_mcp.validation.checker import check, targets
+    from skillhub_mcp.validation.checker import check
+    from skillhub_mcp.validation.targets import targets
     from skillhub_mcp.validation.verdict import Cost
 
-    return next(check(target).cost for target in targets([wanted.directory])) or Cost(0, 0, 0)
+    return next(check(target).cost for target in targets([wanted.directory]).found) or Cost(0, 0, 0)

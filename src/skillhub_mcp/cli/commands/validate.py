@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.cli.colours import Painter
     from skillhub_mcp.cli.findings import FindingsText
     from skillhub_mcp.validation.apply_fixes import FixedFile
-    from skillhub_mcp.validation.checker import Target
+    from skillhub_mcp.validation.targets import Target, Targets
     from skillhub_mcp.validation.verdict import Finding, ValidationResult
 
 
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Check the skills and print the findings. Raises InvalidArgument and InvalidSetting."""
     # Imported here because the server, which does not validate, imports this package too.
     from skillhub_mcp.cli.colours import painter
-    from skillhub_mcp.cli.findings import FindingsText
+    from skillhub_mcp.cli.findings import FindingsText, note_skipped, skipped_json
     from skillhub_mcp.validation.checker import check
     from skillhub_mcp.validation.sarif import sarif
     from skillhub_mcp.validation.selection import chosen_rules, only
@@ -91,7 +91,9 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if not args.paths:
         note_publication(settings_of(options))
     with terminal_progress("looking for skills"):
-        chosen = list(_targets(args.paths, options))
+        sought = _targets(args.paths, options)
+    chosen = sought.found
+    note_skipped(sought.skipped)
     if not chosen:
         print_note("No SKILL.md was found below the hub's roots; give the path of a skill, or of a directory of skills")
     text = FindingsText(os.getcwd(), painter(sys.stdout, os.environ))
@@ -104,7 +106,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.sarif:
         print_json(sarif(results, base=os.getcwd()))
     elif args.json:
-        print_json(_results_json(results))
+        print_json(_results_json(results) | {"skipped": skipped_json(sought.skipped)})
     else:
         with paging(wanted=not args.no_pager):
             _print_results(results, text, args)
@@ -124,8 +126,8 @@ def _list_rules(rules: Collection[str], *, as_json: bool) -> None:
         print_text(f"      {rule.requirement}\n      fix: {rule.fix}")
 
 
-def _targets(paths: Sequence[str], options: Mapping[str, str]) -> Iterator[Target]:
-    from skillhub_mcp.validation.checker import targets, targets_below
+def _targets(paths: Sequence[str], options: Mapping[str, str]) -> Targets:
+    from skillhub_mcp.validation.targets import targets, targets_below
 
     if paths:
         return targets(paths)

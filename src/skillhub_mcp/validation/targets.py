@@ -1,0 +1,134 @@
+"""Which skills a command checks: those at the paths that it was given, or those below the hub's roots."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from skillhub_mcp.environment import expand_home
+from skillhub_mcp.skills.discovery import SkipReason, Walk, skill_file_in, walk_roots
+from skillhub_mcp.skills.model import is_skill_file
+from skillhub_mcp.skills.places import PROJECT_PLACES
+from skillhub_mcp.skills.roots import SkillRoot, make_roots
+
+_GIT = ".git"
+# A directory that is not searched may be an environment of thousands; skills lie near its top.
+_MOST_DIRECTORIES = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A skill directory to check and its name, or a path that cannot be checked and the `problem`, of `rule`."""
+
+    path: str
+    directory: str | None
+    name: str = ""
+    problem: str = ""
+    rule: str = "file-missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A directory that holds so many skills and was not searched, and what it is."""
+
+    path: str
+    skills: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """What is checked, and the directories with skills that were not searched."""
+
+    found: tuple[Target, ...]
+    skipped: tuple[Skipped, ...] = ()
+
+
+def targets(paths: Sequence[str]) -> Targets:
+    """Return the skills at `paths`, each a skill directory, a SKILL.md, or a directory that contains skills.
+
+    Hidden directories are not searched, except those in which clients keep skills, such as `.claude/skills`.
+    """
+    each = [_at(path) for path in paths]
+    return Targets(
+        tuple(target for one in each for target in one.found),
+        tuple(skipped for one in each for skipped in one.skipped),
+    )
+
+
+def targets_below(roots: tuple[SkillRoot, ...]) -> Targets:
+    """Return every skill that the hub would find below `roots`, and every place that it could not look into."""
+    return Targets(tuple(_found(walk_roots(roots))))
+
+
+def _at(path: str) -> Targets:
+    full_path = os.path.abspath(expand_home(path))
+    if is_skill_file(os.path.basename(full_path)) and os.path.isfile(full_path):
+        full_path = os.path.dirname(full_path)
+    if not os.path.lexists(full_path):
+        return Targets((Target(path, None, problem="the path does not exist"),))
+    if not os.path.isdir(full_path):
+        return Targets((Target(path, None, problem="it is neither a directory nor a SKILL.md"),))
+    file = skill_file_in(full_path)
+    if file is not None:
+        name = os.path.basename(full_path)
+        return Targets((Target(os.path.join(full_path, file), os.path.realpath(full_path), name),))
+    walk = walk_roots(make_roots([full_path]))
+    places = [place for hidden in _paths(walk, SkipReason.HIDDEN) for place in _client_places(hidden)]
+    if places:
+        walk = walk_roots(make_roots([full_path, *places]))
+    found, skipped = tuple(_found(walk)), tuple(_skipped(walk, places))
+    if not found:
+        found = (Target(path, None, problem="the directory contains no SKILL.md, at any depth"),)
+    return Targets(found, skipped)
+
+
+def _found(walk: Walk) -> Iterator[Target]:
+    for found in walk.found:
+        yield Target(os.path.join(found.directory, found.file), found.directory, found.name)
+    for place in walk.problems:
+        unreadable = os.path.lexists(place.path) and not os.access(place.path, os.R_OK)
+        rule = "file-unreadable" if unreadable else "file-missing"
+        yield Target(place.path, None, problem=f"{place.reason}; {place.mend}", rule=rule)
+
+
+def _client_places(hidden: str) -> Iterator[str]:
+    above, name = os.path.split(hidden)
+    for place in PROJECT_PLACES:
+        path = os.path.join(above, *place.split("/"))
+        if place.startswith(f"{name}/") and os.path.isdir(path):
+            yield path
+
+
+def _skipped(walk: Walk, searched: Collection[str]) -> Iterator[Skipped]:
+    for reason in (SkipReason.HIDDEN, SkipReason.SKIPPED):
+        for path in _paths(walk, reason):
+            count = 0 if os.path.basename(path) == _GIT else _skills_in(path, searched)
+            if count:
+                yield Skipped(path, count, reason.value)
+        unnamed = walk.ignored.counts.get(reason, 0) - len(_paths(walk, reason))
+        if unnamed:
+            yield Skipped(walk.roots[0].path, 0, f"{unnamed:,} more are each a {reason.value}")
+
+
+def _skills_in(directory: str, searched: Collection[str]) -> int:
+    count, left, waiting = 0, _MOST_DIRECTORIES, [directory]
+    while waiting and left:
+        left -= 1
+        path = waiting.pop()
+        try:
+            with os.scandir(path) as listed:
+                below = {entry.name: entry.path for entry in listed if entry.is_dir(follow_symlinks=False)}
+        except OSError:
+            # Not searched either way; `path` itself is only named if another directory in it holds a skill.
+            continue
+        if skill_file_in(path) is not None:
+            count += 1
+        else:
+            waiting += [one for name, one in below.items() if name != _GIT and one not in searched]
+    return count
+
+
+def _paths(walk: Walk, reason: SkipReason) -> Sequence[str]:
+    return walk.ignored.paths.get(reason, ())
