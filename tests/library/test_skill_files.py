@@ -6,8 +6,8 @@ import pytest
 
 from skillhub_mcp.errors import ArchiveRefused
 from skillhub_mcp.library.bounds import BOUNDS, Bounds
-from skillhub_mcp.library.skill_files import skill_files
 from skillhub_mcp.library.tree import TreeEntry, TreeEntryKind
+from skillhub_mcp.library.unpack import skill_files
 
 
 def file(path: str, size: int = 1) -> TreeEntry:

@@ -37,13 +37,17 @@ def matches(text: AuditText) -> Iterator[AuditFinding]:
 
 def _of_patterns(rule: str, patterns: tuple[Pattern, ...], text: AuditText, folded: Folded) -> Iterator[AuditFinding]:
     for pattern in patterns:
-        if any(word in folded.text for word in pattern.needs.split("|")):
-            hit = _worst(pattern, AUDIT_RULES[rule].severity, text, folded)
-            if hit is not None:
-                severity, start, end = hit
-                said = folded.text[start:end]
-                shown = said if len(said) <= _SHOWN else f"{said[: _SHOWN - 1]}…"
-                yield found(rule, repr(shown), path=text.path, line=folded.line(start), severity=severity)
+        hit = None
+        # A loop and no generator: more than a thousand words are looked for, and few are found.
+        for word in pattern.needs.split("|"):
+            if word in folded.text:
+                hit = _worst(pattern, AUDIT_RULES[rule].severity, text, folded)
+                break
+        if hit is not None:
+            severity, start, end = hit
+            said = folded.text[start:end]
+            shown = said if len(said) <= _SHOWN else f"{said[: _SHOWN - 1]}…"
+            yield found(rule, repr(shown), path=text.path, line=folded.line(start), severity=severity)
 
 
 def _worst(pattern: Pattern, gravest: Risk, text: AuditText, folded: Folded) -> tuple[Risk, int, int] | None:

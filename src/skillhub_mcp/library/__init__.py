@@ -15,11 +15,10 @@ marketplace      where a manifest of plugins says that skills are
 places           the hub's own directory in a root, and creating it
 plan             what an installation would do: whose a name is, whose files stay, which names look alike
 removal          skills into the trash, and the last removal back
-skill_files      which files one skill of a tree comes to, its links as copies
 sources/         where skills come from: what is typed, and a source as a tree of entries
 taken_names      which skills of a root lose their name to one that comes in
 tree             what a source holds at one moment: entries, their bytes, and where they come from
 trash            what was removed and replaced, and how much of it is kept
-unpack           one skill of a tree written below a directory, whole or not at all
+unpack           which files one skill of a tree comes to, and writing them, whole or not at all
 verifying        the files of a library held against its lock
 """

@@ -21,9 +21,9 @@ from skillhub_mcp.library.marketplace import (
     marketplace_places,
     plugin_places,
 )
-from skillhub_mcp.library.skill_files import ChosenFile, skill_files
 from skillhub_mcp.library.sources.source import ALL_SKILLS
 from skillhub_mcp.library.tree import Tree, TreeEntry, TreeEntryKind
+from skillhub_mcp.library.unpack import ChosenFile, skill_files
 from skillhub_mcp.skills.discovery import MAX_DEPTH, is_skipped_directory
 from skillhub_mcp.skills.model import SKILL_FILE, FileStamp, Skill, is_skill_file
 from skillhub_mcp.skills.names import fold_name

@@ -31,14 +31,13 @@ from skillhub_mcp.library.plan import (
     plan_step,
     same,
 )
-from skillhub_mcp.library.skill_files import skill_files
 from skillhub_mcp.library.sources.git_tree import GitTree
 from skillhub_mcp.library.sources.locked_source import document_of, entry_from, is_same_place, place_of, shown_source
 from skillhub_mcp.library.sources.signatures import Signature, SignatureState, check_signer, signature_of
 from skillhub_mcp.library.sources.source import SkillSource
 from skillhub_mcp.library.taken_names import displaced
 from skillhub_mcp.library.tree import Tree
-from skillhub_mcp.library.unpack import unpack_skill
+from skillhub_mcp.library.unpack import skill_files, unpack_skill
 from skillhub_mcp.locks.content_digest import FileDigest, digest_of, executables_of, irregular_of
 from skillhub_mcp.locks.file_digests import digests_of
 from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text

@@ -288,7 +288,7 @@ def test_a_hostile_archive_is_refused_whole_with_its_entry_and_nothing_is_left(r
     assert refused.value.entry == row.entry
     assert row.said in refused.value.message
     assert refused.value.message.startswith("given.zip is refused: ")
-    assert "pack it" in (refused.value.hint or "") or "mend a copy" in (refused.value.hint or "")
+    assert "pack it" in (refused.value.hint or "") or "fix a copy" in (refused.value.hint or "")
     assert sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")) == [
         "packed",
         "root",
