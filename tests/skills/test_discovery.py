@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,15 +17,12 @@ from skillhub_mcp.project import find_project
 from skillhub_mcp.skills.discovery import (
     MAX_DEPTH,
     MAX_TOO_DEEP,
-    FoundSkillFile,
     SkipReason,
     Walk,
     walk_changes,
     walk_roots,
 )
-from skillhub_mcp.skills.model import FileStamp
 from skillhub_mcp.skills.roots import SkillRoot, choose_roots, is_at_or_below, make_roots
-from skillhub_mcp.skills.scanner import CachedSkillFile
 
 
 def plant(directory: Path) -> Path:
@@ -445,32 +441,6 @@ def test_what_else_a_skills_directory_holds_is_no_problem_in_whatever_order_it_i
     assert (names(walk(tmp_path), tmp_path), walk(tmp_path).problems) == (["a"], ())
 
 
-def test_of_a_skill_that_is_known_only_the_file_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("kept", "gone", "changed", "moved", "folder"):
-        plant(tmp_path / "team" / name)
-    known = {found.directory: scanned(found) for found in walk(tmp_path).found}
-    shutil.rmtree(tmp_path / "team" / "gone")
-    (tmp_path / "team" / "changed" / "SKILL.md").write_text("more", encoding="utf-8")
-    (tmp_path / "team" / "moved").rename(tmp_path / "moved")
-    (tmp_path / "team" / "folder" / "SKILL.md").unlink()
-    (tmp_path / "team" / "folder" / "SKILL.md").mkdir()
-    plant(tmp_path / "team" / "new")
-    listed, scandir = [], os.scandir
-
-    def list_directory(path: str) -> object:
-        listed.append(os.path.relpath(path, os.path.realpath(tmp_path)))
-        return scandir(path)
-
-    monkeypatch.setattr(os, "scandir", list_directory)
-    again = walk_roots(make_roots([str(tmp_path)]), known)
-    assert names(again, tmp_path) == ["moved", "team/changed", "team/kept", "team/new"]
-    assert "team/kept" not in listed
-    assert "team/changed" in listed
-    listed.clear()
-    assert again == walk(tmp_path)
-    assert "team/kept" in listed
-
-
 def test_a_file_that_is_removed_after_it_was_listed_is_no_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -508,52 +478,3 @@ def test_a_directory_that_is_removed_after_it_was_listed_is_no_problem(
     monkeypatch.setattr(os, "scandir", remove_and_list)
     found = walk(tmp_path)
     assert (names(found, tmp_path), found.problems) == (["kept"], ())
-
-
-def test_a_known_skill_keeps_its_own_name_where_a_link_leads_to_it(tmp_path: Path) -> None:
-    plant(tmp_path / "b" / "own")
-    (tmp_path / "a").symlink_to(tmp_path / "b" / "own")
-    first = walk(tmp_path)
-    known = {found.directory: scanned(found) for found in first.found}
-    assert walk_roots(make_roots([str(tmp_path)]), known) == first
-
-
-def test_what_is_certainly_as_it_was_is_told_as_known_and_not_as_found(tmp_path: Path) -> None:
-    for name in ("kept", "changed", "young", "team/kept too"):
-        plant(tmp_path / name)
-        os.utime(tmp_path / name / "SKILL.md", ns=(10**18, 10**18))
-    known = {found.directory: scanned(found, read_at_ns=2 * 10**18) for found in walk(tmp_path).found}
-    known[str(tmp_path / "young")] = scanned(walk(tmp_path / "young").found[0], read_at_ns=10**18 + 1)
-    (tmp_path / "changed" / "SKILL.md").write_text("more", encoding="utf-8")
-    plant(tmp_path / "new")
-    again = walk_roots(make_roots([str(tmp_path)]), known)
-    assert names(again, tmp_path) == ["changed", "new", "young"]
-    assert sorted(again.as_known) == [str(tmp_path / "kept"), str(tmp_path / "team" / "kept too")]
-    # Of another name or root than it has now nothing is certain.
-    kept = known[str(tmp_path / "kept")]
-    for odd in (kept._replace(name="other"), kept._replace(root="/elsewhere")):
-        again = walk_roots(make_roots([str(tmp_path)]), {**known, str(tmp_path / "kept"): odd})
-        assert "kept" in names(again, tmp_path)
-
-
-def test_what_is_as_known_is_found_once_however_many_roots_and_links_lead_to_it(tmp_path: Path) -> None:
-    plant(tmp_path / "all" / "deep" / "own")
-    os.utime(tmp_path / "all" / "deep" / "own" / "SKILL.md", ns=(10**18, 10**18))
-    roots = make_roots([str(tmp_path / "all"), str(tmp_path / "all" / "deep")])
-    (found,) = walk_roots(roots).found
-    known = {found.directory: scanned(found, read_at_ns=2 * 10**18)}
-    again = walk_roots(roots, known)
-    assert (again.found, again.as_known) == ((), (found.directory,))
-    (tmp_path / "all" / "zz").symlink_to(tmp_path / "all" / "deep" / "own")
-    again = walk_roots(roots, known)
-    assert (again.found, again.as_known) == ((), (found.directory,))
-    # The link comes first, being nearer to the root.
-    (tmp_path / "all" / "a").symlink_to(tmp_path / "all" / "deep" / "own")
-    once = walk_roots(roots, known)
-    assert [*once.as_known, *(one.directory for one in once.found)] == [found.directory]
-
-
-def scanned(found: FoundSkillFile, *, read_at_ns: int = 0) -> CachedSkillFile:
-    """Return what a scan keeps of a file that it read."""
-    stamp = FileStamp(found.mtime_ns, found.size, "", read_at_ns, found.ctime_ns)
-    return CachedSkillFile(found.root, stamp, None, (), name=found.name)

@@ -17,7 +17,6 @@ from skillhub_mcp import overlay
 from skillhub_mcp.errors import SkillUnreadable
 from skillhub_mcp.skills.admission import STRICT
 from skillhub_mcp.skills.documents import read_document
-from skillhub_mcp.skills.model import HeaderShape
 from skillhub_mcp.skills.roots import Source, distinct_roots, make_roots
 from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES, Scan, scan, scan_from_cache
 
@@ -382,35 +381,6 @@ def test_after_a_change_the_files_are_in_the_order_in_which_they_were(tmp_path: 
     assert changed == [str(tmp_path / "one")]
 
 
-def test_a_file_read_a_moment_ago_counts_before_what_was_known_of_it(tmp_path: Path) -> None:
-    (tmp_path / "one").mkdir()
-    file = tmp_path / "one" / "SKILL.md"
-    file.write_text("---\nname: one\ndescription: Does it.\n---\n", encoding="utf-8")
-    os.utime(file, ns=(10**18, 10**18))
-    roots = make_roots([str(tmp_path)])
-    known = scan(roots, memory={}).memory
-    recent = {path: entry._replace(shape=HeaderShape(99)) for path, entry in known.items()}
-    again = scan(roots, memory=known, recent=recent)
-    assert (again.opened, [entry.shape.lines for entry in again.memory.values()]) == (0, [99])
-
-
-def test_what_was_read_a_moment_ago_is_not_read_again_and_still_counts_as_changed(
-    write_skill: SkillWriter, skills_dir: Path
-) -> None:
-    directory = write_skill("one")
-    os.utime(directory / "SKILL.md", ns=(1_600_000_000_123_456_789, 1_600_000_000_123_456_789))
-    roots = make_roots([str(skills_dir)])
-    first = scan(roots, memory={})
-    second = scan(roots, memory={}, recent=first.memory)
-    assert (second.opened, second.changed) == (0, True)
-    (directory / "SKILL.md").write_bytes(b"")
-    half_written = scan(roots, memory={}, recent=first.memory)
-    assert [skill.name for skill in half_written.snapshot.skills] == ["one"]
-
-
-# Roots that go away
-
-
 def test_the_skills_of_a_root_that_is_missing_or_empty_stay_where_that_is_asked_for(
     write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
 ) -> None:
@@ -485,18 +455,3 @@ def test_a_root_that_never_was_and_the_directories_of_a_project_just_have_no_ski
     gone = scan(roots, memory=memory, keep_absent=True)
     assert (names(gone), gone.snapshot.report.unavailable) == ([], ())
     assert [problem.reason for problem in gone.snapshot.report.problems] == ["does not exist"]
-
-
-def test_a_scan_that_finds_nothing_new_keeps_one_table_of_the_files(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        text = f"---\nname: {name}\ndescription: Does it.\n---\n"
-        (tmp_path / name / "SKILL.md").write_text(text, encoding="utf-8")
-        # Not too young to be trusted.
-        os.utime(tmp_path / name / "SKILL.md", ns=(10**18, 10**18))
-    roots = make_roots([str(tmp_path)])
-    first = scan(roots, memory={})
-    again = scan(roots, memory=first.memory, before=first)
-    assert again.memory is first.memory
-    shutil.rmtree(tmp_path / "two")
-    assert list(scan(roots, memory=again.memory, before=again).memory) == [str(tmp_path / "one")]

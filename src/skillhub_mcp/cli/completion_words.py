@@ -54,7 +54,7 @@ def _is_harmless(word: bytes) -> bool:
 def _skills(typed: Sequence[str]) -> Iterable[bytes]:
     settings = settings_of(_options(typed))
     roots = roots_of(settings)
-    for found in walk_roots(roots, {}).found:
+    for found in walk_roots(roots).found:
         name = _name_in(os.path.join(found.directory, SKILL_FILE)) or os.fsencode(found.name)
         yield name if _is_harmless(name) else os.fsencode(safe_alias(os.fsdecode(name)))
 

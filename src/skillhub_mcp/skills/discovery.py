@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.skills.model import SKILL_FILE, is_skill_file
@@ -27,10 +27,6 @@ MAX_DEPTH = 6
 MAX_NAMED_PER_REASON = 100
 # How many directories below the depth are looked into, to name the skills that are too deep.
 MAX_TOO_DEEP = 200
-# A file written twice within one tick of the file system's clock keeps its mtime: a younger one proves nothing. There
-# is none with a coarser clock.
-COARSE_TICK_NS = 2_000_000_000
-_BELOW = os.sep + SKILL_FILE
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
 
 
@@ -89,9 +85,8 @@ class Ignored:
 class Walk:
     """The result of one walk: the files found, sorted by directory, the problems, and the skipped paths.
 
-    `as_known` are the directories of files besides, which are as they were known. `roots` are the roots as found,
-    `absent` those that hold nothing, and `cut` the paths of those with more directories than may be searched. `covered`
-    are the directories that were walked, if the walk was limited; otherwise None.
+    `roots` are the roots as found, `absent` those that hold nothing, and `cut` the paths of those with more directories
+    than may be searched. `covered` are the directories that were walked, if the walk was limited; otherwise None.
     """
 
     found: tuple[FoundSkillFile, ...]
@@ -101,48 +96,11 @@ class Walk:
     absent: tuple[AbsentRoot, ...] = ()
     cut: frozenset[str] = frozenset()
     covered: tuple[str, ...] | None = None
-    as_known: tuple[str, ...] = ()
 
 
-class Stamp(Protocol):
-    """When a SKILL.md was written and read, and how long it was; see `FileStamp`."""
-
-    @property
-    def mtime_ns(self) -> int: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def ctime_ns(self) -> int: ...
-    @property
-    def read_at_ns(self) -> int: ...
-
-
-class KnownSkillFile(Protocol):
-    """A SKILL.md that was found before."""
-
-    @property
-    def stamp(self) -> Stamp:
-        """Its stamp at that time."""
-
-    @property
-    def root(self) -> str:
-        """The path of the root that it was found under."""
-
-    @property
-    def name(self) -> str:
-        """The name that its directory or the link to it had; empty if that is not known."""
-
-
-_NOTHING: Mapping[str, KnownSkillFile] = {}
-
-
-def walk_roots(roots: tuple[SkillRoot, ...], known: Mapping[str, KnownSkillFile] = _NOTHING) -> Walk:
-    """Find every SKILL.md below `roots`, in a stable order. A missing root is reported as a problem, not raised.
-
-    Of a directory in `known` only the SKILL.md is looked at, as long as that has the same stamp. Most such are
-    not among the files found, but `as_known`.
-    """
-    walker = _Walker(roots, known)
+def walk_roots(roots: tuple[SkillRoot, ...]) -> Walk:
+    """Find every SKILL.md below `roots`, in a stable order. A missing root is reported as a problem, not raised."""
+    walker = _Walker(roots)
     for root in walker.roots:
         walker.walk(root, root.real, os.path.basename(root.path), 0)
     return walker.result()
@@ -244,13 +202,10 @@ class _Subdirectories(NamedTuple):
 
 
 class _Walker:
-    def __init__(self, roots: tuple[SkillRoot, ...], known: Mapping[str, KnownSkillFile] = _NOTHING) -> None:
-        self._known = known
+    def __init__(self, roots: tuple[SkillRoot, ...]) -> None:
         self.roots = tuple(map(located, roots))
         self._root = self.roots[0] if self.roots else SkillRoot("", "")
-        # By canonical directory, the second with directories below their roots as configured.
-        self._found: dict[str, FoundSkillFile] = {}
-        self._as_known: dict[str, str] = {}
+        self._found: dict[str, FoundSkillFile] = {}  # by canonical directory
         self._problems: dict[WalkProblem, None] = {}  # in order, each once
         self._seen: dict[str, int] = {}
         self._counts: Counter[SkipReason] = Counter()
@@ -289,12 +244,9 @@ class _Walker:
             ),
             cut=frozenset(self._cut),
             covered=covered,
-            as_known=tuple(self._as_known.values()),
         )
 
     def _walk(self, directory: str, name: str, depth: int) -> None:
-        if directory in self._as_known:
-            return
         found = self._found.get(directory)
         if found is not None and name == os.path.basename(directory):
             # A link under another name came first: it must not take the skill's own name from it.
@@ -311,8 +263,6 @@ class _Walker:
             self._left -= 1
             if self._left < 0:
                 return
-        if self._is_as_known(directory, name):
-            return
         entry, listed = self._list(directory, depth)
         if entry is not None:
             # Even an unusable SKILL.md makes the directory a skill: no other skill is searched for below it.
@@ -323,35 +273,12 @@ class _Walker:
         self._walk_below(listed, depth + 1)
 
     def _walk_below(self, listed: _Subdirectories, depth: int) -> None:
-        # Of a large library the loop is gone through a hundred thousand times at each start.
-        root, own, seen, as_known = self._root, self._root.path, self._seen, self._as_known
-        known = (self._known if self._left is None else _NOTHING).get
-        others = []
-        for name, path in listed.own:
-            shown = root.as_configured(path) if root.target else path
-            before = None if path in seen else known(shown)
-            if before is not None and before.root == own and _is_certainly(before, path, name):
-                # Nearly all of a library: the rest of `_walk` has nothing to do for it.
-                as_known[path] = shown
-            else:
-                others.append((name, path))
         # Sorted, with links last: the name of a skill must not depend on the order of the directory entries.
-        for name, path in sorted(others):
+        for name, path in sorted(listed.own):
             self._walk(path, name, depth)
         for name, path in sorted(listed.linked):
             # The name of a link may not be UTF-8.
             self._walk(path, name if is_utf_8(name) else os.path.basename(path), depth)
-
-    def _is_as_known(self, directory: str, name: str) -> bool:
-        """Whether the directory has a SKILL.md with the stamp that is known; it is found then."""
-        shown = self._root.as_configured(directory)
-        known = self._known.get(shown)
-        if known is None or not _has_stamp(directory, known.stamp):
-            return False
-        stamp = known.stamp
-        found = FoundSkillFile(shown, self._root.path, name, stamp.mtime_ns, stamp.size, stamp.ctime_ns)
-        self._found.setdefault(directory, found)
-        return True
 
     def _list(self, directory: str, depth: int) -> tuple[os.DirEntry[str] | None, _Subdirectories]:
         """Return the entry of a directory's SKILL.md, or else its subdirectories to walk."""
@@ -365,13 +292,7 @@ class _Walker:
             if skill_file is not None:
                 return skill_file, subdirectories
             for entry in entries:
-                name = entry.name
-                # Nearly all of a library: of these `_classify` says the same.
-                walked = name[0] != "." and name not in _SKIPPED and depth < MAX_DEPTH
-                if walked and entry.is_dir(follow_symlinks=False):
-                    subdirectories.own.append((name, entry.path))
-                else:
-                    self._classify(entry, depth, subdirectories, skipped)
+                self._classify(entry, depth, subdirectories, skipped)
         except OSError as error:
             # One below a root that is not there any more was removed since it was listed, which is no problem.
             if not (depth and isinstance(error, FileNotFoundError)):
@@ -504,28 +425,6 @@ def _skill_file(entries: Sequence[os.DirEntry[str]]) -> os.DirEntry[str] | None:
         if is_earlier and is_skill_file(entry.name) and entry.is_file():
             other = entry
     return other
-
-
-def _is_certainly(known: KnownSkillFile, directory: str, name: str) -> bool:
-    """Whether a directory's SKILL.md is as it is known under that name, read when no write could hide any more."""
-    stamp, own = known.stamp, known.name
-    settled = stamp.read_at_ns - stamp.mtime_ns > COARSE_TICK_NS
-    return settled and (not own or own == name) and _has_stamp(directory, stamp)
-
-
-def _has_stamp(directory: str, stamp: Stamp) -> bool:
-    """Whether the directory has a SKILL.md with that stamp."""
-    try:
-        status = os.stat(directory + _BELOW)
-    except OSError:
-        return False
-    # Another stamp may be that of a file whose name only differs in case, where the file system takes that for one.
-    return (
-        status.st_mtime_ns == stamp.mtime_ns
-        and status.st_size == stamp.size
-        and status.st_ctime_ns == stamp.ctime_ns
-        and stat.S_ISREG(status.st_mode)
-    )
 
 
 def _real_directory(entry: os.DirEntry[str]) -> str | None:

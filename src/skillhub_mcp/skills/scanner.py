@@ -10,23 +10,16 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum
-from itertools import chain, compress, count
-from operator import attrgetter, is_, is_not
 from typing import NamedTuple
 
 from skillhub_mcp.errors import SkillHubError
-from skillhub_mcp.overlay import changed_copy, changes_between, values_at_least
 from skillhub_mcp.skills.admission import LENIENT, Admission
 from skillhub_mcp.skills.discovery import (
-    COARSE_TICK_NS,
     FoundSkillFile,
     Ignored,
-    KnownSkillFile,
     Walk,
     WalkProblem,
     walk_changes,
@@ -39,14 +32,15 @@ from skillhub_mcp.skills.model import NO_SHAPE, FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.roots import SkillRoot, is_at_or_below
 from skillhub_mcp.skills.rules import Diagnostic, violation
-from skillhub_mcp.skills.snapshot import Refused, ScanReport, Snapshot, UnavailableRoot, change_snapshot, make_snapshot
+from skillhub_mcp.skills.snapshot import Refused, ScanReport, Snapshot, UnavailableRoot, make_snapshot
 from skillhub_mcp.skills.whereabouts import skill_path
 
 MAX_SKILL_FILE_BYTES = 16 * 1024 * 1024
 _FIRST_BYTES = 2_048
 
-# Of file systems with a fine clock; see `COARSE_TICK_NS`.
+# A file written twice within one tick of the file system's clock keeps its mtime: a younger one proves nothing.
 _FINE_TICK_NS = 20_000_000
+_COARSE_TICK_NS = 2_000_000_000
 _LAST_SKILL = 1
 
 
@@ -66,11 +60,7 @@ class CachedSkillFile(NamedTuple):
 
 ScanCache = Mapping[str, CachedSkillFile]
 
-_ROOT = attrgetter("root")
 _FILES_PER_REPORT = 100
-_NOTHING: ScanCache = {}
-# A snapshot is made anew where more than one of so many skills changed.
-_FEW_SHARE = 32
 
 
 class ReadDepth(Enum):
@@ -104,40 +94,28 @@ def scan(
     roots: tuple[SkillRoot, ...],
     *,
     memory: ScanCache,
-    recent: ScanCache = _NOTHING,
     admission: Admission = LENIENT,
     reread: bool = False,
     depth: ReadDepth = ReadDepth.WHOLE,
     only: Sequence[str] | None = None,
     keep_absent: bool = False,
     before: Scan | None = None,
-    walked: Walk | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Scan:
     """Scan every SKILL.md below `roots`, opening only files that are new or have changed since `memory`.
 
-    `reread` opens unchanged files, too. Files in `recent`, a cache of a moment ago, are taken from there; `changed` is
-    still relative to `memory`. `only` limits the scan to paths that are known to have changed. Bad files never raise:
-    the snapshot's report lists them. With `keep_absent` the skills in `memory` of a root that is suddenly missing or
-    empty, as with a share that is not mounted, stay; the report tells the root. Of the scan `before`, what did not
-    change is taken over, in the time that the change takes. `walked` is a walk of a moment ago over these roots, which
-    knew what is in `memory`: there is no second one. `on_progress` receives now and then how many of how many files are
-    done.
+    `reread` opens unchanged files, too. `only` limits the scan to paths that are known to have changed; what else is
+    to be reported is taken from the scan `before`. Bad files never raise: the snapshot's report lists them. With
+    `keep_absent` the skills in `memory` of a root that is suddenly missing or empty, as with a share that is not
+    mounted, stay; the report names the root. `on_progress` receives now and then how many of how many files are done.
     """
     began = time.perf_counter()
-    known_here = entries_of(memory, {root.path for root in roots})
-    if walked is not None:
-        walk = walked
-    elif only is None:
-        walk = walk_roots(roots, _NOTHING if reread else _without_others(known_here, recent))
-    else:
-        walk = walk_changes(roots, only, known_here)
-    total = len(walk.as_known) + len(walk.found)
-    # Of a large library looking each path up again takes as long as reading what is known of it.
-    all_as_known = len(walk.as_known) == len(known_here) and not walk.found
-    seen = {} if all_as_known else {directory: known_here[directory] for directory in walk.as_known}
-    look = _Look(memory, recent, reread=reread, depth=depth)
-    for number, found in enumerate(walk.found, len(seen)):
+    known = entries_of(memory, {root.path for root in roots})
+    walk = walk_roots(roots) if only is None else walk_changes(roots, only, known)
+    look = _Look(memory, reread=reread, depth=depth)
+    seen: dict[str, CachedSkillFile] = {}
+    total = len(walk.found)
+    for number, found in enumerate(walk.found):
         if on_progress is not None and number % _FILES_PER_REPORT == 0:
             on_progress(number, total)
         now = look.at(found)
@@ -145,26 +123,23 @@ def scan(
             seen[found.directory] = now
     if on_progress is not None:
         on_progress(total, total)
-    if walk.as_known and not all_as_known:
-        # In one order always, so that what changed from one scan to the next is found without looking each path up.
-        seen = {directory: seen[directory] for directory in sorted(seen)}
-    remembered: ScanCache = known_here if all_as_known else seen
-    looked_for: AbstractSet[str] = known_here.keys()
-    if walk.covered is not None:
-        looked_for = _below(known_here, walk.covered)
-        remembered = changed_copy(known_here, {**dict.fromkeys(looked_for), **seen})
-    unavailable = _unavailable(walk, known_here) if keep_absent else ()
-    for root in unavailable:
-        kept = {path: entry for path, entry in known_here.items() if entry.root == root.path}
-        remembered = changed_copy(remembered, kept)
-    removed = remembered is not known_here and not remembered.keys() >= looked_for
-    is_same = not (look.opened or removed or recent) and len(remembered) == len(memory)
-    # The same entries under the same paths: of a large library a second table of them, with its paths, is 20 MB.
-    remembered = memory if is_same else remembered
+    unavailable = _unavailable(walk, known) if keep_absent else ()
+    away = {root.path for root in unavailable}
+    covered = walk.covered
+    kept = {
+        directory: entry
+        for directory, entry in known.items()
+        if entry.root in away or (covered is not None and not _is_below_any(directory, covered))
+    }
+    remembered = {**kept, **seen}
+    removed = not remembered.keys() >= known.keys()
+    is_same = not (look.opened or removed) and len(remembered) == len(memory)
+    # In one order always, and the same object if nothing changed.
+    after = memory if is_same else {directory: remembered[directory] for directory in sorted(remembered)}
     problems, ignored = _problems_and_ignored(walk, before)
     snapshot = scan_from_cache(
         walk.roots,
-        memory=remembered,
+        memory=after,
         admission=admission,
         problems=_told(problems, unavailable),
         ignored=ignored,
@@ -172,7 +147,7 @@ def scan(
         unavailable=unavailable,
         before=before,
     )
-    return Scan(snapshot, remembered, look.opened, look.changed or removed, admission, tuple(look.undecided))
+    return Scan(snapshot, after, look.opened, look.changed or removed, admission, tuple(look.undecided))
 
 
 class SnapshotReader:
@@ -212,9 +187,8 @@ class _Look:
     `opened`, `changed` and `undecided` are as in `Scan`, of the files so far.
     """
 
-    def __init__(self, memory: ScanCache, recent: ScanCache, *, reread: bool, depth: ReadDepth) -> None:
+    def __init__(self, memory: ScanCache, *, reread: bool, depth: ReadDepth) -> None:
         self._memory = memory
-        self._recent = recent
         self._reread = reread
         self._depth = depth
         self.opened = 0
@@ -222,37 +196,27 @@ class _Look:
         self.undecided: list[str] = []
 
     def at(self, found: FoundSkillFile) -> CachedSkillFile | None:
-        """Return what a file says, or None where it was removed since it was found."""
-        known, fresh = self._memory.get(found.directory), self._recent.get(found.directory) if self._recent else None
-        if fresh is not None and is_unchanged(found, fresh):
-            now = fresh
-        elif known is not None and not self._reread and is_unchanged(found, known):
-            now = known
-        else:
-            self.opened += 1
-            read = _read(found, self._depth)
-            if read is None:
-                return None
-            now = _last_good(fresh or known, read, self.undecided)
+        """Return what a file says, or None if it was removed since it was found."""
+        known = self._memory.get(found.directory)
+        if known is not None and not self._reread and _is_unchanged(found, known):
+            return known
+        self.opened += 1
+        read = _read(found, self._depth)
+        if read is None:
+            return None
+        now = _last_good(known, read, self.undecided)
         self.changed = self.changed or known is None or (now is not known and _differ(known, now))
         return now
 
 
-def finds_as_known(walk: Walk, known: Mapping[str, KnownSkillFile]) -> bool:
-    """Whether a walk, which knew them, found the files that are `known`, as they were read, and no other."""
-    if len(walk.as_known) + len(walk.found) != len(known):
-        return False
-    return all(found.directory in known and is_unchanged(found, known[found.directory]) for found in walk.found)
-
-
-def is_unchanged(found: FoundSkillFile, known: KnownSkillFile) -> bool:
-    """Whether a SKILL.md is as it was when it was read, by its stamp, and goes by the same name."""
-    _, root, name, mtime_ns, size, ctime_ns, _ = found
+def _is_unchanged(found: FoundSkillFile, known: CachedSkillFile) -> bool:
+    """Whether a SKILL.md is as it was when it was read, by its stamp, and has the same name and root."""
     stamp = known.stamp
-    if stamp.mtime_ns != mtime_ns or stamp.ctime_ns != ctime_ns or stamp.size != size:
+    if (stamp.mtime_ns, stamp.ctime_ns, stamp.size) != (found.mtime_ns, found.ctime_ns, found.size):
         return False
-    tick = _FINE_TICK_NS if mtime_ns % 1_000_000_000 else COARSE_TICK_NS
-    return known.root == root and known.name in ("", name) and stamp.read_at_ns - mtime_ns > tick
+    tick = _FINE_TICK_NS if found.mtime_ns % 1_000_000_000 else _COARSE_TICK_NS
+    is_settled = stamp.read_at_ns - found.mtime_ns > tick
+    return is_settled and known.root == found.root and known.name in ("", found.name)
 
 
 def is_outdated(skill: Skill) -> bool:
@@ -270,19 +234,10 @@ def changed_entries(before: ScanCache, after: ScanCache) -> dict[str, CachedSkil
 
     What did not change is the same object from one scan to the next.
     """
-    told = changes_between(before, after)
-    if told is not None:
-        return told
-    if len(before) <= len(after) and all(map(is_, before, after)):
-        # All that was there is, in its place, and what is new comes behind it.
-        paths, entries = list(after), list(after.values())
-        replaced = compress(count(), map(is_not, before.values(), entries))
-        return {paths[at]: entries[at] for at in chain(replaced, range(len(before), len(after)))}
-    known = before.get
-    changed: dict[str, CachedSkillFile | None] = {path: own for path, own in after.items() if known(path) is not own}
-    if len(before) + len(changed) > len(after):
-        changed.update(dict.fromkeys(before.keys() - after.keys()))
-    return changed
+    changed: dict[str, CachedSkillFile | None] = {
+        path: entry for path, entry in after.items() if before.get(path) is not entry
+    }
+    return {**changed, **dict.fromkeys(before.keys() - after.keys())}
 
 
 def scan_from_cache(
@@ -296,58 +251,17 @@ def scan_from_cache(
     unavailable: Sequence[UnavailableRoot] = (),
     before: Scan | None = None,
 ) -> Snapshot:
-    """Return the snapshot of the cached files under `roots`, without accessing any file; see `scan` for `before`."""
+    """Return the snapshot of the cached files under `roots`, without accessing any file.
+
+    A skill that did not change since the scan `before` is the same object.
+    """
     began = time.perf_counter() if began is None else began
     own = {root.path for root in roots}
-
-    def report(found: int, refused: Iterable[Refused]) -> ScanReport:
-        return scan_report(roots, found, refused, problems, ignored or Ignored(), began=began, unavailable=unavailable)
-
-    if before is not None and before.admission is admission and before.snapshot.report.roots == roots:
-        changed = changed_entries(before.memory, memory)
-        if len(changed) * _FEW_SHARE < len(memory):
-            earlier = ((path, before.memory.get(path)) for path in changed)
-            *_, lost = judged(earlier, own, admission)
-            skills, refused, found = judged(changed.items(), own, admission)
-            others = (one for one in before.snapshot.report.refused if one.directory not in changed)
-            now = report(before.snapshot.report.found - lost + found, (*others, *refused))
-            return change_snapshot(before.snapshot, changed, skills, now)
-    skills, refused, found = judged(memory.items(), own, admission)
-    return make_snapshot(skills, report(found, refused))
-
-
-def scan_report(
-    roots: tuple[SkillRoot, ...],
-    found: int,
-    refused: Iterable[Refused],
-    problems: Sequence[WalkProblem],
-    ignored: Ignored,
-    *,
-    began: float,
-    unavailable: Sequence[UnavailableRoot] = (),
-) -> ScanReport:
-    """Return the report of a scan that `began` at a time of `time.perf_counter`; of shadowed skills it says nothing."""
-    return ScanReport(
-        roots=roots,
-        found=found,
-        refused=tuple(sorted(refused, key=lambda one: one.directory)),
-        shadowed=(),
-        problems=tuple(problems),
-        ignored=ignored,
-        seconds=time.perf_counter() - began,
-        unavailable=tuple(unavailable),
-    )
-
-
-def judged(
-    entries: Iterable[tuple[str, CachedSkillFile | None]], roots: Collection[str], admission: Admission
-) -> tuple[list[Skill], list[Refused], int]:
-    """Return the skills and the refusals among the entries below the roots at these paths, and how many these are."""
     skills: list[Skill] = []
     refused: list[Refused] = []
     found = 0
-    for directory, entry in entries:
-        if entry is None or entry.root not in roots:
+    for directory, entry in memory.items():
+        if entry.root not in own:
             continue
         found += 1
         violations = admission.violations(entry.skill, entry.diagnostics, entry.shape)
@@ -356,12 +270,17 @@ def judged(
             refused.append(Refused(directory, violations, entry.root, admission.reason(violations), name))
         else:
             skills.append(entry.skill)
-    return skills, refused, found
-
-
-def _without_others(memory: ScanCache, recent: ScanCache) -> ScanCache:
-    """Return the entries of `memory` in whose place `recent` has no other."""
-    return {path: entry for path, entry in memory.items() if recent.get(path, entry) is entry} if recent else memory
+    report = ScanReport(
+        roots=roots,
+        found=found,
+        refused=tuple(sorted(refused, key=lambda one: one.directory)),
+        shadowed=(),
+        problems=tuple(problems),
+        ignored=ignored or Ignored(),
+        seconds=time.perf_counter() - began,
+        unavailable=tuple(unavailable),
+    )
+    return make_snapshot(skills, report, before=None if before is None else before.snapshot)
 
 
 def _problems_and_ignored(walk: Walk, before: Scan | None) -> tuple[Sequence[WalkProblem], Ignored]:
@@ -417,25 +336,13 @@ def _differ(before: CachedSkillFile, after: CachedSkillFile) -> bool:
     )
 
 
-def entries_of(memory: ScanCache, roots: set[str]) -> ScanCache:
-    """Return the entries of those roots, as nearly always all there are."""
-    if set(map(_ROOT, values_at_least(memory))) <= roots:
-        return memory
+def entries_of(memory: ScanCache, roots: Collection[str]) -> ScanCache:
+    """Return the entries of those roots."""
     return {path: entry for path, entry in memory.items() if entry.root in roots}
 
 
-def _below(known: ScanCache, directories: Sequence[str]) -> set[str]:
-    """Return the known directories that are at or below some of `directories`."""
-    found = {directory for directory in directories if directory in known}
-    others = [os.path.join(directory, "") for directory in directories if directory not in found]
-    paths = sorted(known) if others else []
-    for above in others:
-        # Nothing is below a skill, and what is below another directory comes in a row.
-        for at in range(bisect_left(paths, above), len(paths)):
-            if not paths[at].startswith(above):
-                break
-            found.add(paths[at])
-    return found
+def _is_below_any(path: str, directories: Iterable[str]) -> bool:
+    return any(is_at_or_below(path, directory) for directory in directories)
 
 
 def _read(found: FoundSkillFile, depth: ReadDepth) -> CachedSkillFile | None:

@@ -7,21 +7,19 @@ path. `namesakes` settles who answers to a name for a caller who may not have th
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from bisect import bisect_left, insort
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 
-from skillhub_mcp.overlay import changed_copy
 from skillhub_mcp.skills.discovery import Ignored, WalkProblem
 from skillhub_mcp.skills.model import Skill, is_skill_file, read_whole
 from skillhub_mcp.skills.names import is_plain_name
 from skillhub_mcp.skills.roots import SOURCES, SkillRoot, Source
 from skillhub_mcp.skills.rules import Diagnostic
-from skillhub_mcp.summed_digest import as_hex, summed
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,21 +157,14 @@ class Snapshot:
         """A hash over every skill's metadata: the same library has the same digest on every machine.
 
         It includes paths relative to their roots, and roots by their sources. It excludes times and bodies, which the
-        registry's index does not contain either. It is the sum of a SHA-256 of each, so that a change costs the change:
-        it tells libraries apart, and nobody decides on trust by it.
+        registry's index does not contain either.
         """
-        return f"sha256:{as_hex(self._sum_of_facts)}"
-
-    @cached_property
-    def _sum_of_facts(self) -> int:
-        return summed(self._facts_of(self.everything))
-
-    def _facts_of(self, skills: Iterable[Skill]) -> Iterator[str]:
         labels: dict[str, str] = {}
         for root in self.report.roots:
             before = sum(1 for label in labels.values() if label.startswith(f"{root.source.value}:"))
             labels[root.path] = f"{root.source.value}:{before}"
-        return (json.dumps(_facts(read_whole(skill), labels), ensure_ascii=True) for skill in skills)
+        facts = (json.dumps(_facts(read_whole(skill), labels), ensure_ascii=True) for skill in self.everything)
+        return f"sha256:{hashlib.sha256(chr(10).join(sorted(facts)).encode()).hexdigest()}"
 
     @cached_property
     def _root_ranks(self) -> Mapping[str, int]:
@@ -184,9 +175,12 @@ class Snapshot:
         return {root.path: root for root in self.report.roots}
 
 
-def make_snapshot(skills: Iterable[Skill], report: ScanReport) -> Snapshot:
-    """Resolve name conflicts and return the snapshot. Of shadowed skills the `report` says nothing yet."""
-    everything = trusted(skills, report.roots)
+def make_snapshot(skills: Iterable[Skill], report: ScanReport, *, before: Snapshot | None = None) -> Snapshot:
+    """Resolve name conflicts and return the snapshot. Of shadowed skills the `report` says nothing yet.
+
+    A skill that did not change since the snapshot `before` is the same object.
+    """
+    everything = _trusted(skills, report.roots, before)
     winners: dict[str, Skill] = {}
     contested: dict[str, list[Skill]] = {}
     for skill in everything:
@@ -219,98 +213,19 @@ def make_snapshot(skills: Iterable[Skill], report: ScanReport) -> Snapshot:
     )
 
 
-def change_snapshot(
-    before: Snapshot, changed: Collection[str], skills: Iterable[Skill], report: ScanReport
-) -> Snapshot:
-    """Return the snapshot `before`, with these skills in place of what the directories `changed` had.
-
-    It is the one that `make_snapshot` makes of everything, for the same roots, in the time that the change takes. Of
-    shadowed skills the `report` says nothing yet.
-    """
-    priority = _priority(before._root_ranks)  # noqa: SLF001 - of the same module
-    known = before._by_directory  # noqa: SLF001
-    gone = [skill for skill in map(known.get, changed) if skill is not None]
-    new = trusted(skills, report.roots)
-    now = {skill.directory: skill for skill in new}
-    by_directory = changed_copy(known, {**dict.fromkeys(changed), **now})
-    added: dict[str, list[Skill]] = {skill.name: [] for skill in (*gone, *new)}
-    for skill in new:
-        added[skill.name].append(skill)
-    winners, contested = before._by_name, dict(before.contested)  # noqa: SLF001
-    names: dict[str, Skill | None] = {}
-    touched = {skill.directory for name in added for skill in contested.get(name, ())}
-    ranks = {directory: rank for directory, rank in before._ranks.items() if directory not in touched}  # noqa: SLF001
-    shadowed = [lost for lost in before.report.shadowed if lost.skill.name not in added]
-    unserved: list[Skill] = []
-    served: list[Skill] = []
-    for name, own in added.items():
-        winner = winners.get(name)
-        earlier = () if winner is None else contested.pop(name, (winner,))
-        group = sorted(
-            [*(skill for skill in earlier if by_directory.get(skill.directory) is skill), *own], key=priority
-        )
-        if winner is not None:
-            unserved.append(winner)
-        names[name] = group[0] if group else None
-        if group:
-            served.append(group[0])
-        if len(group) > 1:
-            contested[name] = tuple(group)
-            ranks.update((skill.directory, number) for number, skill in enumerate(group))
-            shadowed += [Shadowed(skill, group[0], shadow_reason(skill, group[0])) for skill in group[1:]]
-    shadowed.sort(key=lambda s: (s.skill.name, s.skill.directory))
-    after = Snapshot(
-        skills=_replaced(before.skills, unserved, served, key=lambda s: s.name),
-        everything=_replaced(before.everything, gone, new, key=lambda s: s.directory),
-        report=replace(report, shadowed=tuple(shadowed)),
-        contested=contested,
-        _by_name=changed_copy(winners, names),
-        _by_alias=_aliased(before._by_alias, unserved, served),  # noqa: SLF001
-        _ranks=ranks,
-        _by_directory=by_directory,
-    )
-    total = vars(before).get("_sum_of_facts")
-    if total is not None:
-        # In the place of the cached value: from now on, too, nobody computes it of everything.
-        new_facts, gone_facts = after._facts_of(new), before._facts_of(gone)  # noqa: SLF001
-        vars(after)["_sum_of_facts"] = summed(new_facts, without=gone_facts, before=total)
-    return after
-
-
-def _aliased(
-    before: Mapping[str, Sequence[Skill]], unserved: Iterable[Skill], served: Iterable[Skill]
-) -> dict[str, Sequence[Skill]]:
-    """Return the served skills by an alias that is not their name, without some of them and with others."""
-    by_alias, lost = dict(before), set(map(id, unserved))
-    new: dict[str, list[Skill]] = {skill.alias: [] for skill in unserved}
-    for skill in served:
-        own = new.setdefault(skill.alias, [])
-        if skill.alias != skill.name:
-            own.append(skill)
-    for alias, own in new.items():
-        aliased = [*(skill for skill in by_alias.pop(alias, ()) if id(skill) not in lost), *own]
-        # A name of nothing but punctuation has no alias: the empty name must not find it.
-        if alias and aliased:
-            by_alias[alias] = sorted(aliased, key=lambda s: s.name)
-    return by_alias
-
-
-def _replaced(
-    items: Sequence[Skill], gone: Iterable[Skill], new: Iterable[Skill], *, key: Callable[[Skill], str]
-) -> tuple[Skill, ...]:
-    """Return sorted items without some of them, and with others."""
-    kept = list(items)
-    for skill in gone:
-        del kept[bisect_left(kept, key(skill), key=key)]
-    for skill in new:
-        insort(kept, skill, key=key)
-    return tuple(kept)
-
-
-def trusted(skills: Iterable[Skill], roots: Sequence[SkillRoot]) -> list[Skill]:
+def _trusted(skills: Iterable[Skill], roots: Sequence[SkillRoot], before: Snapshot | None) -> list[Skill]:
     """Return the skills with the trust of their roots, in their order."""
     trust = {root.path: root.trust for root in roots}
-    return [s if s.trust is trust.get(s.root, s.trust) else replace(s, trust=trust[s.root]) for s in skills]
+
+    def trusted(skill: Skill) -> Skill:
+        wanted = trust.get(skill.root, skill.trust)
+        if skill.trust is wanted:
+            return skill
+        known = None if before is None else before.by_directory(skill.directory)
+        is_same = known is not None and known.trust is wanted and known.stamp is skill.stamp
+        return known if is_same and known is not None else replace(skill, trust=wanted)
+
+    return list(map(trusted, skills))
 
 
 def _priority(rank: Mapping[str, int]) -> Callable[[Skill], tuple[int, bool, int, str]]:
