@@ -59,6 +59,12 @@ def test_what_is_beyond_the_bounds_is_told_and_not_read(skill: Path, monkeypatch
     assert any("more than 2 files" in one.message for one in audit_skill(str(skill)).findings)
 
 
+def test_a_skill_md_in_small_letters_is_audited_with_its_header(skill: Path) -> None:
+    (skill / "SKILL.md").rename(skill / "skill.md")
+    (skill / "skill.md").write_text("---\nname: one\ndescription: x\nallowed-tools: '*'\n---\nText\n")
+    assert [(one.rule, one.place) for one in audit_skill(str(skill)).findings] == [("tools-broad", "skill.md:4")]
+
+
 def test_a_pipe_is_not_waited_for(skill: Path) -> None:
     os.mkfifo(skill / "pipe")
     assert [(one.rule, one.path) for one in audit_skill(str(skill)).findings] == [("not-read", "pipe")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skillhub_mcp.auditing.blobs import LONG, blobs
 from skillhub_mcp.auditing.blobs import MOST as MOST_BLOBS
@@ -19,7 +19,7 @@ from skillhub_mcp.auditing.reading import SkillFiles, read_skill_files, weight
 from skillhub_mcp.auditing.rules import AuditFinding, Risk, found
 from skillhub_mcp.auditing.text import AuditText
 from skillhub_mcp.skills.frontmatter import decode, parse
-from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
+from skillhub_mcp.skills.model import SKILL_FILE, FileStamp, is_skill_file
 from skillhub_mcp.skills.parser import read_skill
 
 _NO_STAMP = FileStamp(0, 0, "", 0)
@@ -53,7 +53,7 @@ def audit_files(directory: str, files: SkillFiles) -> SkillAudit:
     if files.document is not None:
         named, in_document = _document(files.document, directory)
         name = named or name
-        told += in_document
+        told += (replace(one, path=files.file) for one in in_document)
     for path, text in files.texts:
         told += text_findings(path, text)
         if os.path.basename(path) == "package.json":
@@ -62,7 +62,7 @@ def audit_files(directory: str, files: SkillFiles) -> SkillAudit:
 
 
 def _unread(path: str, reason: str) -> AuditFinding:
-    severity = None if path == SKILL_FILE else (Risk.LOW, Risk.MEDIUM, Risk.HIGH)[weight(path)]
+    severity = None if is_skill_file(path) else (Risk.LOW, Risk.MEDIUM, Risk.HIGH)[weight(path)]
     return found("not-read", reason, path=path, severity=severity)
 
 

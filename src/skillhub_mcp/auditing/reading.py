@@ -19,6 +19,7 @@ from skillhub_mcp.auditing.entries import SCRIPTS, EntryKind, SkillEntry
 from skillhub_mcp.errors import SkillHubError, SkillUnverifiable
 from skillhub_mcp.skills.builtin import builtin_directory
 from skillhub_mcp.skills.digest import skill_stamp
+from skillhub_mcp.skills.discovery import skill_file_in
 from skillhub_mcp.skills.files import read_start_of
 from skillhub_mcp.skills.files.paths import MAX_DEPTH
 from skillhub_mcp.skills.model import SKILL_FILE
@@ -46,12 +47,16 @@ _FOLLOWED = frozenset((".md", ".mdx", ".markdown", ".txt", ".rst", ".yml", ".yam
 
 @dataclass(frozen=True, slots=True)
 class SkillFiles:
-    """What was read of a skill: its SKILL.md, its entries, its other texts by path, and what was left unread."""
+    """What was read of a skill: its SKILL.md, its entries, its other texts by path, and what was left unread.
+
+    `file` is the name of the SKILL.md, which may have other letter case.
+    """
 
     document: bytes | None
     entries: tuple[SkillEntry, ...]
     texts: tuple[tuple[str, str], ...]
     unread: tuple[tuple[str, str], ...] = ()
+    file: str = SKILL_FILE
 
 
 @dataclass(slots=True)
@@ -67,7 +72,8 @@ class _Budget:
 def read_skill_files(directory: str) -> SkillFiles:
     """Read what the audit looks at. Never raises on the skill's content: what cannot be read is told."""
     budget = _Budget()
-    document = _read(directory, SKILL_FILE, budget)
+    file = skill_file_in(directory) or SKILL_FILE
+    document = _read(directory, file, budget)
     # An installer may link the package's own files from its cache, as uv does: their other name is no secret.
     shipped = is_at_or_below(os.path.realpath(directory), os.path.realpath(builtin_directory()))
     entries: list[SkillEntry] = []
@@ -80,14 +86,14 @@ def read_skill_files(directory: str) -> SkillFiles:
         if not stat.S_ISREG(status.st_mode):
             entries.append(SkillEntry(path, EntryKind.OTHER))
             continue
-        content = b"" if path == SKILL_FILE else _read(directory, path, budget)
+        content = b"" if path == file else _read(directory, path, budget)
         start = (content or b"")[:_START]
         names = 1 if shipped else status.st_nlink
         entries.append(SkillEntry(path, names=names, executable=bool(status.st_mode & 0o111), start=start))
         text = _as_text(path, content or b"")
         if text:
             texts.append((path, text))
-    return SkillFiles(document, tuple(entries), tuple(texts), tuple(budget.unread))
+    return SkillFiles(document, tuple(entries), tuple(texts), tuple(budget.unread), file)
 
 
 def weight(path: str) -> int:
