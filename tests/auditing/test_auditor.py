@@ -11,7 +11,7 @@ from tests.hubs import hub_of
 
 from skillhub_mcp.auditing import audit as audit_module
 from skillhub_mcp.auditing.kept import KeptAudit, KeptFile
-from skillhub_mcp.auditing.rules import Risk
+from skillhub_mcp.auditing.rules import RULES_VERSION, Risk, found
 from skillhub_mcp.errors import SkillNotFound, SkillWithheld
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import Availability
@@ -86,34 +86,33 @@ def test_what_was_found_is_kept_privately_for_the_next_process(
 
 @pytest.mark.parametrize(
     "content",
-    ["", "{", "[]", '{"format": 1, "rules": 0, "skills": {}}', '[2, 0, "/a", "", "", []]', '[2, 3, "/a", "", "", [1]]'],
+    [
+        "",
+        "{",
+        "[]",
+        '{"format": 3, "rules": 0, "skills": {}}',
+        f'{{"format": 3, "rules": {RULES_VERSION}, "skills": [1]}}',
+    ],
 )
-def test_a_kept_file_of_another_form_counts_as_none(tmp_path: Path, content: str) -> None:
-    (tmp_path / "audit.json").write_text(content)
-    assert KeptFile(str(tmp_path / "audit.json")).read() == {}
-
-
-def test_what_is_kept_is_appended_after_a_line_that_was_cut_and_written_anew_when_half_is_of_no_use(
-    tmp_path: Path,
-) -> None:
+def test_a_kept_file_that_is_damaged_or_of_other_rules_is_empty_and_replaced(tmp_path: Path, content: str) -> None:
     path = tmp_path / "audit.json"
-    path.write_text('[2, 3, "/cut", "")')
-    one, other = KeptAudit("1", "s", ()), KeptAudit("2", "s" * 1_000, ())
-    file = KeptFile(str(path))
-    file.append({"/a": one}, most=10)
-    KeptFile(str(path)).append({"/b": one}, most=10)
-    begun = path.read_bytes()
-    for _ in range(200):
-        file.append({"/a": other}, most=10)
-        assert path.read_bytes().startswith(begun)
-    for _ in range(200):
-        file.append({"/a": other}, most=10)
-    assert KeptFile(str(path)).read() == {"/b": one, "/a": other}
-    assert path.stat().st_size < 200_000
+    path.write_text(content)
+    file, one = KeptFile(str(path)), KeptAudit("1", "s", (found("secrecy", "a", line=3),))
+    assert file.read() == {}
+    file.add({"/a": one}, most=10)
+    assert KeptFile(str(path)).read() == {"/a": one}
+
+
+def test_two_processes_add_to_what_is_kept_and_the_oldest_make_room(tmp_path: Path) -> None:
+    path = tmp_path / "audit.json"
+    one, other = KeptAudit("1", "s", ()), KeptAudit("2", "s", ())
+    KeptFile(str(path)).add({"/a": one, "/b": one}, most=10)
+    KeptFile(str(path)).add({"/a": other, "/c": one}, most=2)
+    assert KeptFile(str(path)).read() == {"/a": other, "/c": one}
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_change_audits_and_looks_at_what_changed_alone(
+def test_only_a_skill_that_changed_is_audited_and_names_are_compared_again(
     write_skill: SkillWriter, hub_environment: dict[str, str], audited: list[str]
 ) -> None:
     write_skill("one", body=HOSTILE)
@@ -121,15 +120,15 @@ def test_a_change_audits_and_looks_at_what_changed_alone(
     with hub_of(hub_environment) as hub:
         auditor, before = hub.auditor, (hub.find("code-review"), hub.find("one"))
         assert auditor is not None
-        auditor._catch_up(before)
-        auditor._catch_up(before)
+        auditor.catch_up(before)
+        auditor.catch_up(before)
         assert sorted(audited) == ["code-review", "one"]
         write_skill("c0de-review", body="Text")
         strange = next(skill for skill in _scanned(hub_environment) if skill.name == "c0de-review")
-        auditor._catch_up((strange, *before))
+        auditor.catch_up((strange, *before))
         assert audited[2:] == ["c0de-review"]
         assert [one.rule for one in auditor.known(strange) or ()] == ["name-look-alike"]
-        auditor._catch_up((strange,))
+        auditor.catch_up((strange,))
         assert auditor.known(strange) == ()
 
 

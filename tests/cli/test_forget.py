@@ -39,7 +39,7 @@ def test_audits_and_entries_that_are_kept_beside_the_index_go_too_and_no_other_r
     entries = EntryCache(str(beside / "publication.sqlite"))
     ours, theirs = str(skills_dir / "ours"), str(gone / "theirs")
     for directory in (ours, theirs):
-        audits.append({directory: KeptAudit("1", "s", ())}, most=10)
+        audits.add({directory: KeptAudit("1", "s", ())}, most=10)
         entries.put({directory: PublishedEntry("name", {}, withheld="it is too large")})
     assert skillhub("index", "--forget", str(gone)).code == 0
     assert list(audits.read()) == [ours]

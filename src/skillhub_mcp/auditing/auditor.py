@@ -12,17 +12,15 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from skillhub_mcp.errors import SkillHubError, SkillUnverifiable
-from skillhub_mcp.skills.differences import differences
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.whereabouts import FilesOf, own_directory
 
 if TYPE_CHECKING:
     from skillhub_mcp.auditing.kept import KeptAudit, KeptFile
-    from skillhub_mcp.auditing.names import LookAlikes
     from skillhub_mcp.auditing.rules import AuditFinding
 
 log = logging.getLogger(__name__)
@@ -68,12 +66,10 @@ class Auditor:
         self._lock = threading.Lock()
         self._kept: dict[str, KeptAudit] | None = None
         self._digests: dict[tuple[str, str], str] = {}
-        self._alike: LookAlikes | None = None
+        self._alike: Mapping[str, tuple[AuditFinding, ...]] = {}
         self._changes = 0
         self._unsaved: dict[str, KeptAudit] = {}
         self._followed: Sequence[Skill] = ()
-        # Those of them that were not audited yet, or could not be.
-        self._pending: dict[str, Skill] = {}
         self._wakened = threading.Condition()
         self._waiting: Sequence[Skill] | None = None
         self._closed = False
@@ -151,6 +147,28 @@ class Auditor:
             self._thread.join(_CLOSE_SECONDS)
         self._save()
 
+    def catch_up(self, skills: Sequence[Skill]) -> None:
+        """Audit those of `skills` that were not yet, until a newer list is waiting or the hub closes."""
+        from skillhub_mcp.auditing.names import look_alikes
+
+        self._followed, self._alike = skills, look_alikes(skills)
+        for skill in skills:
+            if self.known(skill) is not None:
+                continue
+            began = time.perf_counter()
+            try:
+                self.look(skill)
+            except SkillHubError as error:
+                log.debug("%s is not audited: %s", skill.name, error.message)
+            if len(self._unsaved) >= _MOST_UNSAVED:
+                self._save()
+            rest = 0.0 if self.blocks else _REST_FACTOR * (time.perf_counter() - began)
+            with self._wakened:
+                self._wakened.wait_for(lambda: self._closed or self._waiting is not None, rest)
+                if self._closed or self._waiting is not None:
+                    break
+        self._save()
+
     def _run(self) -> None:
         # Read here, so that the first search need not.
         self._all()
@@ -158,40 +176,11 @@ class Auditor:
         while True:
             with self._wakened:
                 self._wakened.wait_for(lambda: self._closed or self._waiting is not None)
-                if rest:
-                    self._wakened.wait_for(lambda: self._closed, rest)
+                self._wakened.wait_for(lambda: self._closed, rest)
                 if self._closed:
                     return
                 skills, self._waiting = self._waiting or (), None
-            self._catch_up(skills)
-            self._save()
-
-    def _catch_up(self, skills: Sequence[Skill]) -> None:
-        from skillhub_mcp.auditing.names import LookAlikes
-
-        gone, new = differences(self._followed, skills)
-        self._followed = skills
-        for skill in gone:
-            self._pending.pop(skill.directory, None)
-        self._pending.update((skill.directory, skill) for skill in new if self.known(skill) is None)
-        if self._alike is None:
-            self._alike = LookAlikes()
-        self._alike.change(gone, new)
-        for skill in tuple(self._pending.values()):
-            began = time.perf_counter()
-            try:
-                self.look(skill)
-            except SkillHubError as error:
-                log.debug("%s is not audited: %s", skill.name, error.message)
-            if self.known(skill) is not None:
-                del self._pending[skill.directory]
-            if len(self._unsaved) >= _MOST_UNSAVED:
-                self._save()
-            rest = 0.0 if self.blocks else _REST_FACTOR * (time.perf_counter() - began)
-            with self._wakened:
-                self._wakened.wait_for(lambda: self._closed or self._waiting is not None, rest)
-                if self._closed or self._waiting is not None:
-                    return
+            self.catch_up(skills)
 
     def _audit(self, skill: Skill, files: str, signature: str, before: KeptAudit | None) -> KeptAudit:
         from skillhub_mcp.auditing.audit import audit_skill
@@ -211,7 +200,7 @@ class Auditor:
         return kept
 
     def _told(self, skill: Skill, kept: KeptAudit) -> tuple[AuditFinding, ...]:
-        findings = kept.findings if self._alike is None else (*kept.findings, *self._alike.of(skill.directory))
+        findings = (*kept.findings, *self._alike.get(skill.directory, ()))
         acceptance = self._acceptance() if findings else None
         if acceptance is None:
             return findings
@@ -246,7 +235,7 @@ class Auditor:
                 return
             unsaved, self._unsaved = self._unsaved, {}
             try:
-                self._file.append(unsaved, most=len(self._followed) + _KEPT_OF_OTHERS)
+                self._file.add(unsaved, most=len(self._followed) + _KEPT_OF_OTHERS)
             except OSError as error:
                 # A cache that cannot be written costs time at the next start, and nothing else.
                 log.debug("What the audit found is not kept: %s", error)

@@ -54,43 +54,6 @@ def look_alikes(skills: Iterable[Named]) -> Mapping[str, tuple[AuditFinding, ...
     return told
 
 
-class LookAlikes:
-    """What `look_alikes` returns of skills in the order of directories, kept up while some of them change."""
-
-    def __init__(self) -> None:
-        # By the hash of a look, so that no look is kept: what shares one by chance is told apart where it is compared.
-        self._by_look: dict[int, tuple[Named, ...]] = {}
-        self._told: dict[str, tuple[AuditFinding, ...]] = {}
-
-    def of(self, directory: str) -> tuple[AuditFinding, ...]:
-        """Return what is told of the skill in that directory."""
-        return self._told.get(directory, ())
-
-    def change(self, gone: Iterable[Named], new: Iterable[Named]) -> None:
-        """Leave out the skills that are gone, and take in the new ones."""
-        doubtful: dict[int, set[str]] = defaultdict(set)
-        for skill in gone:
-            look = hash(skeleton(skill.name))
-            left = tuple(one for one in self._by_look.pop(look, ()) if one.directory != skill.directory)
-            if left:
-                self._by_look[look] = left
-            doubtful[look].add(skill.directory)
-        for skill in new:
-            look = hash(skeleton(skill.name))
-            others = self._by_look.get(look, ())
-            self._by_look[look] = (*others, skill)
-            if others:
-                doubtful[look].add(skill.directory)
-        for look, directories in doubtful.items():
-            alike = sorted(self._by_look.get(look, ()), key=lambda one: one.directory)
-            told = look_alikes(alike)
-            for directory in directories.union(one.directory for one in alike):
-                if directory in told:
-                    self._told[directory] = told[directory]
-                else:
-                    self._told.pop(directory, None)
-
-
 def near_and_shadowed(skills: Iterable[NamedSkill]) -> Mapping[str, tuple[AuditFinding, ...]]:
     """Return by directory the skills with a name that another origin has too, or has but for one letter."""
     listed = list(skills)

@@ -155,12 +155,13 @@ class _Search:
         """Yield each directory in which a client keeps the skills of a project, outside the skills that were found."""
         prefix = _inside(self._start)
         for path in self._skills:
+            if not path.startswith(prefix) or self._is_in_skill(path):
+                continue
             names = f"/{path.removeprefix(prefix)}"
             for place in PROJECT_PLACES:
                 above, found, _ = names.partition(f"/{place}/")
-                if path.startswith(prefix) and found and not any(map(is_skipped_directory, above.split("/"))):
-                    if not self._is_in_skill(path):
-                        yield f"{prefix}{above[1:]}/{place}" if above else f"{prefix}{place}"
+                if found and not any(map(is_skipped_directory, above.split("/"))):
+                    yield f"{prefix}{above[1:]}/{place}" if above else f"{prefix}{place}"
 
     def _report_skipped(self) -> None:
         """Report the directories with skills that are not searched."""
