@@ -13,7 +13,7 @@ from skillhub_mcp.auditing.matching import compiled, matches
 from skillhub_mcp.auditing.rules import AUDIT_RULES, LANGUAGES, Risk
 from skillhub_mcp.auditing.text import AuditText
 
-PATTERNS = [one for rule in AUDIT_RULES.values() for one in (*rule.prose, *rule.commands, *rule.code)]
+PATTERNS = [one for rule in AUDIT_RULES.values() for one in rule.patterns]
 EXPRESSIONS = sorted({e for one in PATTERNS for e in (one.expression, one.grave, one.also, one.unless) if e})
 # In so many ways a pattern's repeats may share out a text. One with more has its steps counted, on texts against it.
 FEW_WAYS = 200_000

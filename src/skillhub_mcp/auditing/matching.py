@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from skillhub_mcp.auditing.citations import eased
-from skillhub_mcp.auditing.rules import AUDIT_RULES, AuditFinding, Pattern, Risk, found
+from skillhub_mcp.auditing.rules import AUDIT_RULES, AuditFinding, Pattern, Risk, Where, found
 from skillhub_mcp.auditing.text import AuditText, Folded
+from skillhub_mcp.harmless import shortened
 
 _SHOWN = 80
 # A pattern gives up after so many hits that are not near what it needs.
@@ -29,25 +30,15 @@ def compiled(expression: str) -> re.Pattern[str]:
 def matches(text: AuditText) -> Iterator[AuditFinding]:
     """Yield the worst finding of each pattern in a text."""
     for rule in AUDIT_RULES.values():
-        yield from _of_patterns(rule.id, rule.prose, text, text.prose)
-        yield from _of_patterns(rule.id, rule.commands, text, text.code)
-        if not text.is_prose:
-            yield from _of_patterns(rule.id, rule.code, text, text.code)
-
-
-def _of_patterns(rule: str, patterns: tuple[Pattern, ...], text: AuditText, folded: Folded) -> Iterator[AuditFinding]:
-    for pattern in patterns:
-        hit = None
-        # A loop and no generator: more than a thousand words are looked for, and few are found.
-        for word in pattern.needs.split("|"):
-            if word in folded.text:
-                hit = _worst(pattern, AUDIT_RULES[rule].severity, text, folded)
-                break
-        if hit is not None:
-            severity, start, end = hit
-            said = folded.text[start:end]
-            shown = said if len(said) <= _SHOWN else f"{said[: _SHOWN - 1]}…"
-            yield found(rule, repr(shown), path=text.path, line=folded.line(start), severity=severity)
+        for pattern in rule.patterns:
+            folded = text.prose if pattern.where is Where.PROSE else text.code
+            is_sought = pattern.where is not Where.CODE or not text.is_prose
+            if is_sought and any(word in folded.text for word in pattern.needs.split("|")):
+                hit = _worst(pattern, rule.severity, text, folded)
+                if hit is not None:
+                    severity, start, end = hit
+                    said = repr(shortened(folded.text[start:end], _SHOWN))
+                    yield found(rule.id, said, path=text.path, line=folded.line(start), severity=severity)
 
 
 def _worst(pattern: Pattern, gravest: Risk, text: AuditText, folded: Folded) -> tuple[Risk, int, int] | None:
@@ -63,9 +54,8 @@ def _worst(pattern: Pattern, gravest: Risk, text: AuditText, folded: Folded) -> 
         if pattern.unless and compiled(pattern.unless).search(content, max(0, start - _SHOWN), end + _SHOWN):
             continue
         is_grave = pattern.grave and compiled(pattern.grave).search(content, start, end)
-        severity = eased(
-            gravest if is_grave else pattern.severity or gravest, text, folded, start, end, near=number >= _CITATIONS
-        )
+        severity = gravest if is_grave else pattern.severity or gravest
+        severity = eased(severity, text, folded, start, end, near=number >= _CITATIONS)
         if worst is None or severity.rank < worst[0].rank:
             worst = severity, start, end
     return worst
