@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from datetime import date, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
 from skillhub_mcp.errors import QueriesUnreadable, SkillHubError
-from skillhub_mcp.usage import UsageLog, read_usage, skills_loaded_before
+from skillhub_mcp.usage import UsageLog, read_usage
 
 THEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
 LONG = 60.0
@@ -392,33 +392,11 @@ def test_a_log_that_is_no_file_is_written_all_the_same(caplog: pytest.LogCapture
     assert caplog.records == []
 
 
-def test_what_was_loaded_before_a_day_is_read_from_the_end_of_a_log_of_any_size(path: Path) -> None:
-    day = THEN.date() + timedelta(days=1)
-    lines = [load(0, "old"), search(1, "q", "found"), at(2, "read", skill="read", file="a"), load(100_000, "today")]
-    path.write_text("\n".join(["no note", *lines, '{"act": "load"}', '"torn']) + "\n", encoding="utf-8")
-    assert skills_loaded_before(str(path), day) == {"old"}
-    assert skills_loaded_before(str(path), day + timedelta(days=1)) == {"old", "today"}
-    assert skills_loaded_before(str(path), THEN.date()) == frozenset()
-
-    with path.open("a", encoding="utf-8") as log:
-        for number in range(20_000):
-            log.write(load(number / 1_000, f"skill-{number:05}") + "\n")
-    loaded = skills_loaded_before(str(path), day)
-    assert "skill-19999" in loaded
-    assert "old" not in loaded
-
-
-def test_without_a_log_nothing_was_loaded(path: Path) -> None:
-    assert skills_loaded_before(str(path), THEN.date()) == frozenset()
-    assert skills_loaded_before(str(path.parent), THEN.date()) == frozenset()
-
-
 def test_a_log_that_somebody_else_may_write_is_neither_written_nor_believed(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     keep(path, load(0, "pdf"))
     assert read_usage(str(path)).loads == {"pdf": 1}
-    assert skills_loaded_before(str(path), date(2100, 1, 1)) == {"pdf"}
     path.chmod(0o666)
     for _ in range(2):
         usage_log = UsageLog(str(path))
@@ -428,6 +406,5 @@ def test_a_log_that_somebody_else_may_write_is_neither_written_nor_believed(
     assert [record.getMessage() for record in caplog.records] == [
         f"Nothing is noted in the usage log {path}: others may write it (mode 0666); run chmod go-w {path}"
     ] * 2
-    assert skills_loaded_before(str(path), date(2100, 1, 1)) == frozenset()
     with pytest.raises(QueriesUnreadable, match="others may write it"):
         read_usage(str(path))

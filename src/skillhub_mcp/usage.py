@@ -6,14 +6,13 @@ from-log` and the card in the server's instructions read it; it is never sent an
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timezone
+from datetime import datetime, timezone
 from functools import cached_property
 
 from skillhub_mcp.errors import QueriesUnreadable
@@ -26,7 +25,6 @@ NAME_A_LOG = "name the log that a server writes where SKILLHUB_USAGE_LOG is set"
 # A load this long after a search is not attributed to the search.
 _ATTRIBUTION_SECONDS = 600.0
 # Where a request waits for the log, only its end is read, which holds some thousands of loads.
-_TAIL_BYTES = 512 * 1024
 
 
 class UsageLog:
@@ -124,30 +122,6 @@ def _count(record: Mapping[str, object], usage: Usage, searches: list[_Search]) 
         chosen = usage.chosen.setdefault(search.query, [])
         if skill not in chosen:
             chosen.append(skill)
-
-
-def skills_loaded_before(path: str, day: date) -> frozenset[str]:
-    """Return the skills loaded before `day` (UTC), according to the last part of the log at `path`.
-
-    None where somebody else may write it: they would choose what a model is shown first.
-    """
-    if _exposure(path) is not None:
-        return frozenset()
-    try:
-        with open(path, "rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - _TAIL_BYTES))
-            # The first line may be incomplete; it is then skipped as invalid.
-            lines = file.read().splitlines()
-    except OSError:
-        return frozenset()
-    loaded = set()
-    for line in lines:
-        with contextlib.suppress(KeyError, TypeError, ValueError, RecursionError):
-            record = json.loads(line)
-            if record["act"] == "load" and _text(record["at"]) < day.isoformat():
-                loaded.add(_text(record["skill"]))
-    return frozenset(loaded)
 
 
 def _search_before(skill: str, at: float, process: object, searches: Sequence[_Search]) -> _Search | None:

@@ -86,18 +86,10 @@ def test_every_skill_comes_round_and_the_card_stays_the_same_all_day() -> None:
     skills = library(300)
     assert render_card(skills, NOW, max_bytes=ROOM) == render_card(skills, NOW, max_bytes=ROOM)
     shown: set[str] = set()
-    for number in range(15):
+    for number in range(40):
         text = render_card(skills, CardContext(DAY + timedelta(days=number)), max_bytes=ROOM)
         shown.update(one.name for one in skills if one.name in text)
     assert len(shown) == 300
-
-
-def test_skills_that_were_never_used_are_the_examples() -> None:
-    skills = library(40, domains=2)
-    used = {one.name for one in skills} - {"skill-0004", "skill-0007"}
-    text = render_card(skills, replace(NOW, used_skills=used), max_bytes=300)
-    assert "skill-0004" in text
-    assert "skill-0007" in text
 
 
 @pytest.mark.slow

@@ -82,24 +82,15 @@ def test_every_skill_of_a_domain_is_an_example_within_as_many_days_as_there_are_
     skills = [skill(f"s{number}") for number in range(there)]
     days = [DAY + timedelta(days=number) for number in range(there)]
     # How many are shown may be another number on each day.
-    shown = [one.name for day in days for one in pick_examples(skills, 1 + day.day % 2, day, used=())]
+    shown = [one.name for day in days for one in pick_examples(skills, 1 + day.day % 2, day)]
     assert set(shown) == {one.name for one in skills}
 
 
 def test_examples_are_the_same_all_day_and_in_whatever_order_the_skills_come() -> None:
     skills = [skill(f"s{number}") for number in range(20)]
-    shown = pick_examples(skills, 2, DAY, used=())
-    assert pick_examples(skills[::-1], 2, DAY, used=()) == shown
-    assert pick_examples(skills, 2, DAY + timedelta(days=1), used=()) != shown
-
-
-def test_a_skill_that_was_used_is_an_example_only_where_none_is_left_that_was_not() -> None:
-    skills = [skill(f"s{number}") for number in range(5)]
-    used = {"s0", "s1", "s2", "s3"}
-    for number in range(10):
-        shown = [one.name for one in pick_examples(skills, 2, DAY + timedelta(days=number), used=used)]
-        assert shown[0] == "s4"
-        assert shown[1] in used
+    shown = pick_examples(skills, 2, DAY)
+    assert pick_examples(skills[::-1], 2, DAY) == shown
+    assert pick_examples(skills, 2, DAY + timedelta(days=1)) != shown
 
 
 @given(st.lists(st.integers(), max_size=30), st.dates())

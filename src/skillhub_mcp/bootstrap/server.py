@@ -18,7 +18,6 @@ from skillhub_mcp.project import DEFAULT_MARKERS
 from skillhub_mcp.publishing.entry_cache import PUBLICATION_FILE, EntryCache
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.settings import Settings
-from skillhub_mcp.usage import skills_loaded_before
 
 if TYPE_CHECKING:
     from skillhub_mcp.agents_md.known import KnownFiles
@@ -114,9 +113,6 @@ def _card_options(settings: Settings, *, over_http: bool) -> CardOptions:
     return CardOptions(
         settings.disclosure.card,
         project=project if project != home and (chosen or not over_http) else "",
-        used_before=lambda day: (
-            skills_loaded_before(settings.observability.usage_log, day) if settings.observability.usage_log else ()
-        ),
     )
 
 

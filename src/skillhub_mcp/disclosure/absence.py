@@ -112,29 +112,25 @@ def _beyond_filter(snapshot: Snapshot, policy: Policy) -> list[Problem]:
 def _withheld(snapshot: Snapshot, policy: Policy, *, for_models: bool) -> list[Problem]:
     """Return what a person or an author withholds: choices, rules, and skills for people only."""
     counts = Counter(policy.availability(skill) for skill in snapshot.skills)
-    off, denied = counts[Availability.OFF], counts[Availability.DENIED]
-    causes: list[Problem] = []
-    if off:
-        causes.append(Problem(_skills(off), "switched off", "switch on with `skillhub enable NAME`"))
-    if counts[Availability.UNTRUSTED]:
-        what = "in a project that awaits trust (SKILLHUB_TRUST=none)"
-        causes.append(Problem(_skills(counts[Availability.UNTRUSTED]), what, "look at it with `skillhub trust`"))
-    if counts[Availability.UNDECIDED] and policy.unreadable is not None:
-        what = "under rules of their project that cannot be read"
-        causes.append(Problem(_skills(counts[Availability.UNDECIDED]), what, f"correct {policy.unreadable.path}"))
-    if denied:
-        causes.append(Problem(_skills(denied), "denied by a rule", "see `skillhub permissions show`"))
-    if counts[Availability.WITHHELD]:
-        what = "withheld by the audit (SKILLHUB_AUDIT=block)"
-        causes.append(Problem(_skills(counts[Availability.WITHHELD]), what, "see `skillhub audit`"))
-    if counts[Availability.CHANGED]:
-        what = "not as they were locked (SKILLHUB_FROZEN)"
-        causes.append(Problem(_skills(counts[Availability.CHANGED]), what, "see `skillhub doctor`"))
-    people_only = counts[Availability.ON] if for_models else 0
-    if people_only:
-        what = "for people only (disable-model-invocation)"
-        causes.append(Problem(_skills(people_only), what, "they load by name"))
-    return causes
+    rules = f"correct {policy.unreadable.path}" if policy.unreadable is not None else ""
+    causes = (
+        (Availability.OFF, "switched off", "switch on with `skillhub enable NAME`"),
+        (
+            Availability.UNTRUSTED,
+            "in a project that awaits trust (SKILLHUB_TRUST=none)",
+            "look at it with `skillhub trust`",
+        ),
+        (Availability.UNDECIDED, "under rules of their project that cannot be read", rules),
+        (Availability.DENIED, "denied by a rule", "see `skillhub permissions show`"),
+        (Availability.WITHHELD, "withheld by the audit (SKILLHUB_AUDIT=block)", "see `skillhub audit`"),
+        (Availability.CHANGED, "not as they were locked (SKILLHUB_FROZEN)", "see `skillhub doctor`"),
+        (Availability.ON, "for people only (disable-model-invocation)", "they load by name"),
+    )
+    return [
+        Problem(_skills(counts[availability]), what, mend)
+        for availability, what, mend in causes
+        if counts[availability] and (for_models or availability is not Availability.ON)
+    ]
 
 
 def nothing_there(report: ScanReport) -> tuple[Problem, ...]:

@@ -50,15 +50,13 @@ _UNNAMED_DOMAIN = "other"
 class CardContext:
     """What a card depends on besides the skills.
 
-    `project_skills` are the directories of the project's own skills, `keywords` those of the project's files, and
-    `used_skills` the names of skills loaded before `day`. With `names_only` descriptions are left out. `awaiting` says
-    how many skills await trust, of which nothing else is told.
+    `project_skills` are the directories of the project's own skills, and `keywords` those of the project's files. With
+    `names_only` descriptions are left out. `awaiting` says how many skills await trust, of which nothing else is told.
     """
 
     day: date
     project_skills: Collection[str] = ()
     keywords: frozenset[str] = frozenset()
-    used_skills: Collection[str] = ()
     names_only: bool = False
     awaiting: int = 0
 
@@ -191,7 +189,7 @@ def _domain_map(skills: Sequence[Skill], room: int, shown: dict[str, str], conte
     domains = group_by_domain(skills)
 
     most = _MAX_EXAMPLES if len(domains) * _MIN_LINE <= room else 1
-    examples = [pick_examples(domain.skills, most, context.day, used=context.used_skills) for domain in domains]
+    examples = [pick_examples(domain.skills, most, context.day) for domain in domains]
 
     def lines_with(count: int) -> list[str]:
         """Return the lines with `count` examples in all, as many for each domain, or one more for the first ones."""

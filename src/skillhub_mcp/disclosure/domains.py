@@ -6,9 +6,8 @@ Most published skills have neither a category nor tags; a word that many names s
 from __future__ import annotations
 
 import heapq
-import math
 import zlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TypeVar
@@ -18,7 +17,6 @@ from skillhub_mcp.skills.model import Skill
 T = TypeVar("T")
 
 _MIN_WORD = 3
-_STEPS = (7, 5, 3, 2, 1)
 # Words so common in names that they say nothing about what a skill does.
 _STOP_WORDS = frozenset(
     (
@@ -86,18 +84,12 @@ def _shared(skills: Iterable[Skill]) -> Iterable[tuple[str, list[Skill]]]:
 
 def rotate(items: Sequence[T], day: date) -> list[T]:
     """Return `items` rotated by the day: within as many days as there are items, each comes first once."""
-    if not items:
-        return []
-    # With a step that is coprime to their number every item comes first once.
-    step = next(step for step in _STEPS if math.gcd(step, len(items)) == 1)
-    start = day.toordinal() * step % len(items)
+    start = day.toordinal() % len(items) if items else 0
     return [*items[start:], *items[:start]]
 
 
-def pick_examples(skills: Sequence[Skill], count: int, day: date, *, used: Collection[str]) -> list[Skill]:
-    """Return `count` of `skills` as examples for that day, those whose names are not in `used` first, in rotation."""
+def pick_examples(skills: Sequence[Skill], count: int, day: date) -> list[Skill]:
+    """Return `count` of `skills` as examples for that day, in rotation."""
     # Names with the same beginning belong to similar skills: the order is mixed, always in the same way.
     mixed = sorted(skills, key=lambda skill: (zlib.crc32(skill.name.encode("utf-8", "replace")), skill.name))
-    unused = [skill for skill in mixed if skill.name not in used]
-    known = [skill for skill in mixed if skill.name in used]
-    return [*rotate(unused, day), *rotate(known, day)][:count]
+    return rotate(mixed, day)[:count]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timezone
@@ -69,13 +69,11 @@ _MAX_THREADS = 4
 class CardOptions:
     """How much of each skill the instructions show, and what selects the skills.
 
-    `project` is the directory whose files tell which skills fit, or empty; `used_before` returns the names of the
-    skills that were loaded before a day.
+    `project` is the directory whose files tell which skills fit, or empty.
     """
 
     kind: Literal["off", "names", "full"]
     project: str
-    used_before: Callable[[date], Collection[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +200,6 @@ class ServerInstructions(Middleware):
             day=day,
             project_skills={skill.directory for skill in skills if snapshot.source(skill) is Source.PROJECT},
             keywords=project_keywords(self._options.card.project) if self._options.card.project else frozenset(),
-            used_skills=self._options.card.used_before(day),
             names_only=self._options.card.kind == "names",
             awaiting=len(offered) - len(skills),
         )
