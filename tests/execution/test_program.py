@@ -14,6 +14,7 @@ import pytest
 from tests.execution.processes import assert_ended
 
 from skillhub_mcp.errors import CommandUnavailable
+from skillhub_mcp.execution import program
 from skillhub_mcp.execution.program import Outcome, Program, ProgramEnded
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the programs of this test are POSIX shells")
@@ -27,7 +28,6 @@ def shell(
     *,
     limit_seconds: float = 30.0,
     excess: Callable[[], str] | None = None,
-    asks: bool = False,
 ) -> Program:
     return Program(
         ("/bin/sh", "-c", script),
@@ -35,42 +35,32 @@ def shell(
         environment=ENVIRONMENT,
         limit_seconds=limit_seconds,
         excess=excess,
-        asks=asks,
     )
 
 
 def test_its_output_its_exit_code_and_the_end_of_its_messages_are_had(tmp_path: Path) -> None:
-    program = shell("echo out; echo why >&2; exit 3", tmp_path)
-    assert program.wait(max_output_bytes=100) == (b"out\n", Outcome(3, "why\n"))
-
-
-def test_it_is_asked_more_than_once_and_may_be_silent_between_two_questions(tmp_path: Path) -> None:
-    program = shell('while read word; do echo "$word $word"; done', tmp_path, limit_seconds=20.0, asks=True)
-    for word in (b"one", b"two"):
-        program.ask(word + b"\n")
-        assert program.line() == word + b" " + word + b"\n"
-        program.answered()
-    program.end()
+    running = shell("echo out; echo why >&2; exit 3", tmp_path)
+    assert running.wait(max_output_bytes=100) == (b"out\n", Outcome(3, "why\n"))
 
 
 def test_when_its_time_is_up_it_is_ended_with_its_children(tmp_path: Path) -> None:
-    program = shell("sleep 60 & echo $!; wait", tmp_path, limit_seconds=0.2)
-    child = int(program.line())
+    running = shell("sleep 60 & echo $! > child; wait", tmp_path, limit_seconds=1.0)
     with pytest.raises(ProgramEnded, match="time was up"):
-        program.wait()
-    assert_ended(child)
+        running.wait()
+    assert_ended(int((tmp_path / "child").read_text()))
 
 
 def test_what_uses_too_much_is_ended_with_its_children_and_the_reason(tmp_path: Path) -> None:
     written = tmp_path / "written"
-    program = shell(
-        "sleep 60 & echo $!; echo x > written; wait", tmp_path, excess=lambda: "too much" if written.exists() else ""
+    running = shell(
+        "sleep 60 & echo $! > child; echo x > written; wait",
+        tmp_path,
+        excess=lambda: "too much" if written.exists() else "",
     )
-    child = int(program.line())
     with pytest.raises(ProgramEnded, match="too much") as ended:
-        program.wait()
+        running.wait()
     assert ended.value.excess == "too much"
-    assert_ended(child)
+    assert_ended(int((tmp_path / "child").read_text()))
 
 
 def test_output_without_an_end_is_not_read_to_it(tmp_path: Path) -> None:
@@ -78,11 +68,10 @@ def test_output_without_an_end_is_not_read_to_it(tmp_path: Path) -> None:
         shell("while :; do echo yes yes yes yes yes yes; done", tmp_path).wait(max_output_bytes=1_000)
 
 
-def test_a_program_that_is_gone_when_it_is_asked_says_why(tmp_path: Path) -> None:
-    program = shell("echo broken >&2; exit 1", tmp_path, asks=True)
-    assert program.line() == b""
-    with pytest.raises(ProgramEnded, match="broken"):
-        program.ask(b"x" * 1_000_000)
+def test_messages_without_an_end_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "_MOST_MESSAGE_BYTES", 1_000)
+    with pytest.raises(ProgramEnded, match="more than 1,000 bytes of messages"):
+        shell("while :; do echo yes yes yes yes >&2; done", tmp_path).wait()
 
 
 def test_a_program_that_is_not_there_is_told(tmp_path: Path) -> None:

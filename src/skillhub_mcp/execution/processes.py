@@ -20,7 +20,6 @@ RUN_ID_VARIABLE = "SKILLHUB_RUN_ID"
 
 # Killing usually takes milliseconds; this bounds a fork bomb and a process stuck in the kernel.
 _KILL_SECONDS = 5.0
-_NO_PROCESS = -1
 _PROC = Path("/proc")
 
 
@@ -48,12 +47,6 @@ def kill_all(process: subprocess.Popen[bytes], run_id: str) -> None:
         os.killpg(process.pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_KILL_SECONDS)
-
-
-def kill_marked(run_id: str) -> None:
-    """Kill all processes that have `run_id` in the variable RUN_ID_VARIABLE, where the system tells which do."""
-    if _PROC.joinpath("self", "stat").exists():
-        _kill_members(_NO_PROCESS, f"{RUN_ID_VARIABLE}={run_id}".encode())
 
 
 def _kill_members(root: int, marker: bytes) -> None:

@@ -46,12 +46,7 @@ def declared_packages(script: Path) -> tuple[str, ...]:
             hint="remove it from the block and set UV_INDEX_URL for the server, or run the script in your terminal",
         )
     for package in packages:
-        if (
-            not isinstance(package, str)
-            or not package.isprintable()
-            or set(package) & set("@/\\")
-            or package[:1] in ("", "-")
-        ):
+        if not _is_requirement(package):
             raise PackagesUnavailable(
                 script.name,
                 f"{package!r} is not a name and versions of a package in an index",
