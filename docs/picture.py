@@ -12,6 +12,7 @@ import re
 import tempfile
 from pathlib import Path
 
+from skillhub_mcp.chosen_roots import choices_path
 from skillhub_mcp.cli.picker import Picker
 from skillhub_mcp.cli.picker_skills import HubSkills
 from skillhub_mcp.policy.files import change_choices
@@ -26,11 +27,9 @@ _CELL = 12.2
 async def draw(directory: str) -> str:
     """Return the picture, with one skill switched off and one looked into."""
     os.chdir(PROJECT / "examples")
-    choices = os.path.join(directory, "choices.json")
-    settings, _ = read_settings(
-        {}, {"SKILLS_DIR": "skills", "DB_PATH": os.path.join(directory, "db"), "SKILLHUB_CHOICES": choices}
-    )
-    change_choices(choices, lambda one: one.switched("log-triage", on=False))
+    os.environ["HOME"] = directory
+    settings, _ = read_settings({}, {"SKILLS_DIR": "skills", "SKILLHUB_DB_PATH": os.path.join(directory, "db")})
+    change_choices(choices_path(), lambda one: one.switched("log-triage", on=False))
     app = Picker(HubSkills(settings))
     async with app.run_test(size=(118, 24)) as pilot:
         while not app.settled:

@@ -129,6 +129,30 @@ def write_skill(skills_dir: Path) -> SkillWriter:
     return write
 
 
+def own_file(name: str) -> Path:
+    """Return the path of a file of the person's own, below a directory that exists."""
+    path = Path(os.environ["HOME"], ".skillhub", name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def own_rules(path: str | Path) -> dict[str, str]:
+    """Let the person's rules be the file at `path`, and return no variable."""
+    return _linked("permissions.json", path)
+
+
+def own_choices(path: str | Path) -> dict[str, str]:
+    """Let the person's choices be the file at `path`, and return no variable."""
+    return _linked("choices.json", path)
+
+
+def _linked(name: str, path: str | Path) -> dict[str, str]:
+    link = own_file(name)
+    link.unlink(missing_ok=True)
+    link.symlink_to(path)
+    return {}
+
+
 @pytest.fixture
 def make_deep(tmp_path: Path) -> Iterator[Callable[[Path], None]]:
     """Make directories in each other in one that is there, more than Python has calls on its stack."""

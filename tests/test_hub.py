@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.conftest import SkillWriter
+from tests.conftest import SkillWriter, own_file
 from tests.hubs import hub_of
 from tests.search.builders import WordEmbedder
 
@@ -22,7 +22,7 @@ from skillhub_mcp.skills.visibility import Visibility
 def hub(hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path) -> Iterator[SkillHub]:
     write_skill("walrus", "Feeds the walrus.")
     write_skill("seal", "Feeds the seal.")
-    with hub_of({**hub_environment, "SKILLHUB_CHOICES": str(tmp_path / "choices.json")}) as made:
+    with hub_of(hub_environment) as made:
         yield made
 
 
@@ -48,7 +48,7 @@ def test_a_changed_library_answers_anew(hub: SkillHub, write_skill: SkillWriter)
 
 def test_a_skill_that_was_switched_off_is_in_no_answer_that_was_given_before(hub: SkillHub, tmp_path: Path) -> None:
     assert names(hub.search("feed")) == {"walrus", "seal"}
-    (tmp_path / "choices.json").write_text(json.dumps({"format": 1, "user": {"seal": False}}), encoding="utf-8")
+    own_file("choices.json").write_text(json.dumps({"format": 1, "user": {"seal": False}}), encoding="utf-8")
     assert names(hub.search("feed")) == {"walrus"}
 
 
@@ -65,7 +65,7 @@ def test_the_skills_that_are_served_are_counted_anew_for_another_caller_choice_o
     write_skill("otter", "Feeds the otter.")
     hub.refresh()
     assert hub.served() == 3
-    (tmp_path / "choices.json").write_text(json.dumps({"format": 1, "user": {"seal": False}}), encoding="utf-8")
+    own_file("choices.json").write_text(json.dumps({"format": 1, "user": {"seal": False}}), encoding="utf-8")
     assert hub.served() == 2
 
 

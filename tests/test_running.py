@@ -55,7 +55,7 @@ def confined() -> str:
 @pytest.fixture
 def environment(hub_environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    return {**hub_environment, "SKILLHUB_CHOICES": str(tmp_path / "choices.json")}
+    return {**hub_environment, "HOME": str(tmp_path / "home")}
 
 
 def python(hub: SkillHub, code: str, *args: str, skill: str = "one", session: tuple[str, ...] = ONE) -> str:
@@ -113,15 +113,16 @@ def test_without_a_sandbox_nothing_is_run_while_any_skill_is_left_out(
     off = {**environment, "SKILLHUB_SANDBOX": "off"}
     with hub_of(off) as hub:
         assert hub.run_command("one", "ls").exit_code == 0
+        choices = os.path.join(environment["HOME"], ".skillhub/choices.json")
         # A caller's filter, a person's choice and a rule: each hides something that `cat ../two/SKILL.md` would show.
         hub.access.narrow_by(lambda: Visibility(frozenset({"one"})))
         with pytest.raises(SandboxRequired):
             hub.run_command("one", "ls")
         hub.access.narrow_by(lambda: None)
-        change_choices(environment["SKILLHUB_CHOICES"], lambda choices: choices.switched("two", on=False))
+        change_choices(choices, lambda one: one.switched("two", on=False))
         with pytest.raises(SandboxRequired):
             hub.run_command("one", "ls")
-        change_choices(environment["SKILLHUB_CHOICES"], lambda choices: choices.switched("two", on=True))
+        change_choices(choices, lambda one: one.switched("two", on=True))
         assert hub.run_command("one", "ls").exit_code == 0
         deny("two")
         with pytest.raises(SandboxRequired):

@@ -97,8 +97,6 @@ DEFAULTS: dict[str, object] = {
     "SKILLHUB_AUDIT": "warn",
     "SKILLHUB_FROZEN": "0",
     "SKILLHUB_TRUST": "limited",
-    "SKILLHUB_PERMISSIONS": "",
-    "SKILLHUB_CHOICES": f"{HOME}/.skillhub/choices.json",
     "SKILLHUB_HOOKS": "",
 }
 
@@ -175,8 +173,6 @@ WRITTEN: dict[str, tuple[str, object]] = {
     "SKILLHUB_TRUST": ("ask", "ask"),
     "SKILLHUB_AUDIT": ("block", "block"),
     "SKILLHUB_FROZEN": ("only", "only"),
-    "SKILLHUB_PERMISSIONS": ("~/rules.json", f"{HOME}/rules.json"),
-    "SKILLHUB_CHOICES": ("~/choices.json", f"{HOME}/choices.json"),
     "SKILLHUB_HOOKS": ("~/hooks.json", f"{HOME}/hooks.json"),
 }
 
@@ -256,8 +252,6 @@ BAD = [
     ("SKILLHUB_AUDIT", "some", "must be one of warn, block, off"),
     ("SKILLHUB_FROZEN", "yes", "must be one of 0, 1, only"),
     ("SKILLHUB_TRUST", "some", "must be one of limited, ask, all, none"),
-    ("SKILLHUB_PERMISSIONS", "s3://bucket/rules.json", "must be a local path"),
-    ("SKILLHUB_CHOICES", "a\0b", "must be a local path"),
     ("SKILLHUB_HOOKS", "http://example.com/hooks.json", "must be a local path"),
     ("SKILLHUB_REGISTRY_MAX_LINES", "0", "must be a whole number from 1 to 1000000"),
     ("SKILLHUB_REGISTRY_MAX_LINE_CHARACTERS", "many", "must be a whole number from 1 to 1000000"),
@@ -676,7 +670,7 @@ def test_a_filter_that_names_nothing_is_told_of_and_one_that_is_unset_or_empty_i
     [
         *((setting, text) for setting in ("SKILLHUB_ROOTS", "SKILLHUB_TOOLS", "SEARCH_FIELDS") for text in (",", " ")),
         *((setting, "  ") for setting in ("SKILLHUB_TOKEN", "SKILLHUB_TOKENS_FILE", "SKILLHUB_JWT_ISSUER")),
-        *((setting, " ") for setting in ("SKILLHUB_PERMISSIONS", "SKILLHUB_HOOKS", "SKILLHUB_AUDIT_LOG")),
+        *((setting, " ") for setting in ("SKILLHUB_HOOKS", "SKILLHUB_AUDIT_LOG")),
     ],
 )
 def test_what_was_set_to_limit_something_and_says_nothing_is_refused_and_limits_nothing_silently(

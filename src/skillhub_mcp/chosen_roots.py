@@ -24,6 +24,11 @@ from skillhub_mcp.skills.roots import AGENTS_SKILLS, SkillRoot, choose_roots
 log = logging.getLogger(__name__)
 
 
+def choices_path() -> str:
+    """Return the path of the person's file of choices: which skills are on and off."""
+    return expand_home("~/.skillhub/choices.json")
+
+
 def roots_path() -> str:
     """Return the path of the person's file of recorded roots."""
     return expand_home("~/.skillhub/roots.json")

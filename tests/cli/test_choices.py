@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Skillhub
-from tests.conftest import SkillWriter
+from tests.conftest import SkillWriter, own_file, own_rules
 
 from skillhub_mcp.disclosure.catalogue import FORMATS
 
@@ -141,15 +141,15 @@ def test_a_slip_in_a_name_switches_nothing(skillhub: Skillhub, two: None) -> Non
 
 
 def test_a_broken_file_of_choices_is_named_and_nothing_is_lost(skillhub: Skillhub, two: None, tmp_path: Path) -> None:
-    broken = tmp_path / "choices.json"
+    broken = own_file("choices.json")
     broken.write_text('{"format": 1, "user": {"alpha": fal', encoding="utf-8")
     for arguments in (["disable", "beta"], ["show", "beta"], ["search", "beta"], ["list"], ["pick", "--list"]):
-        done = skillhub(*arguments, SKILLHUB_CHOICES=str(broken))
+        done = skillhub(*arguments)
         assert done.code == 1, arguments
         assert done.err.startswith("error: Your choices.json cannot be used: line 1 is not JSON")
         # The command line names the file.
         assert f"({broken})" in done.err
-    assert skillhub("list", "--json", SKILLHUB_CHOICES=str(broken)).error["path"] == str(broken)
+    assert skillhub("list", "--json").error["path"] == str(broken)
     assert "fal" in broken.read_text(encoding="utf-8")
 
 
@@ -209,13 +209,13 @@ def test_a_name_that_is_not_exact_is_refused_in_a_file_and_on_the_command_line(
     rule = {"tool": "skill_load", "skill_name": name}
     file.write_text(json.dumps({"permissions": {"allow": [{"tool": "skill_load"}], "deny": [rule]}}), "utf-8")
     for arguments in (["show", "alpha"], ["permissions", "show"], ["permissions", "allow", "beta"]):
-        done = skillhub(*arguments, SKILLHUB_PERMISSIONS=str(file))
+        done = skillhub(*arguments, **own_rules(file))
         assert done.code == 1
         assert "permissions.deny[0]: skill_name must be one exact name" in done.err
 
 
-def test_a_rules_file_that_a_setting_names_must_be_there(skillhub: Skillhub, two: None, tmp_path: Path) -> None:
-    done = skillhub("show", "alpha", SKILLHUB_PERMISSIONS=str(tmp_path / "none.json"))
+def test_a_rules_file_that_a_link_leads_to_must_be_there(skillhub: Skillhub, two: None, tmp_path: Path) -> None:
+    done = skillhub("show", "alpha", **own_rules(tmp_path / "none.json"))
     assert (done.code, "it does not exist" in done.err) == (1, True)
 
 

@@ -10,7 +10,7 @@ from typing import cast
 
 import pytest
 from tests.cli.conftest import Skillhub
-from tests.conftest import SkillWriter
+from tests.conftest import SkillWriter, own_file
 
 from skillhub_mcp import file_modes
 from skillhub_mcp.cli import open_hub
@@ -96,9 +96,9 @@ def test_rules_that_cannot_be_read_are_a_problem_and_not_a_failure(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     write_skill("painter")
-    rules = tmp_path / "rules.json"
+    rules = own_file("permissions.json")
     rules.write_text("{", encoding="utf-8")
-    done = skillhub("doctor", "--json", SKILLHUB_PERMISSIONS=str(rules))
+    done = skillhub("doctor", "--json")
     assert done.code == 1
     assert [problem["about"] for problem in done.json["problems"]] == [str(rules)]
 
@@ -357,7 +357,7 @@ def test_files_that_others_may_write_are_a_problem_and_those_they_may_read_a_war
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skill("painter")
-    rules, tokens, log = tmp_path / "rules.json", tmp_path / "tokens.json", tmp_path / "usage.jsonl"
+    rules, tokens, log = own_file("permissions.json"), tmp_path / "tokens.json", tmp_path / "usage.jsonl"
     rules.write_text("{}", encoding="utf-8")
     for file, mode in ((rules, 0o666), (tokens, 0o644), (log, 0o666)):
         file.touch()
@@ -366,7 +366,7 @@ def test_files_that_others_may_write_are_a_problem_and_those_they_may_read_a_war
     monkeypatch.setattr(file_modes, "_above", lambda path, **_: [os.path.dirname(path)])
     tmp_path.chmod(0o755)
     tokens.write_text('{"format": 1, "tokens": []}', encoding="utf-8")
-    own = {"SKILLHUB_PERMISSIONS": rules, "SKILLHUB_TOKENS_FILE": tokens, "SKILLHUB_USAGE_LOG": log}
+    own = {"SKILLHUB_TOKENS_FILE": tokens, "SKILLHUB_USAGE_LOG": log}
     done = skillhub("doctor", "--json", PATH="", **{name: str(file) for name, file in own.items()})
     assert done.code == 1
     told = [(one["about"], one["what"], one["mend"]) for one in (*done.json["problems"], *done.json["warnings"])]

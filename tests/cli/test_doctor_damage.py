@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Skillhub
-from tests.conftest import SkillWriter
+from tests.conftest import SkillWriter, own_rules
 
 pytestmark = pytest.mark.slow
 
@@ -92,5 +92,5 @@ def test_other_problems_are_told_beside_the_damage(
     silent = write_skill("silent", frontmatter="name: silent")
     rules = tmp_path / "rules.json"
     rules.write_text("{", encoding="utf-8")
-    found = skillhub("doctor", "--json", SKILLHUB_PERMISSIONS=str(rules)).json
+    found = skillhub("doctor", "--json", **own_rules(rules)).json
     assert {problem["about"] for problem in found["problems"]} == {str(database), f"{silent}/SKILL.md", str(rules)}

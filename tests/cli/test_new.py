@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Skillhub
-from tests.conftest import SkillWriter
+from tests.conftest import SkillWriter, own_rules
 
 from skillhub_mcp.authoring.examples import examples
 
@@ -207,7 +207,7 @@ def test_a_skill_is_written_and_told_even_where_it_cannot_be_looked_up(
     skillhub: Skillhub, skills_dir: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "rules.json").write_text("broken")
-    done = skillhub("new", "one", SKILLHUB_PERMISSIONS=str(tmp_path / "rules.json"))
+    done = skillhub("new", "one", **own_rules(tmp_path / "rules.json"))
     assert done.code == 0
     assert str(skills_dir / "one" / "SKILL.md") in done.out
     assert "found     not known: " in done.out

@@ -145,18 +145,6 @@ def test_what_is_allowed_here_and_denied_elsewhere_is_said_to_stay_denied(skillh
     assert done.err.startswith(f"{repo}/.skillhub/{OWN} has deny skill_load gamma, which still counts, {BROUGHT}\n")
 
 
-def test_a_file_that_puts_the_others_behind_consent_all_the_same_is_named(
-    skillhub: Skillhub, own: Path, repo: Path, tmp_path: Path
-) -> None:
-    named = tmp_path / "rules.json"
-    named.write_text('{"permissions": {}}', encoding="utf-8")
-    skillhub("permissions", "deny", "beta", "--others", "confirm")
-    done = skillhub("permissions", "deny", "alpha", "--others", "allow", "--cwd", repo, SKILLHUB_PERMISSIONS=str(named))
-    assert json.loads(named.read_text(encoding="utf-8")) == {"permissions": {"others": "allow", "deny": [ALPHA]}}
-    said = "puts what no rule decides behind your consent all the same"
-    assert done.err.splitlines()[-2:] == [f"{own} {said}", f"{repo}/.skillhub/{OWN} {said}, {BROUGHT}"]
-
-
 def test_forgetting_says_what_was_removed_in_every_spelling(skillhub: Skillhub, own: Path) -> None:
     own.parent.mkdir(parents=True)
     lists = {"deny": [ALPHA, {**ALPHA, "tool": "Skill"}], "allow": [{**ALPHA, "skill_name": "beta"}]}

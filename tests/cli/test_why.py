@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Skillhub
-from tests.conftest import SkillWriter
+from tests.conftest import SkillWriter, own_choices, own_file, own_rules
 
 
 def test_a_skill_that_is_served_is_told_with_its_place_and_what_it_shadows(
@@ -64,13 +64,19 @@ def test_each_thing_that_keeps_a_skill_from_being_served_is_named_with_its_file_
             assert not line or f"  {path}:{line}: " in text
         return account["verdict"], places, text
 
-    denied = told("pdf", SKILLHUB_PERMISSIONS=str(rules))
-    assert denied[:2] == ("denied by a rule", [(str(rules), 5)])
-    off = told("pdf", SKILLHUB_CHOICES=str(choices))
-    assert off[:2] == ("switched off", [(str(choices), 5)])
+    own_rules(rules)
+    own_choices(choices)
+    chosen, ruled = own_file("choices.json"), own_file("permissions.json")
+    both = told("pdf")
+    assert both[:2] == ("switched off", [(str(chosen), 5), (str(ruled), 5)])
+    chosen.unlink()
+    assert told("pdf")[:2] == ("denied by a rule", [(str(ruled), 5)])
+    ruled.unlink()
+    own_choices(choices)
+    off = told("pdf")
+    assert off[:2] == ("switched off", [(str(chosen), 5)])
     assert "skillhub enable pdf" in off[2]
-    both = told("pdf", SKILLHUB_CHOICES=str(choices), SKILLHUB_PERMISSIONS=str(rules))
-    assert both[:2] == ("switched off", [(str(choices), 5), (str(rules), 5)])
+    chosen.unlink()
     filtered = told("pdf", SKILLHUB_ENABLED_SKILLS="people")
     assert (filtered[0], "SKILLHUB_ENABLED_SKILLS does not name it" in filtered[2]) == ("filtered", True)
     by_category = told("pdf", SKILLHUB_ENABLED_CATEGORIES="docs")
@@ -85,20 +91,20 @@ def test_a_choice_for_one_project_is_told_with_the_project(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     write_skill("pdf")
-    choices = tmp_path / "choices.json"
+    choices = own_file("choices.json")
     project = tmp_path / "project"
     (project / ".git").mkdir(parents=True)
     text = json.dumps({"format": 1, "user": {}, "projects": {str(project): {"pdf": False}}}, indent=1)
     choices.write_text(text, encoding="utf-8")
-    here = {"SKILLHUB_CHOICES": str(choices), "SKILLHUB_CWD": str(project)}
+    here = {"SKILLHUB_CWD": str(project)}
     done = skillhub("why", "pdf", **here)
     line = text.splitlines().index('   "pdf": false') + 1
     assert f"  {choices}:{line}: 'pdf' is off in {project}; skillhub enable pdf --project\n" in done.out
     assert skillhub("enable", "pdf", "--project", **here).err == ""
     assert skillhub("why", "pdf", **here).out.startswith("pdf is served")
-    assert skillhub("why", "pdf", SKILLHUB_CHOICES=str(choices)).out.startswith("pdf is served")
-    skillhub("disable", "pdf", SKILLHUB_CHOICES=str(choices))
-    everywhere = skillhub("why", "pdf", SKILLHUB_CHOICES=str(choices))
+    assert skillhub("why", "pdf").out.startswith("pdf is served")
+    skillhub("disable", "pdf")
+    everywhere = skillhub("why", "pdf")
     assert "'pdf' is off; skillhub enable pdf\n" in everywhere.out
 
 
@@ -108,7 +114,7 @@ def test_consent_that_the_rules_require_is_told_of_a_skill_that_is_served(
     write_skill("pdf")
     rules = tmp_path / "rules.json"
     rules.write_text('{"permissions": {"allow": [{"tool": "load_skill", "skill_name": "csv"}]}}', encoding="utf-8")
-    done = skillhub("why", "pdf", SKILLHUB_PERMISSIONS=str(rules))
+    done = skillhub("why", "pdf", **own_rules(rules))
     assert done.out.startswith("pdf is served")
     assert "an agent has to ask its user first; skillhub permissions allow pdf" in done.out
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from tests.conftest import SkillWriter
+from tests.conftest import SkillWriter, own_rules
 from tests.hubs import hub_of
 from tests.server.processes import serving
 
@@ -113,7 +113,7 @@ def test_names_in_settings_rules_and_tokens_that_nothing_has_are_told_once(
     environment = {
         **hub_environment,
         "SKILLHUB_ENABLED_CATEGORIES": "dcos",
-        "SKILLHUB_PERMISSIONS": str(rules),
+        **own_rules(rules),
         "SKILLHUB_TOKENS_FILE": str(tokens),
     }
     mend = "correct it, or add what is missing"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.conftest import SkillWriter
+from tests.conftest import SkillWriter, own_rules
 from tests.hubs import hub_of, settings_from
 from tests.server.bearers import add_token
 
@@ -74,4 +74,4 @@ def test_nothing_is_ready_while_the_rules_cannot_be_read(
     write_skill("alpha")
     rules = tmp_path / "rules.json"
     rules.write_text("{", encoding="utf-8")
-    assert told({**hub_environment, "SKILLHUB_PERMISSIONS": str(rules)}, caplog, http=False) == []
+    assert told({**hub_environment, **own_rules(rules)}, caplog, http=False) == []

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from tests.conftest import SkillWriter
+from tests.conftest import SkillWriter, own_rules
 from tests.hubs import hub_of
 
 from skillhub_mcp.errors import ResourceNotFound, SkillFilesUnavailable
@@ -112,7 +112,7 @@ def with_rules(environment: dict[str, str], rules: Mapping[str, object]) -> dict
     file = Path(environment["SKILLS_DIR"]).parent / "permissions.json"
     file.write_text(json.dumps({"permissions": rules}), encoding="utf-8")
     file.chmod(0o600)
-    return environment | {"SKILLHUB_PERMISSIONS": str(file)}
+    return environment | {**own_rules(file)}
 
 
 def with_a_lock(environment: dict[str, str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from tests.conftest import SkillWriter
+from tests.conftest import SkillWriter, own_rules
 from tests.publishing.conftest import Later
 from tests.publishing.publishers import FILES, publishing
 from tests.traversal import LINKS_OUT, NEVER_DECODED, REFUSED, SECRET, Hostile, plant
@@ -60,7 +60,7 @@ def told_of_nothing(publisher: Publisher, uri: str) -> None:
 def permissions(environment: Environment, **lists: list[dict[str, str]]) -> Environment:
     path = Path(environment["HOME"]) / "rules.json"
     path.write_text(json.dumps({"permissions": lists}), encoding="utf-8")
-    return {**environment, "SKILLHUB_PERMISSIONS": str(path)}
+    return {**environment, **own_rules(path)}
 
 
 # Listing

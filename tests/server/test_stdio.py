@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import SkillWriter
+from tests.conftest import SkillWriter, own_rules
 from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient, tool_call
 
 pytestmark = [
@@ -78,7 +78,7 @@ def test_a_question_that_is_open_does_not_keep_a_server_from_ending(
     write_skill("alpha")
     rules = tmp_path / "rules.json"
     rules.write_text('{"permissions": {"others": "confirm"}}', encoding="utf-8")
-    client = RawClient({**hub_environment, "SKILLHUB_PERMISSIONS": str(rules)})
+    client = RawClient({**hub_environment, **own_rules(rules)})
     client.answer(_CAN_ASK)
     client.send(INITIALIZED)
     client.send(tool_call(2, "load_skill", skill_name="alpha"))

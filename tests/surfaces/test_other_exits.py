@@ -11,6 +11,7 @@ from typing import Any
 
 import mcp_types
 import pytest
+from tests.conftest import own_rules
 from tests.hubs import hub_of
 from tests.server.connections import WAYS, reached
 from tests.surfaces.findings import flooded, forged_lines, hidden, tags_named, values, wrong_in_a_value
@@ -83,7 +84,7 @@ def test_the_question_to_a_person_is_the_hub_s_own(hostile: dict[str, str], tmp_
         return mcp_types.ElicitResult(action="decline")
 
     async def go() -> None:
-        environment = {**hostile, "SKILLHUB_PERMISSIONS": str(rules)}
+        environment = {**hostile, **own_rules(rules)}
         async with reached(WAYS[0], environment, elicitation_callback=person) as hub:
             every = await hub.call("search_skills", query="", limit=100)
             for one in every.json["skills"][::8]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from skillhub_mcp.bootstrap.places import beside_index, reviews_path
 from skillhub_mcp.chosen_roots import (
+    choices_path,
     lock_option,
     project_of,
     project_trust,
@@ -70,7 +71,7 @@ def name_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]
     Raises PolicyUnreadable and TokensUnreadable.
     """
     visibility = _visibility(settings)
-    files = rule_files(settings, project_while_serving(settings).root)
+    files = rule_files(project_while_serving(settings).root)
     rules = list(files.usable())
     path = settings.http.tokens_file
     tokens = (tokens_file(path, required=False).read() if path else None) or Tokens()
@@ -97,8 +98,8 @@ def exposed_files(settings: Settings) -> tuple[tuple[Problem, ...], tuple[Proble
         roots_path(),
         trust_path(),
         reviews_path(),
-        *(file.path for file in rule_files(settings, "").own),
-        settings.policy.choices,
+        *(file.path for file in rule_files("").own),
+        choices_path(),
         settings.http.tokens_file,
         settings.execution.hooks,
         settings.observability.usage_log,
@@ -125,8 +126,8 @@ def make_access(
     return Access(
         _visibility(settings),
         project=project_of(settings).root,
-        choices=choices_file(settings.policy.choices),
-        rule_files=lambda root: rule_files(settings, root),
+        choices=choices_file(choices_path()),
+        rule_files=rule_files,
         tools=TOOL_ACTIONS,
         asks=asks,
         trust=TrustMode(settings.policy.trust),
@@ -182,30 +183,27 @@ def make_auditor(settings: Settings, *, files_of: FilesOf = own_directory) -> Au
     )
 
 
-def rule_files(settings: Settings, project_root: str) -> RuleFiles:
-    """Return the files of rules: the user's own, of which the first is written to, and the project's."""
+def rule_files(project_root: str) -> RuleFiles:
+    """Return the files of rules: the user's own and the project's."""
     make_file = partial(rules_file, tools=TOOL_ACTIONS)
-    own = [make_file(expand_home("~/.skillhub/permissions.json"), what="Your permissions.json")]
-    if settings.policy.permissions:
-        named = make_file(settings.policy.permissions, what="The file that SKILLHUB_PERMISSIONS names", required=True)
-        own.insert(0, named)
+    own = make_file(expand_home("~/.skillhub/permissions.json"), what="Your permissions.json")
     foreign = os.path.join(project_root, RULES_FILE)
-    if os.path.realpath(foreign) in (os.path.realpath(file.path) for file in own):
-        return RuleFiles(tuple(own), ())
+    if os.path.realpath(foreign) == os.path.realpath(own.path):
+        return RuleFiles((own,), ())
     of_project = make_file(foreign, what="The project's .skillhub/permissions.json", within=project_root)
-    return RuleFiles(tuple(own), (of_project,))
+    return RuleFiles((own,), (of_project,))
 
 
 def _visibility(settings: Settings) -> Visibility:
     return Visibility(settings.policy.enabled_skills, settings.policy.enabled_categories)
 
 
-def remember_rule(settings: Settings, act: Action, agreed: ConfirmationRequired) -> None:
-    """Add a rule that allows `act`, as the user agreed to it, to the first file of rules. Raises PolicyUnreadable.
+def remember_rule(act: Action, agreed: ConfirmationRequired) -> None:
+    """Add a rule that allows `act`, as the user agreed to it, to the person's file of rules. Raises PolicyUnreadable.
 
     To run commands is allowed of the files that the user was asked about.
     """
-    file = rule_files(settings, "").own[0]
+    file = rule_files("").own[0]
     rule = PermissionRule(
         TOOL_ACTIONS.rule_tool(act),
         agreed.rule_name,

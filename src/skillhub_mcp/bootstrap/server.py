@@ -93,7 +93,7 @@ def server_options(
         agreements=beside_index(settings, "agreements"),
         instructions_max_bytes=settings.disclosure.instructions_max_bytes,
         card=_card_options(settings, over_http=over_http),
-        remember=lambda act, agreed: remember_rule(settings, act, agreed),
+        remember=remember_rule,
         trust=None if over_http or replica else _trust_asking(settings),
         hooks=read_hooks(settings.execution.hooks) if settings.execution.hooks else (),
         cwd=project_of(settings).cwd,

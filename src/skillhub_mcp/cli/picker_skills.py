@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from skillhub_mcp.bootstrap.hub import make_hub
-from skillhub_mcp.chosen_roots import project_of
+from skillhub_mcp.chosen_roots import choices_path, project_of
 from skillhub_mcp.cli.commands.choices import namesakes, switched_by_path
 from skillhub_mcp.cli.picker_rows import PickerRow, SearchedFor, picker_rows, searched_for
 from skillhub_mcp.errors import SkillHubError
@@ -60,7 +60,7 @@ class HubSkills:
         others = namesakes(self.hub, skill)
         project = project_of(self._settings).root if here_only else None
         change_choices(
-            self._settings.policy.choices,
+            choices_path(),
             lambda choices: switched_by_path(choices, skill, others, on=row.state != "on", project=project),
         )
         return self.read()

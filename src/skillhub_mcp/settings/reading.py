@@ -28,6 +28,8 @@ _SUCCESSORS = {
     "SKILLHUB_ENABLE_RUN_OVER_HTTP": "skillhub serve --enable-run-over-http",
     "EMBEDDING_MODEL_DIR": "EMBEDDING_MODEL",
     "SEARCH_RERANK_MODEL_DIR": "SEARCH_RERANK_MODEL",
+    "SKILLHUB_CHOICES": "~/.skillhub/choices.json",
+    "SKILLHUB_PERMISSIONS": "~/.skillhub/permissions.json",
     "SKILLHUB_STATELESS": "skillhub serve --workers",
     "SKILLHUB_WORKERS": "skillhub serve --workers",
 }

@@ -136,7 +136,7 @@ class SkillSettings(Group):
 
 
 class PolicySettings(Group):
-    """Which skills are served, and the files of rules and choices. `permissions` is empty or a path.
+    """Which skills are served.
 
     Names or categories are None where they are not set; where they are and name nothing, nothing is served. `trust` is
     the name of a `policy.trust.TrustMode`.
@@ -174,14 +174,6 @@ class PolicySettings(Group):
         "0",
         "1 withholds a skill that a lock (`skillhub lock`) names and whose files are not those that were "
         "locked, until they are again; only withholds what no lock names, too",
-    )
-    permissions: OptionalPath = setting(
-        "SKILLHUB_PERMISSIONS",
-        "",
-        "File of rules that allow and deny, in addition to ~/.skillhub/permissions.json and the project's; must exist",
-    )
-    choices: LocalPath = setting(
-        "SKILLHUB_CHOICES", "~/.skillhub/choices.json", "File that records which skills were switched on and off"
     )
 
 

@@ -17,7 +17,7 @@ import mcp_types
 import pytest
 from starlette.applications import Starlette
 from starlette.types import Message, Receive, Scope, Send
-from tests.conftest import SkillWriter
+from tests.conftest import SkillWriter, own_rules
 from tests.server.bearers import ACCEPT, INITIALIZE
 from tests.server.connections import caller
 from tests.server.processes import Process, serving
@@ -130,7 +130,7 @@ def test_a_call_that_waits_for_a_persons_reply_is_answered_without_one(
             await hub.look()
             return (await hub.call("load_skill", skill_name="slow")).code
 
-    with serving({**environment, "SKILLHUB_PERMISSIONS": str(rules)}) as server:
+    with serving({**environment, **own_rules(rules)}) as server:
         assert asyncio.run(asked(server)) == "CONFIRMATION_REQUIRED"
         assert server.ended() == 0
     assert "ERROR" not in "".join(server.said)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from tests.conftest import SkillWriter
+from tests.conftest import SkillWriter, own_rules
 from tests.server.bearers import add_token
 from tests.server.connections import listening
 
@@ -110,7 +110,7 @@ def test_rules_that_cannot_be_read_give_nothing_and_say_so(environment: dict[str
     rules = tmp_path / "rules.json"
     rules.write_text("{")
     rules.chmod(0o600)
-    with listening({**environment, "SKILLHUB_PERMISSIONS": str(rules)}) as url:
+    with listening({**environment, **own_rules(rules)}) as url:
         for path in (INDEX, f"{TOP}/pdf.zip"):
             answer = ask(url, path)
             assert (answer.status_code, answer.json()["error"]) == (503, "policy_unreadable")

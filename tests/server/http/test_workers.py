@@ -18,7 +18,7 @@ import mcp
 import mcp_types
 import pytest
 from mcp.client.streamable_http import streamable_http_client
-from tests.conftest import SkillWriter
+from tests.conftest import SkillWriter, own_rules
 from tests.server.connections import Caller
 from tests.server.processes import Process, serving
 
@@ -60,7 +60,7 @@ def shared_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[P
         "SKILLS_DIR": str(directory / "skills"),
         "DB_PATH": str(directory / "db" / "skills.lancedb"),
         "EMBEDDING_PROVIDER": "none",
-        "SKILLHUB_PERMISSIONS": str(rules),
+        **own_rules(rules),
     }
     with two_workers(environment) as (server, one, other):
         yield server, one, other, rules

@@ -45,12 +45,17 @@ def environment(hub_environment: dict[str, str], tmp_path: Path, write_skill: Sk
         "SKILLHUB_ENABLE_RUN": "1",
         "--enable-run-over-http": "1",
         "--allow-anonymous": "1",
-        "SKILLHUB_PERMISSIONS": str(tmp_path / "rules.json"),
     }
 
 
 def rules(environment: dict[str, str], **lists: list[dict[str, str]]) -> None:
-    Path(environment["SKILLHUB_PERMISSIONS"]).write_text(json.dumps({"permissions": lists}), encoding="utf-8")
+    file = Path(environment["HOME"], ".skillhub/permissions.json")
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps({"permissions": lists}), encoding="utf-8")
+
+
+def written_rules(environment: dict[str, str]) -> Any:
+    return json.loads(Path(environment["HOME"], ".skillhub/permissions.json").read_text(encoding="utf-8"))
 
 
 def about(name: str | None = None, tool: str = "skill_load") -> dict[str, str]:
@@ -174,7 +179,7 @@ def test_what_no_rule_decides_is_asked_once_and_the_question_shows_the_skill(
             assert "The body of alpha." in text
 
     asyncio.run(journey())
-    written = json.loads(Path(environment["SKILLHUB_PERMISSIONS"]).read_text(encoding="utf-8"))
+    written = written_rules(environment)
     assert written == {"permissions": {"allow": [about("beta")]}}
 
 
@@ -202,7 +207,7 @@ def test_reading_a_resource_asks_as_loading_does_and_the_answer_holds_as_long(
                 assert len(person.questions) == 1
 
     asyncio.run(journey())
-    assert json.loads(Path(environment["SKILLHUB_PERMISSIONS"]).read_text(encoding="utf-8")) == {"permissions": {}}
+    assert written_rules(environment) == {"permissions": {}}
 
 
 @two_ways
@@ -253,7 +258,7 @@ def test_a_remembered_answer_is_kept_as_a_rule_and_asks_no_more(mode: str, envir
     person = Person("always")
     assert asyncio.run(journey(person)).code is None
     assert person.offered == ["once", "always", "no"]
-    written = json.loads(Path(environment["SKILLHUB_PERMISSIONS"]).read_text(encoding="utf-8"))
+    written = written_rules(environment)
     assert written == {
         "permissions": {"deny": [about("beta")], "allow": [{"tool": "skill_load", "skill_name": "alpha"}]}
     }
@@ -310,7 +315,7 @@ def test_a_skill_that_no_rule_can_name_is_asked_about_and_never_remembered(
 
     assert asyncio.run(journey()).code is None
     assert person.offered == ["once", "no"]
-    assert json.loads(Path(environment["SKILLHUB_PERMISSIONS"]).read_text(encoding="utf-8")) == {"permissions": {}}
+    assert written_rules(environment) == {"permissions": {}}
 
 
 @two_ways
@@ -375,7 +380,7 @@ def test_an_agreement_lasts_also_when_the_call_then_fails(style: str, environmen
 
 def test_without_an_agreement_no_answer_is_longer_for_a_handle(environment: dict[str, str]) -> None:
     async def journey() -> None:
-        async with reached(("http", "auto"), {**environment, "SKILLHUB_PERMISSIONS": ""}) as hub:
+        async with reached(("http", "auto"), environment) as hub:
             said = [
                 await hub.call("load_skill", skill_name="alpha"),
                 await hub.call("read_skill_file", skill_name="alpha", file_path="a.txt"),
@@ -453,7 +458,7 @@ def test_a_declined_form_is_a_no_whatever_it_contains(
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_over_http_an_answer_is_one_clients_and_is_never_kept(mode: str, environment: dict[str, str]) -> None:
     rules(environment)
-    before = Path(environment["SKILLHUB_PERMISSIONS"]).read_bytes()
+    before = Path(environment["HOME"], ".skillhub/permissions.json").read_bytes()
 
     async def journey(url: str) -> None:
         asked, silent = Person("once"), Person(None)
@@ -471,7 +476,7 @@ def test_over_http_an_answer_is_one_clients_and_is_never_kept(mode: str, environ
 
     with http_server(environment) as url:
         asyncio.run(journey(f"{url}/mcp"))
-    assert Path(environment["SKILLHUB_PERMISSIONS"]).read_bytes() == before
+    assert Path(environment["HOME"], ".skillhub/permissions.json").read_bytes() == before
 
 
 @two_ways
@@ -514,7 +519,6 @@ def test_rules_that_cannot_be_understood_let_nothing_through_and_are_named(
 def test_a_skill_that_is_switched_off_is_neither_found_nor_loaded_until_it_is_on_again(
     way: tuple[str, str], environment: dict[str, str]
 ) -> None:
-    environment = {**environment, "SKILLHUB_PERMISSIONS": ""}
 
     async def journey() -> None:
         async with reached(way, environment) as hub:
@@ -560,7 +564,7 @@ def test_hooks_stand_around_every_call_and_one_that_fails_before_it_stops_it(
         "PostToolUse": [{"hooks": [{"type": "command", "command": f"{noted}; exit 3"}]}],
     }
     (tmp_path / "hooks.json").write_text(json.dumps({"hooks": hooks}), encoding="utf-8")
-    environment = {**environment, "SKILLHUB_PERMISSIONS": "", "SKILLHUB_HOOKS": str(tmp_path / "hooks.json")}
+    environment = {**environment, "SKILLHUB_HOOKS": str(tmp_path / "hooks.json")}
 
     async def journey() -> None:
         async with reached(way, environment) as hub:
@@ -625,7 +629,7 @@ def test_a_remembered_answer_about_running_is_for_these_files_and_a_change_is_to
     changed = "Its files have changed since you allowed it. Its description: 'Does alpha.'"
     assert later.questions == [f"The agent wants to run commands of the skill 'alpha'. {changed}"]
     # One rule for the skill, not one for each state that its files were in.
-    written = json.loads(Path(environment["SKILLHUB_PERMISSIONS"]).read_text(encoding="utf-8"))
+    written = written_rules(environment)
     directory = str(script.parent)
     assert written["permissions"]["allow"] == [
         {**about("alpha", "run_skill_command"), "digest": skill_digest(directory)}

@@ -13,7 +13,7 @@ from typing import Any
 import mcp
 import pytest
 from fastmcp import FastMCP
-from tests.conftest import SkillWriter
+from tests.conftest import SkillWriter, own_rules
 from tests.hubs import hub_of
 from tests.server.bearers import add_token, bearer
 from tests.server.connections import WAYS, caller, listening, reached
@@ -80,7 +80,7 @@ def test_skills_that_are_off_denied_or_filtered_are_not_shown(
     )
     environment = {
         **hub_environment,
-        "SKILLHUB_PERMISSIONS": str(rules),
+        **own_rules(rules),
         "SKILLHUB_ENABLED_SKILLS": "alpha,beta,gamma",
     }
     command(environment, "disable", "gamma")
@@ -243,7 +243,7 @@ def test_a_file_of_rules_that_cannot_be_read_stops_no_client_from_connecting(
     write_skill("alpha", "Does alpha.")
     rules = tmp_path / "permissions.json"
     rules.write_text("{", encoding="utf-8")
-    assert told({**hub_environment, "SKILLHUB_PERMISSIONS": str(rules)}) == CORE
+    assert told({**hub_environment, **own_rules(rules)}) == CORE
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")

@@ -19,7 +19,7 @@ from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
-from tests.conftest import SkillWriter
+from tests.conftest import SkillWriter, own_rules
 from tests.hubs import settings_from
 from tests.observers.recording import Telemetry
 from tests.server.connections import WAYS, Caller, caller, listening, reached
@@ -259,7 +259,7 @@ def test_what_is_refused_before_the_hub_is_asked_is_audited_too(
     rules.write_text(json.dumps({"permissions": {"deny": [{"tool": "run_skill_command"}]}}), encoding="utf-8")
     blocking = {"matcher": "read_skill_file", "hooks": [{"type": "command", "command": "exit 1"}]}
     hooks.write_text(json.dumps({"hooks": {"PreToolUse": [blocking]}}), encoding="utf-8")
-    chosen = {**environment, "SKILLHUB_PERMISSIONS": str(rules), "SKILLHUB_HOOKS": str(hooks)}
+    chosen = {**environment, **own_rules(rules), "SKILLHUB_HOOKS": str(hooks)}
 
     async def go() -> None:
         async with in_process(chosen) as client:
@@ -290,7 +290,7 @@ def test_what_a_person_says_is_how_it_ended(
         return mcp_types.ElicitResult(action="accept", content={"answer": answers.pop(0)})
 
     async def go() -> None:
-        chosen = {**environment, "SKILLHUB_PERMISSIONS": str(rules)}
+        chosen = {**environment, **own_rules(rules)}
         async with reached(("stdio", mode), chosen, elicitation_callback=answer) as hub:
             assert (await hub.call("load_skill", skill_name="pdf")).code == "PERMISSION_DENIED"
             assert (await hub.call("load_skill", skill_name="pdf")).code is None

@@ -16,7 +16,7 @@ from fastmcp.tools.base import ToolResult
 from mcp.server.auth.middleware.auth_context import auth_context_var
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from starlette.testclient import TestClient
-from tests.conftest import SkillWriter
+from tests.conftest import SkillWriter, own_rules
 from tests.hubs import hub_of
 from tests.server.bearers import ACCEPT
 from tests.server.connections import listening, reached
@@ -99,7 +99,7 @@ def test_a_server_whose_rules_cannot_be_understood_is_not_ready_and_says_why(
 ) -> None:
     write_skill("one")
     (tmp_path / "rules.json").write_text("{", encoding="utf-8")
-    with hub_of({**hub_environment, "SKILLHUB_PERMISSIONS": str(tmp_path / "rules.json")}) as hub:
+    with hub_of({**hub_environment, **own_rules(tmp_path / "rules.json")}) as hub:
         hub.refresh()
         answer = readiness(hub)
     assert answer.status_code == 503

@@ -9,7 +9,7 @@ from typing import Any
 
 import mcp_types
 import pytest
-from tests.conftest import SkillWriter
+from tests.conftest import SkillWriter, own_rules
 from tests.server.connections import WAYS, Caller, listening, reached
 from tests.server.sessions import command
 
@@ -99,7 +99,7 @@ def test_what_is_switched_off_denied_or_filtered_is_not_completed(
     )
     environment = {
         **hub_environment,
-        "SKILLHUB_PERMISSIONS": str(rules),
+        **own_rules(rules),
         "SKILLHUB_ENABLED_SKILLS": "alpha,beta,gamma",
         "SKILLHUB_TOOLS": "core,skill",
     }
@@ -128,7 +128,7 @@ def test_a_file_of_rules_that_cannot_be_read_completes_nothing(
         async with caller(url, "auto") as hub:
             assert (await completed(hub, "")).values == []
 
-    with listening({**hub_environment, "SKILLHUB_PERMISSIONS": str(rules), "SKILLHUB_TOOLS": "core,skill"}) as url:
+    with listening({**hub_environment, **own_rules(rules), "SKILLHUB_TOOLS": "core,skill"}) as url:
         asyncio.run(journey(url))
 
 

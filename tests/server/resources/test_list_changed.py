@@ -13,7 +13,7 @@ import mcp
 import mcp_types
 import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
-from tests.conftest import SkillWriter
+from tests.conftest import SkillWriter, own_choices, own_rules
 from tests.server.connections import listening as served
 from tests.server.connections import piped
 from tests.server.sessions import COMMAND, command
@@ -141,8 +141,8 @@ def test_a_skill_that_is_switched_off_or_denied_is_sent_as_one_that_is_gone(
     rules = tmp_path / "rules.json"
     environment = {
         **hub_environment,
-        "SKILLHUB_PERMISSIONS": str(rules),
-        "SKILLHUB_CHOICES": str(tmp_path / "choices.json"),
+        **own_rules(rules),
+        **own_choices(tmp_path / "choices.json"),
     }
 
     def permissions(text: str) -> None:

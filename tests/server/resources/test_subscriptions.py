@@ -20,7 +20,7 @@ from fastmcp import FastMCP
 from mcp.server.connection import Connection
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourceUpdated
-from tests.conftest import SkillWriter, put_file
+from tests.conftest import SkillWriter, own_rules, put_file
 from tests.server.bearers import add_token, bearer
 from tests.server.connections import WAYS, listening, piped
 from tests.server.sessions import command, http_server
@@ -195,7 +195,7 @@ def test_unreadable_rules_are_logged_and_no_change_is_sent(
             assert await subscriber.next() == GUIDE
             assert subscriber.heard.empty()
 
-    with listening({**hub_environment, "SKILLHUB_PERMISSIONS": str(rules)}) as url:
+    with listening({**hub_environment, **own_rules(rules)}) as url:
         asyncio.run(asyncio.wait_for(journey(url), _LONG))
 
 

@@ -44,7 +44,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _switch(on: bool, args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    from skillhub_mcp.chosen_roots import project_of
+    from skillhub_mcp.chosen_roots import choices_path, project_of
     from skillhub_mcp.policy.access import Availability
     from skillhub_mcp.policy.files import change_choices
 
@@ -54,7 +54,7 @@ def _switch(on: bool, args: argparse.Namespace, options: Mapping[str, str]) -> i
         # Every name is looked up before any choice is saved, so that a wrong name changes nothing.
         chosen = [_choice(hub, skill_argument(name)) for name in args.names]
         for one in chosen:
-            change_choices(settings.policy.choices, partial(_switched, one, on=on, project=project))
+            change_choices(choices_path(), partial(_switched, one, on=on, project=project))
         snapshot, policy = hub.snapshot_and_policy()
     names = Names(snapshot, policy)
     answering = [_answering(names, policy, one.skill.name) for one in chosen]

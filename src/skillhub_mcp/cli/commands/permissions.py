@@ -102,7 +102,7 @@ class _RulesOfFile:
 
 def _show(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     settings = settings_of(options)
-    files = rule_files(settings, project_of(settings).root)
+    files = rule_files(project_of(settings).root)
     shown = _read(files)
     rules = files.in_force().own
     others = {action: rules.decide(action, (), tools=TOOL_ACTIONS) for action in (Action.LOAD, Action.RUN)}
@@ -178,7 +178,7 @@ def _others_text(load: Decision, run: Decision, *, named: bool) -> str:
 def _put(verdict: str, args: argparse.Namespace, options: Mapping[str, str]) -> int:
     settings = settings_of(options)
     project = project_of(settings).root
-    files = rule_files(settings, project)
+    files = rule_files(project)
     rule = _rule(args)
     skills = _skills(settings, options)
     if rule.skill_name is not None and not args.force:
@@ -191,7 +191,7 @@ def _put(verdict: str, args: argparse.Namespace, options: Mapping[str, str]) -> 
         others = _ask_about_others(verdict, rule, files, skills, as_json=args.json)
     file = files.own[0]
     replaced = put_rule(file.path, verdict, rule, what=file.what, tools=TOOL_ACTIONS, others=others)
-    now = rule_files(settings, project)
+    now = rule_files(project)
     return _report(
         args,
         [
@@ -210,7 +210,7 @@ def _put(verdict: str, args: argparse.Namespace, options: Mapping[str, str]) -> 
 def _forget(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     settings = settings_of(options)
     project = project_of(settings).root
-    files = rule_files(settings, project)
+    files = rule_files(project)
     file = files.own[0]
     rule = _rule(args)
     rules = file.read() or NO_RULES
@@ -225,7 +225,7 @@ def _forget(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     before = files.in_force()
     others = None if args.others is None else Decision(args.others)
     removed = forget_rules(file.path, rule, what=file.what, tools=TOOL_ACTIONS, others=others)
-    now = rule_files(settings, project)
+    now = rule_files(project)
     return _report(
         args,
         [f"removed {one.verdict} {_about(one.rule)} from {file.path}" for one in removed],

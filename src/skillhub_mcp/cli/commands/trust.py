@@ -71,7 +71,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     wanted = brought.trust.is_awaited and not args.show
     asks = wanted and bool(brought.digests)
     if not args.json:
-        print_text("\n".join(map(in_line, _lines(brought, settings))))
+        print_text("\n".join(map(in_line, _lines(brought))))
     recorded = asks and (args.yes or (not args.json and _confirm())) and _record(brought, settings)
     if args.json:
         print_json(_json(brought, settings) | {"recorded": recorded})
@@ -130,7 +130,7 @@ def _revoke(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     return EXIT_OK
 
 
-def _lines(brought: Brought, settings: Settings) -> Iterator[str]:
+def _lines(brought: Brought) -> Iterator[str]:
     yield from_home(brought.project)
     if not brought.places:
         yield "  brings no skill: there is nothing to trust"
@@ -144,7 +144,7 @@ def _lines(brought: Brought, settings: Settings) -> Iterator[str]:
             yield from (f"      → {note}" for note in _notes(one))
         if place.refused:
             yield f"    {plural(len(place.refused), 'SKILL.md file')} refused: `skillhub validate` says why"
-    yield from _rules_lines(brought, settings)
+    yield from _rules_lines(brought)
     awaiting = [place for place in brought.places if place.root.trust.is_awaited]
     if any(one.takes_from or one.skill.always_apply for place in awaiting for one in place.skills):
         yield "What is marked → comes into force when you trust the project."
@@ -157,8 +157,8 @@ def _notes(one: BroughtSkill) -> Iterator[str]:
         yield "is pinned: described to each model that connects"
 
 
-def _rules_lines(brought: Brought, settings: Settings) -> Iterator[str]:
-    for file in rule_files(settings, brought.project).foreign:
+def _rules_lines(brought: Brought) -> Iterator[str]:
+    for file in rule_files(brought.project).foreign:
         found = read_foreign(file)
         path = os.path.relpath(file.path, brought.project)
         if isinstance(found, UnreadableRules):
@@ -173,7 +173,7 @@ def _relative(place: BroughtPlace, brought: Brought) -> str:
 
 
 def _json(brought: Brought, settings: Settings) -> dict[str, object]:
-    rules = [file.path for file in rule_files(settings, brought.project).foreign if os.path.lexists(file.path)]
+    rules = [file.path for file in rule_files(brought.project).foreign if os.path.lexists(file.path)]
     return {
         "project": brought.project,
         "trust": brought.trust.value if brought.places else None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.bootstrap.library import unsearched_places
 from skillhub_mcp.bootstrap.policy import rule_files
-from skillhub_mcp.chosen_roots import project_of
+from skillhub_mcp.chosen_roots import choices_path, project_of
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument, skill_argument
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_text
@@ -90,13 +90,13 @@ def _deciding(settings: Settings) -> Deciding:
     from skillhub_mcp.disclosure.why import Deciding
     from skillhub_mcp.policy.origins import ChoicesText, RulesText
 
-    files = rule_files(settings, project_of(settings).root)
+    files = rule_files(project_of(settings).root)
     rules = tuple(
         RulesText(file.path, found, read_text(file.path), of_project=file in files.foreign)
         for file, found in files.usable()
     )
-    choices = choices_file(settings.policy.choices).read()
-    path = settings.policy.choices
+    choices = choices_file(choices_path()).read()
+    path = choices_path()
     return Deciding(rules, None if choices is None else ChoicesText(path, choices, read_text(path)))
 
 
