@@ -292,9 +292,6 @@ METHODS_WITHOUT_TEXT = {
     "ping",
     "tools/call",
     "logging/setLevel",
-    "resources/subscribe",
-    "resources/unsubscribe",
-    "subscriptions/listen",
 }
 PROMPTS = {"skill", "session_context"}
 WRAPPERS = ("skill-loaded", "skill_context", "skills_context", "agents_context", "system-reminder")
@@ -329,6 +326,7 @@ def test_every_tool_and_method_of_the_server_is_in_the_table(hostile: dict[str, 
     finally:
         hub.close()
     assert listed == set(TOOL_ACTIONS.by_tool) == set(TOOLS)
+    # A middleware answers the methods about subscriptions, and without any text.
     assert methods == set(METHODS) | METHODS_WITHOUT_TEXT
 
 

@@ -31,9 +31,8 @@ from skillhub_mcp.server.middleware.sessions import Sessions, Transport
 from skillhub_mcp.server.middleware.trust_question import TrustAsking, TrustQuestionMiddleware
 from skillhub_mcp.server.prompts.completion import ArgumentCompletion
 from skillhub_mcp.server.resources.extension import SkillsExtension
-from skillhub_mcp.server.resources.list_changed import ListChangedNotifier
+from skillhub_mcp.server.resources.notifications import ChangeNotifier
 from skillhub_mcp.server.resources.provider import SkillResourceProvider
-from skillhub_mcp.server.resources.subscriptions import ResourceSubscriptions
 from skillhub_mcp.server.tools import registration
 from skillhub_mcp.server.tools.core import CoreTools
 from skillhub_mcp.skills.admission import Admission
@@ -100,8 +99,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
     hub.also_take_uris(options.publisher.directory_at)
     prewarmer = EntryPrewarmer(hub, options.publisher)
     start = DeferredStartMiddleware([hub.start, *([prewarmer.start] if options.prewarms else [])])
-    notifier = ListChangedNotifier(hub, prompts="skill" in options.tools)
-    subscriptions = ResourceSubscriptions(hub, options.publisher, notifier)
+    notifier = ChangeNotifier(hub, options.publisher, prompts="skill" in options.tools, stateless=options.stateless)
     over_stdio = options.transport == "stdio"
     sessions = Sessions(
         options.transport,
@@ -118,13 +116,11 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
         # Over HTTP no client waits for this process to start, and /readyz should become ready without a request.
         start.schedule(_START_WITHOUT_LISTING_SECONDS if over_stdio else 0)
         notifier.open()
-        subscriptions.open()
         try:
             yield
         finally:
             start.cancel()
             await notifier.close()
-            await subscriptions.close()
             await asyncio.to_thread(prewarmer.close)
             await asyncio.to_thread(hub.close)
 
@@ -156,8 +152,6 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
         cache_ttl=_LIST_TTL_SECONDS,
         cache_scope="private",
     )
-    notifier.declare(server, stateless=options.stateless)
-    subscriptions.serve(server, stateless=options.stateless)
     completion = ArgumentCompletion(hub, options.publisher, has_prompts="skill" in options.tools)
     server.completion(completion.complete)
     server.add_provider(SkillResourceProvider(options.publisher, sessions))

@@ -35,7 +35,7 @@ from skillhub_mcp.server.http.readiness import readiness_route
 from skillhub_mcp.server.http.shutdown import DisconnectOnShutdown, GracefulServer, exit_cleanly_on_sigterm
 from skillhub_mcp.server.http.skills_page import skills_route
 from skillhub_mcp.server.middleware.consent import ConsentMiddleware
-from skillhub_mcp.server.resources.list_changed import ListChangedNotifier
+from skillhub_mcp.server.resources.notifications import ChangeNotifier
 
 if TYPE_CHECKING:
     from skillhub_mcp.server.http.auth import AuthOptions
@@ -146,7 +146,7 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
 
     def end_waiting() -> None:
         for middleware in server.middleware:
-            if isinstance(middleware, ListChangedNotifier):
+            if isinstance(middleware, ChangeNotifier):
                 middleware.end_streams()
             elif isinstance(middleware, ConsentMiddleware):
                 middleware.end_questions()

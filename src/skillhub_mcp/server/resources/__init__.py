@@ -1,7 +1,6 @@
 """Skills as MCP resources, and notifications of changes.
 
 extension      the skills extension (SEP-2640)
-list_changed   notifications that the skills changed
+notifications  notifications of changed lists and files
 provider       plain `skill://` resources
-subscriptions  notifications that a file changed
 """

@@ -1,0 +1,338 @@
+"""Notifications of changed lists and files, in both protocol versions.
+
+Each connection of the 2025-11-25 protocol is notified of changed lists, and of the files that it subscribed to with
+`resources/subscribe`. In the 2026-07-28 protocol each stream of `subscriptions/listen` is notified of what it asked
+for. To MCP the skills are resources, and prompts if the set `skill` is chosen. The lists change with the skills and
+with the policy. A URI that the client may not read is refused, or missing from the acknowledgement of a stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextvars import Context
+from functools import partial
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import mcp_types
+from fastmcp.server.context import Context as RequestContext
+from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from mcp.server.context import ServerRequestContext
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import (
+    SUBSCRIPTION_ID_META_KEY,
+    InMemorySubscriptionBus,
+    ListenHandler,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+)
+from mcp_types import SubscribeRequestParams, SubscriptionsListenRequestParams, SubscriptionsListenResult
+
+from skillhub_mcp.errors import InvalidArgument, PolicyUnreadable, ResourceNotFound, SkillHubError
+from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.policy.access import Policy
+from skillhub_mcp.publishing.publisher import Publisher
+from skillhub_mcp.publishing.uris import SCHEME
+from skillhub_mcp.server.error_responses import protocol_error, run_in_thread
+from skillhub_mcp.server.middleware.sessions import is_stateless
+
+log = logging.getLogger(__name__)
+
+# For one connection, or one stream.
+MAX_SUBSCRIPTIONS = 256
+# For all clients: each file is checked after every scan of the skills.
+MAX_WATCHED = 4_096
+# As many as the SDK has sessions. The oldest one is not notified any more.
+_MAX_CONNECTIONS = 10_000
+# A folder of skills that is being copied changes several times: the notification is sent when nothing has changed for
+# `_QUIET_SECONDS`, and at the latest after `_MAX_DELAY_SECONDS`.
+_QUIET_SECONDS = 0.5
+_MAX_DELAY_SECONDS = 5.0
+_SEND_TIMEOUT_SECONDS = 5.0
+# Between two checks of the policy's files.
+_POLICY_SECONDS = 2.0
+# The first check reads all files of the policy, which would delay the answer to these.
+_BEFORE_ANY_LIST = frozenset({"initialize", "server/discover"})
+# Other resources of a server that is built on this one do not change.
+_UNCHANGING = ""
+
+
+class ChangeNotifier(Middleware):
+    """Notifies the clients of one hub, with `prompts` of its prompts too. `open` and `close` belong to the lifespan.
+
+    A `stateless` server has no connections in the 2025-11-25 protocol.
+    """
+
+    def __init__(self, hub: SkillHub, publisher: Publisher, *, prompts: bool, stateless: bool) -> None:
+        self._hub = hub
+        self._publisher = publisher
+        self._prompts = prompts
+        self._stateless = stateless
+        self._bus = InMemorySubscriptionBus()
+        self._streams = ListenHandler(self._bus)
+        self._closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._due: float | None = None
+        self._scanned = False
+        # By the id of the connection, which outlives the session object of each of its later requests.
+        self._connections: dict[str, ServerSession] = {}
+        # The URIs of each connection (by its id) and of each stream, and the digest last seen of each file.
+        self._subscribed: dict[object, set[str]] = {}
+        self._digests: dict[str, str | None] = {}
+        hub.on_change(lambda: self._in_loop(self._wait_for_quiet))
+        hub.on_sync(lambda: self._in_loop(self._scan_ended))
+
+    def open(self) -> None:
+        """Start to send, from the running loop."""
+        self._loop = asyncio.get_running_loop()
+        self._closed = False
+
+    async def close(self) -> None:
+        """Send nothing more, and end every stream."""
+        self._loop = None
+        if self._timer is not None:
+            self._timer.cancel()
+        for task in self._tasks.values():
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        self._tasks.clear()
+        self.end_streams()
+
+    def end_streams(self) -> None:
+        """End every stream in a way that tells its client that the end is intended."""
+        self._closed = True
+        self._streams.close()
+
+    async def on_initialize(
+        self,
+        context: MiddlewareContext[mcp_types.InitializeRequest],
+        call_next: CallNext[mcp_types.InitializeRequest, mcp_types.InitializeResult | None],
+    ) -> mcp_types.InitializeResult | None:
+        client = context.fastmcp_context
+        if client is not None and not self._stateless:
+            if len(self._connections) >= _MAX_CONNECTIONS:
+                oldest = next(iter(self._connections))
+                del self._connections[oldest]
+                self._forget(oldest)
+            self._connections[client.session_id] = client.session
+        result = await call_next(context)
+        return result and result.model_copy(
+            update={"capabilities": self._declared(result.capabilities, notified=not self._stateless)}
+        )
+
+    async def on_discover(
+        self,
+        context: MiddlewareContext[mcp_types.DiscoverRequest],
+        call_next: CallNext[mcp_types.DiscoverRequest, Any],
+    ) -> Any:
+        result = await call_next(context)
+        if not isinstance(result, mcp_types.DiscoverResult):
+            return result
+        return result.model_copy(update={"capabilities": self._declared(result.capabilities, notified=True)})
+
+    async def on_request(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
+        """Answer the methods about subscriptions, for which FastMCP has no handlers."""
+        if "policy" not in self._tasks and context.method not in _BEFORE_ANY_LIST:
+            self._tasks["policy"] = asyncio.ensure_future(self._follow_policy())
+        client = context.fastmcp_context
+        if client is None:
+            return await call_next(context)
+        if is_stateless(client):
+            if context.method == "subscriptions/listen":
+                return await self._listen(client, SubscriptionsListenRequestParams.model_validate(context.message))
+        elif not self._stateless:
+            if context.method == "resources/subscribe":
+                return await self._subscribe(client, SubscribeRequestParams.model_validate(context.message))
+            if context.method == "resources/unsubscribe":
+                uri = str(mcp_types.UnsubscribeRequestParams.model_validate(context.message).uri)
+                self._subscribed.get(client.session_id, set()).discard(uri)
+                self._forget_unwatched()
+                return {}
+        return await call_next(context)
+
+    def _declared(self, capabilities: mcp_types.ServerCapabilities, *, notified: bool) -> mcp_types.ServerCapabilities:
+        """Return what the server can do, with the lists of whose changes it notifies. The tools never change."""
+        lists = {
+            "resources": mcp_types.ResourcesCapability(subscribe=notified, list_changed=notified),
+            "prompts": mcp_types.PromptsCapability(list_changed=notified and self._prompts),
+            "tools": mcp_types.ToolsCapability(list_changed=False),
+        }
+        served = {name: value for name, value in lists.items() if getattr(capabilities, name) is not None}
+        return capabilities.model_copy(update=served)
+
+    async def _listen(
+        self, client: RequestContext, params: SubscriptionsListenRequestParams
+    ) -> SubscriptionsListenResult:
+        """Serve one stream of the 2026-07-28 protocol, until its client or the server ends it."""
+        request = ServerRequestContext[Any, Any](
+            session=client.session,
+            lifespan_context=None,
+            protocol_version=client.session.protocol_version,
+            method="subscriptions/listen",
+            request_id=_as_sent(client.request_id),
+        )
+        if self._closed:
+            return SubscriptionsListenResult(_meta={SUBSCRIPTION_ID_META_KEY: request.request_id})
+        wanted = list(dict.fromkeys(params.notifications.resource_subscriptions or ()))[:MAX_SUBSCRIPTIONS]
+        digests = await self._readable(client, wanted)
+        stream = object()
+        accepted = [uri for uri in wanted if uri in digests and self._watch(stream, uri, digests[uri])]
+        filtered = params.notifications.model_copy(update={"resource_subscriptions": accepted})
+        try:
+            return await self._streams(request, params.model_copy(update={"notifications": filtered}))
+        finally:
+            self._forget(stream)
+
+    async def _subscribe(self, client: RequestContext, params: SubscribeRequestParams) -> dict[str, object]:
+        uri = str(params.uri)
+        digests = await self._readable(client, [uri])
+        if "\0" in uri:
+            raise protocol_error(InvalidArgument("uri", "contains a NUL character"))
+        if uri not in digests:
+            raise protocol_error(ResourceNotFound(uri, hint="call skills/list for the URIs of skills"))
+        if not self._watch(client.session_id, uri, digests[uri]):
+            raise protocol_error(InvalidArgument("uri", "exceeds the maximum number of subscriptions"))
+        return {}
+
+    async def _readable(self, client: RequestContext, uris: Sequence[str]) -> dict[str, str]:
+        """Return the digests of those that the caller may read."""
+        files = [uri for uri in uris if uri.startswith(SCHEME)]
+        found: dict[str, str] = {}
+        if files:
+            # From now on the files are scanned, even if no tool has been called yet.
+            self._hub.start()
+            digests = await run_in_thread(lambda: self._publisher.digests(files))
+            found = {uri: digest for uri, digest in digests.items() if digest is not None}
+        for uri in uris:
+            if uri not in files and await client.fastmcp.get_resource(uri):
+                found[uri] = _UNCHANGING
+        return found
+
+    def _watch(self, subscriber: object, uri: str, digest: str) -> bool:
+        """Subscribe to a URI, if the bounds allow it; return whether they do."""
+        uris = self._subscribed.setdefault(subscriber, set())
+        if uri not in uris:
+            if len(uris) >= MAX_SUBSCRIPTIONS or (uri not in self._digests and len(self._digests) >= MAX_WATCHED):
+                return False
+            uris.add(uri)
+            # Earlier subscribers were notified up to the digest that is already there.
+            self._digests.setdefault(uri, digest)
+        return True
+
+    def _forget_unwatched(self) -> None:
+        watched = set().union(*self._subscribed.values())
+        self._digests = {uri: digest for uri, digest in self._digests.items() if uri in watched}
+
+    def _in_loop(self, react: Callable[[], None]) -> None:
+        """Call `react` in the loop, from the thread that scanned the files."""
+        loop = self._loop
+        if loop is not None and not loop.is_closed():
+            # In a context of its own: the caller whose request scanned the files may see less than others.
+            loop.call_soon_threadsafe(react, context=Context())
+
+    def _scan_ended(self) -> None:
+        self._scanned = True
+        if self._digests and ("files" not in self._tasks or self._tasks["files"].done()):
+            self._tasks["files"] = asyncio.ensure_future(self._notify_changed_files())
+
+    async def _notify_changed_files(self) -> None:
+        while self._scanned and self._loop is not None:
+            self._scanned = False
+            files = [uri for uri in self._digests if uri.startswith(SCHEME)]
+            try:
+                found = await anyio.to_thread.run_sync(self._publisher.digests, files)
+            except SkillHubError as error:
+                # Nothing can be read now either; the changes are found again after a later scan.
+                log.warning("Subscribers cannot be notified of changed files: %s", error.message)
+                continue
+            except Exception:  # the edge of a task: an unexpected error is reported, and the next scan is compared
+                log.exception("Subscribers cannot be notified of changed files")
+                continue
+            changed = {uri for uri in found if uri in self._digests and self._digests[uri] != found[uri]}
+            self._digests |= {uri: found[uri] for uri in changed}
+            for uri in sorted(changed):
+                await self._bus.publish(ResourceUpdated(uri=uri))
+            await self._notify_connections(partial(self._updates, changed))
+
+    def _updates(self, changed: Collection[str], key: str) -> list[mcp_types.ServerNotification]:
+        """Return the notifications of changed files for one connection."""
+        uris = sorted(self._subscribed.get(key, set()).intersection(changed))
+        return [_updated(uri) for uri in uris]
+
+    async def _follow_policy(self) -> None:
+        seen = await anyio.to_thread.run_sync(self._policy)
+        while True:
+            await asyncio.sleep(_POLICY_SECONDS)
+            policy = await anyio.to_thread.run_sync(self._policy)
+            if policy is not seen:
+                seen = policy
+                self._wait_for_quiet()
+
+    def _policy(self) -> Policy | None:
+        """Return the policy in force, the same value while nothing changes; None where it permits nothing."""
+        try:
+            return self._hub.access.now()
+        except PolicyUnreadable:
+            # Each call reports it; the lists are empty.
+            return None
+
+    def _wait_for_quiet(self) -> None:
+        if self._loop is None:
+            return
+        now = self._loop.time()
+        self._due = self._due or now + _MAX_DELAY_SECONDS
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(min(now + _QUIET_SECONDS, self._due), self._send)
+
+    def _send(self) -> None:
+        self._due = self._timer = None
+        self._tasks["lists"] = asyncio.ensure_future(self._notify_changed_lists())
+
+    async def _notify_changed_lists(self) -> None:
+        lists: list[mcp_types.ServerNotification] = [mcp_types.ResourceListChangedNotification()]
+        await self._bus.publish(ResourcesListChanged())
+        if self._prompts:
+            lists.append(mcp_types.PromptListChangedNotification())
+            await self._bus.publish(PromptsListChanged())
+        await self._notify_connections(lambda _: lists)
+
+    async def _notify_connections(self, notifications: Callable[[str], Sequence[mcp_types.ServerNotification]]) -> None:
+        async with anyio.create_task_group() as group:
+            for key, session in list(self._connections.items()):
+                if to_send := notifications(key):
+                    group.start_soon(self._notify, key, session, to_send)
+
+    async def _notify(
+        self, key: str, session: ServerSession, notifications: Iterable[mcp_types.ServerNotification]
+    ) -> None:
+        """Notify one client. One that has stopped reading delays the others only a moment; one that left is dropped."""
+        with anyio.move_on_after(_SEND_TIMEOUT_SECONDS):
+            try:
+                for notification in notifications:
+                    await session.send_notification(notification)
+            except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+                self._connections.pop(key, None)
+                self._forget(key)
+
+    def _forget(self, subscriber: object) -> None:
+        self._subscribed.pop(subscriber, None)
+        self._forget_unwatched()
+
+
+def _updated(uri: str) -> mcp_types.ResourceUpdatedNotification:
+    return mcp_types.ResourceUpdatedNotification(params=mcp_types.ResourceUpdatedNotificationParams(uri=uri))
+
+
+def _as_sent(request_id: str) -> str | int:
+    """Return a request's id, which FastMCP gives as text. The id "7" is taken for the number, which clients use."""
+    return int(request_id) if re.fullmatch(r"0|-?[1-9][0-9]*", request_id) else request_id
