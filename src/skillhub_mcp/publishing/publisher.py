@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import threading
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -47,7 +48,6 @@ from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.snapshot import Snapshot
 from skillhub_mcp.skills.whereabouts import FilesOf, own_directory
-from skillhub_mcp.summed_digest import as_hex, summed
 from skillhub_mcp.version import version
 
 PAGE = 100
@@ -149,7 +149,6 @@ class Publisher:
         self._last_index: _UriIndex | None = None
         # Whose entries are known to be those of the files, as they were scanned, and the sum of what decides that.
         self._prepared: Snapshot | None = None
-        self._prepared_stamps = 0
 
     def page(self, cursor: str | None = None, *, limit: int = PAGE) -> Page:
         """Return at most `limit` skills after `cursor`, sorted by URI.
@@ -314,11 +313,11 @@ class Publisher:
         new: Sequence[Skill] = snapshot.everything
         if before is not None:
             gone, new = differences(before.everything, snapshot.everything)
-        stamps = summed(map(_stamp, new), without=map(_stamp, gone), before=self._prepared_stamps)
-        digest = f"{version()} {as_hex(stamps)}"
+        stamps = "\n".join(sorted(map(_stamp, snapshot.everything)))
+        digest = f"{version()} {hashlib.sha256(stamps.encode('utf-8', 'surrogateescape')).hexdigest()}"
         if before is None and self._cache.prepared(roots) == digest:
             # By an earlier process: to look at the entries of a large library takes as long as starting.
-            self._prepared, self._prepared_stamps = snapshot, stamps
+            self._prepared = snapshot
             return 0
         computed = self._compute_changed(snapshot, new, stop)
         if stop is not None and stop.is_set():
@@ -330,7 +329,7 @@ class Publisher:
             known = {skill.directory for skill in gone}
         self._cache.delete(known - {skill.directory for skill in new if published_name(skill)})
         self._cache.set_prepared(roots, digest)
-        self._prepared, self._prepared_stamps = snapshot, stamps
+        self._prepared = snapshot
         return computed
 
     def _compute_changed(self, snapshot: Snapshot, skills: Iterable[Skill], stop: threading.Event | None) -> int:
