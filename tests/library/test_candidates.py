@@ -63,9 +63,9 @@ def test_they_are_those_that_our_discovery_would_find_in_a_root(find: Find, tmp_
     )
     scanned = scan(make_roots([os.fspath(tmp_path / "source")]), memory={}, depth=ReadDepth.HEADER).snapshot
     there = sorted(os.path.relpath(one.directory, tmp_path / "source").replace(os.sep, "/") for one in scanned.skills)
-    assert paths(found) == there == ["a/b/c/d/e/f", "csv", "skills/pdf"]
+    assert paths(found) == there == ["a/b/c/d/e/f", "csv", "docs", "skills/pdf"]
     assert [file.path for file in found.skills[1].files] == ["SKILL.md", "scripts/run.py"]
-    assert [candidate.name for candidate in found.skills] == ["deep", "csv", "pdf"]
+    assert [candidate.name for candidate in found.skills] == ["deep", "csv", "lower", "pdf"]
 
 
 def test_a_source_may_be_one_skill_which_has_the_source_s_name_where_it_has_none(find: Find) -> None:
