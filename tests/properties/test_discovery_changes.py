@@ -1,4 +1,4 @@
-"""A walk over named changes finds the same as a full walk, whatever happens to the tree."""
+"""A scan of named changes finds the same as a scan of everything, whatever happens to the tree."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,6 @@ from skillhub_mcp.skills.discovery import (
     MAX_TOO_DEEP,
     SkipReason,
     Walk,
-    walk_changes,
     walk_roots,
 )
 from skillhub_mcp.skills.roots import SkillRoot, choose_roots, is_at_or_below, make_roots
@@ -129,8 +127,6 @@ def test_a_skill_file_in_other_letter_case_is_found_under_its_own_name(tmp_path:
     (tmp_path / "a" / name).write_text("---\nname: a\ndescription: b\n---\n", encoding="utf-8")
     (found,) = walk(tmp_path).found
     assert (found.name, found.file) == ("a", name)
-    (changed,) = walk_changes(make_roots([str(tmp_path)]), [str(tmp_path / "a" / name)], ()).found
-    assert changed == found
 
 
 def test_the_exact_name_comes_before_one_in_other_letter_case(tmp_path: Path) -> None:
@@ -345,30 +341,6 @@ def test_a_bounded_root_is_looked_at_so_far_and_no_further_and_says_so(tmp_path:
     assert problem.reason == "has more than 3 directories; the rest was not searched"
 
 
-# Single changes
-
-
-def changed(roots: list[Path], *changes: Path, known: Sequence[str] = ()) -> Walk:
-    return walk_changes(make_roots([str(root) for root in roots]), [str(change) for change in changes], known)
-
-
-@pytest.mark.parametrize("depth", range(1, MAX_DEPTH + 3))
-def test_a_change_is_looked_into_as_deep_as_a_whole_walk_looks(depth: int, tmp_path: Path) -> None:
-    skill = plant(tmp_path.joinpath(*"abcdefghij"[:depth]))
-    expected = names(walk(tmp_path), tmp_path)
-    assert bool(expected) == (depth <= MAX_DEPTH)
-    for change in (skill, skill / "SKILL.md", skill / "references" / "new.md"):
-        assert names(changed([tmp_path], change), tmp_path) == expected
-
-
-def test_a_change_beside_a_root_whose_name_begins_like_it_is_no_change_below_it(tmp_path: Path) -> None:
-    """`library-old` is not in `library`."""
-    plant(tmp_path / "library" / "skill")
-    beside = plant(tmp_path / "library-old" / "skill")
-    found = changed([tmp_path / "library"], beside, tmp_path / "library-old")
-    assert (found.found, found.covered) == ((), ())
-
-
 @pytest.mark.parametrize(
     ("path", "directory", "inside"),
     [
@@ -406,7 +378,6 @@ def test_a_link_out_of_the_project_is_not_followed_and_is_told(
     path = tmp_path / "repo" / link[0]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.symlink_to(link[1])
-    assert walk_changes(roots, [str(path)], known=[]).found == ()
     walk = walk_roots(roots)
     assert walk.found == ()
     (problem,) = walk.problems

@@ -12,7 +12,7 @@ import errno
 import os
 import stat
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
@@ -86,7 +86,7 @@ class Walk:
     """The result of one walk: the files found, sorted by directory, the problems, and the skipped paths.
 
     `roots` are the roots as found, `absent` those that hold nothing, and `cut` the paths of those with more directories
-    than may be searched. `covered` are the directories that were walked, if the walk was limited; otherwise None.
+    than may be searched.
     """
 
     found: tuple[FoundSkillFile, ...]
@@ -95,103 +95,19 @@ class Walk:
     roots: tuple[SkillRoot, ...]
     absent: tuple[AbsentRoot, ...] = ()
     cut: frozenset[str] = frozenset()
-    covered: tuple[str, ...] | None = None
 
 
 def walk_roots(roots: tuple[SkillRoot, ...]) -> Walk:
     """Find every SKILL.md below `roots`, in a stable order. A missing root is reported as a problem, not raised."""
     walker = _Walker(roots)
     for root in walker.roots:
-        walker.walk(root, root.real, os.path.basename(root.path), 0)
+        walker.walk(root)
     return walker.result()
-
-
-def walk_changes(roots: tuple[SkillRoot, ...], changes: Sequence[str], known: Collection[str]) -> Walk:
-    """Find every SKILL.md at or around the paths in `changes`; `known` are the known skill directories.
-
-    Nothing else is walked. Paths outside every root, and paths that a full walk would skip, are ignored. If a change
-    may concern a symlinked skill, all roots are walked: such a skill is known by its real directory, not by the links
-    that lead to it.
-    """
-    # The same change may be reported under several paths.
-    paths = list(
-        dict.fromkeys(path for change in changes for path in (os.path.abspath(change), os.path.realpath(change)))
-    )
-    walker = _Walker(roots)
-    if _may_concern_links(walker.roots, paths, known):
-        return walk_roots(roots)
-    covered: dict[str, None] = {}
-    for root in walker.roots:
-        starts = (_start(root, path, known) for path in paths)
-        for start, depth in sorted({start for start in starts if start is not None}):
-            directory = os.path.realpath(start)
-            covered.update({start: None, directory: None})
-            if os.path.isdir(directory):
-                walker.walk(root, directory, os.path.basename(start), depth, at=start)
-    return walker.result(covered=tuple(covered))
-
-
-def _may_concern_links(roots: tuple[SkillRoot, ...], paths: Sequence[str], known: Collection[str]) -> bool:
-    # A skill contains no links to other skills; any other path may be such a link, or may have contained one.
-    loose = [path for path in paths if not (_is_plainly_below(roots, path) and _is_within_any(path, known))]
-    if not loose:
-        return False
-    linked = [directory for directory in known if not _is_plainly_below(roots, directory)]
-    return bool(linked) and any(
-        _is_plainly_below(roots, path)
-        or is_at_or_below(path, directory)
-        or is_at_or_below(directory, os.path.dirname(path))
-        for path in loose
-        for directory in linked
-    )
-
-
-def _is_within_any(path: str, directories: Collection[str]) -> bool:
-    while path not in directories:
-        above = os.path.dirname(path)
-        if above == path:
-            return False
-        path = above
-    return True
-
-
-def _is_plainly_below(roots: tuple[SkillRoot, ...], path: str) -> bool:
-    below = (_names_below(root, path) for root in roots)
-    return any(names is not None and not any(map(is_skipped_directory, names)) for names in below)
 
 
 def is_skipped_directory(name: str) -> bool:
     """Whether a walk does not descend into a directory of that name."""
     return name.startswith(".") or name in _SKIPPED
-
-
-def _names_below(root: SkillRoot, path: str) -> list[str] | None:
-    """Return the components of a path relative to a root, or None for a path outside it."""
-    for above in (root.path, root.real, os.path.abspath(expand_home(root.given))):
-        if path == above:
-            return []
-        below = os.path.join(above, "")
-        if path.startswith(below):
-            return path.removeprefix(below).split(os.sep)
-    return None
-
-
-def _start(root: SkillRoot, path: str, known: Collection[str]) -> tuple[str, int] | None:
-    """Return the directory to walk for one changed path and its depth below the root, or None for nothing to walk."""
-    names = _names_below(root, path)
-    if names is None:
-        return None
-    start = root.path
-    for depth, name in enumerate(names, 1):
-        if start in known or is_skill_file(name) or os.path.lexists(os.path.join(start, SKILL_FILE)):
-            return start, depth - 1
-        if is_skipped_directory(name) or depth > MAX_DEPTH:
-            return None
-        start = os.path.join(start, name)
-        if not os.path.isdir(start):
-            # Removed, or a file outside the skills: there is nothing to walk, and known skills below it are dropped.
-            return start, depth
-    return start, len(names)
 
 
 class _Subdirectories(NamedTuple):
@@ -215,7 +131,7 @@ class _Walker:
         self._starved: dict[str, AbsentRoot] = {}
         self._too_deep = 0
 
-    def walk(self, root: SkillRoot, directory: str, name: str, depth: int, *, at: str = "") -> None:
+    def walk(self, root: SkillRoot) -> None:
         unusable = _unusable_root(root)
         if unusable is not None:
             self._problems[unusable] = None
@@ -223,16 +139,16 @@ class _Walker:
         if root.optional and not os.path.lexists(root.path):
             return
         self._root = root
-        if self._leads_out(directory, at or root.path):
+        if self._leads_out(root.real, root.path):
             return
         self._left = root.max_directories
-        self._walk(directory, name, depth)
+        self._walk(root.real, os.path.basename(root.path), 0)
         if self._left is not None and self._left < 0:
             self._cut.add(root.path)
             reason = f"has more than {root.max_directories:,} directories; the rest was not searched"
             self._report(root.path, reason, "put the skills into a directory of their own")
 
-    def result(self, covered: tuple[str, ...] | None = None) -> Walk:
+    def result(self) -> Walk:
         return Walk(
             found=tuple(sorted(self._found.values(), key=lambda file: file.directory)),
             problems=tuple(self._problems),
@@ -243,7 +159,6 @@ class _Walker:
                 absent for root in self.roots if (absent := self._starved.get(root.path) or _absent(root)) is not None
             ),
             cut=frozenset(self._cut),
-            covered=covered,
         )
 
     def _walk(self, directory: str, name: str, depth: int) -> None:

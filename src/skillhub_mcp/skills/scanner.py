@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -22,7 +23,7 @@ from skillhub_mcp.skills.discovery import (
     Ignored,
     Walk,
     WalkProblem,
-    walk_changes,
+    skill_file_in,
     walk_roots,
 )
 from skillhub_mcp.skills.files import read_start, read_whole
@@ -30,7 +31,7 @@ from skillhub_mcp.skills.frontmatter import header_end, is_text
 from skillhub_mcp.skills.half_written import is_just_written
 from skillhub_mcp.skills.model import NO_SHAPE, FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.parser import parse_skill
-from skillhub_mcp.skills.roots import SkillRoot, is_at_or_below
+from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.rules import Diagnostic, violation
 from skillhub_mcp.skills.snapshot import Refused, ScanReport, Snapshot, UnavailableRoot, make_snapshot
 from skillhub_mcp.skills.whereabouts import skill_path
@@ -104,14 +105,16 @@ def scan(
 ) -> Scan:
     """Scan every SKILL.md below `roots`, opening only files that are new or have changed since `memory`.
 
-    `reread` opens unchanged files, too. `only` limits the scan to paths that are known to have changed; what else is
-    to be reported is taken from the scan `before`. Bad files never raise: the snapshot's report lists them. With
-    `keep_absent` the skills in `memory` of a root that is suddenly missing or empty, as with a share that is not
-    mounted, stay; the report names the root. `on_progress` receives now and then how many of how many files are done.
+    `reread` opens unchanged files, too. `only` are the paths that have changed: if all of them lie in known skills,
+    nothing else is looked at, and the rest of the report is that of the scan `before`. Bad files never raise: the
+    snapshot's report lists them. With `keep_absent` the skills in `memory` of a root that is suddenly missing or empty,
+    as with a share that is not mounted, stay; the report names the root. `on_progress` receives now and then how many
+    of how many files are done.
     """
     began = time.perf_counter()
     known = entries_of(memory, {root.path for root in roots})
-    walk = walk_roots(roots) if only is None else walk_changes(roots, only, known)
+    changed = None if only is None or before is None else _in_known_skills(known, only)
+    walk = walk_roots(roots) if changed is None or before is None else _as_before(before, changed)
     look = _Look(memory, reread=reread, depth=depth)
     seen: dict[str, CachedSkillFile] = {}
     total = len(walk.found)
@@ -124,25 +127,22 @@ def scan(
     if on_progress is not None:
         on_progress(total, total)
     unavailable = _unavailable(walk, known) if keep_absent else ()
+    if changed is not None and before is not None:
+        unavailable = before.snapshot.report.unavailable
     away = {root.path for root in unavailable}
-    covered = walk.covered
-    kept = {
-        directory: entry
-        for directory, entry in known.items()
-        if entry.root in away or (covered is not None and not _is_below_any(directory, covered))
-    }
+    looked_at = known.keys() if changed is None else {found.directory for found in changed}
+    kept = {path: entry for path, entry in known.items() if path not in looked_at or entry.root in away}
     remembered = {**kept, **seen}
     removed = not remembered.keys() >= known.keys()
     is_same = not (look.opened or removed) and len(remembered) == len(memory)
     # In one order always, and the same object if nothing changed.
     after = memory if is_same else {directory: remembered[directory] for directory in sorted(remembered)}
-    problems, ignored = _problems_and_ignored(walk, before)
     snapshot = scan_from_cache(
         walk.roots,
         memory=after,
         admission=admission,
-        problems=_told(problems, unavailable),
-        ignored=ignored,
+        problems=_told(walk.problems, unavailable),
+        ignored=walk.ignored,
         began=began,
         unavailable=unavailable,
         before=before,
@@ -159,26 +159,26 @@ class SnapshotReader:
     def __init__(self, roots: tuple[SkillRoot, ...], admission: Admission = LENIENT) -> None:
         self.roots = roots
         self._admission = admission
-        self._memory: ScanCache = {}
-        self._snapshot: Snapshot | None = None
+        self._last: Scan | None = None
 
     @property
     def snapshot(self) -> Snapshot:
         """The snapshot of the last read."""
-        return self._snapshot or self.read()
+        return self.read() if self._last is None else self._last.snapshot
 
     def read(self, *, reread: bool = False, only: Sequence[str] | None = None) -> Snapshot:
         """Return the present snapshot; `reread` and `only` are those of `scan`."""
-        scanned = scan(
+        before = self._last
+        self._last = scan(
             self.roots,
-            memory=self._memory,
+            memory={} if before is None else before.memory,
             admission=self._admission,
             reread=reread,
             depth=ReadDepth.HEADER,
-            only=None if self._snapshot is None else only,
+            only=only,
+            before=before,
         )
-        self._memory, self._snapshot = scanned.memory, scanned.snapshot
-        return scanned.snapshot
+        return self._last.snapshot
 
 
 class _Look:
@@ -283,14 +283,39 @@ def scan_from_cache(
     return make_snapshot(skills, report, before=None if before is None else before.snapshot)
 
 
-def _problems_and_ignored(walk: Walk, before: Scan | None) -> tuple[Sequence[WalkProblem], Ignored]:
-    """Return what a walk reports, and what the scan `before` does of that which a limited walk did not look at."""
-    if walk.covered is None or before is None:
-        return walk.problems, walk.ignored
-    report, covered = before.snapshot.report, walk.covered
-    elsewhere = (one for one in report.problems if not any(is_at_or_below(one.path, path) for path in covered))
-    # Paths without a skill are counted again when everything is walked.
-    return tuple(dict.fromkeys((*elsewhere, *walk.problems))), report.ignored
+def _in_known_skills(known: ScanCache, paths: Sequence[str]) -> tuple[FoundSkillFile, ...] | None:
+    """Return the files of the known skills that the paths lie in; None if a skill may have come or gone."""
+    found: dict[str, FoundSkillFile] = {}
+    for path in paths:
+        directory = next((above for above in _upwards(os.path.abspath(path)) if above in known), None)
+        file = None if directory is None else skill_file_in(directory)
+        if directory is None or file is None or os.path.islink(directory):
+            return None
+        try:
+            status = os.stat(os.path.join(directory, file))
+        except OSError:
+            return None
+        entry = known[directory]
+        found[directory] = FoundSkillFile(
+            directory, entry.root, entry.name, status.st_mtime_ns, status.st_size, status.st_ctime_ns, file
+        )
+        if not stat.S_ISREG(status.st_mode):
+            return None
+    return tuple(found.values())
+
+
+def _upwards(path: str) -> Iterator[str]:
+    """Yield a path and the directories above it, the nearest first."""
+    yield path
+    while (above := os.path.dirname(path)) != path:
+        yield above
+        path = above
+
+
+def _as_before(before: Scan, found: tuple[FoundSkillFile, ...]) -> Walk:
+    """Return a walk that found these files, and otherwise what the scan `before` reports."""
+    report = before.snapshot.report
+    return Walk(found, report.problems, report.ignored, report.roots)
 
 
 def _unavailable(walk: Walk, known: ScanCache) -> tuple[UnavailableRoot, ...]:
@@ -339,10 +364,6 @@ def _differ(before: CachedSkillFile, after: CachedSkillFile) -> bool:
 def entries_of(memory: ScanCache, roots: Collection[str]) -> ScanCache:
     """Return the entries of those roots."""
     return {path: entry for path, entry in memory.items() if entry.root in roots}
-
-
-def _is_below_any(path: str, directories: Iterable[str]) -> bool:
-    return any(is_at_or_below(path, directory) for directory in directories)
 
 
 def _read(found: FoundSkillFile, depth: ReadDepth) -> CachedSkillFile | None:
