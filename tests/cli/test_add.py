@@ -381,7 +381,7 @@ def test_what_a_source_names_and_cannot_be_had_is_told_in_a_screenful(source: Pa
 def test_a_skill_that_cannot_be_unpacked_is_left_out_or_refused_by_name(
     source: Path, skillhub: Skillhub, skills_dir: Path
 ) -> None:
-    (source / "skills" / "xlsx" / "secret").symlink_to("../../../elsewhere")
+    os.mkfifo(source / "skills" / "xlsx" / "pipe")
     done = skillhub("add", "./source", "--yes")
     assert done.code == 0
     assert "left out: skills/xlsx" in done.err
@@ -389,6 +389,24 @@ def test_a_skill_that_cannot_be_unpacked_is_left_out_or_refused_by_name(
     assert [one["what"] for one in left_out] == ["skills/xlsx"]
     assert not (skills_dir / "xlsx").exists()
     assert skillhub("add", "./source", "--skill", "xlsx", "--yes", "--json").error["code"] == "ARCHIVE_REFUSED"
+
+
+def test_what_does_not_belong_to_a_skill_is_listed_and_not_installed(
+    source: Path, skillhub: Skillhub, skills_dir: Path
+) -> None:
+    xlsx = source / "skills" / "xlsx"
+    for path in (".env", "node_modules/x/i.js", "__pycache__/a.pyc", ".DS_Store"):
+        (xlsx / path).parent.mkdir(parents=True, exist_ok=True)
+        (xlsx / path).write_text("x")
+    (xlsx / "secret").symlink_to("../../../elsewhere")
+    before = {path.name for path in xlsx.iterdir()}
+    done = skillhub("add", "./source", "--skill", "xlsx", "--yes")
+    assert done.code == 0
+    left_out = {".env", "node_modules", "__pycache__", ".DS_Store", "secret"}
+    assert {path.name for path in (skills_dir / "xlsx").iterdir()} == before - left_out
+    assert all(f"left out: '{name}'" in done.out for name in left_out)
+    assert skillhub("verify").code == 0
+    assert skillhub("outdated").err == "Every skill of the lock is current\n"
 
 
 def _clash(_: Path) -> str:
@@ -451,7 +469,7 @@ def _torn(source: Path) -> str:
         (_archive("bomb", bytes(8 << 20)), (), "ARCHIVE_REFUSED", "200"),
         (_torn, (), "ARCHIVE_REFUSED", "a.zip is refused"),
         (
-            _packed(tar_bytes(TarEntry(), TarEntry(b"l", b"", b"2", target=b"../x"))),
+            _packed(tar_bytes(TarEntry(), TarEntry(b"l", b"", b"1", target=b"SKILL.md"))),
             (),
             "ARCHIVE_REFUSED",
             "'l' is a link",

@@ -6,14 +6,19 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.library.sources.repositories import ENVIRONMENT, Repository, Submodule
 
 from skillhub_mcp.errors import AmbiguousSkill, SkillNotFound
 from skillhub_mcp.library.candidates import Candidates, candidates, chosen
 from skillhub_mcp.library.sources.directory_tree import DirectoryTree
+from skillhub_mcp.library.sources.git import GitOptions
+from skillhub_mcp.library.sources.git_tree import open_git
+from skillhub_mcp.library.sources.source import parse_source
 from skillhub_mcp.library.tree import TreeEntry, TreeEntryKind
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.skills.scanner import ReadDepth, scan
@@ -95,6 +100,35 @@ def test_a_skill_in_sight_is_taken_before_one_of_that_name_in_a_clients_director
     ]
 
 
+def test_a_skill_below_a_skill_is_listed_with_the_way_to_reach_it(find: Find) -> None:
+    found = find({"a/SKILL.md": skill("a"), "a/b/SKILL.md": skill("b"), "a/node_modules/c/SKILL.md": skill("c")})
+    assert paths(found) == ["a"]
+    (left,) = found.left_out
+    assert (left.what, "`--path a/b` adds it" in left.reason) == ("a/b", True)
+
+
+def test_a_skill_that_a_manifest_lists_is_not_left_out(find: Find) -> None:
+    manifest = {"plugins": [{"name": "p", "source": "./", "skills": ["./a/b", "./1/2/3/4/5/6/7"]}]}
+    found = find(
+        {
+            "a/SKILL.md": skill("a"),
+            "a/b/SKILL.md": skill("b"),
+            "1/2/3/4/5/6/7/SKILL.md": skill("deep"),
+            ".claude-plugin/marketplace.json": json.dumps(manifest),
+        }
+    )
+    assert paths(found) == ["1/2/3/4/5/6/7", "a", "a/b"]
+    assert found.left_out == ()
+
+
+def test_a_submodule_is_named(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "repository")
+    repository.commit({"a/SKILL.md": skill("a"), "skills": Submodule()})
+    with closing(open_git(parse_source(repository.url), GitOptions(ENVIRONMENT, 60.0))) as tree:
+        (left,) = candidates(tree, name="x").left_out
+    assert (left.what, "submodule" in left.reason) == ("skills", True)
+
+
 def test_manifests_add_what_discovery_does_not_see(find: Find) -> None:
     marketplace = {
         "plugins": [{"name": "p", "source": "./.claude-plugin/p"}, {"name": "q", "source": {"source": "npm"}}]
@@ -171,9 +205,8 @@ def test_a_skill_that_cannot_be_had_says_why_and_the_others_stay(find: Find, tmp
     (tmp_path / "source" / "led" / "away").symlink_to(tmp_path / "elsewhere")
     found = find({})
     good = {candidate.path: not candidate.problem for candidate in found.skills}
-    assert good == {"bad": False, "good": True, "led": False}
+    assert good == {"bad": False, "good": True, "led": True}
     by_path = {candidate.path: candidate for candidate in found.skills}
-    assert "leaves the skill" in by_path["led"].problem
     assert by_path["bad"].skill is None
 
 
@@ -189,7 +222,7 @@ def test_a_document_that_is_a_link_to_a_directory_is_none(find: Find, tmp_path: 
     (tmp_path / "source" / "a" / "SKILL.md").symlink_to("docs")
     (candidate,) = find({}).skills
     assert candidate.skill is None
-    assert candidate.problem == "its SKILL.md is a link to a directory"
+    assert candidate.problem == "its SKILL.md is a link that cannot be followed"
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from skillhub_mcp.errors import ArchiveRefused
 from skillhub_mcp.library.bounds import BOUNDS, Bounds
-from skillhub_mcp.library.tree import TreeEntry, TreeEntryKind
+from skillhub_mcp.library.tree import TreeEntry, TreeEntryKind, in_order
 from skillhub_mcp.library.unpack import skill_files
 
 
@@ -19,8 +19,7 @@ def link(path: str, target: str) -> TreeEntry:
 
 
 def chosen(*entries: TreeEntry, skill: str = "s", bounds: Bounds = BOUNDS) -> dict[str, str]:
-    ordered = sorted(entries, key=lambda entry: entry.path.encode())
-    return {found.path: found.source_path for found in skill_files(ordered, skill, bounds)}
+    return {found.path: found.source_path for found in skill_files(in_order(entries), skill, bounds).files}
 
 
 def test_a_skill_is_what_lies_below_its_directory_and_nothing_beside_it() -> None:
@@ -54,34 +53,73 @@ def test_a_link_within_the_skill_is_a_copy_of_what_it_leads_to() -> None:
 @pytest.mark.parametrize(
     ("target", "said"),
     [
-        ("../other/SKILL.md", "leaves the skill"),
-        ("../s/SKILL.md", "leaves the skill"),
-        ("a/../../other.md", "leaves the skill"),
-        ("/scratch/outside", "leaves the skill"),
-        ("..", "leaves the skill"),
-        ("..\\other", "leaves the skill"),
-        ("C:\\x", "leaves the skill"),
-        ("x" * 5_000, "leaves the skill"),
-        ("missing.md", "to nothing"),
-        ("SKILL.md/x", "to nothing"),
+        ("../../other.md", "leads out of the source"),
+        ("/scratch/outside", "leads out of the source"),
+        ("..\\other", "leads out of the source"),
+        ("x" * 5_000, "leads out of the source"),
+        ("out/other.md", "leads out of the source"),
+        ("missing.md", "leads to nothing"),
+        ("SKILL.md/x", "leads to nothing"),
+        ("itself", "leads in circles"),
+        ("pong", "leads in circles"),
         ("", "a directory that it is in"),
         (".", "a directory that it is in"),
-        ("itself", "in circles"),
-        ("pong", "in circles"),
-        ("out/SKILL.md", "leaves the skill"),
+        ("..", "a directory that it is in"),
+        (".env", "does not belong to a skill"),
+        ("../other/node_modules/x", "does not belong to a skill"),
     ],
 )
-def test_a_link_that_leaves_the_skill_or_leads_nowhere_refuses_it(target: str, said: str) -> None:
+def test_a_link_that_leads_out_of_the_source_or_to_nothing_costs_only_itself(target: str, said: str) -> None:
+    entries = [
+        file("s/SKILL.md"),
+        file("s/.env"),
+        file("other/node_modules/x"),
+        link("s/itself", target if target != "pong" else "ping"),
+    ]
+    pairs = {"pong": [link("s/ping", "itself")], "out/other.md": [link("s/out", "/etc")]}
+    found = skill_files(in_order([*entries, *pairs.get(target, [])]), "s", BOUNDS)
+    assert [one.path for one in found.files] == ["SKILL.md"]
+    assert said in found.left_out["itself"]
+
+
+def test_a_link_to_another_place_of_the_source_is_a_copy_of_what_is_there() -> None:
     entries = (
         file("s/SKILL.md"),
-        file("s/a/b.md"),
-        file("other/SKILL.md"),
-        link("s/itself", target if target != "pong" else "ping"),
+        link("s/LICENSE", "../LICENSE"),
+        link("s/shared", "../shared"),
+        link("s/back", "../s/SKILL.md"),
+        file("LICENSE"),
+        file("shared/a.md"),
+        link("shared/b.md", "a.md"),
+        file("shared/.env.local"),
     )
-    pairs = {"pong": [link("s/ping", "itself")], "out/SKILL.md": [link("s/out", "../other")]}
-    with pytest.raises(ArchiveRefused, match=said) as refused:
-        chosen(*entries, *pairs.get(target, []))
-    assert refused.value.entry.startswith("s/")
+    assert chosen(*entries) == {
+        "SKILL.md": "s/SKILL.md",
+        "LICENSE": "LICENSE",
+        "shared/a.md": "shared/a.md",
+        "shared/b.md": "shared/a.md",
+        "back": "s/SKILL.md",
+    }
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(".env", ".env.local", ".envrc", "a/.env", "node_modules/x/i.js", "a/node_modules/i.js"),
+        *("__pycache__/a.pyc", ".DS_Store", "a/.DS_Store", ".git", ".git/config", "node_modules/con"),
+    ],
+)
+def test_what_does_not_belong_to_a_skill_is_left_out_and_named(path: str) -> None:
+    found = skill_files(in_order([file("s/SKILL.md"), file(f"s/{path}")]), "s", BOUNDS)
+    assert [one.path for one in found.files] == ["SKILL.md"]
+    (name,) = found.left_out
+    assert f"{path}/".startswith(f"{name}/")
+
+
+def test_a_submodule_in_a_skill_is_left_out_and_named() -> None:
+    found = skill_files(in_order([file("s/SKILL.md"), TreeEntry("s/lib", TreeEntryKind.SUBMODULE)]), "s", BOUNDS)
+    assert [one.path for one in found.files] == ["SKILL.md"]
+    assert "submodule" in found.left_out["lib"]
 
 
 def test_links_to_directories_that_hold_links_end_at_the_bounds() -> None:
@@ -95,12 +133,10 @@ def test_links_to_directories_that_hold_links_end_at_the_bounds() -> None:
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
-        (TreeEntry("s/m", TreeEntryKind.SUBMODULE), "submodule"),
         (TreeEntry("s/p", TreeEntryKind.OTHER), "neither a file nor a directory"),
         (file("s/con.md"), "device"),
         (file("s/skill.MD"), "one name"),
         (file("s/SKILL.md"), "is there twice"),
-        (link("s/SKILL.md", "a"), "is there twice"),
         (file("s/SKILL.md/x"), "which is a file"),
         (file("s/" + "d/" * 16 + "x"), "at most 16 names"),
         (file("s/big", 64 * 1024 * 1024), "at most 64 MiB"),

@@ -41,6 +41,7 @@ _UTF_8 = 0x800
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # What macOS packs beside the files: data of its file system, no file of a skill.
 _MACOS = "__MACOSX/"
+_GIT = ".git"
 _PIECE = 64 * 1024
 _IN_MEMORY = 16 * 1024 * 1024
 _MOST_HEADER = 1024 * 1024
@@ -75,10 +76,11 @@ class ArchiveTree:
         self._stamp = _stamp(file)
         self._opens: dict[str, Open] = {}
         self._found: list[TreeEntry] = []
+        self._gits: dict[str, None] = {}
         self._names = EntryNames()
         self._seen = self._bytes = 0
         self._read_entries()
-        self.entries = in_order(self._found)
+        self.entries = in_order([*self._found, *(TreeEntry(path, TreeEntryKind.OTHER) for path in self._gits)])
 
     def tree_id(self, path: str) -> str:
         """Return nothing: an archive has no ids."""
@@ -237,7 +239,15 @@ class ArchiveTree:
             path = path.removesuffix("/")
             if path in ("", "."):
                 return
-        problem = entry_problem(path) or self._names.problem(path, is_directory=is_directory)
+        names = path.split("/")
+        if _GIT in names:
+            # Of git's own directory only that it is there: no skill gets it.
+            above = "/".join(names[: names.index(_GIT)])
+            problem = above and entry_problem(above)
+            self._gits[f"{above}/{_GIT}".lstrip("/")] = None
+            path, is_directory = above, True
+        else:
+            problem = entry_problem(path) or self._names.problem(path, is_directory=is_directory)
         if problem:
             raise self._refused(problem, f"{path}/" if is_directory else path)
         if is_directory or path.startswith(_MACOS):

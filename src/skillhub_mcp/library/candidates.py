@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from shlex import quote
 
 from skillhub_mcp.errors import AmbiguousSkill, ArchiveRefused, SkillNotFound
 from skillhub_mcp.library.bounds import BOUNDS
@@ -22,7 +23,7 @@ from skillhub_mcp.library.marketplace import (
     plugin_places,
 )
 from skillhub_mcp.library.sources.source import ALL_SKILLS
-from skillhub_mcp.library.tree import Tree, TreeEntry, TreeEntryKind
+from skillhub_mcp.library.tree import Tree, TreeEntryKind
 from skillhub_mcp.library.unpack import ChosenFile, skill_files
 from skillhub_mcp.skills.discovery import MAX_DEPTH, is_skipped_directory
 from skillhub_mcp.skills.model import SKILL_FILE, FileStamp, Skill, is_skill_file
@@ -107,7 +108,6 @@ class _Search:
         self._start = start
         self._name = name
         self._entries = tree.entries
-        self._keys = [_key(entry.path) for entry in self._entries]
         self._by_path = {entry.path: entry for entry in self._entries}
         # In the order in which they are found: a skill that two ways lead to is there once.
         self._found: dict[str, None] = {}
@@ -128,7 +128,10 @@ class _Search:
         self._report_skipped()
         paths = sorted(self._found, key=_key)
         found = self._without_copies(list(map(self._candidate, paths)))
-        return Candidates(tuple(self._without_hidden_namesakes(found, in_sight)), tuple(self._left_out))
+        skills = tuple(self._without_hidden_namesakes(found, in_sight))
+        # A manifest may list what the search leaves out.
+        found_at = {one.path for one in skills}
+        return Candidates(skills, tuple(one for one in self._left_out if one.what not in found_at))
 
     def _discover(self, start: str) -> None:
         """Find the skills at and below a directory as our discovery would, were that a root."""
@@ -138,13 +141,15 @@ class _Search:
             path = self._skills[at]
             if not path.startswith(prefix):
                 break
-            # A skill ends the descent.
-            if above is not None and path.startswith(above):
-                continue
-            above = path
             names = path[len(prefix) :].split("/")[:-1]
             if any(map(is_skipped_directory, names)):
                 continue
+            # A skill ends the descent.
+            if above is not None and path.startswith(above):
+                reason = f"is a skill below another skill: `--path {quote(path[:-1])}` adds it by itself"
+                self._left_out[NotFollowed(path[:-1], reason)] = None
+                continue
+            above = path
             if len(names) > MAX_DEPTH:
                 reason = f"is a skill more than {MAX_DEPTH} levels below the top; name its directory as the source"
                 self._left_out[NotFollowed(path[:-1], reason)] = None
@@ -164,7 +169,7 @@ class _Search:
                     yield f"{prefix}{above[1:]}/{place}" if above else f"{prefix}{place}"
 
     def _report_skipped(self) -> None:
-        """Report the directories with skills that are not searched."""
+        """Report the directories with skills that are not searched, and the submodules beside the skills."""
         prefix = _inside(self._start)
         skipped: Counter[str] = Counter()
         for path in self._skills:
@@ -175,6 +180,10 @@ class _Search:
         for directory, count in skipped.items():
             reason = f"holds {count:,} skill{'s' if count > 1 else ''} and is not searched; name it as the source"
             self._left_out[NotFollowed(directory, reason)] = None
+        for entry in self._entries:
+            if entry.kind is TreeEntryKind.SUBMODULE and entry.path.startswith(prefix):
+                reason = "is another repository (a submodule), which is not fetched: add that by itself"
+                self._left_out[NotFollowed(entry.path, reason)] = None
 
     def _is_in_skill(self, path: str) -> bool:
         """Whether a directory, with a `/` at its end, is a skill that was found, or is in one."""
@@ -200,12 +209,12 @@ class _Search:
     def _candidate(self, path: str) -> Candidate:
         directory = _last(path) or self._name
         try:
-            files = skill_files(self._below(path), path, BOUNDS, name=self._name)
+            files = skill_files(self._entries, path, BOUNDS, name=self._name).files
         except ArchiveRefused as error:
             return Candidate(path, directory, None, (), error.message)
         document = next((file for file in files if is_skill_file(file.path)), None)
         if document is None:
-            return Candidate(path, directory, None, files, f"its {SKILL_FILE} is a link to a directory")
+            return Candidate(path, directory, None, files, f"its {SKILL_FILE} is a link that cannot be followed")
         content = self._content(document.source_path, MAX_SKILL_FILE_BYTES)
         if content is None:
             return Candidate(path, directory, None, files, f"its {SKILL_FILE} is too large to be read")
@@ -248,12 +257,6 @@ class _Search:
             line = f"{file.path}\0{file.executable:d}\0{content.hexdigest()}\n"
             whole.update(line.encode("utf-8", "surrogateescape"))
         return whole.hexdigest()
-
-    def _below(self, path: str) -> Sequence[TreeEntry]:
-        """Return the entries below a directory; they lie side by side."""
-        if not path:
-            return self._entries
-        return self._entries[bisect_left(self._keys, _key(f"{path}/")) : bisect_left(self._keys, _key(f"{path}0"))]
 
     def _text(self, path: str) -> str | None:
         entry = self._by_path.get(path)

@@ -1,7 +1,7 @@
 """Which files one skill of a tree comes to, and writing them into a directory of our own.
 
-Paths, kinds, links, counts and sizes are judged before a byte is written; links within the skill become copies of what
-they lead to. Bytes are counted again while they arrive. A skill is written whole or not at all.
+Paths, kinds, links, counts and sizes are judged before a byte is written; links within the source become copies of
+what they lead to. Bytes are counted again while they arrive. A skill is written whole or not at all.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice, takewhile
 
 from skillhub_mcp.errors import ArchiveRefused, LibraryUnwritable
 from skillhub_mcp.library.bounds import BOUNDS, Bounds, in_mib
@@ -30,10 +29,9 @@ _MODE, _EXECUTABLE_MODE = 0o644, 0o755
 _MOST_LINKS = 40
 _MOST_TARGET_CHARACTERS = 4_096
 _FIX = "fix a copy of the skill, or report it to its author: nothing of it was written"
-_NEVER_UNPACKED = {
-    TreeEntryKind.SUBMODULE: "is another repository (a submodule), which is not fetched",
-    TreeEntryKind.OTHER: "is neither a file nor a directory that can be read",
-}
+_SHOWN_CHARACTERS = 200
+_NOT_OF_A_SKILL = frozenset({".git", "node_modules", "__pycache__", ".DS_Store"})
+_SECRETS = ".env"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,116 +43,142 @@ class ChosenFile:
     executable: bool
 
 
-def skill_files(entries: Sequence[TreeEntry], skill: str, bounds: Bounds, *, name: str = "") -> tuple[ChosenFile, ...]:
-    """Return the files of the skill at `skill` (`""` is the tree's top), in the order of the paths' bytes.
+@dataclass(frozen=True, slots=True)
+class SkillFiles:
+    """The files of a skill in the order of their paths' bytes, and why each path in `left_out` is not among them."""
 
-    `entries` are in that order too, as a tree has them, and may be of more than this skill. `name` is what messages
-    call the source. Raises ArchiveRefused for the first entry that is never unpacked.
+    files: tuple[ChosenFile, ...]
+    left_out: Mapping[str, str]
+
+
+def skill_files(entries: Sequence[TreeEntry], skill: str, bounds: Bounds, *, name: str = "") -> SkillFiles:
+    """Return the files of the skill at `skill` of a tree (`""` is its top). `name` is what messages call the source.
+
+    Left out are files that do not belong to a skill (`.env*`, `.git`, `node_modules`, `__pycache__`, `.DS_Store`),
+    submodules, and links that lead out of the source or to nothing. Raises ArchiveRefused for the first entry that is
+    never unpacked.
     """
     return _Choice(entries, skill, bounds, name or skill or "the skill").files()
 
 
+def left_out_part(path: str) -> str:
+    """Return the beginning of a path, up to a name that does not belong to a skill; empty if it has none."""
+    names = path.split("/")
+    for end, name in enumerate(names, 1):
+        if name in _NOT_OF_A_SKILL or name.startswith(_SECRETS):
+            return "/".join(names[:end])
+    return ""
+
+
 class _Choice:
     def __init__(self, entries: Sequence[TreeEntry], skill: str, bounds: Bounds, name: str) -> None:
+        self._entries = entries
         self._prefix = f"{skill}/" if skill else ""
         self._bounds = bounds
         self._name = name
-        below = len(self._prefix)
-        # They lie side by side: entries are in the order of their paths' bytes.
-        first = bisect_left(entries, _bytes(self._prefix), key=lambda entry: _bytes(entry.path))
-        rest = islice(entries, first, None)
-        self._below = list(takewhile(lambda entry: entry.path.startswith(self._prefix), rest))
-        self._entries = {entry.path[below:]: entry for entry in self._below}
-        self._directories: dict[str, list[str]] = {"": []}
+        self._left_out: dict[str, str] = {}
         self._seen, self._bytes = 0, 0
 
-    def files(self) -> tuple[ChosenFile, ...]:
-        names = EntryNames()
-        for entry in self._below:
+    def files(self) -> SkillFiles:
+        found: list[ChosenFile] = []
+        for entry in self._below(self._prefix):
             path = entry.path[len(self._prefix) :]
+            if part := left_out_part(path):
+                self._left_out[part] = "does not belong to a skill"
+                continue
             self._check_path(path)
-            if problem := names.problem(path):
-                raise self._refused(path, problem)
-            self._note_directories(path)
-        found = [file for path in self._entries for file in self._files_at(path, path)]
+            found += self._files_at(path, entry)
+        names = EntryNames()
+        for file in found:
+            if problem := names.problem(file.path):
+                raise self._refused(file.path, problem)
         if not found:
             raise self._refused("", "it has no file")
-        return tuple(sorted(found, key=lambda file: _bytes(file.path)))
+        return SkillFiles(tuple(sorted(found, key=lambda file: _bytes(file.path))), self._left_out)
 
-    def _note_directories(self, path: str) -> None:
-        """Note that each directory in which a path lies has it below."""
-        above = path
-        while above:
-            above = above.rpartition("/")[0]
-            self._directories.setdefault(above, []).append(path)
+    def _below(self, prefix: str) -> Iterator[TreeEntry]:
+        """Yield the entries whose paths begin with `prefix`; they lie side by side."""
+        at = bisect_left(self._entries, _bytes(prefix), key=_key)
+        while at < len(self._entries) and self._entries[at].path.startswith(prefix):
+            yield self._entries[at]
+            at += 1
 
-    def _files_at(self, path: str, real: str) -> Iterator[ChosenFile]:
-        """Yield the files that the entry at `real` is, when it is looked at as `path`."""
-        entry = self._entries[real]
-        self._count(path)
+    def _at(self, path: str) -> TreeEntry | None:
+        entry = next(self._below(path), None)
+        return entry if entry is not None and entry.path == path else None
+
+    def _files_at(self, path: str, entry: TreeEntry) -> Iterator[ChosenFile]:
+        """Yield the files that an entry of the tree is, when it is looked at as `path` of the skill."""
+        self._seen += 1
+        if self._seen > self._bounds.skill_files:
+            raise self._refused(path, f"is one file too many: a skill has at most {self._bounds.skill_files:,}")
         if entry.kind is TreeEntryKind.LINK:
-            yield from self._linked(path, real)
-            return
-        if entry.kind is not TreeEntryKind.FILE:
-            raise self._refused(path, _NEVER_UNPACKED[entry.kind])
-        self._bytes += entry.size
-        if self._bytes > self._bounds.skill_bytes:
-            raise self._refused(path, _too_many_bytes(self._bounds))
-        yield ChosenFile(path, entry.path, entry.executable)
+            yield from self._linked(path, entry)
+        elif entry.kind is TreeEntryKind.SUBMODULE:
+            self._left_out[path] = "is another repository (a submodule), which is not fetched"
+        elif entry.kind is not TreeEntryKind.FILE:
+            raise self._refused(path, "is neither a file nor a directory that can be read")
+        else:
+            self._bytes += entry.size
+            if self._bytes > self._bounds.skill_bytes:
+                raise self._refused(path, _too_many_bytes(self._bounds))
+            yield ChosenFile(path, entry.path, entry.executable)
 
-    def _linked(self, path: str, real: str) -> Iterator[ChosenFile]:
-        there = self._resolved(path, real)
-        if there in self._entries:
-            yield from self._files_at(path, there)
+    def _linked(self, path: str, link: TreeEntry) -> Iterator[ChosenFile]:
+        there = self._resolved(path, link)
+        if there is None:
             return
-        if f"{real}/".startswith(f"{there}/" if there else ""):
-            raise self._refused(path, "is a link to a directory that it is in")
-        below = len(there)
-        for inner in self._directories[there]:
-            copy = path + inner[below:]
-            self._check_path(copy)
-            yield from self._files_at(copy, inner)
+        if left_out_part(there.removeprefix(self._prefix)):
+            self._left_out[path] = "is a link to what does not belong to a skill"
+        elif (entry := self._at(there)) is not None:
+            yield from self._files_at(path, entry)
+        elif f"{link.path}/".startswith(f"{there}/" if there else ""):
+            self._left_out[path] = "is a link to a directory that it is in"
+        else:
+            for inner in self._below(f"{there}/"):
+                below = inner.path[len(there) + 1 :]
+                if not left_out_part(below):
+                    self._check_path(f"{path}/{below}")
+                    yield from self._files_at(f"{path}/{below}", inner)
 
-    def _resolved(self, path: str, link: str) -> str:
-        """Return where a link leads, with no link in it: to a file or a directory of the skill."""
-        parts = link.split("/")[:-1]
-        ahead = self._names_of(link, path)
+    def _resolved(self, path: str, link: TreeEntry) -> str | None:
+        """Return where a link leads in the tree, with no link in it; None for a link that is left out."""
+        parts = link.path.split("/")[:-1]
+        ahead = deque(link.target.split("/"))
         links = 1
+        if _leads_out(link):
+            self._leave_out(path, link, "leads out of the source")
+            return None
         while ahead:
             step = ahead.popleft()
             if step in ("", "."):
                 continue
             if step == "..":
                 if not parts:
-                    raise self._refused(path, f"is a link that leaves the skill, to {self._shown_target(link)}")
+                    self._leave_out(path, link, "leads out of the source")
+                    return None
                 parts.pop()
                 continue
             here = "/".join((*parts, step))
-            entry = self._entries.get(here)
+            entry = self._at(here)
             if entry is not None and entry.kind is TreeEntryKind.LINK:
                 links += 1
                 if links > _MOST_LINKS:
-                    raise self._refused(path, "is a link that leads in circles")
-                ahead.extendleft(reversed(self._names_of(here, path)))
+                    self._leave_out(path, link, "leads in circles")
+                    return None
+                if _leads_out(entry):
+                    self._leave_out(path, link, "leads out of the source")
+                    return None
+                ahead.extendleft(reversed(entry.target.split("/")))
                 continue
-            if here not in self._directories and (entry is None or ahead):
-                raise self._refused(path, f"is a link to nothing that is there, {self._shown_target(link)}")
+            if (entry is None or ahead) and next(self._below(f"{here}/"), None) is None:
+                self._leave_out(path, link, "leads to nothing")
+                return None
             parts.append(step)
         return "/".join(parts)
 
-    def _names_of(self, link: str, path: str) -> deque[str]:
-        target = self._entries[link].target
-        if target.startswith("/") or "\\" in target or len(target) > _MOST_TARGET_CHARACTERS:
-            raise self._refused(path, f"is a link that leaves the skill, to {self._shown_target(link)}")
-        return deque(target.split("/"))
-
-    def _shown_target(self, link: str) -> str:
-        return repr(self._entries[link].target[:200])
-
-    def _count(self, path: str) -> None:
-        self._seen += 1
-        if self._seen > self._bounds.skill_files:
-            raise self._refused(path, f"is one file too many: a skill has at most {self._bounds.skill_files:,}")
+    def _leave_out(self, path: str, link: TreeEntry, reason: str) -> None:
+        self._left_out[path] = f"is a link that {reason}: {link.target[:_SHOWN_CHARACTERS]!r}"
 
     def _check_path(self, path: str) -> None:
         if path.count("/") >= self._bounds.depth:
@@ -164,6 +188,14 @@ class _Choice:
 
     def _refused(self, path: str, reason: str) -> ArchiveRefused:
         return ArchiveRefused(self._name, reason, entry=self._prefix + path if path else "", hint=_FIX)
+
+
+def _leads_out(link: TreeEntry) -> bool:
+    return link.target.startswith("/") or "\\" in link.target or len(link.target) > _MOST_TARGET_CHARACTERS
+
+
+def _key(entry: TreeEntry) -> bytes:
+    return _bytes(entry.path)
 
 
 def _bytes(path: str) -> bytes:
@@ -204,11 +236,11 @@ def unpack_skill(tree: Tree, path: str, destination: str, bounds: Bounds = BOUND
         raise LibraryUnwritable(destination, error.strerror or type(error).__name__, hint=hint) from error
 
 
-def _written(tree: Tree, files: tuple[ChosenFile, ...], destination: str, bounds: Bounds, name: str) -> UnpackedSkill:
+def _written(tree: Tree, chosen: SkillFiles, destination: str, bounds: Bounds, name: str) -> UnpackedSkill:
     digests: dict[str, FileDigest] = {}
-    notes: list[str] = []
+    notes = [f"left out: {path!r} {reason}" for path, reason in sorted(chosen.left_out.items())]
     room = bounds.skill_bytes
-    for file in files:
+    for file in chosen.files:
         digest, beginning, size = hashlib.sha256(), b"", 0
         place = destination
         for part in file.path.split("/"):

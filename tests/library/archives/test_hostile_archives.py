@@ -89,7 +89,6 @@ _NAMES = (
     ("escape character", b"\x1b[2J", "control character"),
     ("empty name within", b"a//x", "empty name"),
     ("dot within", b"a/./x", "'.'"),
-    ("git's directory", b".git/hooks/post-checkout", "git's own"),
     ("git's directory by letter case", b"a/.Git/config", "git's own"),
     ("git's directory by what cannot be seen", "a/.g\u200cit/config".encode(), "git's own"),
     ("long name", b"x" * 256, "255 bytes"),
@@ -127,8 +126,6 @@ ZIPS = [
     Row("no encoding", zipped(b"\xff.md"), "\\xff.md", "not UTF-8"),
     Row("two encodings", zipped("\u4e2d\u6587.md".encode("gbk")), "\\xd6\\xd0\\xce\\xc4.md", "not UTF-8"),
     Row("NUL", zipped(b"a\0.md"), "a\0.md", "control character"),
-    Row("a link", one_zip(ZipEntry(b"l", b"../x", mode=0o120777)), "l", "is a link"),
-    Row("a link by a system that has none", one_zip(ZipEntry(b"l", b"x", mode=0o120777, system=0)), "l", "is a link"),
     Row("a pipe", one_zip(ZipEntry(b"p", b"", mode=0o010644)), "p", "a device or a pipe"),
     Row("a device", one_zip(ZipEntry(b"d", b"", mode=0o060644)), "d", "a device or a pipe"),
     Row("a directory by its mode", one_zip(ZipEntry(b"d", b"", mode=0o040755)), "d", "a file by the other"),
@@ -177,7 +174,6 @@ ZIPS = [
 ]
 
 TARS = [
-    Row("a link", one_tar(TarEntry(b"l", b"", b"2", target=b"../x")), "l", "is a link"),
     Row("a hard link", one_tar(TarEntry(b"l", b"", b"1", target=b"a.md")), "l", "is a link"),
     Row("a device of characters", one_tar(TarEntry(b"d", b"", b"3")), "d", "is a device"),
     Row("a device of blocks", one_tar(TarEntry(b"d", b"", b"4")), "d", "is a device"),
@@ -236,8 +232,13 @@ OTHERS = [
     Row("a skill of too many files", tarred(b"b"), "b", "at most 1", Bounds(skill_files=1)),
 ]
 
-# What says two things, and is read as Python reads it: the directory of a zip and the last header of a tar count.
+# What costs itself only, and what says two things: the directory of a zip and the last header of a tar count.
 READ_ONE_WAY: dict[str, Callable[[], bytes]] = {
+    "zip: a link that leads out": one_zip(ZipEntry(b"l", b"../x", mode=0o120777)),
+    "zip: a link to nothing, by a system that has none": one_zip(ZipEntry(b"l", b"x", mode=0o120777, system=0)),
+    "zip: git's directory": zipped(b".git/hooks/post-checkout"),
+    "tar: a link that leads out": one_tar(TarEntry(b"l", b"", b"2", target=b"../x")),
+    "tar: git's directory": tarred(b".git/hooks/post-checkout"),
     "zip: a directory by attribute": one_zip(ZipEntry(b"d", b"", attributes=0x10)),
     "zip: a directory with content": one_zip(ZipEntry(b"d/", b"x", mode=0o040755)),
     "zip: encrypted by its header": one_zip(ZipEntry(own={"flags": 1})),
@@ -257,11 +258,12 @@ READ_ONE_WAY: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("why", READ_ONE_WAY)
-def test_an_archive_that_says_two_things_writes_nothing_outside(why: str, tmp_path: Path) -> None:
+def test_an_archive_with_links_or_that_says_two_things_writes_nothing_outside(why: str, tmp_path: Path) -> None:
     (tmp_path / "packed").write_bytes(READ_ONE_WAY[why]())
     (tmp_path / "new").mkdir()
     unpacked(tmp_path / "packed", tmp_path / "new", BOUNDS)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "packed"]
+    assert not {"l", ".git"} & {path.name for path in (tmp_path / "new").iterdir()} or why == "tar: a link within"
     assert SKILL in [path.read_bytes() for path in (tmp_path / "new").iterdir()] or why == "tar: two sizes"
 
 
@@ -426,23 +428,13 @@ def hostile_directory(what: str, skill: Path) -> None:
         (skill / os.fsdecode(b"x\xff")).write_bytes(b"x")
     elif what == "a backslash":
         (skill / "x\\y").write_bytes(b"x")
-    elif what == "letters of both cases":
-        (skill / "skill.md").write_bytes(b"x")
     else:
-        place.symlink_to(what)
+        (skill / "skill.md").write_bytes(b"x")
 
 
 @pytest.mark.parametrize(
     ("what", "said"),
     [
-        ("../../outside.md", "leaves the skill"),
-        ("../beside/SKILL.md", "leaves the skill"),
-        ("/scratch/outside.md", "leaves the skill"),
-        ("..", "leaves the skill"),
-        ("missing.md", "to nothing"),
-        (".git/config", "to nothing"),
-        ("x", "in circles"),
-        (".", "a directory that it is in"),
         ("a pipe", "neither a file nor a directory"),
         ("a socket", "neither a file nor a directory"),
         ("a directory that cannot be read", "neither a file nor a directory"),
@@ -471,6 +463,34 @@ def test_a_hostile_directory_refuses_its_skill_and_no_other(
     assert os.listdir("new") == []
     assert set(unpack_skill(tree, "beside", "new").files) == {"SKILL.md"}
     tree.close()
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("../../outside.md", "out of the source"),
+        ("../../../outside.md", "out of the source"),
+        ("/scratch/outside.md", "out of the source"),
+        ("missing.md", "to nothing"),
+        (".git/config", "to nothing"),
+        ("../beside/.env", "does not belong to a skill"),
+        ("x", "in circles"),
+        (".", "a directory that it is in"),
+        ("..", "a directory that it is in"),
+    ],
+)
+def test_a_hostile_link_costs_only_itself_and_nothing_is_read_through_it(
+    target: str, said: str, tmp_path: Path
+) -> None:
+    files = {"bad/SKILL.md": SKILL, "bad/.git/config": b"", "beside/SKILL.md": SKILL, "beside/.env": b"KEY=1"}
+    source = write_files(tmp_path / "source", files)
+    write_files(tmp_path, {"outside.md": b"secret"})
+    (source / "bad" / "x").symlink_to(target)
+    (tmp_path / "new").mkdir()
+    with closing(DirectoryTree(str(source))) as tree:
+        unpacked = unpack_skill(tree, "bad", str(tmp_path / "new"))
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["SKILL.md"]
+    assert any("'x' is a link" in note and said in note for note in unpacked.notes)
 
 
 def changing(tree: DirectoryTree, source: Path, what: str) -> None:

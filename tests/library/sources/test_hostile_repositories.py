@@ -25,7 +25,6 @@ Entries = Sequence[tuple[bytes, bytes, bytes]]
 
 HOSTILE: dict[str, tuple[Entries, str]] = {
     "up": ([(FILE, b"..", b"x")], "'..'"),
-    "git": ([(FILE, b".git", b"gitdir: elsewhere")], "git's own"),
     "git-by-case": ([(FILE, b".GiT", b"x")], "git's own"),
     "backslash": ([(FILE, b"..\\x", b"x")], "backslash"),
     "stream": ([(FILE, b"a:b", b"x")], "stream"),
@@ -35,14 +34,18 @@ HOSTILE: dict[str, tuple[Entries, str]] = {
     "case": ([(FILE, b"skill.md", b"x")], "one name"),
     "form": ([(FILE, "e\u0301".encode(), b"x"), (FILE, "\u00e9".encode(), b"y")], "one name"),
     "twice": ([(FILE, b"SKILL.md", b"another")], "twice"),
+    "long": ([(LINK, b"l", b"x" * 5_000)], "neither a file"),
+    "link-and-file": ([(FILE, b"l", b"x"), (LINK, b"l", b"../good")], "which is a file"),
+}
+# What costs only itself: the skill comes in without it.
+LEFT_OUT: dict[str, tuple[Entries, str]] = {
+    "git": ([(FILE, b".git", b"gitdir: elsewhere")], "does not belong to a skill"),
     "submodule": ([(SUBMODULE, b"lib", b"")], "submodule"),
-    "leaving": ([(LINK, b"l", b"../good/SKILL.md")], "leaves the skill"),
-    "absolute": ([(LINK, b"l", b"/scratch/secret")], "leaves the skill"),
-    "by-two": ([(LINK, b"l", b"m/SKILL.md"), (LINK, b"m", b"../good")], "leaves the skill"),
+    "leaving": ([(LINK, b"l", b"../../SKILL.md")], "out of the source"),
+    "absolute": ([(LINK, b"l", b"/scratch/secret")], "out of the source"),
+    "by-two": ([(LINK, b"l", b"m/SKILL.md"), (LINK, b"m", b"../../good")], "out of the source"),
     "nowhere": ([(LINK, b"l", b"missing")], "to nothing"),
     "circle": ([(LINK, b"l", b"m"), (LINK, b"m", b"l")], "in circles"),
-    "long": ([(LINK, b"l", b"x" * 5_000)], "neither a file"),
-    "link-and-file": ([(FILE, b"l", b"x"), (LINK, b"l", b"../good")], "twice"),
 }
 
 
@@ -59,12 +62,13 @@ def tree(entries: Entries) -> bytes:
 @pytest.fixture(scope="module")
 def fetched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tree]:
     repository = Repository(tmp_path_factory.mktemp("upstream") / "hostile.git")
-    contents = {SKILL} | {content for entries, _ in HOSTILE.values() for _, _, content in entries}
+    contents = {SKILL} | {content for entries, _ in (HOSTILE | LEFT_OUT).values() for _, _, content in entries}
     blobs = {content: write(repository, "blob", content) for content in contents}
     skills: list[tuple[bytes, bytes, bytes]] = []
     good: Entries = [(LINK, b"README.md", b"SKILL.md"), (RUN, b"run", b"x")]
     blobs[b"SKILL.md"] = write(repository, "blob", b"SKILL.md")
-    for name, entries in {"good": good, **{name: entries for name, (entries, _) in HOSTILE.items()}}.items():
+    rows = {name: entries for name, (entries, _) in (HOSTILE | LEFT_OUT).items()}
+    for name, entries in {"good": good, **rows}.items():
         inner = [(mode, path, b"\1" * 20 if mode == SUBMODULE else blobs[content]) for mode, path, content in entries]
         below = sorted([(FILE, b"SKILL.md", blobs[SKILL]), *inner], key=lambda entry: entry[1])
         skills.append((DIRECTORY, name.encode(), write(repository, "tree", tree(below))))
@@ -86,6 +90,13 @@ def test_a_hostile_skill_of_a_repository_is_refused_and_nothing_of_it_is_written
     assert HOSTILE[skill][1] in refused.value.message
     assert refused.value.entry.startswith(f"{skill}/")
     assert [path.name for path in tmp_path.rglob("*")] == ["root", "new"]
+
+
+@pytest.mark.parametrize("skill", LEFT_OUT)
+def test_what_leads_out_of_a_repository_is_left_out_and_named(skill: str, fetched: Tree, tmp_path: Path) -> None:
+    unpacked = unpack_skill(fetched, skill, str(tmp_path))
+    assert [path.name for path in tmp_path.rglob("*")] == ["SKILL.md"]
+    assert LEFT_OUT[skill][1] in unpacked.notes[0]
 
 
 def test_the_skill_beside_them_comes_in_with_its_link_as_a_copy(fetched: Tree, tmp_path: Path) -> None:

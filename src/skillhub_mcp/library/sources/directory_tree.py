@@ -30,7 +30,7 @@ class _Seen:
 
 
 class DirectoryTree:
-    """What lies in a directory, but for git's own directories. It has no commit and no ids.
+    """What lies in a directory; of git's own directories only that they are there. It has no commit and no ids.
 
     A link is an entry, wherever it leads; only `path` itself may be one. What cannot be read, and what lies deeper than
     64 directories, is an entry of the kind OTHER, so that it refuses the skill that it is in and no other.
@@ -131,6 +131,7 @@ class DirectoryTree:
         with os.scandir(here) as found:
             for entry in found:
                 if entry.name == _GIT:
+                    self._others.append(TreeEntry(above + _GIT, TreeEntryKind.OTHER))
                     continue
                 self._seen += 1
                 if self._seen > self._bounds.source_entries:
