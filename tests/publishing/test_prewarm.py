@@ -63,22 +63,6 @@ def test_the_entry_of_every_skill_is_made_once_listed_or_not(
         assert publisher.prepare() == 0
 
 
-def test_entries_that_an_earlier_process_made_of_the_same_files_are_not_read_again(
-    hub_environment: Environment, write_skill: SkillWriter, later: Later, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one, _ = write_skill("one"), write_skill("two")
-    later()
-    with publishing(hub_environment) as (publisher, _):
-        assert publisher.prepare() == 2
-    with monkeypatch.context() as patched, publishing(hub_environment) as (publisher, _):
-        patched.delattr(EntryCache, "get")
-        assert publisher.prepare() == 0
-    with kept(hub_environment) as entries:
-        entries.delete([str(one)])
-    with publishing(hub_environment) as (publisher, _):
-        assert publisher.prepare() == 1
-
-
 def test_only_what_changed_is_computed_again_and_what_is_removed_is_deleted(
     hub_environment: Environment, write_skill: SkillWriter, later: Later
 ) -> None:

@@ -64,27 +64,14 @@ class EntryCache:
             self._write("INSERT OR REPLACE INTO entries VALUES (?, ?)", rows)
 
     def delete(self, directories: Iterable[str]) -> None:
-        """Delete the entries of these skills. None is complete then, for whoever had them in common."""
+        """Delete the entries of these skills."""
         rows = [(os.fsencode(one),) for one in directories]
         with self._lock:
             self._write("DELETE FROM entries WHERE directory = ?", rows)
-            if rows:
-                self._write("DELETE FROM prepared", [()])
 
     def forget(self, is_forgotten: Callable[[str], bool]) -> None:
         """Delete the entries of the directories that are forgotten."""
         self.delete([directory for directory in self.directories() if is_forgotten(directory)])
-
-    def prepared(self, roots: Sequence[str]) -> str | None:
-        """Return what `set_prepared` was told last for these roots; None where entries were deleted since."""
-        with self._lock:
-            rows = self._read("SELECT digest FROM prepared WHERE roots = ?", [_one(roots)])
-        return str(rows[0][0]) if rows else None
-
-    def set_prepared(self, roots: Sequence[str], digest: str) -> None:
-        """Record of which files, by a digest, all the entries below some roots are."""
-        with self._lock:
-            self._write("INSERT OR REPLACE INTO prepared VALUES (?, ?)", [(_one(roots), digest)])
 
     def close(self) -> None:
         """Close the file. From then on, nothing is found or stored."""
@@ -154,9 +141,7 @@ def _open(path: str) -> sqlite3.Connection:
         with database:
             if database.execute("PRAGMA user_version").fetchone()[0] != _FORMAT:
                 database.execute("DROP TABLE IF EXISTS entries")
-                database.execute("DROP TABLE IF EXISTS prepared")
                 database.execute(f"PRAGMA user_version = {_FORMAT}")
-            database.execute("CREATE TABLE IF NOT EXISTS prepared (roots BLOB PRIMARY KEY, digest TEXT NOT NULL)")
             database.execute(
                 "CREATE TABLE IF NOT EXISTS entries (directory BLOB PRIMARY KEY, entry TEXT NOT NULL) WITHOUT ROWID"
             )
@@ -164,10 +149,6 @@ def _open(path: str) -> sqlite3.Connection:
         database.close()
         raise
     return database
-
-
-def _one(paths: Sequence[str]) -> bytes:
-    return b"\0".join(map(os.fsencode, paths))
 
 
 def _to_json(entry: PublishedEntry) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import threading
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -38,17 +37,14 @@ from skillhub_mcp.publishing.uris import (
     UriPaths,
     build_uri,
     parse_uri,
-    published_name,
     skill_file,
     skill_paths,
 )
-from skillhub_mcp.skills.differences import differences
 from skillhub_mcp.skills.files import media_type
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.snapshot import Snapshot
 from skillhub_mcp.skills.whereabouts import FilesOf, own_directory
-from skillhub_mcp.version import version
 
 PAGE = 100
 # resources/list is for browsing; skills/list returns all skills of a large library, in pages.
@@ -147,8 +143,6 @@ class Publisher:
         self._files_of = files_of
         self._lock = threading.Lock()
         self._last_index: _UriIndex | None = None
-        # Whose entries are known to be those of the files, as they were scanned, and the sum of what decides that.
-        self._prepared: Snapshot | None = None
 
     def page(self, cursor: str | None = None, *, limit: int = PAGE) -> Page:
         """Return at most `limit` skills after `cursor`, sorted by URI.
@@ -307,43 +301,20 @@ class Publisher:
 
         Entries of removed skills are deleted. `stop` ends the work after the current batch.
         """
-        snapshot, before = self._hub.snapshot_and_policy()[0], self._prepared
-        roots = tuple(f"{root.path}/" for root in snapshot.report.roots)
-        gone: Sequence[Skill] = ()
-        new: Sequence[Skill] = snapshot.everything
-        if before is not None:
-            gone, new = differences(before.everything, snapshot.everything)
-        stamps = "\n".join(sorted(map(_stamp, snapshot.everything)))
-        digest = f"{version()} {hashlib.sha256(stamps.encode('utf-8', 'surrogateescape')).hexdigest()}"
-        if before is None and self._cache.prepared(roots) == digest:
-            # By an earlier process: to look at the entries of a large library takes as long as starting.
-            self._prepared = snapshot
-            return 0
-        computed = self._compute_changed(snapshot, new, stop)
-        if stop is not None and stop.is_set():
-            return computed
-        if before is None:
-            # Entries below these roots only: other servers may use the same file.
-            known = {directory for directory in self._cache.directories() if directory.startswith(roots)}
-        else:
-            known = {skill.directory for skill in gone}
-        self._cache.delete(known - {skill.directory for skill in new if published_name(skill)})
-        self._cache.set_prepared(roots, digest)
-        self._prepared = snapshot
-        return computed
-
-    def _compute_changed(self, snapshot: Snapshot, skills: Iterable[Skill], stop: threading.Event | None) -> int:
-        """Compute the entries of `skills` that are not of the files as they are now; return their number."""
-        paths = UriPaths(snapshot.report.roots)
-        changed = ((path, skill) for skill in skills if (path := paths.of(skill)) is not None)
+        index, _ = self._present()
+        skills = iter(index.skills.items())
         computed = 0
-        while batch := list(islice(changed, PAGE)):
+        while batch := list(islice(skills, PAGE)):
             cached = self._cache.get([skill.directory for _, skill in batch])
             outdated = [(path, skill) for path, skill in batch if not _is_current(skill, path[-1], cached)]
             self._published(outdated)
             computed += len(outdated)
             if stop is not None and stop.is_set():
-                break
+                return computed
+        # Entries below these roots only: other servers may use the same file.
+        roots = tuple(f"{root.path}/" for root in index.snapshot.report.roots)
+        known = {directory for directory in self._cache.directories() if directory.startswith(roots)}
+        self._cache.delete(known - index.by_directory.keys())
         return computed
 
     def close(self) -> None:
@@ -358,7 +329,7 @@ class Publisher:
         with self._lock:
             index = self._last_index
             if index is None or index.snapshot is not snapshot:
-                index = self._last_index = _make_uri_index(snapshot, index)
+                index = self._last_index = _make_uri_index(snapshot)
             return index
 
     def _find(self, index: _UriIndex, policy: Policy, uri: str) -> tuple[UriPath, UriPath]:
@@ -443,8 +414,8 @@ class Publisher:
         return PublishedSkill(published.path, skill, entry)
 
 
-def _make_uri_index(snapshot: Snapshot, before: _UriIndex | None) -> _UriIndex:
-    skills = skill_paths(snapshot) if before is None else skill_paths(snapshot, before.snapshot, before.by_directory)
+def _make_uri_index(snapshot: Snapshot) -> _UriIndex:
+    skills = skill_paths(snapshot)
     listed = [path for path, skill in skills.items() if not skill.disable_model_invocation]
     by_directory = {skill.directory: path for path, skill in skills.items()}
     return _UriIndex(snapshot, skills, by_directory, listed, max(map(len, skills), default=0))
@@ -453,11 +424,6 @@ def _make_uri_index(snapshot: Snapshot, before: _UriIndex | None) -> _UriIndex:
 def _is_listed(skill: Skill, names: Names) -> bool:
     """Whether `skills/list` shows a skill: hosts may list it, a name means it, and it is no copy of another."""
     return names.lists(skill) and names.has_handle(skill) and not names.is_copy(skill)
-
-
-def _stamp(skill: Skill) -> str:
-    """Return what decides whether the entry that is kept for a skill is that of its file."""
-    return f"{skill.directory}\0{skill.name}\0{skill.stamp.mtime_ns}\0{skill.stamp.ctime_ns}"
 
 
 def _is_current(skill: Skill, name: str, cached: dict[str, PublishedEntry]) -> bool:

@@ -12,7 +12,7 @@ import os
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
@@ -58,28 +58,14 @@ def _in_ascii(name: str) -> str | None:
     return _SEPARATORS.sub("-", bare).strip("-")[:MAX_NAME_CHARACTERS].rstrip("-") or None
 
 
-def skill_paths(
-    snapshot: Snapshot, before: Snapshot | None = None, known: Mapping[str, UriPath] | None = None
-) -> dict[UriPath, Skill]:
+def skill_paths(snapshot: Snapshot) -> dict[UriPath, Skill]:
     """Return every skill that has a published name, by the segments of its URI, sorted.
 
-    No path is a prefix of another: discovery does not search below a skill, and each root has its own label. Those of
-    skills that are the same as in the snapshot `before` are `known`, by directory.
+    No path is a prefix of another: discovery does not search below a skill, and each root has its own label.
     """
     paths = UriPaths(snapshot.report.roots)
-    skills: dict[UriPath, Skill] = {}
-    if before is None or known is None or before.report.roots != snapshot.report.roots:
-        for skill in snapshot.everything:
-            path = paths.of(skill)
-            if path is not None:
-                skills[path] = skill
-    else:
-        earlier, of = before.by_directory, known.get
-        for skill in snapshot.everything:
-            path = of(skill.directory) if earlier(skill.directory) is skill else paths.of(skill)
-            if path is not None:
-                skills[path] = skill
-    return dict(sorted(skills.items()))
+    skills = {path: skill for skill in snapshot.everything if (path := paths.of(skill)) is not None}
+    return {path: skills[path] for path in sorted(skills)}
 
 
 class UriPaths:
