@@ -549,41 +549,31 @@ class StorageNotInstalled(_About, code="STORAGE_NOT_INSTALLED", fact="target"):
 
 
 class PublicationMissing(SkillHubError, code="PUBLICATION_MISSING"):
-    """There is no publication at `target`, or it has no snapshot of that id."""
+    """There is no publication at `target`, or none of that number is kept."""
 
-    def __init__(self, target: str, snapshot: str = "") -> None:
+    def __init__(self, target: str, number: int = 0) -> None:
         message, hint = f"Nothing was published to {target} yet", "skillhub publish writes there"
-        if snapshot:
-            message = f"{target} has no snapshot {snapshot!r}"
-            hint = f"skillhub snapshots list {quote(target)} shows those that there are"
-        super().__init__(message, hint=hint, facts={"target": target, "snapshot": snapshot})
-        self.snapshot = snapshot
+        if number:
+            message = f"{target} keeps no publication {number}"
+            hint = f"skillhub publish {quote(target)} --list shows those that are kept"
+        super().__init__(message, hint=hint, facts={"target": target, "number": number})
 
 
 class PublicationDamaged(SkillHubError, code="PUBLICATION_DAMAGED"):
     """A part of a publication is not what was written, or was written by a newer version. `part` is its path there."""
 
     def __init__(self, target: str, part: str, reason: str, *, hint: str | None = None) -> None:
-        usual = "publish again, or choose an earlier snapshot with skillhub snapshots"
+        usual = f"skillhub publish {quote(target)} --rebuild, where the skills are, writes it again"
         super().__init__(f"{part} in {target} {reason}", hint=hint or usual, facts={"target": target, "part": part})
         self.part = part
         self.reason = reason
 
 
-class PublicationBusy(SkillHubError, code="PUBLICATION_BUSY"):
-    """Another publisher holds the lease; `holder` is the word it gave for itself."""
+class PublicationBusy(_About, code="PUBLICATION_BUSY", fact="target"):
+    """Other publishers were faster, again and again."""
 
-    def __init__(self, target: str, holder: str) -> None:
-        hint = "try again when that is done, or wait longer with --wait"
-        facts = {"target": target, "holder": holder}
-        super().__init__(f"{target} is being written by {holder}", hint=hint, facts=facts)
-
-
-class LeaseLost(_About, code="LEASE_LOST", fact="target"):
-    """Another publisher took over, since this one was not heard of for too long. Nothing was published."""
-
-    text = "Another publisher has taken over {subject}; nothing was published"
-    fix = "publish again: what was uploaded is used"
+    text = "Others are publishing to {subject}; nothing was published"
+    fix = "publish again when they are done"
 
 
 class LibraryChanging(SkillHubError, code="LIBRARY_CHANGING"):

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from skillhub_mcp.execution.sandbox import Confinement, Sandbox
     from skillhub_mcp.execution.skill_command import CommandOptions
     from skillhub_mcp.locks.kept_library import KeptLibrary, LockStanding
-    from skillhub_mcp.replicas.health import PublicationHealth
     from skillhub_mcp.skills.registry_index import RegistryIndex
+    from skillhub_mcp.store.replica import PublicationHealth
 
 # Probes ask with few tokens.
 _RECENT_CALLERS = 32
@@ -152,7 +152,7 @@ class SkillHub:
         return self._live.is_ready() or not self._engine.has_terms(query)
 
     def publication(self) -> PublicationHealth | None:
-        """Return which snapshot of a publication is served, and how its storage does; None where there is none."""
+        """Return which publication is served, and how its storage does; None where there is none."""
         return None if self._publication is None else self._publication()
 
     @property

@@ -14,7 +14,7 @@ from skillhub_mcp.bootstrap.models import QueryEmbedder, choose_embedder, choose
 from skillhub_mcp.bootstrap.observers import make_observer
 from skillhub_mcp.bootstrap.places import mirror_directory
 from skillhub_mcp.bootstrap.policy import KeptOnDemand, make_access, make_auditor
-from skillhub_mcp.bootstrap.publication import publication_store
+from skillhub_mcp.bootstrap.publication import publication_target
 from skillhub_mcp.chosen_roots import RootsFollower, project_trust, recorded_roots_problem, roots_of
 from skillhub_mcp.disclosure.lookup import SkillLookup
 from skillhub_mcp.disclosure.reader import SkillReader
@@ -40,12 +40,12 @@ from skillhub_mcp.usage import UsageLog
 
 if TYPE_CHECKING:
     from skillhub_mcp.auditing.auditor import Auditor
-    from skillhub_mcp.replicas.health import PublicationHealth
+    from skillhub_mcp.store.replica import PublicationHealth
 
 log = logging.getLogger(__name__)
 
-# What a directory has that something was published to.
-_PUBLISHED = "publication.json"
+# What a directory has that something was published to, by this version or an earlier one.
+_PUBLISHED = ("publications.lance", "publication.json")
 
 
 def make_hub(
@@ -70,7 +70,7 @@ def make_hub(
         return _replica_hub(
             settings, background=background, asks=asks, progress=progress, observer=observer, for_shell=for_shell
         )
-    if os.path.isfile(os.path.join(settings.index.db_path, _PUBLISHED)):
+    if any(os.path.exists(os.path.join(settings.index.db_path, name)) for name in _PUBLISHED):
         raise InvalidSetting(
             "SKILLHUB_DB_PATH",
             settings.index.db_path,
@@ -134,24 +134,14 @@ def _replica_hub(
     for_shell: bool,
 ) -> SkillHub:
     """Return the hub over a publication. Raises StorageNotInstalled, and InvalidSetting for its options."""
-    from skillhub_mcp.replicas.mirror import Mirror, pointer_name
-    from skillhub_mcp.replicas.replica import PATIENCE, Replica, ReplicaOptions
+    from skillhub_mcp.store.mirror import Mirror
+    from skillhub_mcp.store.replica import Replica, ReplicaOptions
 
     embedder = QueryEmbedder(choose_embedder(settings))
     replica = Replica(
-        publication_store(
-            settings,
-            settings.index.db_path,
-            patience=PATIENCE,
-            on_slow=partial(log.warning, "%s has not answered yet, and is waited for"),
-        ),
-        Mirror(
-            mirror_directory(settings),
-            most_bytes=settings.replica.mirror_max_bytes,
-            pointer=pointer_name(settings.replica.snapshot),
-        ),
+        publication_target(settings, settings.index.db_path),
+        Mirror(mirror_directory(settings)),
         ReplicaOptions(
-            pinned=settings.replica.snapshot,
             refresh_seconds=settings.replica.refresh_seconds,
             embedding=NO_EMBEDDING if embedder.chosen is None else embedder.chosen.identity,
             admission=STRICT if settings.skills.strict else LENIENT,

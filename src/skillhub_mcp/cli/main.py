@@ -80,7 +80,6 @@ _MODULES: Mapping[str, str] = {
     "doctor": "doctor",
     "index": "index",
     "publish": "publish",
-    "snapshots": "snapshots",
     "demo": "demo",
     "eval": "eval_",
     "stats": "stats",

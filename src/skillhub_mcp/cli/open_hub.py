@@ -46,8 +46,6 @@ def with_publication(error: SkillHubError, settings: Settings) -> SkillHubError:
     if not (settings.replica.read_only and isinstance(error, IndexUnavailable)):
         return error
     meant = f"SKILLHUB_DB_PATH is {settings.index.db_path!r}, and is to name what `skillhub publish` wrote"
-    if settings.replica.snapshot:
-        meant += f", and SKILLHUB_SNAPSHOT one of what `skillhub snapshots list {settings.index.db_path}` shows"
     return IndexUnavailable(error.message, hint=f"{meant}; {error.hint}" if error.hint else meant)
 
 

@@ -17,7 +17,7 @@ from skillhub_mcp.search.searcher import MEANING, Searcher, SearchMode, SearchRe
 
 if TYPE_CHECKING:
     from skillhub_mcp.embedders.base import Embedder
-    from skillhub_mcp.index.views import AnyIndex
+    from skillhub_mcp.index.search_index import SearchIndex
     from skillhub_mcp.skills.model import Skill
 
 
@@ -48,7 +48,7 @@ BASELINES = ("words", "lancedb", "fts5", *_ABLATIONS)
 
 @contextmanager
 def open_baseline(
-    name: str, index: AnyIndex, skills: Sequence[tuple[Skill, str]], among: frozenset[str], embedder: Embedder | None
+    name: str, index: SearchIndex, skills: Sequence[tuple[Skill, str]], among: frozenset[str], embedder: Embedder | None
 ) -> Iterator[Engine]:
     """Yield the engine `name` over the directories `among` of an index; `skills` are the skills with their bodies."""
     if name == "words":
@@ -66,7 +66,7 @@ def open_baseline(
         yield _search_engine(Searcher(embedder=embedder, meaning=meaning, origins=origins, fields=fields), index, among)
 
 
-def _match_fields(index: AnyIndex, text: str, among: frozenset[str]) -> list[str]:
+def _match_fields(index: SearchIndex, text: str, among: frozenset[str]) -> list[str]:
     # Rows that are not among them take up part of the limit.
     limit = _DEPTH + max(0, index.statistics.skills - len(among))
     words = " ".join(tokens(normalise_query(text)))
@@ -74,7 +74,7 @@ def _match_fields(index: AnyIndex, text: str, among: frozenset[str]) -> list[str
     return [directory for directory in found if directory in among][:_DEPTH]
 
 
-def _search_engine(searcher: Searcher, index: AnyIndex, among: frozenset[str]) -> Engine:
+def _search_engine(searcher: Searcher, index: SearchIndex, among: frozenset[str]) -> Engine:
     def search(text: str) -> EngineAnswer:
         result = searcher.search(index, SearchRequest(normalise_query(text), limit=4 * _DEPTH, among=among))
         hits = result.hits

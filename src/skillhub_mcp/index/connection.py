@@ -6,11 +6,12 @@ The synchronous API makes six hops to its own loop for each query; a coroutine t
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from skillhub_mcp.index.lance import LANCE_FAILURES, damaged
+from skillhub_mcp.index.failures import LANCE_FAILURES, damaged
 from skillhub_mcp.index.lance_import import import_lancedb
 
 if TYPE_CHECKING:
@@ -22,6 +23,12 @@ IN_MEMORY = "memory://"
 
 # Of indexes and of metadata. By itself LanceDB keeps up to seven gigabytes.
 _CACHE_BYTES = 64 << 20, 32 << 20
+
+# LanceDB reads these when it is imported. Its warnings go to stderr, where "no table yet" would mislead; and what it
+# reads ahead is 2 GB by itself.
+os.environ.setdefault("LANCEDB_LOG", "error")
+os.environ.setdefault("LANCE_DEFAULT_IO_BUFFER_SIZE", str(16 << 20))
+os.environ.setdefault("LANCE_DEFAULT_BATCH_SIZE", "512")
 
 _starting = threading.Lock()
 _loops: list[asyncio.AbstractEventLoop] = []
@@ -35,10 +42,14 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
         raise damaged(error) from error
 
 
-async def connect(path: str) -> Any:
-    """Return a connection to the database at `path`. Each one to `memory://` is a database of its own."""
+async def connect(path: str, options: Mapping[str, str] | None = None) -> Any:
+    """Return a connection to the database at `path`, a directory or a URL that is reached by `options`.
+
+    Each one to `memory://` is a database of its own.
+    """
     lancedb = import_lancedb()
-    return await lancedb.connect_async(path, session=lancedb.Session(*_CACHE_BYTES))
+    session = lancedb.Session(*_CACHE_BYTES)
+    return await lancedb.connect_async(path, session=session, storage_options=dict(options or {}) or None)
 
 
 def _loop() -> asyncio.AbstractEventLoop:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import fold_name
+
+T = TypeVar("T")
+
+PATHS_PER_STATEMENT = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,12 @@ NO_FILTER = Filter()
 def path_in(paths: Sequence[str]) -> str:
     """Return the SQL condition that a row's path is one of `paths`."""
     return f"path IN ({','.join(map(quoted, paths))})" if paths else "false"
+
+
+def chunks(keys: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield the keys in chunks of at most `size`."""
+    for start in range(0, len(keys), size):
+        yield keys[start : start + size]
 
 
 def quoted(text: str) -> str:

@@ -18,11 +18,11 @@ from functools import partial
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.events import NULL_OBSERVER, EmbeddingEvent, LibraryEvent, Observer, SyncEvent, observe
 from skillhub_mcp.index.changes import row_of
-from skillhub_mcp.index.lance import NoRoom, damaged
+from skillhub_mcp.index.failures import NoRoom, damaged
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.search_index import SearchIndex
 from skillhub_mcp.index.state_file import IndexState
-from skillhub_mcp.index.views import AnyIndex, SyncDepth, View, not_built_yet
+from skillhub_mcp.index.views import SyncDepth, View, not_built_yet
 from skillhub_mcp.index.watcher import RootWatcher
 from skillhub_mcp.index.writer import Committed, Embedded, IndexWriter, SyncReport
 from skillhub_mcp.skills.admission import LENIENT, Admission
@@ -141,7 +141,7 @@ class LiveView:
             return snapshot
         return _admitted(self._scan, admission)
 
-    def view(self, *, instead_of: AnyIndex | None = None) -> tuple[View, AnyIndex]:
+    def view(self, *, instead_of: SearchIndex | None = None) -> tuple[View, SearchIndex]:
         """Return a view and its index. See `ViewSource`."""
         if instead_of is not None:
             self._discard(instead_of)
@@ -169,7 +169,7 @@ class LiveView:
         """Call `listener` after each look. See `ViewSource`."""
         self._listeners.append(listener)
 
-    def _discard(self, failed: AnyIndex) -> None:
+    def _discard(self, failed: SearchIndex) -> None:
         with self._condition:
             if self._view is None or self._view.index is not failed or not isinstance(failed, SearchIndex):
                 return
@@ -430,7 +430,7 @@ class LiveView:
             served = before.snapshot
         return View(served, index, report)
 
-    def _open(self, writer: IndexWriter, before: AnyIndex | None) -> SearchIndex | None:
+    def _open(self, writer: IndexWriter, before: SearchIndex | None) -> SearchIndex | None:
         """Return the committed index; `before` if that is the same."""
         state = writer.state()
         if state is None:

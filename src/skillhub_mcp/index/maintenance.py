@@ -7,9 +7,9 @@ from typing import Protocol
 
 from skillhub_mcp.index.changes import committed_hashes
 from skillhub_mcp.index.damage import Damage, IndexPart
+from skillhub_mcp.index.failures import IndexDamaged
 from skillhub_mcp.index.indexed_roots import IndexedRoot
 from skillhub_mcp.index.indexed_roots import indexed_roots as roots_of_states
-from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.writer import IndexWriter
 from skillhub_mcp.skills.roots import SkillRoot
 

@@ -11,7 +11,7 @@ import os
 import re
 
 from skillhub_mcp.file_modes import is_open_to_others, make_private
-from skillhub_mcp.index.state import FIRST_TABLE
+from skillhub_mcp.index.index_files import FIRST_TABLE
 
 _TABLE_ENDING = ".lance"
 _OWN_TABLE = re.compile(rf"{FIRST_TABLE}(?:_[0-9a-f]+)?{re.escape(_TABLE_ENDING)}")

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.index.keys import label_of
-from skillhub_mcp.index.lance import EMBEDDING, TABLE_ID, TEXT_FIELDS
 
 if TYPE_CHECKING:
     from typing import Any
@@ -22,20 +21,28 @@ if TYPE_CHECKING:
     from skillhub_mcp.index.rows import IndexRow
 
 SCHEMA_VERSION = 5
+TEXT_FIELDS = ("name", "description", "tags_text", "category")
+# In the metadata of a table's schema: the random id that the table got when it was created, and the identity of the
+# embeddings that its vectors are.
+TABLE_ID = b"skillhub.table_id"
+EMBEDDING = b"skillhub.embedding"
 TERMS_INDEX = "terms_idx"
 
 # LanceDB takes no two rows with one value of such a column, even from writers at the same time.
-_UNIQUE = {b"lance-schema:unenforced-primary-key": b"true"}
+UNIQUE = {b"lance-schema:unenforced-primary-key": b"true"}
 _ID_BYTES = 8
 
 
-def table_schema(dimension: int | None, *, embedding: str) -> Any:
-    """Return the schema of a new table with an id of its own. `dimension` is the length of vectors; None for none."""
+def table_schema(dimension: int | None, *, embedding: str, more: Sequence[Any] = ()) -> Any:
+    """Return the schema of a new table with an id of its own. `dimension` is the length of vectors; None for none.
+
+    `more` are fields of whoever writes the table besides these.
+    """
     import pyarrow as pa
 
     text = pa.string()
     fields = [
-        pa.field("path", text, nullable=False, metadata=_UNIQUE),
+        pa.field("path", text, nullable=False, metadata=UNIQUE),
         pa.field("root", text, nullable=False),
         pa.field("content_hash", text, nullable=False),
         pa.field("name", text, nullable=False),
@@ -48,6 +55,7 @@ def table_schema(dimension: int | None, *, embedding: str) -> Any:
         pa.field("terms", text),
         pa.field("features", pa.binary(), nullable=False),
         *(() if dimension is None else vector_fields(dimension)),
+        *more,
     ]
     own = {TABLE_ID: secrets.token_hex(_ID_BYTES).encode(), EMBEDDING: embedding.encode("utf-8", "surrogateescape")}
     return pa.schema(fields, metadata=own)

@@ -186,7 +186,7 @@ def _root_to_json(path: str, root: RootState) -> dict[str, Any]:
         "seen": int(root.seen),
         "statistics": root.statistics,
         "unembedded": root.unembedded,
-        "files": {keys.key(directory)[start:]: _file_to_json(entry) for directory, entry in root.files.items()},
+        "files": {keys.key(directory)[start:]: entry_to_json(entry) for directory, entry in root.files.items()},
     }
 
 
@@ -195,13 +195,14 @@ def _root_from_json(path: str, root: Any) -> RootState:
     files = {}
     for below, file in root["files"].items():
         directory = keys.directory(f"{label}/{below}" if below else label)
-        files[directory] = _file_from_json(directory, path, file)
+        files[directory] = entry_from_json(file, directory=directory, root=path)
     return RootState(
         label, str(root["source"]), files, os.path.basename(root["statistics"]), int(root["unembedded"]), root["seen"]
     )
 
 
-def _file_to_json(entry: CachedSkillFile) -> dict[str, Any]:
+def entry_to_json(entry: CachedSkillFile) -> dict[str, Any]:
+    """Return what was read from a SKILL.md as JSON values; where it lies is not among them."""
     stamp, skill, shape = entry.stamp, entry.skill, entry.shape
     written: dict[str, Any] = {
         "mtime_ns": stamp.mtime_ns,
@@ -227,7 +228,8 @@ def _skill_to_json(skill: Skill) -> dict[str, Any]:
     return written
 
 
-def _file_from_json(directory: str, root: str, file: Any) -> CachedSkillFile:
+def entry_from_json(file: Any, *, directory: str, root: str) -> CachedSkillFile:
+    """Return what was read from the SKILL.md in a directory below a root. Raises what `decode_state` raises."""
     stamp = FileStamp(
         int(file["mtime_ns"]), int(file["size"]), str(file["sha256"]), int(file["read_at_ns"]), int(file["ctime_ns"])
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 from collections import Counter
@@ -9,11 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
+from zipfile import BadZipFile
 
 from skillhub_mcp.analysis.spelling import Speller
+from skillhub_mcp.atomic_write import atomic_write
+from skillhub_mcp.file_modes import private_mode
 from skillhub_mcp.index.features import FIELDS, CountedSkills, decode_features, hash_term
-from skillhub_mcp.index.stored_arrays import load_arrays, save_arrays
-from skillhub_mcp.overlay import changed_copy
 
 if TYPE_CHECKING:
     from typing import Any
@@ -26,7 +28,8 @@ _FLUSH_TERMS = 1 << 18
 # Up to this share of all terms, those of some skills are looked up among them.
 _FEW_SHARE = 8
 _CACHED_TERMS = 50_000
-_DIMENSIONS = {"table": 0, "skills": 0, "lengths": 1, "hashes": 1, "counts": 1, "words": 1, "word_counts": 1}
+# What numpy raises for a file that has something else in it.
+_DAMAGED = (ValueError, LookupError, EOFError, TypeError, BadZipFile)
 
 
 @dataclass(frozen=True)
@@ -85,8 +88,6 @@ class StatisticsBuilder:
     """Builds `Statistics` by adding and removing skills."""
 
     skills: int = 0
-    _before: Statistics | None = None
-    # How many more skills have each word than had it before.
     _words: Counter[str] = field(default_factory=Counter)
     _pending: list[tuple[bytes, int]] = field(default_factory=list)
     _waiting: list[NDArray[Any]] = field(default_factory=list)
@@ -97,8 +98,7 @@ class StatisticsBuilder:
     @classmethod
     def from_statistics(cls, statistics: Statistics) -> StatisticsBuilder:
         """Return a builder that starts from `statistics`."""
-        builder = cls(skills=statistics.skills)
-        builder._before = statistics
+        builder = cls(skills=statistics.skills, _words=Counter(statistics.words))
         builder._hashes, builder._counts = statistics.hashes, statistics.counts
         builder._lengths = statistics.lengths
         return builder
@@ -128,15 +128,13 @@ class StatisticsBuilder:
         """Return the statistics of the skills added so far."""
         self._flush()
         present = self._counts > 0
-        if self._before is None:
-            words: Mapping[str, int] = {word: having for word, having in self._words.items() if having > 0}
-            return Statistics(self.skills, self._lengths, self._hashes[present], self._counts[present], words)
-        before = self._before
-        counts = {word: before.words.get(word, 0) + times for word, times in self._words.items()}
-        words = changed_copy(before.words, {word: having if having > 0 else None for word, having in counts.items()})
-        built = Statistics(self.skills, self._lengths, self._hashes[present], self._counts[present], words)
-        vars(built)["speller"] = before.speller.changed(words, counts)
-        return built
+        return Statistics(
+            self.skills,
+            self._lengths,
+            self._hashes[present],
+            self._counts[present],
+            {word: having for word, having in self._words.items() if having > 0},
+        )
 
     def _begin(self) -> None:
         import numpy as np
@@ -198,21 +196,25 @@ def save_statistics(path: str, statistics: Statistics, table_id: str) -> None:
         "lengths": statistics.lengths,
         "hashes": statistics.hashes,
         "counts": statistics.counts,
-        "words": np.frombuffer("\n".join(words).encode("utf-8", "surrogatepass"), dtype=np.uint8),
+        "words": np.frombuffer("\n".join(words).encode("utf-8", "replace"), dtype=np.uint8),
         "word_counts": np.fromiter(statistics.words.values(), dtype=np.int64, count=len(words)),
     }
-    save_arrays(path, arrays)
+    written = io.BytesIO()
+    np.savez(written, allow_pickle=False, **arrays)
+    atomic_write(path, written.getvalue(), mode=private_mode(os.path.dirname(path)), follow=False)
 
 
 def load_statistics(path: str, table_id: str) -> Statistics:
     """Return the statistics at `path`. Raises OSError or ValueError if there are no usable ones of that table."""
-    stored = load_arrays(path, _DIMENSIONS)
-    if str(stored["table"]) != table_id:
+    import numpy as np
+
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            owner, skills, text = str(stored["table"]), int(stored["skills"]), stored["words"].tobytes().decode()
+            lengths, hashes, counts = stored["lengths"], stored["hashes"], stored["counts"]
+            words = dict(zip(text.split("\n") if text else [], stored["word_counts"].tolist(), strict=True))
+    except _DAMAGED as error:
+        raise ValueError(f"{os.path.basename(path)} is damaged") from error
+    if owner != table_id or lengths.shape != (len(FIELDS),) or hashes.ndim != 1 or hashes.shape != counts.shape:
         raise ValueError(f"{os.path.basename(path)} belongs to another table")
-    text = stored["words"].tobytes().decode("utf-8", "surrogatepass")
-    words = text.split("\n") if text else []
-    lengths, hashes, counts = stored["lengths"], stored["hashes"], stored["counts"]
-    if len(lengths) != len(FIELDS) or len(hashes) != len(counts) or len(words) != len(stored["word_counts"]):
-        raise ValueError(f"{os.path.basename(path)} is damaged")
-    frequencies = dict(zip(words, stored["word_counts"].tolist(), strict=True))
-    return Statistics(int(stored["skills"]), lengths, hashes, counts, frequencies)
+    return Statistics(skills, lengths, hashes, counts, words)

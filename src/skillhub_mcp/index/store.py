@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from skillhub_mcp.file_modes import make_private_directory
 from skillhub_mcp.index.connection import IN_MEMORY, connect, run
-from skillhub_mcp.index.filter import path_in
-from skillhub_mcp.index.lance import LANCE_FAILURES, PATHS_PER_STATEMENT, IndexDamaged, NoRoom, chunks, damaged
-from skillhub_mcp.index.schema import TERMS_INDEX, indexes, table_schema, vector_fields, vector_table
+from skillhub_mcp.index.failures import LANCE_FAILURES, IndexDamaged, NoRoom, damaged
+from skillhub_mcp.index.filter import PATHS_PER_STATEMENT, chunks, path_in
+from skillhub_mcp.index.schema import TERMS_INDEX, indexes, vector_fields, vector_table
 from skillhub_mcp.index.table import TableVersion
 from skillhub_mcp.index.versions import TableVersions
 
@@ -36,11 +36,18 @@ _NEVER = dt.timedelta(days=36_500)
 
 
 class Store:
-    """One table of a database, on disk or in memory. Methods raise IndexDamaged, and NoRoom on a full disk."""
+    """One table of a database, on disk, in memory or, with `options`, in a bucket.
 
-    def __init__(self, db_path: str, table: str) -> None:
+    Methods raise IndexDamaged, and NoRoom on a full disk. What is written is `private` to its user on a disk.
+    """
+
+    def __init__(
+        self, db_path: str, table: str, *, options: Mapping[str, str] | None = None, private: bool = True
+    ) -> None:
         self.db_path = db_path
         self.name = table
+        self._options = options
+        self._private = private and db_path != IN_MEMORY
         self._connection: Any = None
 
     @property
@@ -59,16 +66,15 @@ class Store:
         table = await (await self._connected()).open_table(self.name, version=version)
         return TableVersion(table, await table.schema(), await table.version())
 
-    def rebuild(self, pieces: Callable[[Any], Pieces], *, dimension: int | None, embedding: str) -> TableVersion:
+    def rebuild(self, pieces: Callable[[Any], Pieces], schema: Any) -> TableVersion:
         """Write a new table in place of the old one, whose versions its readers keep, and return its version.
 
         `pieces` returns its rows for its schema, several batches at once.
         """
         try:
-            if self.db_path != IN_MEMORY:
+            if self._private:
                 # LanceDB would leave it to the umask who else may read it.
                 make_private_directory(self._directory)
-            schema = table_schema(dimension, embedding=embedding)
             table = run(self._created(schema))
             for piece in pieces(schema):
                 run(_add(table, piece, schema))
@@ -140,13 +146,13 @@ class Store:
             raise IndexDamaged("the full-text index is missing")
         return int(stats.num_unindexed_rows)
 
-    def merge(self, committed: int) -> TableVersion:
-        """Write rows that were added into the indexes, and return the new version."""
-        return run(self._merge(committed))
+    def merge(self, committed: int, *, older_than: dt.timedelta = _NEVER) -> TableVersion:
+        """Write rows that were added into the indexes, remove versions of that age, and return the new version."""
+        return run(self._merge(committed, older_than))
 
-    async def _merge(self, committed: int) -> TableVersion:
+    async def _merge(self, committed: int, older_than: dt.timedelta) -> TableVersion:
         table = await self._begun_at(committed)
-        await table.optimize(cleanup_older_than=_NEVER)
+        await table.optimize(cleanup_older_than=older_than)
         return await self._open(await table.version())
 
     def clean(self, committed: int) -> None:
@@ -185,7 +191,7 @@ class Store:
 
     async def _connected(self) -> Any:
         if self._connection is None:
-            self._connection = await connect(self.db_path)
+            self._connection = await connect(self.db_path, self._options)
         return self._connection
 
     @property

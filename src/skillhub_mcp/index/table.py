@@ -7,19 +7,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.index.connection import run
+from skillhub_mcp.index.failures import IndexDamaged, damaged
 from skillhub_mcp.index.features import short_words
-from skillhub_mcp.index.filter import path_in, quoted
-from skillhub_mcp.index.lance import (
-    EMBEDDING,
-    PATHS_PER_STATEMENT,
-    TABLE_ID,
-    TEXT_FIELDS,
-    IndexDamaged,
-    chunks,
-    damaged,
-)
+from skillhub_mcp.index.filter import PATHS_PER_STATEMENT, chunks, path_in, quoted
 from skillhub_mcp.index.nearness_scale import NearnessScale, nearness_scale
 from skillhub_mcp.index.row_block import RowBlock, row_block
+from skillhub_mcp.index.schema import EMBEDDING, TABLE_ID, TEXT_FIELDS
 
 if TYPE_CHECKING:
     from typing import Any
@@ -132,9 +125,19 @@ class TableVersion:
         found: list[str] = (await query.select(["path", "_score"]).limit(limit).to_arrow()).column("path").to_pylist()
         return found
 
+    def read(self, columns: Sequence[str], condition: str = "true") -> Any:
+        """Return some columns of the rows, as Arrow's table."""
+        return run(self._read(condition, list(columns)))
+
+    def rows_of(self, keys: Collection[str], columns: Sequence[str] | None = None) -> Iterator[Any]:
+        """Yield the rows with some keys, as Arrow's tables, with all their columns or some."""
+        names = self.schema.names if columns is None else columns
+        for some in chunks(sorted(keys), PATHS_PER_STATEMENT):
+            yield self.read(names, path_in(some))
+
     def hashes(self, condition: str) -> dict[str, str]:
         """Return the content hash of each row by key."""
-        read = run(self._read(condition, ["path", "content_hash"]))
+        read = self.read(["path", "content_hash"], condition)
         return dict(zip(read.column("path").to_pylist(), read.column("content_hash").to_pylist(), strict=True))
 
     def counted(self, keys: Collection[str]) -> Iterator[tuple[str, bytes, frozenset[str]]]:

@@ -22,6 +22,11 @@ _MANIFEST = re.compile(r"(\d{20})\.manifest")
 _LAST_NAME = 2**64 - 1
 
 
+def manifest_name(version: int) -> str:
+    """Return the name of a version's manifest among a table's `_versions`."""
+    return f"{_LAST_NAME - version:020}.manifest"
+
+
 @dataclass(frozen=True, slots=True)
 class _Version:
     number: int

@@ -10,13 +10,9 @@ from typing import Protocol
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.search_index import SearchIndex
-from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.writer import SyncReport
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.snapshot import Snapshot
-
-# A publication still has an index of its own format.
-AnyIndex = SearchIndex | SkillIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +24,7 @@ class View:
     """
 
     snapshot: Snapshot
-    index: AnyIndex | None
+    index: SearchIndex | None
     report: SyncReport | None = None
     problem: IndexUnavailable | None = None
 
@@ -53,7 +49,7 @@ class SyncDepth(Enum):
 class ViewSource(Protocol):
     """Provides immutable views; a caller takes one and uses it for its whole answer. Safe to use from several threads.
 
-    `index.live.LiveView` follows directories, `replicas.replica.Replica` a publication.
+    `index.live.LiveView` follows directories, `store.replica.Replica` a publication.
     """
 
     @property
@@ -79,7 +75,7 @@ class ViewSource(Protocol):
         are served.
         """
 
-    def view(self, *, instead_of: AnyIndex | None = None) -> tuple[View, AnyIndex]:
+    def view(self, *, instead_of: SearchIndex | None = None) -> tuple[View, SearchIndex]:
         """Return a view and its index, waiting for the first commit. Raises IndexUnavailable if there is none.
 
         An index that could not be read, `instead_of` which another is wanted, is dropped.

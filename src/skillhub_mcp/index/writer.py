@@ -16,15 +16,15 @@ from skillhub_mcp.embedders.base import Embedder
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.index.changes import changes, committed_hashes, hidden_keys, is_noted, labelled, row_of
 from skillhub_mcp.index.connection import IN_MEMORY
+from skillhub_mcp.index.failures import IndexDamaged, NoRoom
 from skillhub_mcp.index.index_files import FIRST_TABLE, IndexFiles, IndexPlace, StateStamp
 from skillhub_mcp.index.keys import label_of
-from skillhub_mcp.index.lance import IndexDamaged, NoRoom
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.root_statistics import RootStatistics, summed
 from skillhub_mcp.index.row_batches import RowBatches
 from skillhub_mcp.index.row_embedder import ASK_AGAIN, EmbeddingOptions, RowEmbedder
 from skillhub_mcp.index.rows import StoredVector
-from skillhub_mcp.index.schema import SCHEMA_VERSION, text_hash
+from skillhub_mcp.index.schema import SCHEMA_VERSION, table_schema, text_hash
 from skillhub_mcp.index.search_index import IndexContents, SearchIndex
 from skillhub_mcp.index.state_file import NO_EMBEDDING, STATE_FORMAT, IndexState, RootState, TableVersionId, write_state
 from skillhub_mcp.index.statistics import Statistics, StatisticsBuilder
@@ -347,7 +347,7 @@ class IndexWriter:
         store = self.store(self._place().table)
 
         def write() -> TableVersion:
-            return store.rebuild(batches.pieces, dimension=batches.dimension, embedding=self.embedding)
+            return store.rebuild(batches.pieces, table_schema(batches.dimension, embedding=self.embedding))
 
         try:
             version = write()

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.file_modes import make_private, make_private_directory, missing_feature, private_mode
-from skillhub_mcp.index.lance import damaged
-from skillhub_mcp.index.lance_store import IN_MEMORY
+from skillhub_mcp.index.connection import IN_MEMORY
+from skillhub_mcp.index.failures import damaged
+from skillhub_mcp.index.index_files import STATE_FILE
 from skillhub_mcp.index.own_names import make_database_private
-from skillhub_mcp.index.state import STATE_FILE
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from skillhub_mcp.index.features import Occurrences, hash_term, marked, unpack_counts
 from skillhub_mcp.index.impacts import ALL_FIELDS, impact
-from skillhub_mcp.index.skill_index import SkillIndex
 
 if TYPE_CHECKING:
     from typing import Any
@@ -33,43 +32,13 @@ _NAMED_SHARE = 4
 _MORE = 4
 
 
-class Candidates(Protocol):
-    """The candidates of one query by number. `directories` are theirs, `fields` those in which words count.
-
-    `nearest` are the numbers of those that a vector found, the nearest first.
-    """
-
-    @property
-    def directories(self) -> Sequence[str]: ...
-
-    @property
-    def statistics(self) -> Statistics: ...
-
-    @property
-    def fields(self) -> frozenset[str]: ...
-
-    @property
-    def nearest(self) -> NDArray[Any]: ...
-
-    def number(self, directory: str) -> int | None:
-        """Return the number of the skill in a directory, or None if it is no candidate."""
-
-    def postings(self, term: str) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the numbers of the candidates that have a term of the query, ascending, and its impact on each."""
-
-    def occurrences(self, terms: Sequence[str], numbers: Sequence[int]) -> Occurrences:
-        """Return how often each of those candidates has each of the terms, by field."""
-
-    def lengths(self, numbers: Sequence[int] | NDArray[Any]) -> NDArray[Any]:
-        """Return the lengths of those candidates' fields in terms: shape (n, fields)."""
-
-    def cosines(self, vector: Vector, numbers: NDArray[Any]) -> NDArray[Any]:
-        """Return the cosine of each of those candidates' vectors to `vector`; nan without one. All have length 1."""
-
-
 @dataclass(frozen=True)
-class FoundRows:
-    """Rows of one index version by number as candidates. Their order has no meaning. See `Candidates`."""
+class Candidates:
+    """The candidates of one query by number, in no order: rows of one version of the index.
+
+    `directories` are theirs, `fields` those in which words count, and `nearest` the numbers of those that a vector
+    found, the nearest first.
+    """
 
     directories: Sequence[str]
     statistics: Statistics
@@ -131,7 +100,7 @@ class FoundRows:
 
 
 def find_candidates(
-    index: SearchIndex | SkillIndex,
+    index: SearchIndex,
     terms: Sequence[str],
     *,
     among: frozenset[str],
@@ -148,8 +117,6 @@ def find_candidates(
     """
     import numpy as np
 
-    if isinstance(index, SkillIndex):
-        return AllSkills(index, fields, among, vector, nearest)
     asked = marked(terms, fields)
     total = index.statistics.skills
     few = len(among) <= min(_MOST_NAMED, total // _NAMED_SHARE)
@@ -168,7 +135,7 @@ def find_candidates(
         block = index.with_rows(block, index.keys.of(named))
         own = np.array([block.place_of(key) for key in index.keys.of(named)], dtype=np.int64)
         places = _visible(index, block, np.union1d(places, own[own >= 0]), among)
-    return FoundRows(
+    return Candidates(
         directories=index.keys.directories([block.keys[place] for place in places.tolist()]),
         statistics=index.statistics,
         fields=fields,
@@ -177,34 +144,6 @@ def find_candidates(
         _places=places,
         _terms=tuple(dict.fromkeys(terms)),
     )
-
-
-class AllSkills:
-    """All skills of an index of a publication as candidates. See `Candidates`."""
-
-    def __init__(
-        self, index: SkillIndex, fields: frozenset[str], among: frozenset[str], vector: Vector | None, nearest: int
-    ) -> None:
-        import numpy as np
-
-        self._index = index
-        self._members = index.members(among)
-        self.directories = index.directories
-        self.statistics = index.statistics
-        self.fields = fields
-        self.nearest: NDArray[Any] = (
-            np.zeros(0, dtype=np.intp) if vector is None else index.nearest(vector, limit=nearest, among=among)
-        )
-        self.number = index.number
-        self.occurrences = index.occurrences
-        self.lengths = index.lengths
-        self.cosines = index.cosines
-
-    def postings(self, term: str) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the numbers of the skills that have a term, ascending, and its impact on each."""
-        numbers, impacts = self._index.postings(term, fields=self.fields)
-        own = self._members[numbers]
-        return numbers[own], impacts[own]
 
 
 def _visible(index: SearchIndex, block: RowBlock, places: NDArray[Any], among: frozenset[str]) -> NDArray[Any]:

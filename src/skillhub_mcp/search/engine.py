@@ -17,9 +17,10 @@ from typing import NamedTuple, TypeVar
 from skillhub_mcp.analysis.analyzer import normalise_query, tokens
 from skillhub_mcp.errors import IndexUnavailable, InvalidArgument
 from skillhub_mcp.events import NULL_OBSERVER, Observer, SearchEvent, observe
+from skillhub_mcp.index.failures import IndexDamaged
 from skillhub_mcp.index.filter import NO_FILTER, Filter
-from skillhub_mcp.index.lance import IndexDamaged
-from skillhub_mcp.index.views import AnyIndex, ViewSource
+from skillhub_mcp.index.search_index import SearchIndex
+from skillhub_mcp.index.views import ViewSource
 from skillhub_mcp.policy.access import Access, Policy
 from skillhub_mcp.search.contributions import Contribution
 from skillhub_mcp.search.facets import Facets, facets_of
@@ -205,7 +206,7 @@ class SearchEngine:
         """Whether `query` asks the index at all: without a letter or digit it lists the skills by name."""
         return bool(tokens(normalise_query(query)))
 
-    def _on_index(self, use: Callable[[Snapshot, AnyIndex], T]) -> T:
+    def _on_index(self, use: Callable[[Snapshot, SearchIndex], T]) -> T:
         """Return what `use` makes of the present view; if its index fails, once more of another one."""
         view, index = self._live.view()
         try:
@@ -223,7 +224,7 @@ class SearchEngine:
             ) from error
 
     def _search(
-        self, asked: _Asked, policy: Policy, snapshot: Snapshot, index: AnyIndex
+        self, asked: _Asked, policy: Policy, snapshot: Snapshot, index: SearchIndex
     ) -> tuple[SearchAnswer, RetrievalMode]:
         sources = (snapshot, index)
         known = self._answers.get(sources, policy, asked)
@@ -258,7 +259,7 @@ class SearchEngine:
         return answer, found.result.mode
 
     def _find(
-        self, asked: _Asked, names: Names, policy: Policy, index: AnyIndex, *, beyond_shown: bool = False
+        self, asked: _Asked, names: Names, policy: Policy, index: SearchIndex, *, beyond_shown: bool = False
     ) -> _Found:
         """Search; `distinct` has no hits that could not be shown, unless they are asked for."""
         snapshot = names.snapshot
@@ -280,7 +281,7 @@ class SearchEngine:
         shown = hits if fits else near_misses(hits, threshold=self._options.confidence)
         return _Found(request, result, distinct, len(shown), fits)
 
-    def _stand(self, asked: _Asked, policy: Policy, snapshot: Snapshot, index: AnyIndex, directory: str) -> Standing:
+    def _stand(self, asked: _Asked, policy: Policy, snapshot: Snapshot, index: SearchIndex, directory: str) -> Standing:
         names = Names(snapshot, policy)
         found = self._find(asked, names, policy, index, beyond_shown=True)
         pairs = zip(found.result.hits, found.result.nearness, strict=True)

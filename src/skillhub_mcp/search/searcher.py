@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from skillhub_mcp.embedders.base import Embedder, Vector
-    from skillhub_mcp.index.views import AnyIndex
+    from skillhub_mcp.index.search_index import SearchIndex
 
 log = logging.getLogger(__name__)
 
@@ -134,7 +134,7 @@ class Searcher:
         if embedder is not None and mode is not SearchMode.FTS:
             self._embed = lru_cache(maxsize=_CACHED_QUERY_VECTORS)(embedder.embed_query)
 
-    def search(self, index: AnyIndex, request: SearchRequest) -> SearchResult:
+    def search(self, index: SearchIndex, request: SearchRequest) -> SearchResult:
         """Return the rows that fit, best first. Raises IndexDamaged.
 
         A provider that fails is no error: the search goes on without it.
@@ -167,7 +167,7 @@ class Searcher:
             hits = _hits(candidates, ranking, likely, by_words=mode != "vector")
         return SearchResult(hits, query, ranking.nearness.tolist(), mode, candidates, evidence, cacheable)
 
-    def explain(self, index: AnyIndex, result: SearchResult, directory: str) -> tuple[Contribution, ...]:
+    def explain(self, index: SearchIndex, result: SearchResult, directory: str) -> tuple[Contribution, ...]:
         """Return what each clause of a query contributes to the text score of a skill, a hit or not, the most first.
 
         Nothing for one that the index has not. Raises IndexDamaged.
@@ -181,7 +181,7 @@ class Searcher:
             number = candidates.number(directory)
         return () if number is None else tuple(contributions(result.query, candidates, number))
 
-    def _query_vector(self, index: AnyIndex, text: str) -> Vector | None:
+    def _query_vector(self, index: SearchIndex, text: str) -> Vector | None:
         """Return the vector of the query, or None where the index has none like it or the provider fails."""
         if index.dimension is None or self._embed is None or self._embedder_breaker.is_open:
             return None
@@ -198,7 +198,7 @@ class Searcher:
         return None
 
     def _candidates(
-        self, index: AnyIndex, request: SearchRequest, query: Query, vector: Vector | None, mode: RetrievalMode
+        self, index: SearchIndex, request: SearchRequest, query: Query, vector: Vector | None, mode: RetrievalMode
     ) -> tuple[Candidates, NDArray[Any], NDArray[Any]]:
         """Return the candidates, the text score of each, and the numbers of those that are compared, each once.
 
@@ -247,7 +247,7 @@ class Searcher:
 
 
 def _nearness(
-    index: AnyIndex, candidates: Candidates, numbers: NDArray[Any], vector: Vector | None, *, least: float
+    index: SearchIndex, candidates: Candidates, numbers: NDArray[Any], vector: Vector | None, *, least: float
 ) -> NDArray[Any]:
     """Return the nearness in meaning of those candidates, from `least` to 1, NaN without a vector."""
     import numpy as np

@@ -237,13 +237,6 @@ def source_tokens(text: str) -> Mapping[str, str]:
     return tokens
 
 
-def snapshot_id(text: str) -> str:
-    wanted = text.strip()
-    if wanted and not re.fullmatch(r"\d{8}-[0-9a-f]{12}", wanted):
-        raise ValueError("must be the id of a snapshot, such as 00000012-3fa9c01d2b45")
-    return wanted
-
-
 Directories = Annotated[tuple[str, ...], BeforeValidator(directories)]
 OptionalDirectories = Annotated[tuple[str, ...], BeforeValidator(optional_directories)]
 LocalPath = Annotated[str, BeforeValidator(local_path)]
@@ -261,6 +254,5 @@ WebOrigins = Annotated[tuple[str, ...], BeforeValidator(web_origins)]
 IpNetworks = Annotated[tuple[str, ...] | None, BeforeValidator(ip_networks)]
 StorageOptions = Annotated[Mapping[str, str], BeforeValidator(storage_options)]
 SourceTokens = Annotated[Mapping[str, str], BeforeValidator(source_tokens)]
-SnapshotId = Annotated[str, BeforeValidator(snapshot_id)]
 Rerank = Annotated[Literal["off", "provider", "local"], BeforeValidator(rerank)]
 LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(log_level)]

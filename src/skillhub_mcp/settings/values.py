@@ -27,7 +27,6 @@ from skillhub_mcp.settings.parsing import (
     OptionalDirectories,
     OptionalPath,
     Rerank,
-    SnapshotId,
     SourceTokens,
     StorageOptions,
     Switch,
@@ -378,7 +377,7 @@ class StorageSettings(Group):
 
 
 class ReplicaSettings(Group):
-    """Serving a publication: whether that is done, which of its snapshots (empty: the current one), and its mirror."""
+    """Serving a publication: whether that is done, how often it is looked for another, and its mirror."""
 
     title: ClassVar[str] = "Replicas: serving a publication"
 
@@ -386,11 +385,6 @@ class ReplicaSettings(Group):
         "SKILLHUB_READ_ONLY",
         "0",
         "1 serves the publication that SKILLHUB_DB_PATH names, and looks into no skills directory",
-    )
-    snapshot: SnapshotId = setting(
-        "SKILLHUB_SNAPSHOT",
-        "",
-        "Id of the only snapshot to serve, from `skillhub snapshots list`; empty follows the current one",
     )
     refresh_seconds: Annotated[float, Field(ge=0.2, le=86_400)] = setting(
         "SKILLHUB_REFRESH_SECONDS",
@@ -401,11 +395,6 @@ class ReplicaSettings(Group):
         "SKILLHUB_MIRROR_DIR",
         "~/.skillhub/mirrors",
         "Directory in which replicas keep a local mirror of each publication; several may share it",
-    )
-    mirror_max_bytes: Annotated[int, Field(ge=_MEBIBYTES_64, le=1 << 50)] = setting(
-        "SKILLHUB_MIRROR_MAX_BYTES",
-        "21474836480",
-        "Maximum bytes of a mirror; files that do not fit are fetched when somebody asks for them",
     )
 
 

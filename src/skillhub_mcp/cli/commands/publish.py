@@ -1,32 +1,32 @@
-"""`skillhub publish`: write the skills, their files and the index to a directory or a bucket, for read-only servers."""
+"""`skillhub publish`: write the library to a directory or bucket, list what was published, and go back to it."""
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
-import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timezone
 from typing import Any
 
-from skillhub_mcp.bootstrap.publication import library_to_publish, publication_rows, publication_store
+from skillhub_mcp.bootstrap.publication import library_to_publish, publication_target
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, whole_number
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, plural, print_json, print_note, print_text, print_waiting, size_text
+from skillhub_mcp.cli.output import EXIT_OK, plural, print_json, print_text, size_text
 from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.environment import expand_home
-from skillhub_mcp.errors import IndexUnavailable, InvalidArgument, InvalidSetting, LibraryChanging
+from skillhub_mcp.errors import InvalidArgument, InvalidSetting, LibraryChanging
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.settings import Settings, settings_of
-from skillhub_mcp.storage.contents import ContentLimits
-from skillhub_mcp.storage.lease import LeaseTimes
-from skillhub_mcp.storage.publish import PublishOptions, PublishReport, publish
-from skillhub_mcp.storage.targets import file_in_place, foreign_names, lies_in, skills_around
+from skillhub_mcp.store.contents import ContentLimits
+from skillhub_mcp.store.publish import PublishOptions, PublishReport, publications, publish, roll_back
+from skillhub_mcp.store.records import Publication
+from skillhub_mcp.store.targets import Target, file_in_place, foreign_names, lies_in, skills_around
 
 _KEEP = 10
-_WAIT_SECONDS = 60
-_DAY_SECONDS = 86_400
+_KEEP_DAYS = 7.0
 _TRIES = 3
 _SHOWN = 20
 
@@ -37,48 +37,53 @@ def add_parser(subparsers: Any) -> None:
         "publish",
         group=Group.SERVE,
         help="write the library to a directory or bucket, for read-only servers",
-        description="Write the skills that this hub serves, with their files and the index, to a directory or a bucket "
-        "(s3://, gs://, az://), for servers started with --read-only. Only what changed is uploaded, and servers see "
-        "the last publication until the new one is whole. What awaits trust, is filtered, switched off, denied, "
-        "withheld by the audit or, with SKILLHUB_FROZEN, not as it was locked is not published, nor are dotfiles "
-        "unless they are served.",
+        description="Write the skills that this hub serves, with their files and the index, to a LanceDB database in a "
+        "directory or a bucket (s3://, gs://, az://), for servers started with --read-only. Only what changed is "
+        "written, and servers see the last publication until the new one is whole. What awaits trust, is filtered, "
+        "switched off, denied, withheld by the audit or, with SKILLHUB_FROZEN, not as it was locked is not published, "
+        "nor are dotfiles unless they are served.",
     )
     parser.add_argument("target", metavar="TARGET", help="a directory, or s3://BUCKET/PREFIX, gs://…, az://…")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--dry-run", action="store_true", help="say what would be published, and write nothing")
+    what.add_argument("--list", action="store_true", help="list the publications that are kept")
+    what.add_argument(
+        "--rollback", metavar="NUMBER", type=_number, help="publish again what an earlier publication had"
+    )
+    what.add_argument("--rebuild", action="store_true", help="write everything again, over what is damaged")
     parser.add_argument(
         "--keep",
         metavar="N",
         default=_KEEP,
-        type=_at_least_one,
-        help="snapshots to keep besides the pinned ones (default: %(default)s)",
+        type=_number,
+        help="publications to keep, whatever their age (default: %(default)s)",
     )
     parser.add_argument(
-        "--wait",
-        metavar="SECONDS",
-        default=_WAIT_SECONDS,
-        type=_seconds,
-        help="how long to wait for another publisher (default: %(default)s)",
+        "--keep-days",
+        metavar="DAYS",
+        default=_KEEP_DAYS,
+        type=_days,
+        help="days for which others are kept, too (default: %(default)g)",
     )
-    parser.add_argument(
-        "--publisher",
-        metavar="WORD",
-        default="",
-        help="how others are told of this publisher (default: this machine's name)",
-    )
-    parser.add_argument("--dry-run", action="store_true", help="say what would be published, and write nothing")
     add_json_option(parser)
     add_setting_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Publish, and print what was done.
+    """Publish, list or roll back, and print what was done.
 
     Raises what `publish` raises, InvalidArgument for the target, and InvalidSetting where SKILLHUB_READ_ONLY is set.
     """
-    start = time.perf_counter()
     # This command looks for changes even if SKILLHUB_SKIP_AUTO_REINDEX is set for servers.
     updating = {**options, "SKILLHUB_SKIP_AUTO_REINDEX": "0"}
     settings = settings_of(updating)
+    target = publication_target(settings, args.target)
+    if args.list:
+        return _list(target, as_json=args.json)
+    if args.rollback is not None:
+        return _roll_back(target, args.rollback, as_json=args.json)
+    start = time.perf_counter()
     if settings.replica.read_only:
         reason = "is set, and a replica has no skills of its own to publish"
         raise InvalidSetting("SKILLHUB_READ_ONLY", "1", reason, hint="publish where the skills are, without it")
@@ -87,12 +92,53 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     for root in roots_of(settings):
         if lies_in(args.target, root.path):
             raise _in_library(f"the root {root.path}")
-    report = _published(args, settings, updating)
+    report = _published(args, target, settings, updating)
+    seconds = time.perf_counter() - start
     if args.json:
-        print_json(publish_report_json(report, dry_run=args.dry_run, seconds=time.perf_counter() - start))
+        print_json(publish_report_json(report, dry_run=args.dry_run, seconds=seconds))
     else:
-        print_text(publish_report_text(report, dry_run=args.dry_run, seconds=time.perf_counter() - start))
+        print_text(publish_report_text(report, dry_run=args.dry_run, seconds=seconds))
     return EXIT_OK
+
+
+def _list(target: Target, *, as_json: bool) -> int:
+    kept = publications(target)
+    if as_json:
+        print_json({"target": target.name, "publications": [_as_json(one) for one in kept]})
+    else:
+        lines = [in_line(f"{plural(len(kept), 'publication')} at {target.name}, newest first; the first is served:")]
+        lines += [
+            f"{one.number:>6}  {_time(one)}  {plural(one.skills, 'skill')}, {plural(one.files, 'file')}, "
+            f"{size_text(one.bytes)}"
+            for one in kept
+        ]
+        print_text("\n".join(lines))
+    return EXIT_OK
+
+
+def _roll_back(target: Target, number: int, *, as_json: bool) -> int:
+    made = roll_back(target, number)
+    if as_json:
+        print_json({"target": target.name, "rolled_back_to": number, **_as_json(made)})
+    else:
+        print_text(f"published {made.number}: what publication {number} had, {plural(made.skills, 'skill')}")
+    return EXIT_OK
+
+
+def _as_json(one: Publication) -> dict[str, object]:
+    return {
+        "number": one.number,
+        "created_at": _time(one),
+        "skills": one.skills,
+        "files": one.files,
+        "bytes": one.bytes,
+        "digest": one.digest,
+    }
+
+
+def _time(one: Publication) -> str:
+    made = datetime.fromtimestamp(one.created_at, timezone.utc)
+    return made.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _unfit(target: str) -> str:
@@ -105,19 +151,17 @@ def _unfit(target: str) -> str:
     return ""
 
 
-def _published(args: argparse.Namespace, settings: Settings, options: Mapping[str, str]) -> PublishReport:
-    from skillhub_mcp.index.lance import IndexDamaged
-
-    store = publication_store(settings, args.target, on_slow=print_waiting)
+def _published(
+    args: argparse.Namespace, target: Target, settings: Settings, options: Mapping[str, str]
+) -> PublishReport:
     # A link in a root may lead to a skill elsewhere.
     around = skills_around(args.target)
     how = PublishOptions(
-        publisher=args.publisher or socket.gethostname(),
         keep=args.keep,
+        keep_days=args.keep_days,
         dry_run=args.dry_run,
+        rebuild=args.rebuild,
         limits=ContentLimits(dotfiles=settings.disclosure.serve_dotfiles),
-        lease=LeaseTimes(wait_seconds=args.wait),
-        on_wait=lambda holder: print_note(in_line(f"waiting for {holder}, who is publishing to {store.name}")),
     )
     with terminal_progress() as progress, open_hub(options) as hub:
         for attempt in range(1, _TRIES + 1):
@@ -128,19 +172,15 @@ def _published(args: argparse.Namespace, settings: Settings, options: Mapping[st
                     "has no skill that can be published, and nothing replaces a publication by an empty one",
                     hint="skillhub list --all shows what is there and why it is not served",
                 )
-            if around and (
-                own := {os.path.realpath(one.skill.directory) for one in library.skills}.intersection(around)
-            ):
+            own = {os.path.realpath(one.skill.directory) for one in library.skills}.intersection(around)
+            if own:
                 raise _in_library(f"the skill {min(own)}")
             try:
-                return publish(library, store, publication_rows(settings, args.target, store), how, progress)
+                return publish(library, target, how, progress)
             except LibraryChanging:
                 # What was read meanwhile belongs to no one state of the library.
                 if attempt == _TRIES:
                     raise
-            except IndexDamaged as error:
-                hint = "skillhub index --verify finds out what is wrong with it"
-                raise IndexUnavailable(f"The index cannot be read: {error}", hint=hint) from error
     raise AssertionError(attempt)
 
 
@@ -156,68 +196,78 @@ def publish_report_json(report: PublishReport, *, dry_run: bool, seconds: float)
     """Return the report as JSON values."""
     return {
         "target": report.target,
-        "snapshot": report.snapshot,
+        "publication": report.number,
         "changed": report.changed,
         "dry_run": dry_run,
         "skills": {
             "published": report.skills,
-            "added": report.added,
-            "modified": report.modified,
-            "removed": report.removed_skills,
+            "added": list(report.added),
+            "modified": list(report.modified),
+            "removed": list(report.removed),
             "without_vector": report.unembedded,
         },
-        "files": {"published": report.files, "bytes": report.bytes},
-        "uploaded": {"objects": report.uploaded_objects, "bytes": report.uploaded_bytes},
-        "already_there": {"files": report.known_files, "bytes": report.known_bytes},
+        "files": {
+            "published": report.files,
+            "bytes": report.bytes,
+            "new": report.new_files,
+            "new_bytes": report.new_bytes,
+        },
         "left_out": [{"skill": one.skill, "path": one.path, "reason": one.reason} for one in report.left_out],
-        "snapshots": {"kept": report.kept, "dropped": list(report.dropped)},
-        "removed_objects": report.removed,
-        "not_tidied": report.not_tidied,
+        "dropped": list(report.dropped),
         "seconds": round(seconds, 3),
     }
 
 
 def publish_report_text(report: PublishReport, *, dry_run: bool, seconds: float) -> str:
     """Return the report as text."""
-    what = "published" if report.changed else "unchanged"
-    what = ("would publish" if report.changed else "would change nothing") if dry_run else what
-    named = f"  {report.snapshot}" if report.snapshot else ""
+    number = f" {report.number}" if report.number else ""
+    done = f"published{number}" if report.changed else f"unchanged since publication{number}"
+    planned = "would publish" if report.changed else "would change nothing"
     unembedded = f"; {report.unembedded:,} have no vector yet" if report.unembedded else ""
-    changes = f"{report.added:,} new, {report.modified:,} changed, {report.removed_skills:,} removed"
-    uploaded = f"{plural(report.uploaded_objects, 'object')}, {size_text(report.uploaded_bytes)}"
-    there = f"{plural(report.known_files, 'file')} of {size_text(report.known_bytes)} needed none"
+    counts = f"{len(report.added):,} new, {len(report.modified):,} changed, {len(report.removed):,} removed"
     lines = [
-        in_line(f"{what}{named} to {report.target}"),
-        f"skills     {report.skills:,}: {changes}{unembedded}",
-        f"files      {report.files:,}, {size_text(report.bytes)}",
-        f"{'to upload' if dry_run else 'uploaded':<10} {uploaded}; {there}",
+        in_line(f"{planned if dry_run else done}: {report.target}"),
+        f"skills  {report.skills:,}: {counts}{unembedded}",
+        f"files   {report.files:,}, {size_text(report.bytes)}: {report.new_files:,} new, {size_text(report.new_bytes)}",
     ]
-    if not dry_run:
-        dropped = f"; {len(report.dropped):,} dropped" if report.dropped else ""
-        removed = f"; {plural(report.removed, 'object')} removed" if report.removed else ""
-        lines.append(f"kept       {plural(report.kept, 'snapshot')}{dropped}{removed}")
-    lines.append(f"time       {seconds:.2f} s")
-    if report.not_tidied:
-        lines += ["", in_line(f"Nothing was removed: {report.not_tidied}")]
+    if report.dropped:
+        lines.append(f"dropped {plural(len(report.dropped), 'publication')}")
+    lines.append(f"time    {seconds:.2f} s")
+    if dry_run:
+        lines += _changes(report)
     if report.left_out:
         lines.append(f"\nnot published ({len(report.left_out):,}):")
-        for one in report.left_out[:_SHOWN]:
-            place = f"{one.skill}: {one.path}" if one.path else one.skill
-            lines.append(in_line(f"  {place} {one.reason}"))
-        if len(report.left_out) > _SHOWN:
-            lines.append(f"  and {len(report.left_out) - _SHOWN:,} more; --json lists all")
+        told = [
+            f"{one.skill}: {one.path} {one.reason}" if one.path else f"{one.skill} {one.reason}"
+            for one in report.left_out
+        ]
+        lines += _some(told)
     return "\n".join(lines)
 
 
-def _at_least_one(text: str) -> int:
+def _changes(report: PublishReport) -> Iterator[str]:
+    for mark, keys in (("+", report.added), ("~", report.modified), ("-", report.removed)):
+        yield from _some([f"{mark} {key}" for key in keys])
+
+
+def _some(told: Sequence[str]) -> Iterator[str]:
+    yield from (in_line(f"  {one}") for one in told[:_SHOWN])
+    if len(told) > _SHOWN:
+        yield f"  and {len(told) - _SHOWN:,} more; --json lists all"
+
+
+def _number(text: str) -> int:
     number = whole_number(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, not {number}")
     return number
 
 
-def _seconds(text: str) -> int:
-    number = whole_number(text)
-    if not 0 <= number <= _DAY_SECONDS:
-        raise argparse.ArgumentTypeError(f"must be from 0 to {_DAY_SECONDS}, not {number}")
-    return number
+def _days(text: str) -> float:
+    try:
+        days = float(text)
+    except ValueError:
+        days = math.nan
+    if not days >= 0:
+        raise argparse.ArgumentTypeError(f"must be a number of days, not {text!r}")
+    return days

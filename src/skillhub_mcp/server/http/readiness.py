@@ -19,7 +19,7 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.http.front_page import FrontPage
 
 if TYPE_CHECKING:
-    from skillhub_mcp.replicas.health import PublicationHealth
+    from skillhub_mcp.store.replica import PublicationHealth
 
 # Kubernetes gives a probe one second.
 _PATIENCE_SECONDS = 0.5
@@ -102,7 +102,7 @@ def _storage(publication: PublicationHealth | None, *, anonymous: bool) -> dict[
         return {}
     if anonymous:
         return {"storage": publication.storage.value}
-    told: dict[str, object] = {"snapshot": publication.snapshot, "storage": publication.storage.value}
+    told: dict[str, object] = {"publication": publication.number, "storage": publication.storage.value}
     told["since"] = _in_utc(publication.since)
     if publication.checked_at:
         told["checked_at"] = _in_utc(publication.checked_at)

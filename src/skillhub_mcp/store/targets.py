@@ -1,25 +1,38 @@
-"""Which store a target names: a directory, or the URL of a bucket."""
+"""Where a publication may lie: a directory, or a bucket; and what is in the way there."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.roots import is_at_or_below
-from skillhub_mcp.storage.manifest import LEASE, POINTER
-from skillhub_mcp.storage.object_store import PATIENT, ObjectStore, Patience
+from skillhub_mcp.store.objects import BucketObjects, DirectoryObjects, Objects
 
 BUCKET_SCHEMES = ("s3", "gs", "az")
+FILES, SKILLS, PUBLICATIONS = "files", "skills", "publications"
+# What a publication of an earlier SkillHub has.
+OLD_POINTER = "publication.json"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
-# What a publisher that was killed may have left before the first commit.
-_OWN_NAMES = frozenset({".lock", LEASE, "clock", "lance", "packs", "segments", "shards", "snapshots"})
+_OWN_NAMES = frozenset(f"{table}.lance" for table in (FILES, SKILLS, PUBLICATIONS))
 _NAMED = 3
 _WHERE = "a directory, or a bucket as s3://, gs:// or az://"
+# A storage that does not answer fails within a minute.
+_PATIENCE = {"connect_timeout": "5s", "timeout": "30s", "client_max_retries": "2", "client_retry_timeout": "40"}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A place of a publication: its path or URL, which has no secrets, how LanceDB reaches it, and its objects."""
+
+    name: str
+    options: Mapping[str, str] = field(repr=False)
+    objects: Objects
 
 
 def is_bucket(target: str) -> bool:
@@ -28,15 +41,8 @@ def is_bucket(target: str) -> bool:
     return found is not None and found[1].lower() in BUCKET_SCHEMES
 
 
-def open_store(
-    target: str,
-    options: Mapping[str, str],
-    patience: Patience = PATIENT,
-    on_slow: Callable[[str], None] | None = None,
-) -> ObjectStore:
-    """Return the store that `target` names; nothing is read or written yet. A directory answers or fails at once.
-
-    `on_slow` is called, with the target's name, where a bucket takes seconds to answer for the first time.
+def open_target(target: str, options: Mapping[str, str]) -> Target:
+    """Return the place that `target` names; nothing is read or written yet. `options` are for a bucket.
 
     Raises InvalidArgument for a target that is neither, StorageNotInstalled, and InvalidSetting for `options`.
     """
@@ -50,16 +56,14 @@ def open_store(
         if not {".", ".."}.isdisjoint(unquote(parts.path).split("/")):
             # The storage's library follows them: what is written would lie elsewhere than what is told.
             raise InvalidArgument("TARGET", "has a prefix with . or .. in it", hint="name the prefix that is meant")
-        from skillhub_mcp.storage.bucket_store import BucketStore
-
-        return BucketStore(target, options, patience, on_slow)
+        url = target.rstrip("/")
+        return Target(url, {**_PATIENCE, **options}, BucketObjects(url, options))
     found = _SCHEME.match(target)
     if found is not None or not target:
         kind = f"of {found[1]}://" if found else "without a name"
         raise InvalidArgument("TARGET", f"{kind} is none that can be published to", hint=f"name {_WHERE}")
-    from skillhub_mcp.storage.directory_store import DirectoryStore
-
-    return DirectoryStore(expand_home(target))
+    path = os.path.abspath(expand_home(target))
+    return Target(path, {}, DirectoryObjects(path))
 
 
 def file_in_place(target: str) -> str:
@@ -79,7 +83,8 @@ def foreign_names(target: str) -> tuple[str, ...]:
     except OSError:
         # There is none yet, or writing says what is wrong with it.
         return ()
-    return () if POINTER in names else tuple(sorted(names - _OWN_NAMES)[:_NAMED])
+    is_publication = bool(names & {OLD_POINTER, f"{PUBLICATIONS}.lance"})
+    return () if is_publication else tuple(sorted(names - _OWN_NAMES)[:_NAMED])
 
 
 def lies_in(target: str, directory: str) -> bool:
@@ -90,7 +95,7 @@ def lies_in(target: str, directory: str) -> bool:
     if is_bucket(target):
         return False
     place, directory = os.path.realpath(expand_home(target)), os.path.realpath(directory)
-    own = (os.path.join(place, name) for name in (POINTER, *_OWN_NAMES))
+    own = (os.path.join(place, name) for name in _OWN_NAMES)
     return is_at_or_below(place, directory) or any(is_at_or_below(directory, one) for one in own)
 
 
