@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.index.inverted import encode_features
+from tests.index.encoded import encode_features
 from tests.search.builders import make_skill
 
 from skillhub_mcp.analysis.analyzer import term_counts, terms

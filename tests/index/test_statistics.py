@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.index.inverted import EncodedFeatures, encode_features
+from tests.index.encoded import EncodedFeatures, encode_features
 from tests.search.builders import make_skill
 
 from skillhub_mcp.index.statistics import Statistics, StatisticsBuilder, load_statistics, save_statistics

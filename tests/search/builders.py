@@ -17,18 +17,16 @@ from skillhub_mcp.index.features import TermCounter
 from skillhub_mcp.index.impacts import ALL_FIELDS
 from skillhub_mcp.index.index_files import STATE_FILE
 from skillhub_mcp.index.keys import LibraryKeys
-from skillhub_mcp.index.lance_store import LanceStore
 from skillhub_mcp.index.live import LiveOptions, LiveView
 from skillhub_mcp.index.maintenance import DatabaseMaintenance
 from skillhub_mcp.index.root_statistics import counted
 from skillhub_mcp.index.row_embedder import EmbeddingOptions
 from skillhub_mcp.index.rows import IndexRow
-from skillhub_mcp.index.schema import record_batch
+from skillhub_mcp.index.schema import record_batch, table_schema
 from skillhub_mcp.index.search_index import IndexContents, SearchIndex
-from skillhub_mcp.index.skill_index import SkillIndex
 from skillhub_mcp.index.state_file import TableVersionId, decode_state
 from skillhub_mcp.index.store import Store
-from skillhub_mcp.index.views import AnyIndex, SyncDepth, View
+from skillhub_mcp.index.views import SyncDepth, View
 from skillhub_mcp.index.writer import IndexWriter
 from skillhub_mcp.search.candidates import Candidates, find_candidates
 from skillhub_mcp.search.hits import Hit
@@ -72,12 +70,6 @@ def row(skill: Skill, instructions: str = "", vector: Vector | None = None) -> I
     return IndexRow(skill.directory, skill, instructions, vector)
 
 
-def index_of(db_path: str | Path, skills: Sequence[Skill]) -> SkillIndex:
-    """A text index of `skills` on disk."""
-    store = LanceStore(str(db_path))
-    return store.open(store.rebuild([row(skill) for skill in skills], dimension=None))
-
-
 def search_index(
     place: Path, skills: Sequence[Skill], bodies: Sequence[str] = (), vectors: Sequence[Vector | None] = ()
 ) -> SearchIndex:
@@ -92,7 +84,7 @@ def search_index(
     features = TermCounter(with_texts=True).count([(one.skill, one.instructions) for one in rows])
     dimension = next((len(vector) for vector in vectors if vector is not None), None)
     table = Store(str(place / "db"), "skills").rebuild(
-        lambda schema: [[record_batch(rows, features, schema)]], dimension=dimension, embedding="test"
+        lambda schema: [[record_batch(rows, features, schema)]], table_schema(dimension, embedding="test")
     )
     lacking = sum(one.vector is None for one in rows)
     contents = IndexContents(
@@ -107,20 +99,20 @@ def search_index(
 
 
 def candidates_of(
-    index: AnyIndex, query: Query, among: Sequence[Skill], fields: frozenset[str] = ALL_FIELDS
+    index: SearchIndex, query: Query, among: Sequence[Skill], fields: frozenset[str] = ALL_FIELDS
 ) -> Candidates:
     """All of `among` that have a term of the query in one of the fields."""
     directories = frozenset(skill.directory for skill in among)
     return find_candidates(index, query.terms, among=directories, wanted=100, fields=fields)
 
 
-def names(index: AnyIndex, query: str, *, among: Sequence[Skill], limit: int = 100) -> list[str]:
+def names(index: SearchIndex, query: str, *, among: Sequence[Skill], limit: int = 100) -> list[str]:
     """The names of the skills that `query` finds."""
     by_path = {skill.directory: skill.name for skill in among}
     return [by_path[hit.directory] for hit in text_hits(index, query, among=frozenset(by_path), limit=limit)]
 
 
-def text_hits(index: AnyIndex, query: str, *, among: Collection[str], limit: int = 100) -> Sequence[Hit]:
+def text_hits(index: SearchIndex, query: str, *, among: Collection[str], limit: int = 100) -> Sequence[Hit]:
     """The skills that full text alone finds, best first."""
     return (
         Searcher()

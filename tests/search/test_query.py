@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import pytest
-from tests.index.inverted import encode_features
+from tests.index.encoded import encode_features
 from tests.search.builders import make_skill
 
 from skillhub_mcp.analysis.analyzer import normalise_query

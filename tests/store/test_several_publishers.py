@@ -20,7 +20,7 @@ from tests.storage.conftest import Target
 from tests.storage.publishing import OPTIONS, Found, Source, found_at, rows_at, rows_of
 
 from skillhub_mcp.errors import LeaseLost
-from skillhub_mcp.index.lance import TABLE_ID
+from skillhub_mcp.index.failures import TABLE_ID
 from skillhub_mcp.storage.lance_rows import LanceRows
 from skillhub_mcp.storage.lease import LeaseTimes
 from skillhub_mcp.storage.manifest import POINTER

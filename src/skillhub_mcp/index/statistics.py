@@ -209,7 +209,7 @@ def load_statistics(path: str, table_id: str) -> Statistics:
     import numpy as np
 
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
             owner, skills, text = str(stored["table"]), int(stored["skills"]), stored["words"].tobytes().decode()
             lengths, hashes, counts = stored["lengths"], stored["hashes"], stored["counts"]
             words = dict(zip(text.split("\n") if text else [], stored["word_counts"].tolist(), strict=True))
