@@ -69,15 +69,6 @@ def make_private(paths: Iterable[str]) -> None:
             _make_private(path)
 
 
-def is_open_to_others(path: str) -> bool:
-    """Whether `make_private` has something to take from others at a path of this process's user."""
-    try:
-        status = os.lstat(path)
-    except OSError:
-        return False
-    return _HAS_MODES and bool(_surplus(path, status)) and status.st_uid == os.geteuid()
-
-
 def _surplus(path: str, status: os.stat_result) -> int:
     """Return what others may do with a file or directory that is not meant for them, as bits of its mode."""
     if stat.S_ISDIR(status.st_mode):

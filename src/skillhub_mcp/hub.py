@@ -22,9 +22,6 @@ from skillhub_mcp.disclosure.mentions import Resolution, resolve_mentions
 from skillhub_mcp.disclosure.reader import LoadedSkill, SkillFile, SkillReader
 from skillhub_mcp.errors import ExecutionTimeout, SandboxRequired
 from skillhub_mcp.events import CANCELLED, NULL_OBSERVER, Observer, UseEvent, observe
-from skillhub_mcp.index.damage import Damage
-from skillhub_mcp.index.indexed_roots import IndexedRoot
-from skillhub_mcp.index.maintenance import Maintenance
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.views import SyncDepth, View, ViewSource
 from skillhub_mcp.nul import refuse_nul
@@ -74,7 +71,6 @@ class SkillHub:
         self,
         live: ViewSource,
         *,
-        maintenance: Maintenance,
         access: Access,
         engine: SearchEngine,
         lookup: SkillLookup,
@@ -92,7 +88,6 @@ class SkillHub:
         self._publication = publication
         self._auditor = auditor
         self._live = live
-        self._maintenance = maintenance
         self._access = access
         self._engine = engine
         self._lookup = lookup
@@ -127,21 +122,6 @@ class SkillHub:
     def look_again(self) -> None:
         """Have the files and the agreements looked at now; wait for it, but not for a large library."""
         self._live.snapshot(fresh=True)
-
-    def damages(self) -> tuple[Damage, ...]:
-        """Return what is damaged in the index, reading all of it. Repairs nothing; `SyncDepth.VERIFY` does.
-
-        Raises IndexUnavailable where a newer version of SkillHub wrote it.
-        """
-        return self._maintenance.damages()
-
-    def indexed_roots(self) -> tuple[IndexedRoot, ...]:
-        """Return the roots that the index has rows of, used by this hub or not; none of a publication."""
-        return self._maintenance.indexed_roots()
-
-    def forget(self, roots: Collection[str]) -> None:
-        """Drop the rows of roots from the index, whatever embedder they are for. Raises IndexUnavailable."""
-        self._maintenance.forget(roots)
 
     def peek(self) -> View | None:
         """Return the present view, if there is one yet, without waiting."""

@@ -73,7 +73,6 @@ def test_it_is_listed_then_tried_and_then_forgotten_with_all_that_is_kept_of_it(
     assert (done.code, done.out.startswith(f"forgotten  {gone}  1 skill")) == (0, True)
     assert str(gone).encode() not in states(database)
     assert skillhub("index", "--forget", "--json").json == {"forgotten": False, "roots": []}
-    assert skillhub("index", "--repair", "--dry-run").out.startswith("nothing is damaged")
     assert [one["name"] for one in skillhub("list", "--json").json["skills"]] == ["ours"]
 
 
@@ -82,4 +81,4 @@ def test_a_root_in_use_and_one_of_no_such_name_are_refused(skillhub: Skillhub, g
     assert (used.code, str(skills_dir) in used.err) == (2, True)
     mistyped = skillhub("index", "--forget", f"{gone}s")
     assert (mistyped.code, f"did you mean {gone}?" in mistyped.err) == (2, True)
-    assert skillhub("index", "--forget", "--repair").code == 2
+    assert skillhub("index", "--forget", "--verify").code == 2

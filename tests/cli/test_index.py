@@ -385,15 +385,15 @@ def test_a_directory_that_is_away_is_told_and_forgotten_only_on_request(
     told = "is empty, and had 2 skills, which stay known and cannot be loaded"
     assert told in skillhub("index").out
     doctor = skillhub("doctor")
-    assert (doctor.code, told in doctor.out, "skillhub index --forget-missing" in doctor.out) == (1, True, True)
+    assert (doctor.code, told in doctor.out, "skillhub index --forget" in doctor.out) == (1, True, True)
     assert doctor.out.startswith("1 problem. 2 skills served.\n")
     assert skillhub("list").out.count("(its skills directory is away)") == 2
     assert names(skillhub("search", "walruses", "--json")) == ["one", "two"]
     shown = skillhub("show", "one")
     assert (shown.code, "its skills directory 'skills' is empty" in shown.err) == (1, True)
     assert skillhub("--reindex").code == 1
-    assert skillhub("index", "--forget-missing", "--verify").code == 2
-    assert skillhub("index", "--forget-missing", "--json").json["index"]["removed"] == 2
+    assert skillhub("index", "--forget", str(skills_dir), "--verify").code == 2
+    assert skillhub("index", "--forget", str(skills_dir)).code == 0
     assert skillhub("list", "--json").json["skills"] == []
     skills_dir.rmdir()
     (tmp_path / "away").rename(skills_dir)

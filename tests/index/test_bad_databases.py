@@ -24,6 +24,7 @@ from tests.search.builders import COMMAND, Desk, published_rows, skillhub
 
 from skillhub_mcp.cli.main import run
 from skillhub_mcp.index.index_files import STATE_FILE
+from skillhub_mcp.index.schema import table_schema
 from skillhub_mcp.index.store import Store
 from skillhub_mcp.index.views import SyncDepth
 from skillhub_mcp.index.writer_lock import LOCK_FILE
@@ -389,7 +390,7 @@ def test_a_state_of_another_database_leads_to_a_rebuild(
             hub.refresh(SyncDepth.REBUILD)
     # The database is replaced by a younger one, whose versions do not go that far.
     shutil.rmtree(database(hub_environment))
-    Store(hub_environment["DB_PATH"], "skills").rebuild(lambda _: (), dimension=None, embedding="none")
+    Store(hub_environment["DB_PATH"], "skills").rebuild(lambda _: (), table_schema(None, embedding="none"))
     assert found(hub_environment, "walruses") == ["one"]
     assert published_rows(database(hub_environment)) == ["one"]
 

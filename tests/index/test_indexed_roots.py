@@ -12,7 +12,7 @@ from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.index import writer
 from skillhub_mcp.index.index_files import STATE_FILE
 from skillhub_mcp.index.indexed_roots import IndexedRoot, is_forgotten, roots_to_forget
-from skillhub_mcp.index.maintenance import damages_of
+from skillhub_mcp.index.views import SyncDepth
 
 Writer = Callable[..., Path]
 
@@ -32,14 +32,14 @@ def test_a_root_of_another_server_is_told_with_what_the_index_has_of_it(shared: 
     Desk(db, a, embedder=WordEmbedder()).sync()
     desk = Desk(db, b, embedder=WordEmbedder())
     desk.sync()
-    told = {one.path: one for one in desk.maintenance.indexed_roots()}
+    told = {one.path: one for one in desk.indexed_roots()}
     size = sum(file.stat().st_size for file in a.rglob("SKILL.md"))
     one = told[str(a)]
     assert (one.skills, one.size, one.vectors, one.used, one.there) == (2, size, 2, False, True)
     assert one.read_at > 0
     assert told[str(b)].used
     a.rename(a.with_name("away"))
-    assert not next(one for one in desk.maintenance.indexed_roots() if one.path == str(a)).there
+    assert not next(one for one in desk.indexed_roots() if one.path == str(a)).there
 
 
 @pytest.mark.slow
@@ -52,12 +52,12 @@ def test_what_is_forgotten_is_gone_from_rows_state_and_postings_and_nothing_else
     desk = Desk(db, b, embedder=embedder)
     desk.sync()
     embedder.texts.clear()
-    desk.maintenance.forget([str(a)])
+    desk.writer.forget([str(a)])
     state = desk.writer.state()
     assert state is not None
     assert list(state.roots) == [str(b)]
     assert published_rows(db) == ["violin", "walrus"]
-    assert damages_of(desk.writer) == ()
+    assert desk.sync(SyncDepth.VERIFY).report is None
     assert desk.find("walrus") == ["walrus"]
     assert desk.sync().report is None
     assert embedder.texts == []
@@ -74,7 +74,7 @@ def test_a_running_server_of_the_root_follows_and_one_of_another_root_goes_on(
     one, other = Desk(db, a), Desk(db, b)
     one.sync()
     other.sync()
-    Desk(db, b).maintenance.forget([str(a)])
+    Desk(db, b).writer.forget([str(a)])
     assert other.find("violin") == ["violin"]
     other.sync()
     one.sync()
@@ -88,10 +88,10 @@ def test_the_indexes_of_all_embedders_forget(shared: tuple[Path, Path, Path]) ->
     for embedder in (WordEmbedder("test:one"), WordEmbedder("test:two"), None):
         Desk(db, a, embedder=embedder).sync()
     desk = Desk(db, b)
-    (told,) = desk.maintenance.indexed_roots()
+    (told,) = desk.indexed_roots()
     assert (told.skills, told.vectors) == (2, 4)
-    desk.maintenance.forget([str(a)])
-    assert desk.maintenance.indexed_roots() == ()
+    desk.writer.forget([str(a)])
+    assert desk.indexed_roots() == ()
     assert Desk(db, b, embedder=WordEmbedder("test:two")).find("violin") == desk.find("violin") == ["violin"]
 
 
@@ -110,11 +110,11 @@ def test_killed_at_the_commit_the_index_is_as_it_was_and_the_next_one_forgets(
     with monkeypatch.context() as patch:
         patch.setattr(writer, "write_state", killed)
         with pytest.raises(KeyboardInterrupt):
-            desk.maintenance.forget([str(a)])
+            desk.writer.forget([str(a)])
     assert db.with_name(STATE_FILE).read_bytes() == before
     assert published_rows(db) == ["bread", "violin", "walrus", "walrus"]
     assert Desk(db, a).find("bread") == ["bread"]
-    desk.maintenance.forget([str(a)])
+    desk.writer.forget([str(a)])
     assert published_rows(db) == ["violin", "walrus"]
 
 

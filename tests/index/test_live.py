@@ -17,10 +17,9 @@ from tests.search.builders import WordEmbedder
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.index import state_file
-from skillhub_mcp.index.index_files import STATE_FILE
 from skillhub_mcp.index.failures import IndexDamaged
+from skillhub_mcp.index.index_files import STATE_FILE
 from skillhub_mcp.index.live import LiveView
-from skillhub_mcp.index.maintenance import damages_of
 from skillhub_mcp.index.views import SyncDepth
 from skillhub_mcp.index.writer_lock import LOCK_FILE
 
@@ -59,7 +58,7 @@ def test_a_refused_skill_has_no_row_and_is_no_reason_to_write(db: Path, skills_d
     live = live_view(db, skills_dir)
     live.sync()
     assert live.sync().report is None
-    assert damages_of(live.writer) == ()
+    assert live.sync(SyncDepth.VERIFY).report is None
 
 
 def test_a_start_without_changes_opens_no_skill(db: Path, skills_dir: Path, write_skill: Writer) -> None:
@@ -355,7 +354,8 @@ def test_rows_of_a_root_that_is_away_stay_until_it_is_forgotten(
     skills_dir.rename(tmp_path / "away")
     assert live.sync().report is None
     assert found(live, "walruses") == ["one"]
-    live.sync(SyncDepth.FORGET)
+    live.writer.forget([str(skills_dir)])
+    live.sync()
     assert found(live, "walruses") == []
 
 

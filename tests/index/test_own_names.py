@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.search.builders import Desk
 
-from skillhub_mcp.index.own_names import make_database_private, something_else
+from skillhub_mcp.index.own_names import something_else
 
 Writer = Callable[..., Path]
 
@@ -89,21 +89,3 @@ def test_a_directory_that_a_person_made_keeps_its_mode_and_others_do_not_read_th
         assert read_by_others(database.parent) == []
         assert (mode_of(database.parent), mode_of(database)) == (mode, mode)
         write_skill(name)
-
-
-def test_an_index_that_an_earlier_version_left_is_closed_with_its_directory_if_nothing_else_is_in_it(
-    database: Path, skills_dir: Path, write_skill: Writer
-) -> None:
-    write_skill("one")
-    Desk(database, skills_dir).sync()
-
-    def closed(*beside: str) -> tuple[int, list[str]]:
-        for path in (database, *database.rglob("*")):
-            path.chmod(0o755 if path.is_dir() else 0o644)
-        for name in beside:
-            (database / name).mkdir(mode=0o755)
-        make_database_private(str(database))
-        return mode_of(database), [path.name for path in database.iterdir() if mode_of(path) & 0o077]
-
-    assert closed() == (0o700, [])
-    assert closed("others.lance") == (0o755, ["others.lance"])

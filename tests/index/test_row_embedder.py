@@ -11,8 +11,7 @@ from tests.search.builders import WordEmbedder
 
 from skillhub_mcp.embedders.base import Vector
 from skillhub_mcp.index import row_embedder
-from skillhub_mcp.index.row_embedder import BATCH_TEXTS, EmbeddingOptions, RowEmbedder
-from skillhub_mcp.index.rows import StoredVector
+from skillhub_mcp.index.row_embedder import BATCH_TEXTS, EmbeddingOptions, RowEmbedder, StoredVector
 
 # Only bounds how long a test can hang.
 LONG = 20.0

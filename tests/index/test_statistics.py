@@ -45,7 +45,7 @@ LIBRARIES = st.lists(st.lists(st.sampled_from(WORDS), max_size=8), min_size=1, m
 def test_what_was_added_and_removed_again_leaves_no_trace(library: list[list[str]], chance: random.Random) -> None:
     found = [features(number, chosen) for number, chosen in enumerate(library)]
     kept = chance.sample(found, k=chance.randint(0, len(found)))
-    builder = StatisticsBuilder.from_statistics(counted(found))
+    builder = StatisticsBuilder(counted(found))
     for one in found:
         if one not in kept:
             builder.add(one.encoded, one.words, times=-1)
@@ -63,7 +63,7 @@ def test_one_changed_skill_of_many_is_counted_as_if_all_were(
     before = counted(found)
     if asked:
         before.speller.near("otterr")
-    builder, new = StatisticsBuilder.from_statistics(before), features(500, now)
+    builder, new = StatisticsBuilder(before), features(500, now)
     builder.add(new.encoded, new.words)
     builder.add(found[-1].encoded, found[-1].words, times=-1)
     built, anew = builder.build(), counted([*found[:-1], new])

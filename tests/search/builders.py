@@ -16,15 +16,14 @@ from skillhub_mcp.index.connection import IN_MEMORY
 from skillhub_mcp.index.features import TermCounter
 from skillhub_mcp.index.impacts import ALL_FIELDS
 from skillhub_mcp.index.index_files import STATE_FILE
+from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots
 from skillhub_mcp.index.keys import LibraryKeys
 from skillhub_mcp.index.live import LiveOptions, LiveView
-from skillhub_mcp.index.maintenance import DatabaseMaintenance
-from skillhub_mcp.index.root_statistics import counted
 from skillhub_mcp.index.row_embedder import EmbeddingOptions
-from skillhub_mcp.index.rows import IndexRow
-from skillhub_mcp.index.schema import record_batch, table_schema
+from skillhub_mcp.index.schema import IndexRow, record_batch, table_schema
 from skillhub_mcp.index.search_index import IndexContents, SearchIndex
 from skillhub_mcp.index.state_file import TableVersionId, decode_state
+from skillhub_mcp.index.statistics import counted
 from skillhub_mcp.index.store import Store
 from skillhub_mcp.index.views import SyncDepth, View
 from skillhub_mcp.index.writer import IndexWriter
@@ -187,11 +186,14 @@ class Desk:
             LiveOptions(automatic=automatic, background=False),
             make_spare=lambda: IndexWriter(IN_MEMORY, embedder=None),
         )
-        self.maintenance = DatabaseMaintenance(self.writer, lambda: self.roots)
 
     def sync(self, depth: SyncDepth = SyncDepth.CHANGES) -> View:
         """Sync, and embed what lacks a vector."""
         return self.live.sync(depth)
+
+    def indexed_roots(self) -> tuple[IndexedRoot, ...]:
+        """The roots that the database has rows of."""
+        return indexed_roots(self.writer.states(), {root.path for root in self.roots})
 
     def find(self, query: str) -> list[str]:
         """The directory names of the skills that the current view finds."""

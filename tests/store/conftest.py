@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.fakes.object_storage import ObjectStorage, object_storage
-
 from skillhub_mcp.storage.object_store import ObjectStore
 from skillhub_mcp.storage.targets import open_store
+from tests.fakes.object_storage import ObjectStorage, object_storage
 
 _numbers = itertools.count()
 

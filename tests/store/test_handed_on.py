@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from skillhub_mcp.storage.directory_store import DirectoryStore
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 from tests.replicas.publications import Publishing
@@ -14,7 +15,6 @@ from tests.replicas.publications import Publishing
 from skillhub_mcp.errors import SkillFilesUnavailable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.publishing.handing_on import HandedOn, SkillGiver
-from skillhub_mcp.storage.directory_store import DirectoryStore
 
 
 def given(hub: SkillHub) -> list[tuple[HandedOn, bytes]]:

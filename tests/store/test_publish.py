@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from skillhub_mcp.storage.commit import change_pointer, rolled_back
+from skillhub_mcp.storage.contents import ContentLimits, FileToStore, NotPublished, contents_of
+from skillhub_mcp.storage.lease import LeaseTimes, held_lease
+from skillhub_mcp.storage.manifest import LEASE, POINTER
+from skillhub_mcp.storage.publish import publish
+from skillhub_mcp.storage.reading import PublicationReader
 from tests.conftest import SkillWriter
 from tests.fakes.object_storage import ObjectStorage
 from tests.locks.locked import lock
@@ -23,12 +32,7 @@ from skillhub_mcp.errors import (
     SkillHubError,
     StorageUnavailable,
 )
-from skillhub_mcp.storage.commit import change_pointer, rolled_back
-from skillhub_mcp.storage.contents import ContentLimits, FileToStore, NotPublished, contents_of
-from skillhub_mcp.storage.lease import LeaseTimes, held_lease
-from skillhub_mcp.storage.manifest import LEASE, POINTER
-from skillhub_mcp.storage.publish import publish
-from skillhub_mcp.storage.reading import PublicationReader
+from skillhub_mcp.locks.file_digests import states_of
 
 
 @pytest.fixture
@@ -519,6 +523,29 @@ def test_a_locked_skill_is_published_whole_with_its_links_and_without_what_is_ne
     lock(pdf)
     Source({**source.environment, "SKILLHUB_FROZEN": "1"}).publish(target)
     assert {"hub/pdf/again.md", "hub/pdf/references/a.md", "hub/pdf/scripts/fill.sh"} < found_at(target).files.keys()
+
+
+def test_what_is_published_is_held_against_the_lock_and_not_against_digests_that_were_kept(
+    source: Source, three: None, skills_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time_ns
+    monkeypatch.setattr("skillhub_mcp.locks.file_digests.time.time_ns", lambda: now() + 60_000_000_000)
+    target = Target(str(tmp_path / "publication"), {})
+    lock(skills_dir / "pdf")
+    frozen = Source({**source.environment, "SKILLHUB_FROZEN": "1"})
+    frozen.publish(target)
+    kept = Path(source.environment["DB_PATH"]).parent / "digests.sqlite"
+    edited(skills_dir / "pdf")
+    states = [[path, *state] for path, state in states_of(str(skills_dir / "pdf")).items()]
+    with sqlite3.connect(kept) as database:
+        ((row,),) = database.execute("SELECT files FROM skills").fetchall()
+        digests = {path: sha256 for path, sha256, *_ in json.loads(row)}
+        lie = json.dumps([[path, digests[path], *state] for path, *state in states])
+        database.execute("UPDATE skills SET files = ?", (lie,))
+    database.close()
+    report = frozen.publish(target)
+    assert [(one.skill, one.reason) for one in report.left_out] == [("pdf", "is not as it was locked")]
+    assert found_at(target).keys == ["hub/sql", "hub/team/git"]
 
 
 @pytest.mark.slow

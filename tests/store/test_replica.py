@@ -15,6 +15,10 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from skillhub_mcp.index.mapped_arrays import StoredArrays
+from skillhub_mcp.replicas import health as health_module
+from skillhub_mcp.replicas.health import StorageState
+from skillhub_mcp.storage.directory_store import DirectoryStore
 from tests.conftest import SkillWriter
 from tests.fakes.object_storage import ObjectStorage
 from tests.hubs import hub_of
@@ -24,15 +28,11 @@ from tests.storage.conftest import Target
 from skillhub_mcp.errors import IndexUnavailable, InvalidSetting, SkillDisabled, SkillFilesUnavailable, SkillNotFound
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index import skill_index
-from skillhub_mcp.index.mapped_arrays import StoredArrays
 from skillhub_mcp.index.views import SyncDepth
-from skillhub_mcp.replicas import health as health_module
-from skillhub_mcp.replicas.health import StorageState
 from skillhub_mcp.server.http.readiness import readiness
 from skillhub_mcp.skills.admission import REGISTRY_LENIENT
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.roots import Source
-from skillhub_mcp.storage.directory_store import DirectoryStore
 
 pytestmark = pytest.mark.slow
 

@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import SkillWriter
-from tests.storage.conftest import Target
-from tests.storage.publishing import OPTIONS, Found, Source, found_at, rows_at, rows_of
-
-from skillhub_mcp.errors import LeaseLost
-from skillhub_mcp.index.failures import TABLE_ID
 from skillhub_mcp.storage.lance_rows import LanceRows
 from skillhub_mcp.storage.lease import LeaseTimes
 from skillhub_mcp.storage.manifest import POINTER
 from skillhub_mcp.storage.object_store import ObjectStore, PutConflict, StoredEntry, StoredObject
 from skillhub_mcp.storage.publish import publish
 from skillhub_mcp.storage.reading import PublicationReader
+from tests.conftest import SkillWriter
+from tests.storage.conftest import Target
+from tests.storage.publishing import OPTIONS, Found, Source, found_at, rows_at, rows_of
+
+from skillhub_mcp.errors import LeaseLost
+from skillhub_mcp.index.failures import TABLE_ID
 
 pytestmark = pytest.mark.slow
 

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from skillhub_mcp.replicas.mirror import Mirror
+from skillhub_mcp.replicas.replica import Replica, ReplicaOptions
+from skillhub_mcp.storage.directory_store import DirectoryStore
 from tests.conftest import SkillWriter
 from tests.replicas.publications import Publishing
 from tests.search.builders import text_hits
@@ -17,11 +20,8 @@ from skillhub_mcp.index.connection import IN_MEMORY
 from skillhub_mcp.index.live import LiveOptions, LiveView
 from skillhub_mcp.index.views import ViewSource
 from skillhub_mcp.index.writer import IndexWriter
-from skillhub_mcp.replicas.mirror import Mirror
-from skillhub_mcp.replicas.replica import Replica, ReplicaOptions
 from skillhub_mcp.skills.admission import STRICT
 from skillhub_mcp.skills.roots import make_roots
-from skillhub_mcp.storage.directory_store import DirectoryStore
 
 
 @dataclass(frozen=True)

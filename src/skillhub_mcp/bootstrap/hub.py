@@ -23,7 +23,6 @@ from skillhub_mcp.events import Observer
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.connection import IN_MEMORY
 from skillhub_mcp.index.live import LiveOptions, LiveView
-from skillhub_mcp.index.maintenance import DatabaseMaintenance, Maintenance
 from skillhub_mcp.index.own_names import something_else
 from skillhub_mcp.index.progress import IndexProgress, ProgressCallback, no_progress
 from skillhub_mcp.index.row_embedder import EmbeddingOptions
@@ -118,10 +117,12 @@ def make_hub(
     auditor = make_auditor(settings)
     if auditor is not None and background:
         live.subscribe(partial(_audit_behind, auditor, live))
-    maintenance = DatabaseMaintenance(writer, lambda: live.roots)
-    return _hub_over(
-        live, maintenance, settings, embedder, auditor=auditor, asks=asks, observer=observer, for_shell=for_shell
-    )
+    return _hub_over(live, settings, embedder, auditor=auditor, asks=asks, observer=observer, for_shell=for_shell)
+
+
+def index_writer(settings: Settings) -> IndexWriter:
+    """Return the writer of the index that `settings` describe, for who embeds nothing. Reads nothing yet."""
+    return IndexWriter(settings.index.db_path, embedder=choose_embedder(settings))
 
 
 def _replica_hub(
@@ -156,7 +157,6 @@ def _replica_hub(
         replica.subscribe(partial(_audit_behind, auditor, replica))
     return _hub_over(
         replica,
-        replica,
         settings,
         embedder,
         auditor=auditor,
@@ -170,7 +170,6 @@ def _replica_hub(
 
 def _hub_over(
     views: ViewSource,
-    maintenance: Maintenance,
     settings: Settings,
     embedder: QueryEmbedder,
     *,
@@ -188,7 +187,6 @@ def _hub_over(
     lookup = SkillLookup(views, access, search_tool=search_tool)
     return SkillHub(
         views,
-        maintenance=maintenance,
         access=access,
         engine=SearchEngine(
             views,

@@ -44,7 +44,7 @@ def library_to_publish(settings: Settings, hub: SkillHub) -> LibraryToStore:
         missing = view.snapshot.report.unavailable[0]
         raise IndexUnavailable(
             f"Skills cannot be published without those of {missing.path}, which {missing.reason}",
-            hint="bring it back, or drop its skills with skillhub index --forget-missing",
+            hint=f"bring it back, or drop its skills with skillhub index --forget {missing.path}",
         )
     embedder = choose_embedder(settings)
     embedding = NO_EMBEDDING if embedder is None else embedder.identity

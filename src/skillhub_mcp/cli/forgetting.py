@@ -1,37 +1,40 @@
-"""`skillhub index --forget`: the roots that the index has rows of and nobody here uses, and dropping these rows."""
+"""`skillhub index --forget`: the roots that the index has rows of, and dropping those of some."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
+from skillhub_mcp.bootstrap.hub import index_writer
 from skillhub_mcp.bootstrap.places import forget_kept
-from skillhub_mcp.cli.open_hub import open_hub
+from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.output import EXIT_OK, plural, print_json, print_note, print_text
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.harmless import in_line
-from skillhub_mcp.index.indexed_roots import IndexedRoot, is_forgotten, roots_to_forget
+from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots, is_forgotten, roots_to_forget
 from skillhub_mcp.settings import Settings
 
 _KIBIBYTE = 1024
 
 
-def forget(
-    typed: Sequence[str], options: Mapping[str, str], settings: Settings, *, dry_run: bool, as_json: bool
-) -> int:
+def forget(typed: Sequence[str], settings: Settings, *, dry_run: bool, as_json: bool) -> int:
     """Drop what the index has of some roots, and print which; of none, print those that could be dropped.
 
-    Raises InvalidArgument for a root in use, or of no such name, and IndexUnavailable.
+    Raises InvalidArgument for a root in use, or of no such name, and IndexUnavailable, also for a replica.
     """
-    # Nothing is looked for: what a root has now is no matter.
-    with open_hub({**options, "SKILLHUB_SKIP_AUTO_REINDEX": "1"}) as hub:
-        roots = hub.indexed_roots()
-        chosen = roots_to_forget(typed, roots)
-        if chosen and not dry_run:
-            _drop_kept(settings, chosen, roots)
-            hub.forget([one.path for one in chosen])
-    told = chosen if typed else tuple(one for one in roots if not one.used)
+    if settings.replica.read_only:
+        raise IndexUnavailable(
+            "A read-only replica has no rows of roots to forget",
+            hint="forget them where the skills are, and run skillhub publish there",
+        )
+    writer = index_writer(settings)
+    roots = indexed_roots(writer.states(), {root.path for root in roots_of(settings)})
+    chosen = roots_to_forget(typed, roots)
+    if chosen and not dry_run:
+        _drop_kept(settings, chosen, roots)
+        writer.forget([one.path for one in chosen])
+    told = chosen if typed else tuple(one for one in roots if one.is_forgettable)
     forgotten = bool(chosen) and not dry_run
     if as_json:
         print_json({"forgotten": forgotten, "roots": [root_json(one) for one in told]})
@@ -81,7 +84,7 @@ def _drop_kept(settings: Settings, chosen: Sequence[IndexedRoot], roots: Sequenc
 
 def _lines(roots: Sequence[IndexedRoot], *, forgotten: bool) -> list[str]:
     if not roots:
-        return ["every root that the index has is used by this configuration"]
+        return ["every root that the index has is there and used by this configuration"]
     verb = "forgotten  " if forgotten else ""
     return [f"{verb}{one.path}  {root_facts(one)}{'' if one.there else ', not there any more'}" for one in roots]
 

@@ -1,4 +1,4 @@
-"""The roots that an index has rows of, and which of them nobody here uses any more. Pure, but for a look at a path."""
+"""The roots that an index has rows of, and which of them may be forgotten. Pure, but for a look at each path."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class IndexedRoot:
 
     `vectors` are those that embedders made for it, counted over all of the database's indexes. `read_at` is when a
     SKILL.md of it was last read, in seconds since the epoch, 0 where there is none: whoever looks and finds nothing
-    changed reads none. It is `used` where the present configuration searches it, and `there` where its directory is.
+    changed reads none. It is `used` where the present configuration searches it, and `there` where its directory has
+    something in it: that of a disk which is not mounted is empty.
     """
 
     path: str
@@ -32,6 +33,11 @@ class IndexedRoot:
     read_at: float
     used: bool
     there: bool
+
+    @property
+    def is_forgettable(self) -> bool:
+        """Whether dropping its rows is no mistake: what is there and used here would be indexed again at once."""
+        return not (self.used and self.there)
 
 
 def indexed_roots(states: Iterable[IndexState], used: Collection[str]) -> tuple[IndexedRoot, ...]:
@@ -48,7 +54,7 @@ def indexed_roots(states: Iterable[IndexState], used: Collection[str]) -> tuple[
                 vectors,
                 max((stamp.read_at_ns for stamp in stamps), default=0) / _NANOSECONDS,
                 used=path in used,
-                there=os.path.isdir(path),
+                there=_is_there(path),
             )
             other = found.get(path)
             if other is not None:
@@ -67,20 +73,28 @@ def roots_to_forget(typed: Sequence[str], roots: Sequence[IndexedRoot]) -> tuple
     for given in typed:
         path = os.path.abspath(expand_home(given))
         below = [one for one in roots if one.path == path or one.path.startswith(os.path.join(path, ""))]
-        unused = [one for one in below if not one.used]
-        if any(one.used and one.path == path for one in below) or (below and not unused):
-            named = next(one.path for one in below if one.used)
+        unused = [one for one in below if one.is_forgettable]
+        if below and (not unused or any(one.path == path and not one.is_forgettable for one in below)):
+            named = next(one.path for one in below if not one.is_forgettable)
             raise InvalidArgument(
                 _OPTION,
                 f"is not for {named}: it is a root of this configuration, and would be indexed again at once",
                 hint="take it out of SKILLS_DIR, or `skillhub roots remove` it, first",
             )
         if not below:
-            near = near_names(path, [one.path for one in roots if not one.used])
+            near = near_names(path, [one.path for one in roots if one.is_forgettable])
             hint = f"did you mean {' or '.join(near)}?" if near else "`skillhub index --forget` lists those there are"
             raise InvalidArgument(_OPTION, f"{path}: the index has no root of that name", hint=hint)
         chosen.update((one.path, one) for one in unused)
     return tuple(chosen.values())
+
+
+def _is_there(path: str) -> bool:
+    try:
+        with os.scandir(path) as entries:
+            return any(True for _ in entries)
+    except OSError:
+        return False
 
 
 def is_forgotten(directory: str, forgotten: Iterable[str], staying: Iterable[str]) -> bool:

@@ -9,9 +9,7 @@ Pure.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Collection, Iterable, Mapping
 
 
 def free_label(word: str, taken: Collection[str]) -> str:
@@ -49,34 +47,13 @@ class RootKeys:
         if os.sep != "/":
             below = below.replace("/", os.sep)
             return below if os.path.isabs(below) else self._above + below
-        # Of a large library this is asked a hundred thousand times at each start.
         return below if below[:1] == "/" else self._above + below
 
 
-class RowKeys(Protocol):
-    """What keys of rows mean on this machine. Those that mean the same are equal."""
-
-    def directory(self, key: str) -> str:
-        """Return the directory that a key stands for, "" for a key of no known root."""
-
-    def directories(self, keys: Iterable[str]) -> list[str]:
-        """Return the directory of each key, "" for one of no known root."""
-
-    def root(self, key: str, /) -> str | None:
-        """Return the root that a key names, or None."""
-
-    def of(self, directory: str) -> list[str]:
-        """Return the keys that the row of a directory may have."""
-
-
 class LibraryKeys:
-    """The keys of all skills of a database, and back. `labels` are those of its roots, by path.
+    """The keys of all skills of a database, and back. `labels` are those of its roots, by path."""
 
-    `known` returns the texts of paths that are in memory already, so that of a large library there are not two of each.
-    """
-
-    def __init__(self, labels: Mapping[str, str], *, known: Callable[[list[str]], list[str]] = list) -> None:
-        self._known = known
+    def __init__(self, labels: Mapping[str, str]) -> None:
         self._labels = dict(labels)
         self._by_root = {path: RootKeys(label, path) for path, label in labels.items()}
         self._by_label = {own.label: own for own in self._by_root.values()}
@@ -107,45 +84,11 @@ class LibraryKeys:
 
     def directories(self, keys: Iterable[str]) -> list[str]:
         """Return the directory of each key, "" for one of no known root."""
-        if len(self._by_label) != 1 or os.sep != "/":
-            return self._known([self.directory(key) for key in keys])
-        ((label, only),) = self._by_label.items()
-        keys, above = list(keys), os.path.join(only.path, "")
-        start, text = f"\n{label}/", "\n".join(("", *keys))
-        # As nearly always: of a large library this is asked a hundred thousand times at each start.
-        if text.count("\n") == text.count(start) == len(keys) and start + "/" not in text and "\n" not in above:
-            return self._known(text.replace(start, "\n" + above).split("\n")[1:])
-        plain, length = label + "/", len(label) + 1
-        paths = [
-            above + key[length:] if key.startswith(plain) and key[length : length + 1] != "/" else self.directory(key)
-            for key in keys
-        ]
-        return self._known(paths)
+        return [self.directory(key) for key in keys]
 
     def of(self, directory: str) -> list[str]:
         """Return the keys that the row of a directory may have: one for each root."""
         return [own.key(directory) for own in self._by_root.values()]
-
-
-@dataclass(frozen=True)
-class PathKeys:
-    """The keys of rows that have none: the directories themselves."""
-
-    def directory(self, key: str) -> str:
-        """Return the key."""
-        return key
-
-    def directories(self, keys: Iterable[str]) -> list[str]:
-        """Return the keys."""
-        return list(keys)
-
-    def root(self, _: str, /) -> str | None:
-        """Return None: a path names no root."""
-        return None
-
-    def of(self, directory: str) -> list[str]:
-        """Return the directory alone."""
-        return [directory]
 
 
 def label_of(key: str) -> str:

@@ -480,7 +480,8 @@ class LiveView:
         return self._scan
 
     def _take_scan(self, only: Sequence[str] | None, *, depth: SyncDepth = SyncDepth.CHANGES) -> Scan:
-        before, paths = self._scan, [root.path for root in self.roots]
+        # Another process may have forgotten a root.
+        before, paths = None if self._is_replaced() else self._scan, [root.path for root in self.roots]
         state = self.writer.state() if before is None else None
         memory = before.memory if before is not None else {}
         if state is not None:
@@ -492,7 +493,7 @@ class LiveView:
             memory=memory,
             reread=depth in (SyncDepth.VERIFY, SyncDepth.REBUILD),
             only=only if is_known else None,
-            keep_absent=depth is not SyncDepth.FORGET,
+            keep_absent=True,
             before=before,
             on_progress=partial(self.progress.report, "reading"),
         )
@@ -581,7 +582,7 @@ def _refuse_unavailable(snapshot: Snapshot) -> None:
     for root in snapshot.report.unavailable:
         raise IndexUnavailable(
             f"The index is not rebuilt: {root.path} {root.reason}, and the rows of its skills would be lost",
-            hint="mount or restore it, or run skillhub index --forget-missing first if they are gone for good",
+            hint=f"mount or restore it, or run skillhub index --forget {root.path} first if they are gone for good",
         )
 
 

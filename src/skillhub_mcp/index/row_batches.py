@@ -12,8 +12,7 @@ from skillhub_mcp.index.features import TermCounter
 from skillhub_mcp.index.keys import label_of
 from skillhub_mcp.index.progress import ProgressCallback
 from skillhub_mcp.index.row_embedder import RowEmbedder
-from skillhub_mcp.index.rows import IndexRow
-from skillhub_mcp.index.schema import record_batch, text_hash
+from skillhub_mcp.index.schema import IndexRow, record_batch, text_hash
 from skillhub_mcp.index.statistics import StatisticsBuilder
 from skillhub_mcp.skills.documents import read_instructions
 from skillhub_mcp.skills.model import Skill

@@ -1,6 +1,6 @@
 """Asking the embedder for the vectors of rows: in batches, with a pause after a failure, and without any lock.
 
-It knows neither the table nor the state: `index.indexer` says which texts lack a vector, and publishes what comes back.
+It knows neither the table nor the state: `index.writer` says which texts lack a vector, and publishes what comes back.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from skillhub_mcp.embedders.abandonable import start_abandonable
 from skillhub_mcp.embedders.base import Embedder, Vector
 from skillhub_mcp.errors import EmbeddingError
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
-from skillhub_mcp.index.rows import StoredVector
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +29,15 @@ _PUBLISHED_AFTER_SECONDS = 20.0
 _FIRST_PAUSE_SECONDS = 15.0
 _LONGEST_PAUSE_SECONDS = 300.0
 _STEP_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVector:
+    """A vector, and the text that was embedded."""
+
+    text: str
+    vector: Sequence[float]
+
 
 Publish = Callable[[Mapping[str, StoredVector]], None]
 

@@ -10,6 +10,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.index.keys import label_of
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from skillhub_mcp.index.features import CountedSkills
-    from skillhub_mcp.index.rows import IndexRow
+    from skillhub_mcp.skills.model import Skill
 
 SCHEMA_VERSION = 5
 TEXT_FIELDS = ("name", "description", "tags_text", "category")
@@ -31,6 +32,16 @@ TERMS_INDEX = "terms_idx"
 # LanceDB takes no two rows with one value of such a column, even from writers at the same time.
 UNIQUE = {b"lance-schema:unenforced-primary-key": b"true"}
 _ID_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRow:
+    """What a row is made of: its key, a skill, its body, and its vector where there is one."""
+
+    key: str
+    skill: Skill
+    instructions: str
+    vector: Sequence[float] | None
 
 
 def table_schema(dimension: int | None, *, embedding: str, more: Sequence[Any] = ()) -> Any:

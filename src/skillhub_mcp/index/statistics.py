@@ -1,12 +1,18 @@
-"""Corpus statistics for BM25F: document frequencies and field lengths of the whole library, stored beside the table."""
+"""How many skills have a term, and how long their fields are: what BM25F needs and LanceDB's API does not give.
+
+There is a file for each root and version of the table, beside the tables; a search adds up those of its own roots.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import io
+import logging
 import math
 import os
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,19 +21,20 @@ from zipfile import BadZipFile
 from skillhub_mcp.analysis.spelling import Speller
 from skillhub_mcp.atomic_write import atomic_write
 from skillhub_mcp.file_modes import private_mode
+from skillhub_mcp.index.connection import IN_MEMORY
 from skillhub_mcp.index.features import FIELDS, CountedSkills, decode_features, hash_term
+from skillhub_mcp.index.table import TableVersion
 
 if TYPE_CHECKING:
     from typing import Any
 
     from numpy.typing import NDArray
 
-_FLUSH_ROWS = 2_000
-# Terms of skills that were counted wait until there are so many: each time all that are known are sorted with them.
-_FLUSH_TERMS = 1 << 18
-# Up to this share of all terms, those of some skills are looked up among them.
-_FEW_SHARE = 8
+log = logging.getLogger(__name__)
+
 _CACHED_TERMS = 50_000
+# The terms of skills that were counted wait until there are so many.
+_FLUSHED_TERMS = 1 << 20
 # What numpy raises for a file that has something else in it.
 _DAMAGED = (ValueError, LookupError, EOFError, TypeError, BadZipFile)
 
@@ -83,124 +90,149 @@ class Statistics:
         return known
 
 
-@dataclass
 class StatisticsBuilder:
-    """Builds `Statistics` by adding and removing skills."""
+    """Builds `Statistics` by adding skills to those `before`, and removing some."""
 
-    skills: int = 0
-    _words: Counter[str] = field(default_factory=Counter)
-    _pending: list[tuple[bytes, int]] = field(default_factory=list)
-    _waiting: list[NDArray[Any]] = field(default_factory=list)
-    _hashes: Any = None
-    _counts: Any = None
-    _lengths: Any = None
+    def __init__(self, before: Statistics | None = None) -> None:
+        import numpy as np
 
-    @classmethod
-    def from_statistics(cls, statistics: Statistics) -> StatisticsBuilder:
-        """Return a builder that starts from `statistics`."""
-        builder = cls(skills=statistics.skills, _words=Counter(statistics.words))
-        builder._hashes, builder._counts = statistics.hashes, statistics.counts
-        builder._lengths = statistics.lengths
-        return builder
-
-    def add(self, encoded: bytes, words: Iterable[str], *, times: int = 1) -> None:
-        """Add a skill by its encoded features and its words; with `times` of -1, remove it."""
-        self.skills += times
-        for word in words:
-            self._words[word] += times
-        self._pending.append((encoded, times))
-        if len(self._pending) >= _FLUSH_ROWS:
-            self._flush()
+        self._skills = 0 if before is None else before.skills
+        self._lengths = np.zeros(len(FIELDS)) if before is None else before.lengths
+        self._hashes = [np.zeros(0, dtype="<u4") if before is None else before.hashes]
+        self._counts = [np.zeros(0, dtype=np.int64) if before is None else before.counts]
+        self._words = Counter({} if before is None else before.words)
+        self._waiting = 0
 
     def add_counted(self, skills: CountedSkills) -> None:
         """Add several skills."""
+        self._words.update(skills.words)
+        self._add(len(skills.lengths), skills.lengths.sum(axis=0, dtype=float), skills.hashes, 1)
+
+    def add(self, encoded: bytes, words: Iterable[str], *, times: int = 1) -> None:
+        """Add a skill by its encoded features and its words; with `times` of -1, remove it."""
+        features = decode_features(encoded)
+        for word in words:
+            self._words[word] += times
+        self._add(times, times * features.lengths.astype(float), features.hashes, times)
+
+    def _add(self, skills: int, lengths: NDArray[Any], hashes: NDArray[Any], times: int) -> None:
         import numpy as np
 
-        self._begin()
-        self.skills += len(skills.lengths)
-        self._words.update(skills.words)
-        self._lengths = self._lengths + skills.lengths.sum(axis=0, dtype=np.float64)
-        self._waiting.append(skills.hashes)
-        if sum(map(len, self._waiting)) >= _FLUSH_TERMS:
-            self._flush()
+        self._skills += skills
+        self._lengths = self._lengths + lengths
+        self._hashes.append(hashes)
+        self._counts.append(np.full(len(hashes), times, dtype=np.int64))
+        self._waiting += len(hashes)
+        if self._waiting >= _FLUSHED_TERMS:
+            self._merge()
+
+    def _merge(self) -> None:
+        hashes, counts = _summed_counts(self._hashes, self._counts)
+        self._hashes, self._counts, self._waiting = [hashes], [counts], 0
 
     def build(self) -> Statistics:
         """Return the statistics of the skills added so far."""
-        self._flush()
-        present = self._counts > 0
-        return Statistics(
-            self.skills,
-            self._lengths,
-            self._hashes[present],
-            self._counts[present],
-            {word: having for word, having in self._words.items() if having > 0},
-        )
+        self._merge()
+        (hashes,), (counts,) = self._hashes, self._counts
+        words = {word: having for word, having in self._words.items() if having > 0}
+        return Statistics(self._skills, self._lengths, hashes[counts > 0], counts[counts > 0], words)
 
-    def _begin(self) -> None:
-        import numpy as np
 
-        if self._hashes is None:
-            self._hashes = np.zeros(0, dtype="<u4")
-            self._counts = np.zeros(0, dtype=np.int64)
-            self._lengths = np.zeros(len(FIELDS))
+def counted(rows: Iterable[tuple[str, bytes, frozenset[str]]]) -> Statistics:
+    """Return the statistics of rows, each its key, features and words."""
+    builder = StatisticsBuilder()
+    for _, features, words in rows:
+        builder.add(features, words)
+    return builder.build()
 
-    def _flush(self) -> None:
-        import numpy as np
 
-        self._begin()
-        if self._waiting:
-            self._count(np.concatenate(self._waiting), 1)
-            self._waiting = []
-        for sign in (1, -1):
-            several = [decode_features(encoded) for encoded, times in self._pending if times == sign]
-            every = np.concatenate([np.zeros(0, dtype="<u4"), *(one.hashes for one in several)])
-            self._count(every, sign)
-            for one in several:
-                self._lengths = self._lengths + sign * one.lengths.astype(np.float64)
-        self._pending = []
+def summed(several: Sequence[Statistics]) -> Statistics:
+    """Return the statistics of the skills of several roots together."""
+    if len(several) == 1:
+        return several[0]
+    words: Counter[str] = Counter()
+    for one in several:
+        words.update(one.words)
+    hashes, counts = _summed_counts([one.hashes for one in several], [one.counts for one in several])
+    lengths = sum((one.lengths for one in several), StatisticsBuilder().build().lengths)
+    return Statistics(sum(one.skills for one in several), lengths, hashes, counts, dict(words))
 
-    def _count(self, every: NDArray[Any], sign: int) -> None:
-        """Add the hashes of the terms of some skills; with a `sign` of -1, take them away."""
-        import numpy as np
 
-        hashes, counts = np.unique(every, return_counts=True)
-        if len(hashes) * _FEW_SHARE < len(self._hashes):
-            self._count_few(hashes, sign * counts)
+def _summed_counts(hashes: Sequence[NDArray[Any]], counts: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return each distinct hash, ascending, and the sum of its counts."""
+    import numpy as np
+
+    merged, inverse = np.unique(np.concatenate([np.zeros(0, "<u4"), *hashes]), return_inverse=True)
+    totals = np.zeros(len(merged), dtype=np.int64)
+    np.add.at(totals, inverse, np.concatenate([np.zeros(0, np.int64), *counts]))
+    return merged, totals
+
+
+class RootStatistics:
+    """The statistics of roots, beside the tables of a database; those of a database in memory are kept here."""
+
+    def __init__(self, db_path: str) -> None:
+        self._db_path = db_path
+        self._kept: dict[str, Statistics] = {}
+
+    def save(self, table: str, label: str, version: TableVersion, statistics: Statistics) -> str:
+        """Keep the statistics of a root as of a version, and return their name. Raises OSError."""
+        name = statistics_name(table, label, version.version)
+        if self._db_path != IN_MEMORY:
+            save_statistics(os.path.join(self._db_path, name), statistics, version.table_id)
+            # A server asks for those of the version before for a moment only.
+            self._kept.clear()
+        self._kept[name] = statistics
+        return name
+
+    def load(self, name: str, label: str, version: TableVersion) -> Statistics:
+        """Return the statistics with a name, or count those of a root again if they are lost. Raises IndexDamaged."""
+        known = self._kept.get(name)
+        if known is not None:
+            return known
+        try:
+            return load_statistics(os.path.join(self._db_path, name), version.table_id)
+        except (OSError, ValueError) as error:
+            log.info("The statistics of %s are counted again: %s", label, error)
+            return counted(version.counted_of(label))
+
+    def is_there(self, name: str) -> bool:
+        """Whether there are statistics with a name."""
+        return name in self._kept or os.path.isfile(os.path.join(self._db_path, name))
+
+    def remove_unused(self, table: str, used: Collection[str]) -> None:
+        """Delete the statistics of a table that neither the present nor the previous version uses."""
+        if self._db_path == IN_MEMORY:
+            self._kept = {name: own for name, own in self._kept.items() if name in used}
             return
-        merged, inverse = np.unique(np.concatenate([self._hashes, hashes]), return_inverse=True)
-        totals = np.zeros(len(merged), dtype=np.int64)
-        np.add.at(totals, inverse, np.concatenate([self._counts, sign * counts]))
-        self._hashes, self._counts = merged, totals
+        own = re.compile(rf"statistics-{re.escape(table)}-.+-\d+\.npz")
+        with contextlib.suppress(OSError):
+            for name in os.listdir(self._db_path):
+                if own.fullmatch(name) and name not in used:
+                    os.unlink(os.path.join(self._db_path, name))
 
-    def _count_few(self, hashes: NDArray[Any], counts: NDArray[Any]) -> None:
-        """Add to the counts of some hashes, which ascend, without sorting all of them again."""
-        import numpy as np
 
-        places = self._hashes.searchsorted(hashes)
-        known = self._hashes[np.minimum(places, len(self._hashes) - 1)] == hashes
-        totals = self._counts.copy()
-        totals[places[known]] += counts[known]
-        self._hashes = np.insert(self._hashes, places[~known], hashes[~known])
-        self._counts = np.insert(totals, places[~known], counts[~known])
+def statistics_name(table: str, label: str, version: int) -> str:
+    """Return the name of the file with the statistics of a root as of a version of a table."""
+    return f"statistics-{table}-{label}-{version}.npz"
 
 
 def save_statistics(path: str, statistics: Statistics, table_id: str) -> None:
     """Replace the file at `path` atomically; several may do so at once, with the same statistics. Raises OSError."""
     import numpy as np
 
-    # The words come in whatever order they are in: to sort them takes longer than writing all of it.
-    words = list(statistics.words)
-    arrays = {
-        "table": np.array(table_id),
-        "skills": np.array(statistics.skills),
-        "lengths": statistics.lengths,
-        "hashes": statistics.hashes,
-        "counts": statistics.counts,
-        "words": np.frombuffer("\n".join(words).encode("utf-8", "replace"), dtype=np.uint8),
-        "word_counts": np.fromiter(statistics.words.values(), dtype=np.int64, count=len(words)),
-    }
     written = io.BytesIO()
-    np.savez(written, allow_pickle=False, **arrays)
+    np.savez(
+        written,
+        allow_pickle=False,
+        table=np.array(table_id),
+        skills=np.array(statistics.skills),
+        lengths=statistics.lengths,
+        hashes=statistics.hashes,
+        counts=statistics.counts,
+        words=np.frombuffer("\n".join(statistics.words).encode("utf-8", "replace"), dtype=np.uint8),
+        word_counts=np.fromiter(statistics.words.values(), dtype=np.int64, count=len(statistics.words)),
+    )
     atomic_write(path, written.getvalue(), mode=private_mode(os.path.dirname(path)), follow=False)
 
 

@@ -35,15 +35,11 @@ class View:
 
 
 class SyncDepth(Enum):
-    """How much a sync checks. CHANGES trusts the files' stamps, VERIFY reads files and rows, REBUILD rewrites all.
-
-    FORGET is CHANGES, and the skills of a root that is missing or suddenly empty are gone; else they stay.
-    """
+    """How much a sync checks. CHANGES trusts the files' stamps, VERIFY reads files and rows, REBUILD rewrites all."""
 
     CHANGES = "changes"
     VERIFY = "verify"
     REBUILD = "rebuild"
-    FORGET = "forget"
 
 
 class ViewSource(Protocol):

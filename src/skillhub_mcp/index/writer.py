@@ -20,14 +20,12 @@ from skillhub_mcp.index.failures import IndexDamaged, NoRoom
 from skillhub_mcp.index.index_files import FIRST_TABLE, IndexFiles, IndexPlace, StateStamp
 from skillhub_mcp.index.keys import label_of
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
-from skillhub_mcp.index.root_statistics import RootStatistics, summed
 from skillhub_mcp.index.row_batches import RowBatches
-from skillhub_mcp.index.row_embedder import ASK_AGAIN, EmbeddingOptions, RowEmbedder
-from skillhub_mcp.index.rows import StoredVector
+from skillhub_mcp.index.row_embedder import ASK_AGAIN, EmbeddingOptions, RowEmbedder, StoredVector
 from skillhub_mcp.index.schema import SCHEMA_VERSION, table_schema, text_hash
 from skillhub_mcp.index.search_index import IndexContents, SearchIndex
 from skillhub_mcp.index.state_file import NO_EMBEDDING, STATE_FORMAT, IndexState, RootState, TableVersionId, write_state
-from skillhub_mcp.index.statistics import Statistics, StatisticsBuilder
+from skillhub_mcp.index.statistics import RootStatistics, Statistics, StatisticsBuilder, summed
 from skillhub_mcp.index.store import MOST_UNMERGED, Store
 from skillhub_mcp.index.table import TableVersion, roots_condition
 from skillhub_mcp.index.writer_lock import WriterLock, unwritable
@@ -75,8 +73,7 @@ class _Builders:
 
     def __call__(self, label: str) -> StatisticsBuilder:
         if label not in self.made:
-            known = self._before(label)
-            self.made[label] = StatisticsBuilder() if known is None else StatisticsBuilder.from_statistics(known)
+            self.made[label] = StatisticsBuilder(self._before(label))
         return self.made[label]
 
     def clear(self) -> None:
@@ -180,7 +177,6 @@ class IndexWriter:
 
     def open_table(self, state: IndexState) -> TableVersion:
         """Open the committed version. Raises IndexDamaged."""
-        self._lock.make_private()
         return self.store(state.table).open(state.published.version, created_as=state.published.table_id)
 
     def mark_damaged(self, published: TableVersionId) -> None:
@@ -192,17 +188,12 @@ class IndexWriter:
         """Whether there is a table where this index has or would have one."""
         return self.store(self._place().table).exists
 
-    def has_statistics(self, root: RootState, table_id: str) -> bool:
-        """Whether the statistics of a root in a table can be read."""
-        return self._statistics.is_there(root.statistics, table_id)
-
     def states(self) -> list[IndexState]:
         """Return the committed states of the database's indexes for all embedders. Loads no database."""
         own = self.state()
         return ([] if own is None else [own]) + ([] if self._in_memory else list(self._files.others()))
 
-    def for_embedder(self, identity: str) -> IndexWriter:
-        """Return a writer of the same database's index for another embedder, which cannot embed."""
+    def _for_embedder(self, identity: str) -> IndexWriter:
         if identity == self.embedding:
             return self
         other = IndexWriter(self.db_path, embedder=None, progress=self._progress)
@@ -211,7 +202,12 @@ class IndexWriter:
         return other
 
     def forget(self, roots: Collection[str]) -> None:
-        """Drop the rows and entries of some roots."""
+        """Drop the rows and entries of some roots, of the database's indexes for all embedders."""
+        for embedder in [state.embedder for state in self.states()]:
+            self._for_embedder(embedder).forget_own(roots)
+
+    def forget_own(self, roots: Collection[str]) -> None:
+        """Drop the rows and entries of some roots, of this index alone."""
         with self._lock.held():
             refusal = self.refusal()
             if refusal is not None:
@@ -392,7 +388,7 @@ class IndexWriter:
         next_roots = {}
         for path, root in roots.items():
             name = root.statistics
-            if root.label in builders.made or not self.has_statistics(root, version.table_id):
+            if root.label in builders.made or not self._statistics.is_there(root.statistics):
                 name = self._statistics.save(table, root.label, version, builders(root.label).build())
             next_roots[path] = replace(root, statistics=name)
         scale = None if before is None else before.scale

@@ -9,14 +9,13 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from skillhub_mcp.errors import IndexUnavailable
-from skillhub_mcp.file_modes import make_private, make_private_directory, missing_feature, private_mode
+from skillhub_mcp.file_modes import make_private_directory, missing_feature, private_mode
 from skillhub_mcp.index.connection import IN_MEMORY
 from skillhub_mcp.index.failures import damaged
-from skillhub_mcp.index.index_files import STATE_FILE
-from skillhub_mcp.index.own_names import make_database_private
+from skillhub_mcp.index.index_files import IndexFiles
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 LOCK_FILE = "index.lock"
 # Who holds it embeds: several servers of one index would each pay the provider for the same texts.
 EMBEDDING_LOCK = ".embedding.lock"
-_STATE_STEM = os.path.splitext(STATE_FILE)[0]
 _STEP_SECONDS = 0.2
 
 
@@ -42,26 +40,6 @@ def unwritable(db_path: str, reason: str) -> IndexUnavailable:
     )
 
 
-class _StateFile(Protocol):
-    @property
-    def state_path(self) -> str: ...
-
-
-class LockedFiles(Protocol):
-    """The database that a lock is for, by its real path, the directory that it lies in, and its state file if any."""
-
-    @property
-    def database(self) -> str:
-        """The real path of the database."""
-
-    @property
-    def directory(self) -> str:
-        """The directory that it lies in."""
-
-    def find(self) -> _StateFile | None:
-        """Return the files of the index, or None if none was committed yet."""
-
-
 class WriterLock:
     """The locks of the index at `db_path`; an index in memory has no other process, and needs none.
 
@@ -70,14 +48,13 @@ class WriterLock:
     """
 
     def __init__(
-        self, db_path: str, identity: Callable[[], LockedFiles], *, timeout: float, check: Callable[[], None]
+        self, db_path: str, identity: Callable[[], IndexFiles], *, timeout: float, check: Callable[[], None]
     ) -> None:
         self._db_path = db_path
         self._identity = identity
         self._timeout = timeout
         self._check = check
         self._in_memory = db_path == IN_MEMORY
-        self._is_private = False
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -87,13 +64,11 @@ class WriterLock:
             return
         try:
             make_private_directory(self._identity().directory)
-            self.make_private()
             lock = self._lock()
             self._acquire(lock)
             try:
                 yield
             finally:
-                self._make_shared_private()
                 lock.release()
         except (OSError, NotImplementedError) as error:
             raise unwritable(self._db_path, str(damaged(error))) from error
@@ -126,23 +101,6 @@ class WriterLock:
             yield True
         finally:
             lock.release()
-
-    def make_private(self) -> None:
-        """Make what lies there private, once: earlier versions left it to the umask. It has every skill's text."""
-        if self._is_private or self._in_memory:
-            return
-        self._is_private = True
-        identity = self._identity()
-        with contextlib.suppress(OSError):
-            beside = [name for name in os.listdir(identity.directory) if name.startswith((_STATE_STEM, LOCK_FILE))]
-            make_private(os.path.join(identity.directory, name) for name in beside)
-        make_database_private(identity.database)
-
-    def _make_shared_private(self) -> None:
-        """Make private what was just written where a group shares it: its umask may let others in, too."""
-        if private_mode(self._identity().database) is None:
-            self._is_private = False
-            self.make_private()
 
     @property
     def _mode(self) -> int:

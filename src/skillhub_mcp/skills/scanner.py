@@ -337,7 +337,7 @@ def _told(problems: Sequence[WalkProblem], unavailable: Sequence[UnavailableRoot
             root.path,
             f"{root.reason}, and had {root.remembered:,} skill{'' if root.remembered == 1 else 's'}, which stay known "
             "and cannot be loaded",
-            "mount or restore it, or run `skillhub index --forget-missing` if they are gone for good",
+            "mount or restore it, or run `skillhub index --forget` with its path if they are gone for good",
         )
         for root in unavailable
     }

@@ -12,7 +12,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -27,15 +27,12 @@ from skillhub_mcp.errors import (
 )
 from skillhub_mcp.events import NULL_OBSERVER, LibraryEvent, Observer, PublicationEvent, observe
 from skillhub_mcp.index.connection import connect, run
-from skillhub_mcp.index.damage import Damage, IndexPart
 from skillhub_mcp.index.failures import IndexDamaged
-from skillhub_mcp.index.indexed_roots import IndexedRoot
 from skillhub_mcp.index.keys import LibraryKeys
 from skillhub_mcp.index.progress import IndexProgress
-from skillhub_mcp.index.root_statistics import RootStatistics, counted, summed
 from skillhub_mcp.index.search_index import IndexContents, SearchIndex
 from skillhub_mcp.index.state_file import TableVersionId, entry_from_json
-from skillhub_mcp.index.statistics import Statistics
+from skillhub_mcp.index.statistics import RootStatistics, Statistics, counted, statistics_name, summed
 from skillhub_mcp.index.store import Store
 from skillhub_mcp.index.table import TableVersion
 from skillhub_mcp.index.views import SyncDepth, View
@@ -196,7 +193,7 @@ class Replica:
     ) -> View:
         """Ask the storage in the caller's thread, and return the view. Raises IndexUnavailable."""
         del only, waiting
-        if depth in (SyncDepth.REBUILD, SyncDepth.FORGET):
+        if depth is SyncDepth.REBUILD:
             raise IndexUnavailable(
                 "A replica writes no index: it serves what was published",
                 hint="run skillhub publish where the skills are",
@@ -223,22 +220,6 @@ class Replica:
     def health(self) -> PublicationHealth:
         """Return which publication is served, and how the storage does."""
         return self._health
-
-    def damages(self) -> tuple[Damage, ...]:
-        """Return what is damaged in the index, reading all of it. The next look mends it, from the storage."""
-        whole = self._served is None or self._mirror.publication() is not None
-        return () if whole else (Damage(IndexPart.MIRROR, "the mirror is not what was published"),)
-
-    def indexed_roots(self) -> tuple[IndexedRoot, ...]:
-        """Return none: a publication's rows are those of its publisher's roots."""
-        return ()
-
-    def forget(self, roots: Collection[str]) -> None:
-        """Refuse it: a replica writes no index. Raises IndexUnavailable."""
-        raise IndexUnavailable(
-            f"A read-only replica has no rows of {', '.join(roots)} to forget",
-            hint="forget them where the skills are, and run skillhub publish there",
-        )
 
     # Waiting
 
@@ -459,8 +440,8 @@ def _statistics(directory: str, labels: Sequence[str], table: TableVersion) -> S
     """Return the statistics of all roots, which are kept in the mirror."""
     kept, found = RootStatistics(directory), []
     for label in labels:
-        name = f"statistics-{SKILLS}-{label}-{table.version}.npz"
-        if not kept.is_there(name, table.table_id):
+        name = statistics_name(SKILLS, label, table.version)
+        if not kept.is_there(name):
             kept.save(SKILLS, label, table, counted(table.counted_of(label)))
         found.append(kept.load(name, label, table))
     return summed(found)

@@ -18,7 +18,7 @@ def check_audit(installation: Installation) -> CheckResult:
     auditor, policy = installation.hub.auditor, installation.policy()
     if auditor is None or policy is None:
         return CheckResult(facts={"audit": None})
-    skills = [skill for skill in installation.library.view.snapshot.everything if policy.visibility.allows(skill)]
+    skills = [skill for skill in installation.view.snapshot.everything if policy.visibility.allows(skill)]
     left = auditor.audit_all(skills, most=_AUDITED_AT_ONCE)
     found = [(skill, one) for skill in skills for one in installation.hub.audited(skill)]
     critical = tuple(

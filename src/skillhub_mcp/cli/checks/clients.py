@@ -43,7 +43,7 @@ def check_clients(installation: Installation) -> CheckResult:
     files = registered_files(machine)
     connections = [one for file in files for one in file.connections]
     tried = _try_all(connections, machine)
-    snapshot = installation.library.view.snapshot
+    snapshot = installation.view.snapshot
     counts = Counter(skill.root for skill in snapshot.everything)
     roots = {root.path: counts[root.path] for root in snapshot.report.roots}
     findings = [file_findings(file) for file in files]

@@ -1,49 +1,54 @@
-"""The index: damage, failed updates, embeddings that are missing."""
+"""The index: failed updates, embeddings that are missing, and roots that nobody here uses."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
 
+from skillhub_mcp.bootstrap.hub import index_writer
 from skillhub_mcp.bootstrap.models import choose_embedder
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
 from skillhub_mcp.cli.forgetting import root_facts, root_json
-from skillhub_mcp.index.indexed_roots import IndexedRoot
+from skillhub_mcp.index.failures import IndexDamaged
+from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots
 from skillhub_mcp.redaction import redacted
 from skillhub_mcp.skills.problems import Problem
 
-_REPAIR = "skillhub index --repair"
 _REBUILD = "skillhub --reindex"
 
 
 def check_index(installation: Installation) -> CheckResult:
-    """Read the whole index and return what is wrong with it. Repairs nothing."""
-    library = installation.library
-    view, damaged = library.view, library.damages
+    """Bring the index up to date, read all of it and return what is wrong with it."""
+    view, settings = installation.view, installation.settings
     problems: list[Problem] = []
-    unused = tuple(one for one in installation.hub.indexed_roots() if one.skills and not one.used)
-    if damaged:
-        what = f"the index is damaged: {'; '.join(damage.what for damage in damaged)}"
-        mend = f"run {_REPAIR}; it is derived from the skills, and what can be kept is"
-        problems.append(Problem(redacted(installation.settings.index.db_path), what, mend))
+    try:
+        if view.index is not None:
+            view.index.table.check()
+    except IndexDamaged as error:
+        mend = f"run {_REBUILD}; it is derived from the skills"
+        problems.append(Problem(redacted(settings.index.db_path), f"the index is damaged: {error}", mend))
     if view.problem is not None:
         problems.append(Problem("index", view.problem.message, view.problem.hint or f"run {_REBUILD}"))
     # What a model of the person's own lacks is told by the check of the models.
-    if library.embedding_failure is not None and installation.settings.embedding.provider != "onnx":
-        what = f"skills without vectors are found by text alone: {library.embedding_failure}"
+    failure = installation.embedding_failure
+    if failure is not None and settings.embedding.provider != "onnx":
+        what = f"skills without vectors are found by text alone: {failure}"
         problems.append(Problem("embeddings", what, "check the provider, its key and EMBEDDING_BASE_URL"))
+    states = [] if settings.replica.read_only else index_writer(settings).states()
+    roots = indexed_roots(states, {root.path for root in view.snapshot.report.roots})
+    unused = tuple(one for one in roots if one.skills and not one.used)
     warnings, notes = _unused_roots(unused)
-    embedder = choose_embedder(installation.settings)
+    embedder = choose_embedder(settings)
     embeddings = "none" if embedder is None else embedder.identity
-    ready = "damaged" if damaged else "ready"
+    is_ready = view.index is not None and not problems
     return CheckResult(
         problems=tuple(problems),
         warnings=warnings,
         notes=notes,
-        details=(f"index     {ready if view.problem is None else 'not written'}, embeddings: {embeddings}",),
+        details=(f"index     {'ready' if is_ready else 'not ready'}, embeddings: {embeddings}",),
         facts={
-            "index": ready if view.problem is None else "failed",
+            "index": "ready" if is_ready else "failed",
             "embeddings": embeddings,
             "unused_roots": [root_json(one) for one in unused],
         },

@@ -4,29 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from skillhub_mcp.environment import expand_home
-from skillhub_mcp.errors import IndexUnavailable, PolicyUnreadable
+from skillhub_mcp.errors import PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.index.damage import Damage
 from skillhub_mcp.index.views import View
 from skillhub_mcp.policy.access import Policy
 from skillhub_mcp.settings import Settings, SettingSource
-
-
-@dataclass(frozen=True, slots=True)
-class Library:
-    """The view of the skills and their index, and what is damaged in that and does not mend itself."""
-
-    view: View
-    damages: tuple[Damage, ...]
-
-    @property
-    def embedding_failure(self) -> str | None:
-        """Why skills have no vectors; None where they have, or are to have none."""
-        return None if self.view.report is None else self.view.report.embedding_failure
 
 
 class Installation:
@@ -40,23 +25,20 @@ class Installation:
         self._lock = threading.Lock()
 
     @property
-    def library(self) -> Library:
-        """The skills and their index, brought up to date when the first check asks; the others wait meanwhile.
-
-        A damaged index is left as it is found: the user is told how to mend it.
-        """
+    def view(self) -> View:
+        """The skills and their index, brought up to date when the first check asks; the others wait meanwhile."""
         with self._lock:
-            return self._library
+            return self._view
 
     @cached_property
-    def _library(self) -> Library:
-        try:
-            damages = tuple(damage for damage in self.hub.damages() if not damage.mends_itself)
-        except IndexUnavailable:
-            # The view says so, too.
-            damages = ()
-        view = View(self.hub.snapshot(), None) if damages else self.hub.refresh(waiting=True)
-        return Library(view, damages)
+    def _view(self) -> View:
+        return self.hub.refresh(waiting=True)
+
+    @property
+    def embedding_failure(self) -> str | None:
+        """Why skills have no vectors; None where they have, or are to have none."""
+        report = self.view.report
+        return None if report is None else report.embedding_failure
 
     def policy(self) -> Policy | None:
         """Return what is served; None where a file of rules or choices cannot be read, of which `rules` tells."""

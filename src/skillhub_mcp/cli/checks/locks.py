@@ -13,7 +13,7 @@ from skillhub_mcp.skills.problems import Problem
 
 def check_locks(installation: Installation) -> CheckResult:
     """Return the locks that cannot be read, the skills that were edited, and how all of them stand."""
-    skills = installation.library.view.snapshot.everything
+    skills = installation.view.snapshot.everything
     found = installation.hub.lock_standings(skills, provenance=False)
     standings = [(skill, one) for skill, one in zip(skills, found, strict=True) if one is not None]
     unreadable = {one.problem.path: one.problem for _, one in standings if one.problem is not None}

@@ -30,7 +30,7 @@ def check_models(installation: Installation) -> CheckResult:
     settings = installation.settings
     found = []
     if settings.embedding.provider == "onnx":
-        found.append(_check_encoder(local_path(settings.embedding.model), installation.library.embedding_failure))
+        found.append(_check_encoder(local_path(settings.embedding.model), installation.embedding_failure))
     if settings.search.rerank == "local":
         found.append(_check_reranker(local_path(settings.search.rerank_model)))
     return CheckResult(

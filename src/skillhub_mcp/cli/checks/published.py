@@ -12,7 +12,7 @@ from skillhub_mcp.skills.problems import Problem
 
 def check_published(installation: Installation) -> CheckResult:
     """Return what was adapted to be published, and warnings about what cannot be. Nothing where no rules are known."""
-    snapshot = installation.library.view.snapshot
+    snapshot = installation.view.snapshot
     publisher = make_publisher(installation.settings, installation.hub)
     try:
         published = list(publisher.publications())

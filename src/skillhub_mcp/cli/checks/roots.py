@@ -16,7 +16,7 @@ from skillhub_mcp.skills.roots import SkillRoot
 
 def check_roots(installation: Installation) -> CheckResult:
     """Return the roots with their number of skills, those that cannot be searched, and the places that are none."""
-    snapshot = installation.library.view.snapshot
+    snapshot = installation.view.snapshot
     unreadable = recorded_roots_problem()
     elsewhere = unsearched_places(installation.settings, snapshot)
     counts = Counter(skill.root for skill in snapshot.everything)

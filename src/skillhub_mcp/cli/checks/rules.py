@@ -12,7 +12,7 @@ from skillhub_mcp.skills.problems import Problem, refusal_problems, root_problem
 
 def check_rules(installation: Installation) -> CheckResult:
     """Return the names that nothing has, the file that cannot be read, and the causes of an empty hub."""
-    hub, snapshot = installation.hub, installation.library.view.snapshot
+    hub, snapshot = installation.hub, installation.view.snapshot
     path = installation.settings.http.tokens_file
     try:
         if path:

@@ -12,7 +12,7 @@ from skillhub_mcp.skills.problems import refusal_problems, shadowing
 
 def check_skills(installation: Installation) -> CheckResult:
     """Return what is served, refused and shadowed."""
-    snapshot = installation.library.view.snapshot
+    snapshot = installation.view.snapshot
     policy = installation.policy()
     refused, shadowed = len(snapshot.report.refused), len(snapshot.report.shadowed)
     # Rules that cannot be read let nothing be served.

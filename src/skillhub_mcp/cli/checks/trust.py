@@ -17,7 +17,7 @@ from skillhub_mcp.skills.problems import Problem
 
 def check_trust(installation: Installation) -> CheckResult:
     """Return the projects that await trust, and the files that keep what they say from being used."""
-    snapshot, policy = installation.library.view.snapshot, installation.policy()
+    snapshot, policy = installation.view.snapshot, installation.policy()
     problems = []
     try:
         trust_file(trust_path()).read()

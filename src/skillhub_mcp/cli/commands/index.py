@@ -6,7 +6,6 @@ import argparse
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from skillhub_mcp.bootstrap.server import make_publisher
@@ -20,7 +19,6 @@ from skillhub_mcp.disclosure.counts import SkillCounts
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.index.damage import Damage
 from skillhub_mcp.index.views import SyncDepth, View
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.admission import is_strict
@@ -38,24 +36,14 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--verify", action="store_true", help="read every file and row, not only what changed")
     parser.add_argument(
-        "--repair",
-        action="store_true",
-        help="read all of the index, say what is damaged, and mend each with the least work; skills are only read",
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="with --repair and --forget: say what would be done, and change nothing"
+        "--dry-run", action="store_true", help="with --forget: say what would be dropped, and drop nothing"
     )
     parser.add_argument(
         "--forget",
         nargs="*",
         metavar="ROOT",
-        help="drop what the index has of roots that this configuration does not use, or of all below a directory; "
-        "without ROOT, list them",
-    )
-    parser.add_argument(
-        "--forget-missing",
-        action="store_true",
-        help="drop the skills of directories that are missing or suddenly empty",
+        help="drop what the index has of roots that are missing or not used here, or of all below a directory; without "
+        "ROOT, list them",
     )
     add_json_option(parser)
     add_pager_option(parser)
@@ -67,25 +55,12 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Update the index and print the report. Raises InvalidArgument for options that exclude each other."""
     # A first index goes on for minutes, and its memory is bounded.
     if args.forget is not None:
-        if args.verify or args.repair or args.forget_missing:
-            other = "--verify" if args.verify else "--repair" if args.repair else "--forget-missing"
-            raise InvalidArgument("--forget", f"cannot be combined with {other}", hint="run one after the other")
-        settings = settings_of(options)
-        return forget(args.forget, options, settings, dry_run=args.dry_run, as_json=args.json)
-    if args.dry_run and not args.repair:
-        hint = "skillhub index --repair --dry-run"
-        raise InvalidArgument("--dry-run", "is for --repair and --forget", hint=hint)
-    if args.repair:
-        if args.verify or args.forget_missing:
-            other = "--verify" if args.verify else "--forget-missing"
-            raise InvalidArgument("--repair", f"cannot be combined with {other}", hint="run one after the other")
-        return _repair(options, dry_run=args.dry_run, as_json=args.json)
-    if args.forget_missing:
         if args.verify:
-            raise InvalidArgument(
-                "--forget-missing", "cannot be combined with --verify", hint="run one after the other"
-            )
-        return _index(options, SyncDepth.FORGET, as_json=args.json)
+            raise InvalidArgument("--forget", "cannot be combined with --verify", hint="run one after the other")
+        settings = settings_of(options)
+        return forget(args.forget, settings, dry_run=args.dry_run, as_json=args.json)
+    if args.dry_run:
+        raise InvalidArgument("--dry-run", "is for --forget", hint="skillhub index --forget ROOT --dry-run")
     return _index(options, SyncDepth.VERIFY if args.verify else SyncDepth.CHANGES, as_json=args.json)
 
 
@@ -113,70 +88,6 @@ def _index(options: Mapping[str, str], depth: SyncDepth, *, as_json: bool) -> in
     # The same mistakes fail `skillhub list`.
     nothing_served = not view.snapshot.skills and bool(report.problems or report.refused)
     return EXIT_FAILED if view.index is None or nothing_served else EXIT_OK
-
-
-def _repair(options: Mapping[str, str], *, dry_run: bool, as_json: bool) -> int:
-    start = time.perf_counter()
-    updating = {**options, "SKILLHUB_SKIP_AUTO_REINDEX": "0"}
-    with open_hub(updating) as hub:
-        if hub.publication() is not None:
-            # What is in the mirror of a replica is known once the storage was asked.
-            hub.refresh()
-        found = hub.damages()
-        view = None if dry_run else hub.refresh(SyncDepth.VERIFY)
-        left = found if view is None else hub.damages()
-    report = RepairReport(found, left, view, time.perf_counter() - start)
-    if as_json:
-        print_json(repair_report_json(report))
-    else:
-        print_text(repair_report_text(report))
-    if view is not None and view.problem is not None:
-        raise view.problem
-    return EXIT_FAILED if left else EXIT_OK
-
-
-@dataclass(frozen=True, slots=True)
-class RepairReport:
-    """What was `found` damaged in the index and what is `left`; `view` is None where nothing was to be mended."""
-
-    found: tuple[Damage, ...]
-    left: tuple[Damage, ...]
-    view: View | None
-    seconds: float
-
-    @property
-    def damaged(self) -> list[tuple[Damage, bool]]:
-        """Each damage, and whether it is mended; at last what mending brought to light."""
-        parts = {damage.part for damage in self.left}
-        found = [(damage, damage.part not in parts) for damage in self.found]
-        known = {damage.part for damage in self.found}
-        return found + [(damage, False) for damage in self.left if damage.part not in known]
-
-
-def repair_report_json(report: RepairReport) -> dict[str, object]:
-    """Return the report as JSON values."""
-    return {
-        "dry_run": report.view is None,
-        "damaged": [
-            {"part": damage.part.value, "what": damage.what, "mend": damage.mend, "mended": mended}
-            for damage, mended in report.damaged
-        ],
-        "index": None if report.view is None else _index_facts(report.view),
-        "seconds": round(report.seconds, 3),
-    }
-
-
-def repair_report_text(report: RepairReport) -> str:
-    """Return the report as text."""
-    lines = []
-    for damage, mended in report.damaged:
-        lines.append(in_line(f"{damage.part.value:<12}{damage.what}"))
-        said = "mended" if mended else "not mended" if report.view is not None else "to mend"
-        lines.append(f"{'':<12}{said}: {damage.mend}")
-    lines += [] if lines else ["nothing is damaged"]
-    if report.view is not None:
-        lines.append(f"{'index':<12}{_index_sentence(report.view)}")
-    return "\n".join([*lines, f"{'time':<12}{report.seconds:.2f} s"])
 
 
 def _prepare(hub: SkillHub, options: Mapping[str, str]) -> None:
