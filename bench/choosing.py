@@ -133,7 +133,7 @@ def _handles(hub: SkillHub, relevant: Mapping[str, int]) -> list[str]:
         for one in _lines(_SHARED / "corpus" / "index.jsonl")
         if one["id"] in relevant
     }
-    found = (hub.handle_of(str(_SHARED / "corpus" / place)) for place in places.values())
+    found = (hub.lookup.handle_of(str(_SHARED / "corpus" / place)) for place in places.values())
     return sorted(handle for handle in found if handle is not None)
 
 

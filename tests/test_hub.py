@@ -13,8 +13,6 @@ from tests.hubs import hub_of
 from tests.search.builders import WordEmbedder
 
 from skillhub_mcp.hub import SearchAnswer, SkillHub
-from skillhub_mcp.skills.model import Skill
-from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.visibility import Visibility
 
 
@@ -57,30 +55,16 @@ def test_the_skills_that_are_served_are_counted_anew_for_another_caller_choice_o
 ) -> None:
     callers: list[Visibility | None] = [None]
     hub.access.narrow_by(lambda: callers[0])
-    assert [hub.served(), hub.served()] == [2, 2]
+    assert [len(hub.skills()), len(hub.skills())] == [2, 2]
     callers[0] = Visibility(frozenset({"seal"}))
-    assert [hub.served(), hub.served()] == [1, 1]
+    assert [len(hub.skills()), len(hub.skills())] == [1, 1]
     callers[0] = None
-    assert hub.served() == 2
+    assert len(hub.skills()) == 2
     write_skill("otter", "Feeds the otter.")
     hub.refresh()
-    assert hub.served() == 3
+    assert len(hub.skills()) == 3
     own_file("choices.json").write_text(json.dumps({"format": 1, "user": {"seal": False}}), encoding="utf-8")
-    assert hub.served() == 2
-
-
-def test_the_skills_of_one_caller_and_state_are_counted_once(hub: SkillHub, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Names] = []
-    offered = Names.offered
-
-    def counted(names: Names) -> tuple[Skill, ...]:
-        asked.append(names)
-        return offered(names)
-
-    hub.refresh()
-    monkeypatch.setattr(Names, "offered", counted)
-    assert [hub.served() for _ in range(3)] == [2, 2, 2]
-    assert len(asked) == 1
+    assert len(hub.skills()) == 2
 
 
 def test_nobody_is_given_an_answer_that_was_made_for_somebody_else(hub: SkillHub) -> None:

@@ -232,5 +232,5 @@ def test_a_script_with_packages_runs_by_uv_once_the_user_agrees(
 
 def test_the_tier_is_chosen_once_and_told(environment: dict[str, str]) -> None:
     with hub_of({**environment, "SKILLHUB_SANDBOX": "off"}) as hub:
-        assert hub.sandbox().name == "off"
-        assert hub.sandbox() is hub.sandbox()
+        assert hub.commands().sandbox().name == "off"
+        assert hub.commands().sandbox() is hub.commands().sandbox()

@@ -15,21 +15,18 @@ from typing import TYPE_CHECKING
 
 from skillhub_mcp.disclosure.absence import Absence, why_nothing
 from skillhub_mcp.disclosure.catalogue import CatalogueEntry
-from skillhub_mcp.disclosure.counts import SkillCounts, count_skills
 from skillhub_mcp.disclosure.listing import ListedSkill, catalogue_entries, list_skills, mentionable_skills
-from skillhub_mcp.disclosure.lookup import FoundByName, SkillLookup
+from skillhub_mcp.disclosure.lookup import SkillLookup
 from skillhub_mcp.disclosure.mentions import Resolution, resolve_mentions
-from skillhub_mcp.disclosure.reader import LoadedSkill, SkillFile, SkillReader
+from skillhub_mcp.disclosure.reader import LoadedSkill, SkillReader
 from skillhub_mcp.errors import ExecutionTimeout, SandboxRequired
 from skillhub_mcp.events import CANCELLED, NULL_OBSERVER, Observer, UseEvent, observe
-from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.views import SyncDepth, View, ViewSource
 from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
 from skillhub_mcp.policy.gate import SkillUse, pass_gate
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.search.engine import MAX_LIMIT, FoundSkill, SearchAnswer, SearchEngine
-from skillhub_mcp.search.recent import Recent
 from skillhub_mcp.search.standing import Standing
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.digest import skill_digest
@@ -51,9 +48,6 @@ if TYPE_CHECKING:
     from skillhub_mcp.skills.registry_index import RegistryIndex
     from skillhub_mcp.store.replica import PublicationHealth
 
-# Probes ask with few tokens.
-_RECENT_CALLERS = 32
-
 __all__ = ["MAX_LIMIT", "FoundSkill", "ListedSkill", "LoadedSkill", "SearchAnswer", "SkillHub"]
 
 
@@ -69,7 +63,7 @@ class SkillHub:
 
     def __init__(
         self,
-        live: ViewSource,
+        views: ViewSource,
         *,
         access: Access,
         engine: SearchEngine,
@@ -85,29 +79,28 @@ class SkillHub:
     ) -> None:
         self._kept = kept
         self.files_of = files_of
-        self._publication = publication
-        self._auditor = auditor
-        self._live = live
-        self._access = access
-        self._engine = engine
-        self._lookup = lookup
-        self._reader = reader
-        self._commands = commands
+        self.publication = publication
+        self.auditor = auditor
+        self.views = views
+        self.access = access
+        self.engine = engine
+        self.lookup = lookup
+        self.reader = reader
+        self.commands = commands
         self._elsewhere = elsewhere
-        self._observer = observer
-        self._served = Recent[int](_RECENT_CALLERS)
+        self.observer = observer
 
     # The index behind it
 
     def start(self) -> None:
         """Begin reading the skills in the background."""
-        self._live.start()
+        self.views.start()
 
     def close(self) -> None:
         """Stop the background threads."""
-        self._live.close()
-        if self._auditor is not None:
-            self._auditor.close()
+        self.views.close()
+        if self.auditor is not None:
+            self.auditor.close()
 
     def refresh(
         self, depth: SyncDepth = SyncDepth.CHANGES, *, only: Sequence[str] | None = None, waiting: bool = False
@@ -117,101 +110,14 @@ class SkillHub:
         While a user is `waiting`, an embedder that is slow or down costs some seconds only.
         """
         refuse_nul(only=only)
-        return self._live.sync(depth, only=only, waiting=waiting)
-
-    def look_again(self) -> None:
-        """Have the files and the agreements looked at now; wait for it, but not for a large library."""
-        self._live.snapshot(fresh=True)
-
-    def peek(self) -> View | None:
-        """Return the present view, if there is one yet, without waiting."""
-        return self._live.peek()
-
-    def is_ready_for(self, query: str) -> bool:
-        """Whether a search for `query` would be answered, or refused, without waiting for the first index."""
-        return self._live.is_ready() or not self._engine.has_terms(query)
-
-    def publication(self) -> PublicationHealth | None:
-        """Return which publication is served, and how its storage does; None where there is none."""
-        return None if self._publication is None else self._publication()
-
-    @property
-    def index_progress(self) -> IndexProgress:
-        """The progress of the index."""
-        return self._live.progress
-
-    def on_change(self, listener: Callable[[], None]) -> None:
-        """Call `listener`, from a thread of the hub, after each sync that found different skills."""
-        self._live.subscribe(lambda is_other: listener() if is_other else None)
-
-    def on_sync(self, listener: Callable[[], None]) -> None:
-        """Call `listener` after each sync, from the thread that synced: any file of a skill may have changed."""
-        self._live.subscribe(lambda _: listener())
-
-    def also_find(self, find: Callable[[str], FoundByName | None]) -> None:
-        """Let `find` return from now on the skill for a handle that is none of this hub's own."""
-        self._lookup.also_find(find)
-
-    def also_take_uris(self, directory_at: Callable[[str], str | None]) -> None:
-        """Take a URI for a skill's name from now on; `directory_at` returns the directory of the skill it is of."""
-        self._lookup.also_take_uris(directory_at)
-
-    def handle_of(self, directory: str) -> str | None:
-        """Return the text that loads exactly the skill in that canonical directory: its name or `name@source`.
-
-        None for a skill that this hub does not have, or has by its path alone.
-        """
-        snapshot = self._live.snapshot()
-        skill = snapshot.by_directory(directory)
-        handle = None if skill is None else Names(snapshot, self._access.now()).handle(skill)
-        return None if handle == directory else handle
-
-    def handle_named(self, name: str) -> str | None:
-        """Return the text that loads the skill of that name; None where this caller may have none."""
-        snapshot, policy = self._live.snapshot(), self._access.now()
-        names = Names(snapshot, policy)
-        skill = names.find(name)
-        if skill is None or not policy.offers(skill):
-            return None
-        handle = names.handle(skill)
-        return None if os.path.isabs(handle) else handle
-
-    # Who may have what
-
-    @property
-    def access(self) -> Access:
-        """Who may load what."""
-        return self._access
-
-    @property
-    def observer(self) -> Observer:
-        """The observer of the hub's events."""
-        return self._observer
-
-    @staticmethod
-    def grant_for(skill: Skill) -> frozenset[Grant]:
-        """Return the grant that having been given a skill's instructions amounts to."""
-        return frozenset({Grant(Action.LOAD, skill.directory)})
-
-    # What the audit found
-
-    @property
-    def auditor(self) -> Auditor | None:
-        """The audit of this hub's skills; None where none is audited."""
-        return self._auditor
+        return self.views.sync(depth, only=only, waiting=waiting)
 
     def audited(self, skill: Skill) -> tuple[AuditFinding, ...]:
         """Return what the audit is known to have found in `skill`, the worst first; nothing before it was audited."""
-        return () if self._auditor is None else self._auditor.known(skill) or ()
-
-    def lock_standing(self, skill: Skill) -> LockStanding | None:
-        """Return how the files of `skill` stand against its lock now; None for a replica, which has no locks."""
-        if self._kept is None:
-            return None
-        return self._kept().standing(skill.directory, skill.metadata)
+        return () if self.auditor is None else self.auditor.known(skill) or ()
 
     def lock_standings(self, skills: Iterable[Skill], *, provenance: bool = True) -> Iterator[LockStanding | None]:
-        """Yield what `lock_standing` would return of each, in their order; the locks are looked at once for all.
+        """Yield how the files of each skill stand against its lock now; None for a replica, which has no locks.
 
         Without `provenance` not where other programs say that they are from, for which all of their fields are read.
         """
@@ -224,41 +130,20 @@ class SkillHub:
 
     def snapshot_and_policy(self, *, last_seen: bool = False) -> tuple[Snapshot, Policy]:
         """Return the present skills, and the policy for them; with `last_seen`, without checking the files."""
-        view = self._live.peek() if last_seen else None
-        return self._live.snapshot() if view is None else view.snapshot, self._access.now()
-
-    def snapshot(self) -> Snapshot:
-        """Return the present skills, whoever may have them."""
-        return self._live.snapshot()
+        view = self.views.peek() if last_seen else None
+        return self.views.snapshot() if view is None else view.snapshot, self.access.now()
 
     def skills(self, *, agreed_only: bool = False) -> tuple[Skill, ...]:
         """Return the skills that are served, by name.
 
         With `agreed_only`, without those that await trust: for a list that a host reads unasked.
         """
-        names = Names(self._live.snapshot(), self._access.now())
+        names = Names(self.views.snapshot(), self.access.now())
         return names.listed() if agreed_only else names.offered()
-
-    def served(self) -> int:
-        """Return how many skills are served, counted once for each caller and state of the skills.
-
-        What the audit or a lock withholds may be another one each time: then they are counted each time.
-        """
-        snapshot, policy = self._live.snapshot(), self._access.now()
-        withholds = policy.audit is not None or policy.locks is not None
-        known = None if withholds else self._served.get((snapshot,), policy, None)
-        if known is None:
-            known = len(Names(snapshot, policy).offered())
-            self._served.put((snapshot,), policy, None, known)
-        return known
 
     def listed(self) -> tuple[ListedSkill, ...]:
         """Return the skills that are served and those that could be, by name. See `list_skills`."""
-        return list_skills(self._live.snapshot(), self._access.now())
-
-    def counts(self) -> SkillCounts:
-        """Return how many of the present skills are served, and how many are not, by reason."""
-        return count_skills(*self.snapshot_and_policy())
+        return list_skills(self.views.snapshot(), self.access.now())
 
     def why_nothing(
         self,
@@ -270,7 +155,7 @@ class SkillHub:
         for_models: bool = True,
     ) -> Absence:
         """Return why a list or a search with that filter has nothing to show. See `disclosure.absence`."""
-        snapshot, policy = self._live.snapshot(), self._access.now()
+        snapshot, policy = self.views.snapshot(), self.access.now()
         return why_nothing(
             snapshot,
             policy,
@@ -287,21 +172,21 @@ class SkillHub:
 
         Skills that await trust are left out: a model reads a catalogue unasked.
         """
-        return catalogue_entries(list_skills(self._live.snapshot(), self._access.now()))
+        return catalogue_entries(list_skills(self.views.snapshot(), self.access.now()))
 
     def resolve(self, text: str, *, cwd: str) -> Resolution:
         """Return the skills that `text` mentions, as `$name` or by a path from `cwd`."""
         refuse_nul(text=text, cwd=cwd)
-        return resolve_mentions(text, mentionable_skills(self._live.snapshot(), self._access.now()), cwd=cwd)
+        return resolve_mentions(text, mentionable_skills(self.views.snapshot(), self.access.now()), cwd=cwd)
 
     def registry_index(self, admission: Admission, *, source: Source | None = None) -> RegistryIndex:
         """Return the registry's index of the present skills, or of one source, as far as this server serves them."""
         from skillhub_mcp.skills.registry_index import build_registry_index
 
         return build_registry_index(
-            Names(self._live.snapshot(admission=admission), self._access.now()),
+            Names(self.views.snapshot(admission=admission), self.access.now()),
             source=source,
-            whole=self._access.sees_everything(),
+            whole=self.access.sees_everything(),
         )
 
     def find(self, skill_name: str) -> Skill:
@@ -309,7 +194,7 @@ class SkillHub:
 
         Raises SkillNotFound.
         """
-        return self._lookup.find(skill_name).skill
+        return self.lookup.find(skill_name).skill
 
     # The tiers of disclosure
 
@@ -333,14 +218,14 @@ class SkillHub:
         full text answers instead.
         """
         refuse_nul(query=query, category=category, tags=tags)
-        return self._engine.search(query, limit=limit, category=category, tags=tags, source=source, explain=explain)
+        return self.engine.search(query, limit=limit, category=category, tags=tags, source=source, explain=explain)
 
     def standing(self, task: str, skill: Skill) -> Standing:
         """Return where `skill` stands in a search for `task`, and what the first has that it has not.
 
         Raises InvalidArgument for a task without a letter or digit, and IndexUnavailable.
         """
-        return self._engine.standing(task, skill.directory)
+        return self.engine.standing(task, skill.directory)
 
     def load(self, skill_name: str, *, part: int = 1, granted: Collection[Grant] = NOTHING_GRANTED) -> LoadedSkill:
         """Return a skill's instructions as its SKILL.md holds them now.
@@ -348,14 +233,7 @@ class SkillHub:
         Raises SkillNotFound, SkillUnreadable, InvalidArgument for a part that does not exist, and what `Policy.check`
         raises.
         """
-        return self._reader.load(skill_name, part=part, granted=granted)
-
-    def load_whole(self, skill_name: str, *, granted: Collection[Grant] = NOTHING_GRANTED) -> tuple[LoadedSkill, str]:
-        """Return the first part of a skill, and the instructions of all its parts. Raises what `load` raises."""
-        first = self.load(skill_name, granted=granted)
-        granted = {*granted, *self.grant_for(first.skill)}
-        rest = (self.load(first.handle, part=part, granted=granted) for part in range(2, first.parts + 1))
-        return first, "".join(one.instructions for one in (first, *rest))
+        return self.reader.load(skill_name, part=part, granted=granted)
 
     def read_file(
         self,
@@ -370,15 +248,7 @@ class SkillHub:
 
         Raises SkillNotFound, SkillFileNotFound, PathNotAllowed, InvalidArgument, and what `Policy.check` raises.
         """
-        return self._reader.read_file(
-            skill_name, file_path, offset=offset, granted=granted, as_stored=as_stored
-        ).content
-
-    def read_skill_file(
-        self, skill_name: str, file_path: str, *, offset: int = 0, granted: Collection[Grant] = NOTHING_GRANTED
-    ) -> SkillFile:
-        """Return what `read_file` returns, with the skill that the name led to."""
-        return self._reader.read_file(skill_name, file_path, offset=offset, granted=granted)
+        return self.reader.read_file(skill_name, file_path, offset=offset, granted=granted, as_stored=as_stored).content
 
     def read_bytes(
         self, skill: Skill, file_path: str, *, max_bytes: int, granted: Collection[Grant] = NOTHING_GRANTED
@@ -391,7 +261,7 @@ class SkillHub:
         snapshot, policy = self.snapshot_and_policy()
         # It may have been read again since it was found: a handle is of a skill of this snapshot.
         skill = snapshot.by_directory(skill.directory) or skill
-        return self._reader.read_bytes(
+        return self.reader.read_bytes(
             skill, file_path, snapshot=snapshot, policy=policy, max_bytes=max_bytes, granted=granted
         )
 
@@ -402,13 +272,13 @@ class SkillHub:
 
         Raises what `read_file` raises.
         """
-        return self._reader.list_files(skill_name, granted=granted)
+        return self.reader.list_files(skill_name, granted=granted)
 
     def _confinement(self, skill: Skill) -> Confinement:
         """Return what a command of a skill may touch: the skill, and nothing else of what the hub keeps and serves."""
         from skillhub_mcp.execution.sandbox import Confinement
 
-        snapshot, inside = self._live.snapshot(), skill.directory + os.sep
+        snapshot, inside = self.views.snapshot(), skill.directory + os.sep
         # What is in no root by its own path may be in a place that every program reads.
         others = (one for one in snapshot.everything if one.directory != skill.directory)
         hidden = {
@@ -417,7 +287,7 @@ class SkillHub:
             if one.directory.startswith(inside) or snapshot.real_directory(one) != one.directory
         }
         hidden.update(root.path for root in snapshot.report.roots)
-        return Confinement(readable=(skill.directory,), hidden=(*self._commands().hidden, *sorted(hidden)))
+        return Confinement(readable=(skill.directory,), hidden=(*self.commands().hidden, *sorted(hidden)))
 
     def run_command(
         self,
@@ -430,7 +300,7 @@ class SkillHub:
         session: tuple[str, ...] = ("process",),
         output_dir: str | None = None,
     ) -> CommandResult:
-        """Run an allowed command in the skill's directory, without a shell, confined as `sandbox` says.
+        """Run an allowed command in the skill's directory, without a shell, confined as the settings say.
 
         It writes to the private directory of `session`, or to the `output_dir` that is named. It is killed with all
         that it started when `stop` is set. Raises SkillNotFound, CommandNotAllowed, CommandUnavailable,
@@ -440,11 +310,11 @@ class SkillHub:
         from skillhub_mcp.execution.skill_command import CommandRequest, SkillCommand  # who runs none pays for none
 
         refuse_nul(command=command, args=args, output_dir=output_dir)
-        with observe(self._observer, UseEvent(action="run", skill=skill_name, command=command)) as event:
-            found, policy = self._lookup.find_to_run(skill_name, event=event)
+        with observe(self.observer, UseEvent(action="run", skill=skill_name, command=command)) as event:
+            found, policy = self.lookup.find_to_run(skill_name, event=event)
             directory = found.skill.directory
             request = CommandRequest(command, tuple(args), session, output_dir)
-            asked = SkillCommand(self._commands(), request, directory)
+            asked = SkillCommand(self.commands(), request, directory)
 
             def digest() -> str:
                 event.digest = skill_digest(directory)
@@ -452,13 +322,13 @@ class SkillHub:
 
             def packages() -> Sequence[str]:
                 # Nobody is asked about what could not be run anyway.
-                event.sandbox = self.sandbox(policy).name
+                event.sandbox = self._sandbox(policy).name
                 return asked.packages
 
             rights = policy.check_run(found.skill, granted, digest=digest, packages=packages)
             pass_gate(SkillUse(found.skill, found.handle, Action.RUN))
             event.network = rights.network
-            result = asked.run(self._confinement(found.skill), self.sandbox(policy), network=rights.network, stop=stop)
+            result = asked.run(self._confinement(found.skill), self._sandbox(policy), network=rights.network, stop=stop)
             event.exit_code = result.exit_code
             if result.timeout:
                 event.outcome = ExecutionTimeout.code
@@ -466,19 +336,14 @@ class SkillHub:
                 event.outcome = CANCELLED
         return result
 
-    def sandbox(self, policy: Policy | None = None) -> Sandbox:
-        """Return how commands are confined, for the caller of `policy` if there is one.
+    def _sandbox(self, policy: Policy) -> Sandbox:
+        """Return how commands are confined for the caller of a policy.
 
         Raises SandboxUnavailable, and SandboxRequired where they are not confined while some skill is left out.
         """
         from skillhub_mcp.execution.sandbox import OFF
 
-        sandbox = self._commands().sandbox()
-        unconfined = sandbox is OFF
-        if unconfined and policy is not None and policy.leaves_out(self._live.snapshot().everything):
+        sandbox = self.commands().sandbox()
+        if sandbox is OFF and policy.leaves_out(self.views.snapshot().everything):
             raise SandboxRequired
         return sandbox
-
-    def keeps_output_of(self, session: tuple[str, ...]) -> bool:
-        """Whether commands have written something for the session of that key."""
-        return self._commands().outputs.keeps(session)

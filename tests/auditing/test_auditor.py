@@ -12,6 +12,7 @@ from tests.hubs import hub_of
 from skillhub_mcp.auditing import audit as audit_module
 from skillhub_mcp.auditing.kept import KeptAudit, KeptFile
 from skillhub_mcp.auditing.rules import RULES_VERSION, Risk, found
+from skillhub_mcp.disclosure.counts import count_skills
 from skillhub_mcp.errors import SkillNotFound, SkillWithheld
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import Availability
@@ -168,7 +169,7 @@ def test_block_withholds_what_is_critical_everywhere_and_says_why(
             with pytest.raises(SkillWithheld, match=r"override-instructions, SKILL\.md:5"):
                 use()
         assert [one.severity for one in hub.load("good").warnings] == [Risk.HIGH]
-        assert hub.counts().sentence() == "1 served; 1 withheld by the audit"
+        assert count_skills(*hub.snapshot_and_policy()).sentence() == "1 served; 1 withheld by the audit"
 
 
 def test_block_lets_the_namesake_answer_that_the_audit_does_not_withhold(

@@ -59,7 +59,7 @@ def test_text_answers_where_the_library_could_not_be_embedded(
     embedder.fails = True
     with hub_of(hub_environment) as hub:
         (hit,) = hub.search("walrus").hits
-        view = hub.peek()
+        view = hub.views.peek()
     assert hit.reason is Reason.TEXT
     assert view is not None
     assert view.problem is None

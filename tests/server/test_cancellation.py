@@ -246,12 +246,12 @@ def test_a_search_that_is_cancelled_waits_for_the_first_index_no_longer(
                 client.call_tool("search_skills", {"query": "PDF"}, progress_handler=on_progress)
             )
             await waits.wait()
-            assert len(hub.index_progress._listeners) == 1
+            assert len(hub.views.progress._listeners) == 1
             calling.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await calling
             await client.list_tools()
-            assert not hub.index_progress._listeners
+            assert not hub.views.progress._listeners
             lock.release()
             found = await client.call_tool("search_skills", {"query": "PDF"})
             assert found.structured_content is not None

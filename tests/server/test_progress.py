@@ -104,7 +104,7 @@ def test_each_step_of_an_index_is_reported_and_progress_never_decreases(environm
                 while len(told) == before or str(told[-1]).startswith("Reading"):
                     # More than once: a look of the hub's own may end just behind them, and then none of them was told.
                     for step in steps:
-                        hub.index_progress.report(*step)
+                        hub.views.progress.report(*step)
                     with anyio.move_on_after(0.1):
                         await news.wait()
                     news.clear()

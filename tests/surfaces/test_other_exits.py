@@ -31,7 +31,7 @@ _FEW = PAYLOADS[::8]
 @pytest.mark.parametrize("names_only", [False, True])
 def test_the_card_is_lines_of_the_hub_s_own(hostile: dict[str, str], names_only: bool) -> None:
     with hub_of(hostile) as hub:
-        skills = [*hub.snapshot().skills]
+        skills = [*hub.views.snapshot().skills]
     for room in (2_000, 200_000):
         card = render_card(skills, CardContext(date(2026, 11, 22), names_only=names_only), max_bytes=room)
         assert [one for line in card.splitlines() for one in wrong_in_a_value(line)] == []

@@ -57,11 +57,11 @@ def log_library(hub: SkillHub, settings: Settings) -> None:
     library = LibraryLog(partial(_readable_name_problems, settings), partial(unsearched_problems, settings))
 
     def tell() -> None:
-        view = hub.peek()
+        view = hub.views.peek()
         if view is not None:
             library.report(view.snapshot)
 
-    hub.on_sync(tell)
+    hub.views.subscribe(lambda _: tell())
 
 
 def log_start(hub: SkillHub, *, http: HttpOptions | None = None, address: str = "") -> None:
@@ -81,13 +81,13 @@ def log_start(hub: SkillHub, *, http: HttpOptions | None = None, address: str = 
     start = StartLog(facts)
 
     def tell() -> None:
-        view = hub.peek()
+        view = hub.views.peek()
         if view is None or start.told:
             return
         with suppress(PolicyUnreadable):
             start.report(count_skills(view.snapshot, hub.access.now()).served)
 
-    hub.on_sync(tell)
+    hub.views.subscribe(lambda _: tell())
 
 
 def _readable_name_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]:

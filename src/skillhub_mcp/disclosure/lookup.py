@@ -65,6 +65,26 @@ class SkillLookup:
         """Let `find` return from now on the skill for a handle that is none of the hub's own."""
         self._find_elsewhere = find
 
+    def handle_of(self, directory: str) -> str | None:
+        """Return the text that loads exactly the skill in that canonical directory: its name or `name@source`.
+
+        None for a skill that this hub does not have, or has by its path alone.
+        """
+        snapshot = self._live.snapshot()
+        skill = snapshot.by_directory(directory)
+        handle = None if skill is None else Names(snapshot, self._access.now()).handle(skill)
+        return None if handle == directory else handle
+
+    def handle_named(self, name: str) -> str | None:
+        """Return the text that loads the skill of that name; None where this caller may have none."""
+        snapshot, policy = self._live.snapshot(), self._access.now()
+        names = Names(snapshot, policy)
+        skill = names.find(name)
+        if skill is None or not policy.offers(skill):
+            return None
+        handle = names.handle(skill)
+        return None if os.path.isabs(handle) else handle
+
     def find(self, skill_name: str) -> FoundByName:
         """Return the skill of that name or safe alias, or at `name@source` or a path, whether served or not.
 

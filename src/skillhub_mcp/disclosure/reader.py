@@ -24,7 +24,7 @@ from skillhub_mcp.errors import (
 )
 from skillhub_mcp.events import NULL_OBSERVER, Observer, UseEvent, observe
 from skillhub_mcp.nul import refuse_nul
-from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant, Policy
+from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant, Policy, load_grant
 from skillhub_mcp.policy.gate import SkillUse, pass_gate
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.skills.discovery import skill_file_in
@@ -107,6 +107,13 @@ class SkillReader:
         self._max_body_bytes = max_body_bytes
         self._usage = usage
         self._observer = observer
+
+    def load_whole(self, skill_name: str, *, granted: Collection[Grant] = NOTHING_GRANTED) -> tuple[LoadedSkill, str]:
+        """Return the first part of a skill, and the instructions of all its parts. Raises what `load` raises."""
+        first = self.load(skill_name, part=1, granted=granted)
+        granted = {*granted, *load_grant(first.skill)}
+        rest = (self.load(first.handle, part=part, granted=granted) for part in range(2, first.parts + 1))
+        return first, "".join(one.instructions for one in (first, *rest))
 
     def load(self, skill_name: str, *, part: int, granted: Collection[Grant]) -> LoadedSkill:
         """Return a skill's instructions from its SKILL.md as it is now.

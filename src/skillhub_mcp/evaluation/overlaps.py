@@ -48,7 +48,7 @@ def search_for_itself(hub: SkillHub, skill: Skill) -> OwnSearch:
     A skill that is left out beside a hit that says nearly the same has the rank of that hit, and it for its rival.
     """
     hits = hub.search(skill.description[:_QUERY_CHARACTERS], limit=_HITS, explain=True).hits
-    handle = hub.handle_of(skill.directory)
+    handle = hub.lookup.handle_of(skill.directory)
     found = (rank for rank, hit in enumerate(hits, start=1) if handle in (hit.handle, *hit.copies))
     rank = next(found, None)
     if handle is None or rank is None:

@@ -73,6 +73,11 @@ class Grant(NamedTuple):
 NOTHING_GRANTED: frozenset[Grant] = frozenset()
 
 
+def load_grant(skill: Skill) -> frozenset[Grant]:
+    """Return the grant that having been given a skill's instructions amounts to."""
+    return frozenset({Grant(Action.LOAD, skill.directory)})
+
+
 class Availability(str, Enum):
     """Whether a skill is served: on is; the others name the reason why not.
 

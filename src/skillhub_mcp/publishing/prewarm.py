@@ -24,7 +24,7 @@ class EntryPrewarmer:
         self._changed = threading.Event()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
-        hub.on_change(self._changed.set)
+        hub.views.subscribe(lambda is_other: self._changed.set() if is_other else None)
 
     def start(self) -> None:
         """Start the thread; a second call does nothing."""

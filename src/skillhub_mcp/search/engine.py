@@ -206,6 +206,10 @@ class SearchEngine:
         """Whether `query` asks the index at all: without a letter or digit it lists the skills by name."""
         return bool(tokens(normalise_query(query)))
 
+    def is_ready_for(self, query: str) -> bool:
+        """Whether a search for `query` would be answered, or refused, without waiting for the first index."""
+        return self._live.is_ready() or not self.has_terms(query)
+
     def _on_index(self, use: Callable[[Snapshot, SearchIndex], T]) -> T:
         """Return what `use` makes of the present view; if its index fails, once more of another one."""
         view, index = self._live.view()

@@ -96,17 +96,21 @@ class ServerOptions:
 
 def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
     """Return the MCP server over `hub`."""
-    hub.also_take_uris(options.publisher.directory_at)
+    hub.lookup.also_take_uris(options.publisher.directory_at)
     prewarmer = EntryPrewarmer(hub, options.publisher)
     start = DeferredStartMiddleware([hub.start, *([prewarmer.start] if options.prewarms else [])])
     notifier = ChangeNotifier(hub, options.publisher, prompts="skill" in options.tools, stateless=options.stateless)
     over_stdio = options.transport == "stdio"
+
+    def keeps_output_of(session: tuple[str, ...]) -> bool:
+        return hub.commands().outputs.keeps(session)
+
     sessions = Sessions(
         options.transport,
         tools=SESSION_TOOLS,
         stateless=options.stateless,
         agreements=SharedAgreements(options.agreements, options.state_key) if options.state_key else None,
-        is_kept=hub.keeps_output_of,
+        is_kept=keeps_output_of,
     )
     context = options.context if "context" in options.tools else None
     catalogues = None if context is None else context.make_catalogues()
@@ -207,14 +211,14 @@ def _add_tool_sets(
         from skillhub_mcp.server.tools.context import ContextTools
 
         if not with_paths:
-            hub.also_find(catalogues.find_by_id)
+            hub.lookup.also_find(catalogues.find_by_id)
         context = ContextTools(
             catalogues,
             hub.access,
             sessions,
             SearchLimits(options.context.search_limit, options.context.search_max_limit),
-            handle_of=hub.handle_of,
-            elsewhere=hub.handle_named if "core" in options.tools else lambda _: None,
+            handle_of=hub.lookup.handle_of,
+            elsewhere=hub.lookup.handle_named if "core" in options.tools else lambda _: None,
             agents_state=None if agents is None else agents.state,
             observer=hub.observer,
             with_paths=with_paths,

@@ -87,17 +87,17 @@ class ProgressReporter:
 
 async def wait_until_searchable(hub: SkillHub, query: str, progress: ProgressReporter) -> None:
     """Wait until a search for `query` can be answered. Raises IndexUnavailable if that takes too long."""
-    if hub.is_ready_for(query):
+    if hub.engine.is_ready_for(query):
         return
     hub.start()
     with anyio.move_on_after(FIRST_ANSWER_SECONDS):
-        with _changes_of(hub.index_progress) as changed:
-            while not hub.is_ready_for(query):
-                await progress.report_step(hub.index_progress.latest)
+        with _changes_of(hub.views.progress) as changed:
+            while not hub.engine.is_ready_for(query):
+                await progress.report_step(hub.views.progress.latest)
                 await changed.wait()
                 changed.clear()
         return
-    raise not_built_yet(hub.index_progress)
+    raise not_built_yet(hub.views.progress)
 
 
 async def run_with_progress(

@@ -15,7 +15,7 @@ def check_sandbox(installation: Installation) -> CheckResult:
     """Return whether commands can be confined: a problem if they are enabled and cannot."""
     enabled = installation.settings.execution.enable_run
     try:
-        sandbox = installation.hub.sandbox()
+        sandbox = installation.hub.commands().sandbox()
     except SandboxUnavailable as error:
         about = _SETTING if enabled else "commands of skills"
         found = Problem(about, error.message, error.hint or "run scripts of skills in your own terminal")

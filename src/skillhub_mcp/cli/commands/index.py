@@ -15,7 +15,7 @@ from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_text, strict_refusals
 from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.disclosure.absence import nothing_there
-from skillhub_mcp.disclosure.counts import SkillCounts
+from skillhub_mcp.disclosure.counts import SkillCounts, count_skills
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import SkillHub
@@ -76,7 +76,7 @@ def _index(options: Mapping[str, str], depth: SyncDepth, *, as_json: bool) -> in
     with open_hub(updating) as hub:
         view = hub.refresh(depth)
         _prepare(hub, updating)
-        counts, lost = hub.counts(), Names(view.snapshot, hub.access.now()).shadowed()
+        counts, lost = count_skills(*hub.snapshot_and_policy()), Names(view.snapshot, hub.access.now()).shadowed()
     seconds = time.perf_counter() - start
     if as_json:
         print_json(index_report_json(view, counts, lost, seconds))
@@ -92,7 +92,7 @@ def _index(options: Mapping[str, str], depth: SyncDepth, *, as_json: bool) -> in
 
 def _prepare(hub: SkillHub, options: Mapping[str, str]) -> None:
     """Compute the digests of what changed, so that a server has them when it starts."""
-    if hub.publication() is not None:
+    if hub.publication is not None:
         # It would copy every skill of the publication.
         return
     publisher = make_publisher(settings_of(options), hub)

@@ -79,7 +79,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _skill(hub: SkillHub, name: str) -> dict[str, Any]:
-    first, body = hub.load_whole(name)
+    first, body = hub.reader.load_whole(name)
     files, more = hub.list_files(name)
     return {
         "name": first.handle,

@@ -29,7 +29,7 @@ from skillhub_mcp.cli.pager import add_pager_option, paging
 from skillhub_mcp.cli.screen import stdout_screen
 from skillhub_mcp.cli.table import TableRow, table_lines
 from skillhub_mcp.disclosure.absence import Absence
-from skillhub_mcp.disclosure.counts import SkillCounts
+from skillhub_mcp.disclosure.counts import SkillCounts, count_skills
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import ListedSkill, SkillHub
 from skillhub_mcp.policy.access import Availability
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         chosen = [one for one in listed if _matches(one, args)]
         absence = None if chosen else _absence(hub, args)
         code = EXIT_FAILED if absence is not None and absence.mistake else EXIT_OK
-        elsewhere = unsearched_places(settings_of(options), hub.snapshot())
+        elsewhere = unsearched_places(settings_of(options), hub.views.snapshot())
         if args.json:
             problems = {} if absence is None else {"problems": problems_json(absence.causes)}
             not_searched = [_elsewhere_json(one) for one in elsewhere]
@@ -88,7 +88,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             return code
         locks = hub.lock_standings((one.skill for one in chosen), provenance=False)
         states = {one.skill.directory: lock.state.value for one, lock in zip(chosen, locks, strict=True) if lock}
-        counts = hub.counts()
+        counts = count_skills(*hub.snapshot_and_policy())
     with paging(wanted=not args.no_pager):
         _print_skills(chosen, counts, risks, states, filtered=bool(args.core or args.category or args.source))
     if absence is not None:

@@ -167,7 +167,7 @@ def _tell_of_sandbox(hub: SkillHub) -> None:
     from skillhub_mcp.execution.sandbox import OFF
 
     try:
-        sandbox = hub.sandbox()
+        sandbox = hub.commands().sandbox()
     except SandboxUnavailable as error:
         log.warning("run_skill_command refuses every call. %s", error.message)
         return

@@ -38,9 +38,9 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
     name = skill_argument(args.name)
     with open_hub(options) as hub:
-        first, body = hub.load_whole(name)
+        first, body = hub.reader.load_whole(name)
         files, more = hub.list_files(name)
-        standing = hub.lock_standing(first.skill)
+        (standing,) = hub.lock_standings([first.skill])
     skill = first.skill
     if args.json:
         print_json(

@@ -67,7 +67,7 @@ class _Digest:
         return made.done()
 
     def _make(self) -> None:
-        view = self._hub.peek()
+        view = self._hub.views.peek()
         if view is not None:
             _ = view.snapshot.digest
 
@@ -79,7 +79,7 @@ def readiness(hub: SkillHub, *, anonymous: bool = False, counted: bool = True) -
     is served. An `anonymous` client, of a server with authentication, gets the states alone; number and digest are left
     out, too, where they are not yet `counted`.
     """
-    view, publication = hub.peek(), hub.publication()
+    view, publication = hub.views.peek(), None if hub.publication is None else hub.publication()
     if view is None or view.index is None:
         state = "failed" if view is not None and view.problem is not None else "starting"
         return JSONResponse({"index": state, **_storage(publication, anonymous=anonymous)}, status_code=503)
@@ -94,7 +94,7 @@ def readiness(hub: SkillHub, *, anonymous: bool = False, counted: bool = True) -
     }
     if anonymous or not counted:
         return JSONResponse(report)
-    return JSONResponse({**report, "skills": hub.served(), "digest": view.snapshot.digest})
+    return JSONResponse({**report, "skills": len(hub.skills()), "digest": view.snapshot.digest})
 
 
 def _storage(publication: PublicationHealth | None, *, anonymous: bool) -> dict[str, object]:

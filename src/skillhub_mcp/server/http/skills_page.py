@@ -68,7 +68,7 @@ def _told(hub: SkillHub) -> _Told:
     skills = hub.skills()
     found: list[Mapping[str, object]] = []
     for skill in skills[:_MOST]:
-        standing = hub.lock_standing(skill)
+        (standing,) = hub.lock_standings([skill])
         told = {} if standing is None else standing.told(with_paths=False)
         if "source" in told or "problem" in told:
             said = {key: for_model(value) if isinstance(value, str) else value for key, value in told.items()}

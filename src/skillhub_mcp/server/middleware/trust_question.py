@@ -104,7 +104,7 @@ class TrustQuestionMiddleware(Middleware):
 
         Its files are read once for each state of its skills, not for each call.
         """
-        snapshot = self._hub.snapshot()
+        snapshot = self._hub.views.snapshot()
         policy = self._hub.access.now()
         names = Names(snapshot, policy)
         named = (value for key in _ARGUMENTS if isinstance(value := arguments.get(key), str) and value)
@@ -127,7 +127,7 @@ class TrustQuestionMiddleware(Middleware):
         if accepted and (reply.content or {}).get("answer") == _TRUST:
             await asyncio.to_thread(self._asking.agree, brought)
             # The call that asked is the first that the agreement is for.
-            await asyncio.to_thread(self._hub.look_again)
+            await asyncio.to_thread(self._hub.views.snapshot, fresh=True)
 
 
 def _message(brought: Brought) -> str:

@@ -21,6 +21,7 @@ from skillhub_mcp.disclosure.skill_loaded import render_skill_loaded, substitute
 from skillhub_mcp.errors import InvalidArgument, PolicyUnreadable
 from skillhub_mcp.harmless import for_model, path_for_model, shortened
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.policy.access import load_grant
 from skillhub_mcp.server.middleware.sessions import Sessions
 from skillhub_mcp.server.prompts.completion import BY_NAME
 from skillhub_mcp.skills.model import Skill, is_skill_file
@@ -66,9 +67,9 @@ class SkillPromptProvider(Provider):
     def render(self, name: str, arguments: str) -> str:
         """Return a skill's text for the person who invokes it. Raises what `SkillHub.load_whole` raises."""
         session = self._sessions.current()
-        first, body = self._hub.load_whole(name, granted=session.granted)
+        first, body = self._hub.reader.load_whole(name, granted=session.granted)
         written, appended = substitute_arguments(body, arguments)
-        files, _ = self._hub.list_files(first.handle, granted={*session.granted, *self._hub.grant_for(first.skill)})
+        files, _ = self._hub.list_files(first.handle, granted={*session.granted, *load_grant(first.skill)})
         loaded = render_skill_loaded(
             path_for_model(first.handle),
             written,

@@ -83,7 +83,8 @@ class CoreTools:
         text = loaded_json(loaded, uri=self.base_uri(loaded.skill), with_path=self.with_paths)
         session.ledger.record_skill(loaded.skill, text, part=part, parts=loaded.parts, digest=loaded.digest)
         return ToolResult(
-            content=text, meta=lock_meta(self.hub.lock_standing(loaded.skill), with_paths=self.with_paths)
+            content=text,
+            meta=lock_meta(next(iter(self.hub.lock_standings([loaded.skill]))), with_paths=self.with_paths),
         )
 
     def read_skill_file(
@@ -93,7 +94,7 @@ class CoreTools:
         offset: Annotated[int, Field(ge=0, le=_MAX_OFFSET, description="If truncated: next_offset")] = 0,
     ) -> ToolResult:
         session = self.sessions.current()
-        file = self.hub.read_skill_file(skill_name, file_path, offset=offset, granted=session.granted)
+        file = self.hub.reader.read_file(skill_name, file_path, offset=offset, granted=session.granted)
         text, content = file_json(file.content), file.content
         key = os.path.join(file.skill.directory, file_path)
         if offset > 0:

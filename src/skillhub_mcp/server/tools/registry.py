@@ -90,7 +90,7 @@ class RegistryTools:
 
     async def _refresh(self, refresh: Callable[[], object]) -> None:
         progress = ProgressReporter()
-        await run_with_progress(refresh, lambda: progress.report_steps(self.hub.index_progress))
+        await run_with_progress(refresh, lambda: progress.report_steps(self.hub.views.progress))
 
     def _index(self, mode: str, source: str | None) -> RegistryIndex:
         admission = self.admission(mode == "lenient")

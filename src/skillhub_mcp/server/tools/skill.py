@@ -12,6 +12,7 @@ from skillhub_mcp.disclosure.ledger import skill_key
 from skillhub_mcp.disclosure.skill_loaded import render_skill_loaded
 from skillhub_mcp.harmless import path_for_model
 from skillhub_mcp.hub import LoadedSkill, SkillHub
+from skillhub_mcp.policy.access import load_grant
 from skillhub_mcp.server.middleware.sessions import Sessions
 from skillhub_mcp.server.tools.arguments import MAX_NAME_CHARACTERS
 from skillhub_mcp.skills.model import is_skill_file
@@ -36,7 +37,7 @@ class SkillTool:
         if part > 1:
             session.ledger.check_goes_on("skill", skill_key(loaded.skill), loaded.digest, argument="part", first=1)
         # Permission to load the instructions includes the names of the files that they refer to.
-        granted = {*session.granted, *self.hub.grant_for(loaded.skill)}
+        granted = {*session.granted, *load_grant(loaded.skill)}
         files, _ = self.hub.list_files(loaded.handle, granted=granted)
         text = render_skill_loaded(
             path_for_model(loaded.handle),
