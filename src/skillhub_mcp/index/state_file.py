@@ -159,7 +159,7 @@ def decode_state(content: bytes) -> tuple[StateHead, IndexState | None]:
 
 def write_state(path: str, state: IndexState) -> None:
     """Replace the state file at `path`, which is the commit. Raises OSError; then the old one is untouched."""
-    atomic_write(path, encode_state(state), mode=private_mode(os.path.dirname(path)), locked=True)
+    atomic_write(path, encode_state(state), mode=private_mode(os.path.dirname(path)) or 0o660, locked=True)
 
 
 def _plain_name(name: object) -> str:

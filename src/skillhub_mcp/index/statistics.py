@@ -233,7 +233,7 @@ def save_statistics(path: str, statistics: Statistics, table_id: str) -> None:
         words=np.frombuffer("\n".join(statistics.words).encode("utf-8", "replace"), dtype=np.uint8),
         word_counts=np.fromiter(statistics.words.values(), dtype=np.int64, count=len(statistics.words)),
     )
-    atomic_write(path, written.getvalue(), mode=private_mode(os.path.dirname(path)), follow=False)
+    atomic_write(path, written.getvalue(), mode=private_mode(os.path.dirname(path)) or 0o660, follow=False)
 
 
 def load_statistics(path: str, table_id: str) -> Statistics:
