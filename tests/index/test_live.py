@@ -359,6 +359,16 @@ def test_rows_of_a_root_that_is_away_stay_until_it_is_forgotten(
     assert found(live, "walruses") == []
 
 
+def test_lost_statistics_are_counted_again(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+    write_skill("one", "About walruses.")
+    live_view(db, skills_dir).sync()
+    (kept,) = db.glob("statistics-*.npz")
+    kept.write_bytes(kept.read_bytes()[:20])
+    live = live_view(db, skills_dir)
+    assert found(live, "walruses") == ["one"]
+    assert live.view()[1].statistics.skills == 1
+
+
 def test_vectors_follow_the_text_and_are_kept_for_the_same_text(
     db: Path, skills_dir: Path, write_skill: Writer
 ) -> None:
