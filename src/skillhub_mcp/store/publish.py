@@ -149,6 +149,7 @@ class _Publication:
         self._left_out = list(library.left_out)
         self._uploaded: dict[str, int] = {}
         self._files_version = 0
+        self._anew = False
 
     def publish(self) -> PublishReport:
         """Do it, and return what was done."""
@@ -182,6 +183,7 @@ class _Publication:
         except PublicationDamaged:
             if not self._options.rebuild:
                 raise
+            self._anew = True
             return None, listed
 
     def _continues(self, newest: Publication, listed: Mapping[str, int]) -> bool:
@@ -202,7 +204,7 @@ class _Publication:
             return False
         # What a clean-up removed was of earlier versions, and is not missed.
         odd = [path for path, one in newest.objects.items() if listed.get(path, -1) != one.size]
-        if not odd or (all(path not in listed for path in odd) and self._tables.is_whole(self._tables.skills(newest))):
+        if not odd or (all(path not in listed for path in odd) and self._tables.is_whole(newest)):
             return True
         log.warning("%s in %s is not what was published, and everything is written again", odd[0], self._target.name)
         return False
@@ -336,7 +338,7 @@ class _Publication:
             roots=tuple(self._library.roots),
         )
         publication = replace(publication, objects=self._objects(publication, before))
-        if not self._tables.commit(publication):
+        if not self._tables.commit(publication, anew=self._anew):
             raise _OtherPublisher
         if dropped:
             self._tables.drop([one.number for one in dropped])

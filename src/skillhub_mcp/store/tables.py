@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 _OF_STORAGE = re.compile(
     r"Generic (S3|GCS|MicrosoftAzure|HTTP)|status(?: code)?:? \d{3}|timed? ?out|sending request|onnection"
 )
+# Of a directory, but for what is missing there: that is damage.
+_OF_DISK = re.compile(r"(?:os error |Os \{ code: )(?!2\b)(\d+)")
 # Rows of `publications` that a reader may be about to read.
 _READ_FOR = dt.timedelta(hours=1)
 _MERGED_EVERY = 5
@@ -93,16 +96,20 @@ class PublicationTables:
         found: list[dict[str, Any]] = [] if table is None else (await table.query().to_arrow()).to_pylist()
         return found
 
-    def commit(self, publication: Publication) -> bool:
-        """Append a publication. Return whether it counts: another publisher may have taken its number."""
-        with self._errors(PUBLICATIONS):
-            return run(self._commit(publication))
+    def commit(self, publication: Publication, *, anew: bool = False) -> bool:
+        """Append a publication, with `anew` to an empty table.
 
-    async def _commit(self, publication: Publication) -> bool:
+        Return whether it counts: another publisher may have taken its number.
+        """
+        with self._errors(PUBLICATIONS):
+            return run(self._commit(publication, "overwrite" if anew else "create"))
+
+    async def _commit(self, publication: Publication, mode: str) -> bool:
         import pyarrow as pa
 
         schema = _publications_schema()
-        table = await (await self._connected()).create_table(PUBLICATIONS, schema=schema, exist_ok=True)
+        connection = await self._connected()
+        table = await connection.create_table(PUBLICATIONS, schema=schema, mode=mode, exist_ok=mode == "create")
         row = pa.Table.from_pylist([row_of(publication)], schema=schema)
         done = await table.merge_insert("number").when_not_matched_insert_all().execute(row)
         if publication.number % _MERGED_EVERY == 0:
@@ -133,11 +140,13 @@ class PublicationTables:
             read = table.read(["path", "digest"])
             return dict(zip(read.column("path").to_pylist(), read.column("digest").to_pylist(), strict=True))
 
-    def is_whole(self, table: TableVersion) -> bool:
-        """Whether all that a search needs can be read."""
+    def is_whole(self, publication: Publication) -> bool:
+        """Whether all that a search needs can be read, and each file is there."""
         try:
+            table = self.skills(publication)
             with self._errors(SKILLS):
                 table.check()
+            self.file_digests(publication.files_version)
         except PublicationDamaged:
             return False
         return True
@@ -233,6 +242,8 @@ class PublicationTables:
         except IndexDamaged as error:
             if _OF_STORAGE.search(str(error)):
                 raise unavailable(name, error, options) from error
+            if found := _OF_DISK.search(str(error)):
+                raise StorageUnavailable(name, os.strerror(int(found[1]))) from error
             raise PublicationDamaged(name, f"the table {part!r}", f"cannot be used: {error}") from error
         except (ValueError, LookupError, TypeError) as error:
             raise PublicationDamaged(name, f"the table {part!r}", f"has something else in it: {error}") from error
