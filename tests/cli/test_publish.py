@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -18,29 +17,48 @@ def skills(write_skill: SkillWriter) -> None:
     write_skill("git", "Commits changes.")
 
 
-def test_what_was_done_is_told_and_the_second_time_nothing(skillhub: Skillhub, tmp_path: Path) -> None:
-    first = skillhub("publish", tmp_path / "out", "--publisher", "ci")
+def test_the_report_counts_what_was_published_and_the_second_time_nothing(skillhub: Skillhub, tmp_path: Path) -> None:
+    first = skillhub("publish", tmp_path / "out")
     assert first.code == 0
     lines = first.out.splitlines()
-    assert lines[0].startswith("published  00000001-")
-    assert lines[1] == "skills     2: 2 new, 0 changed, 0 removed"
-    assert lines[2].startswith("files      3, ")
-    assert lines[4] == "kept       1 snapshot"
+    assert lines[0] == f"published 1: {tmp_path / 'out'}"
+    assert lines[1] == "skills  2: 2 new, 0 changed, 0 removed"
+    assert lines[2].startswith("files   3, ")
     told = "  hub/pdf: .env is withheld: dotfiles are served only with SKILLHUB_SERVE_DOTFILES=1"
-    assert lines[6:] == ["", "not published (1):", told]
+    assert lines[4:] == ["", "not published (1):", told]
     again = skillhub("publish", tmp_path / "out")
-    assert again.code == 0
-    assert again.out.startswith("unchanged  00000001-")
-    assert json.loads((tmp_path / "out" / "publication.json").read_text())["snapshots"][0]["publisher"] == "ci"
+    assert (again.code, again.out.splitlines()[0]) == (0, f"unchanged since publication 1: {tmp_path / 'out'}")
 
 
-@pytest.mark.slow
 def test_a_program_reads_the_same_as_json(skillhub: Skillhub, tmp_path: Path) -> None:
     done = skillhub("publish", tmp_path / "out", "--json").json
-    assert done["snapshot"].startswith("00000001-")
-    assert done["skills"] == {"published": 2, "added": 2, "modified": 0, "removed": 0, "without_vector": 0}
-    assert (done["changed"], done["dry_run"], done["files"]["published"]) == (True, False, 3)
+    assert done["skills"] == {
+        "published": 2,
+        "added": ["hub/git", "hub/pdf"],
+        "modified": [],
+        "removed": [],
+        "without_vector": 0,
+    }
+    assert (done["publication"], done["changed"], done["dry_run"], done["files"]["published"]) == (1, True, False, 3)
     assert done["left_out"][0]["path"] == ".env"
+
+
+def test_a_publication_is_listed_and_rolled_back_to(
+    skillhub: Skillhub, tmp_path: Path, write_skill: SkillWriter
+) -> None:
+    out = tmp_path / "out"
+    assert "Nothing was published" in skillhub("publish", out, "--list").err
+    skillhub("publish", out)
+    write_skill("sql", "Queries databases.")
+    skillhub("publish", out)
+    assert "keeps no publication 7" in skillhub("publish", out, "--rollback", "7").err
+    done = skillhub("publish", out, "--rollback", "1")
+    assert (done.code, done.out) == (0, "published 3: what publication 1 had, 2 skills\n")
+    lines = skillhub("publish", out, "--list").out.splitlines()
+    assert lines[0] == f"3 publications at {out}, newest first; the first is served:"
+    assert [line.split()[0] for line in lines[1:]] == ["3", "2", "1"]
+    listed = skillhub("publish", out, "--list", "--json").json["publications"]
+    assert [(one["number"], one["skills"]) for one in listed] == [(3, 2), (2, 3), (1, 2)]
 
 
 def test_a_replica_has_nothing_to_publish(skillhub: Skillhub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +72,7 @@ def test_a_replica_has_nothing_to_publish(skillhub: Skillhub, tmp_path: Path, mo
 
 def test_a_dry_run_writes_nothing_and_says_what_would_be(skillhub: Skillhub, tmp_path: Path) -> None:
     done = skillhub("publish", tmp_path / "out", "--dry-run")
-    assert (done.code, done.out.splitlines()[0]) == (0, f"would publish to {tmp_path / 'out'}")
+    assert (done.code, done.out.splitlines()[0]) == (0, f"would publish: {tmp_path / 'out'}")
     assert not (tmp_path / "out").exists()
 
 
@@ -73,7 +91,7 @@ def test_a_library_is_not_published_into_itself(skillhub: Skillhub, skills_dir: 
     (linked / "SKILL.md").write_text("---\nname: linked\ndescription: Is linked.\n---\n", encoding="utf-8")
     (skills_dir / "linked").symlink_to(linked)
     (tmp_path / "link").symlink_to(skills_dir)
-    below, around = tmp_path / "around" / "packs" / "skills", tmp_path / "around"
+    below, around = tmp_path / "around" / "files.lance" / "skills", tmp_path / "around"
     shutil.copytree(skills_dir, below)
     root, skill = f"the root {skills_dir}", f"the skill {linked}"
     for target, place, environment in (
@@ -98,11 +116,11 @@ def test_a_library_is_not_published_into_itself(skillhub: Skillhub, skills_dir: 
 
 def test_an_empty_library_replaces_no_publication(skillhub: Skillhub, tmp_path: Path) -> None:
     skillhub("publish", tmp_path / "out")
-    before = (tmp_path / "out" / "publication.json").read_bytes()
+    before = skillhub("publish", tmp_path / "out", "--list").out
     done = skillhub("publish", tmp_path / "out", SKILLHUB_ENABLED_SKILLS="nothing-like-it")
     assert done.code != 0
     assert "nothing replaces a publication by an empty one" in done.err
-    assert (tmp_path / "out" / "publication.json").read_bytes() == before
+    assert skillhub("publish", tmp_path / "out", "--list").out == before
 
 
 @pytest.mark.parametrize(
@@ -111,7 +129,8 @@ def test_an_empty_library_replaces_no_publication(skillhub: Skillhub, tmp_path: 
         ([], "TARGET"),
         (["ftp://host/x"], "of ftp:// is none that can be published to"),
         (["out", "--keep", "0"], "must be at least 1"),
-        (["out", "--wait", "-1"], "must be from 0 to"),
+        (["out", "--keep-days", "-1"], "must be a number of days"),
+        (["out", "--rollback", "0"], "must be at least 1"),
         (["s3://key:very-secret@bucket/x"], "credentials belong in SKILLHUB_STORAGE_OPTIONS"),
         ([os.devnull], "TARGET is no directory"),
         ([f"{os.devnull}/x/y"], f"TARGET would lie below {os.devnull}, which is no directory"),

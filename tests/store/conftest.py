@@ -1,29 +1,18 @@
-"""Stores of both kinds, empty for each test."""
+"""Targets of both kinds, empty for each test, and the environment of a replica."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from skillhub_mcp.storage.object_store import ObjectStore
-from skillhub_mcp.storage.targets import open_store
 from tests.fakes.object_storage import ObjectStorage, object_storage
+from tests.store.publications import Library
+
+from skillhub_mcp.store.targets import Target, open_target
 
 _numbers = itertools.count()
-
-
-@dataclass(frozen=True)
-class Target:
-    """A place that is published to, as a person names it, with the options that it takes."""
-
-    url: str
-    options: dict[str, str]
-
-    def open(self) -> ObjectStore:
-        return open_store(self.url, self.options)
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +24,7 @@ def s3_server() -> Iterator[ObjectStorage]:
 
 @pytest.fixture
 def s3(s3_server: ObjectStorage) -> ObjectStorage:
-    """The S3 server, without faults, and its counts at nothing."""
+    """The S3 server, without faults and with empty counts."""
     s3_server.faults.due.clear()
     s3_server.faults.requests.clear()
     s3_server.faults.paths.clear()
@@ -44,15 +33,25 @@ def s3(s3_server: ObjectStorage) -> ObjectStorage:
 
 @pytest.fixture
 def bucket(s3: ObjectStorage) -> Target:
-    """An empty bucket, with a prefix in it."""
-    return Target(f"{s3.make_bucket(f'bucket-{next(_numbers)}')}/team/skills", s3.options)
+    """An empty prefix in an empty bucket."""
+    return open_target(f"{s3.make_bucket(f'bucket-{next(_numbers)}')}/team/skills", s3.options)
 
 
-@pytest.fixture(params=["directory", "bucket"])
-def target(request: pytest.FixtureRequest, tmp_path: Path) -> Target:
-    """An empty place of each kind."""
-    if request.param == "bucket":
-        found = request.getfixturevalue("bucket")
-        assert isinstance(found, Target)
-        return found
-    return Target(str(tmp_path / "publication"), {})
+@pytest.fixture
+def directory(tmp_path: Path) -> Target:
+    """A directory that does not exist yet."""
+    return open_target(str(tmp_path / "publication"), {})
+
+
+@pytest.fixture(params=["directory", pytest.param("bucket", marks=pytest.mark.slow)])
+def target(request: pytest.FixtureRequest) -> Target:
+    """An empty target of each kind."""
+    found = request.getfixturevalue(request.param)
+    assert isinstance(found, Target)
+    return found
+
+
+@pytest.fixture
+def library(hub_environment: dict[str, str]) -> Library:
+    """The skills of the test."""
+    return Library(hub_environment)

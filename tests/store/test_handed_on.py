@@ -1,4 +1,4 @@
-"""A replica hands on the bytes that the library's own hub does, without any directory of skills."""
+"""A replica hands on the bytes that the library's own hub does, without a skills directory."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import os
 import shutil
 from pathlib import Path
 
-import pytest
-from skillhub_mcp.storage.directory_store import DirectoryStore
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
-from tests.replicas.publications import Publishing
+from tests.store.publications import Library, replica
 
-from skillhub_mcp.errors import SkillFilesUnavailable
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.publishing.handing_on import HandedOn, SkillGiver
+from skillhub_mcp.store.targets import Target
 
 
 def given(hub: SkillHub) -> list[tuple[HandedOn, bytes]]:
@@ -23,27 +21,15 @@ def given(hub: SkillHub) -> list[tuple[HandedOn, bytes]]:
 
 
 def test_every_replica_hands_on_the_same_bytes(
-    hub_environment: dict[str, str], write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
+    library: Library, directory: Target, write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
 ) -> None:
     walrus = write_skill("walrus", files={"notes/diet.md": "Herring.\r\n", "run.sh": "echo"})
     os.chmod(walrus / "run.sh", 0o755)
     write_skill("heron")
-    publication = tmp_path / "publication"
-    Publishing(DirectoryStore(str(publication)), [skills_dir]).publish()
-    with hub_of(hub_environment) as hub:
+    library.publish(directory)
+    with hub_of(library.environment) as hub:
         own = given(hub)
     shutil.rmtree(skills_dir)
-
-    def replica(mirror: str) -> dict[str, str]:
-        place = {"DB_PATH": str(publication), "SKILLHUB_MIRROR_DIR": str(tmp_path / mirror)}
-        return {"SKILLHUB_READ_ONLY": "1", "EMBEDDING_PROVIDER": "none", "HOME": str(tmp_path), **place}
-
-    for mirror in ("one", "two"):
-        with hub_of(replica(mirror)) as hub:
+    for place in ("one", "two"):
+        with replica(directory, tmp_path / place) as hub:
             assert given(hub) == own
-    # One that has no copy yet, and whose storage is gone, takes no skill away.
-    with hub_of(replica("three")) as hub:
-        assert len(hub.skills()) == 2
-        shutil.rmtree(publication / "packs", ignore_errors=True)
-        with pytest.raises(SkillFilesUnavailable):
-            given(hub)

@@ -7,345 +7,224 @@ import os
 import random
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
-from skillhub_mcp.storage.lance_rows import LanceRows
-from skillhub_mcp.storage.lease import LeaseTimes
-from skillhub_mcp.storage.manifest import POINTER
-from skillhub_mcp.storage.object_store import ObjectStore, PutConflict, StoredEntry, StoredObject
-from skillhub_mcp.storage.publish import publish
-from skillhub_mcp.storage.reading import PublicationReader
 from tests.conftest import SkillWriter
-from tests.storage.conftest import Target
-from tests.storage.publishing import OPTIONS, Found, Source, found_at, rows_at, rows_of
+from tests.store.publications import Library, found_at
 
-from skillhub_mcp.errors import LeaseLost
-from skillhub_mcp.index.failures import TABLE_ID
+from skillhub_mcp.errors import PublicationBusy
+from skillhub_mcp.store.publish import PublishOptions, publications, publish, roll_back
+from skillhub_mcp.store.tables import PublicationTables
+from skillhub_mcp.store.targets import Target
 
-pytestmark = pytest.mark.slow
-
-# How often a publisher is killed at a random moment: SKILLHUB_KILLS=100 tries it as often as a release should.
-KILLS = int(os.environ.get("SKILLHUB_KILLS", "1"))
+# How often a publisher is killed at a random moment, in a directory and in a bucket.
+KILLS = int(os.environ.get("SKILLHUB_KILLS", "20"))
 
 _CHILD = """
 import json, sys
-from dataclasses import replace
-from skillhub_mcp.errors import LeaseLost
-from tests.storage.conftest import Target
-from tests.storage.publishing import OPTIONS, Source, rows_at
-from skillhub_mcp.storage.lease import LeaseTimes
-from skillhub_mcp.storage.publish import publish
+from tests.store.publications import Library
+from skillhub_mcp.errors import PublicationBusy
+from skillhub_mcp.store.publish import PublishOptions, publish
+from skillhub_mcp.store.targets import open_target
 said = json.loads(sys.argv[1])
-target = Target(said["url"], said["options"])
-times = LeaseTimes(said["seconds"], 120, 0.05, renew_seconds=said["seconds"] / 3)
-how = replace(OPTIONS, publisher=said["name"], keep=1000, lease=times)
-with Source(said["environment"]).library() as library:
+target = open_target(said["url"], said["options"])
+with Library(said["environment"]).read() as library:
     print("ready", flush=True)
-    sys.stdin.readline()
-    left = said["times"]
-    while left:
-        try:
-            report = publish(library, target.open(), rows_at(target), how)
-        except LeaseLost:
-            # On a busy machine this one was not heard of for too long: it does what the error says.
-            continue
-        print(json.dumps([report.snapshot, report.changed]), flush=True)
-        left -= 1
+    for line in sys.stdin:
+        while True:
+            try:
+                report = publish(library, target, PublishOptions(keep=1000))
+                break
+            except PublicationBusy:
+                pass
+        print(json.dumps([report.number, report.changed]), flush=True)
 """
 
 
-def _start(target: Target, source: Source, *, name: str, times: int = 1, seconds: float = 5.0) -> subprocess.Popen[str]:
-    said = {
-        "url": target.url,
-        "options": target.options,
-        "environment": dict(source.environment),
-        "name": name,
-        "times": times,
-        "seconds": seconds,
-    }
-    return subprocess.Popen(
-        [sys.executable, "-c", _CHILD, json.dumps(said)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        cwd=Path(__file__).parents[2],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-    )
+class Publisher:
+    """A process that publishes a library each time that it is told to."""
 
-
-def _library(write_skill: SkillWriter, folder: Path, words: Iterable[str]) -> Path:
-    for word in words:
-        write_skill(
-            word, f"Does {word}.", body=f"# {word}\n", files={"notes.txt": f"{folder.name} {word}"}, root=folder
+    def __init__(self, library: Library, target: Target) -> None:
+        said = {"url": target.name, "options": dict(target.options), "environment": dict(library.environment)}
+        here = Path(__file__).parents[2]
+        path = os.pathsep.join([str(here), *filter(None, [os.environ.get("PYTHONPATH")])])
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _CHILD, json.dumps(said)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            cwd=here,
+            env={**os.environ, "PYTHONPATH": path},
         )
+        assert self.line() == "ready\n"
+
+    def begin(self, *, times: int = 1) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n" * times)
+        self.process.stdin.flush()
+
+    def line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline()
+
+    def end(self, *, kill: bool = False) -> str:
+        """End the process, and return what it printed meanwhile."""
+        if kill:
+            self.process.kill()
+        out, _ = self.process.communicate(timeout=300)
+        assert kill or self.process.returncode == 0
+        return out
+
+
+def write_library(write_skill: SkillWriter, folder: Path, names: list[str]) -> Path:
+    for name in names:
+        files = {"notes.txt": f"{folder.name} {name}"}
+        write_skill(name, f"Does {name}.", body=f"# {name}\n", files=files, root=folder)
     return folder
 
 
-def test_three_publishers_at_once_lose_nothing_and_double_nothing(
-    hub_environment: Mapping[str, str], write_skill: SkillWriter, bucket: Target, tmp_path: Path
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("has_publication", [True, False])
+def test_publishers_at_once_lose_nothing_and_double_nothing(
+    hub_environment: Mapping[str, str],
+    write_skill: SkillWriter,
+    target: Target,
+    tmp_path: Path,
+    count: int,
+    has_publication: bool,
 ) -> None:
-    """Each publishes a library of its own, again and again: they share some skills, and differ in others."""
-    libraries = {
-        name: _library(write_skill, tmp_path / name, ["shared", "common", *(f"{name}-{n}" for n in range(4))])
-        for name in ("one", "two", "three")
-    }
-    children = {}
-    for name, skills in libraries.items():
-        own = {**hub_environment, "SKILLS_DIR": str(skills), "DB_PATH": str(tmp_path / f"db-{name}" / "skills.lancedb")}
-        children[name] = _start(bucket, Source(own), name=name, times=2)
-    for child in children.values():
-        assert child.stdout is not None
-        assert child.stdout.readline() == "ready\n"
-    told: dict[str, list[str]] = {}
-    for child in children.values():
-        assert child.stdin is not None
-        child.stdin.write("\n")
-        child.stdin.flush()
-    for name, child in children.items():
-        out, _ = child.communicate(timeout=300)
-        assert child.returncode == 0
-        told[name] = [snapshot for snapshot, changed in map(json.loads, out.splitlines()) if changed]
-    pointer = PublicationReader(bucket.open()).pointer()[0]
-    # Each snapshot that a publisher was told of is there, under its own number, and no other.
-    assert sorted(one.id for one in pointer.snapshots) == sorted(one for some in told.values() for one in some)
-    assert [one.number for one in pointer.snapshots] == list(range(len(pointer.snapshots), 0, -1))
-    assert all(told.values())
-    for one in pointer.snapshots:
-        found = found_at(bucket, one.id)
-        its_own = [f"hub/{one.publisher}-{number}" for number in range(4)]
-        assert found.keys == sorted(["hub/shared", "hub/common", *its_own])
-        assert found.files["hub/shared/notes.txt"] == f"{one.publisher} shared".encode()
-        assert [row["path"] for row in rows_of(bucket, found)] == found.keys
+    names = ["one", "two", "three"][:count]
+    publishers = {}
+    for name in names:
+        own = ["shared", "common", *(f"{name}-{number}" for number in range(4))]
+        skills = write_library(write_skill, tmp_path / name, own)
+        places = {"SKILLS_DIR": str(skills), "DB_PATH": str(tmp_path / f"db-{name}" / "skills.lancedb")}
+        library = Library({**hub_environment, **places})
+        if has_publication and name == "one":
+            library.publish(target)
+        publishers[name] = Publisher(library, target)
+    for publisher in publishers.values():
+        publisher.begin(times=2)
+    told: dict[int, str] = {1: "one"} if has_publication else {}
+    for name, publisher in publishers.items():
+        for number, is_changed in map(json.loads, publisher.end().splitlines()):
+            assert not is_changed or number not in told
+            told.setdefault(number, name)
+    # Each number that a publisher was told is a publication with its skills, and there is no other.
+    assert sorted(one.number for one in publications(target)) == sorted(told) == list(range(1, len(told) + 1))
+    for number, name in told.items():
+        found = found_at(target, number)
+        assert found.keys == sorted(["hub/shared", "hub/common", *(f"hub/{name}-{one}" for one in range(4))])
+        assert found.files["hub/shared/notes.txt"] == f"{name} shared".encode()
 
 
-def test_a_row_that_was_doubled_is_mended_before_the_version_is_named(
-    hub_environment: Mapping[str, str], write_skill: SkillWriter, skills_dir: Path, bucket: Target
+def test_a_publisher_that_another_overtakes_begins_again(
+    library: Library, write_skill: SkillWriter, directory: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As LanceDB doubles one over S3 where another writer, whose lease ran out, still merges the same key."""
-    source = Source(hub_environment)
-    _library(write_skill, skills_dir, ["a", "b", "c"])
-    source.publish(bucket)
-    write_skill("b", "Does b better.", root=skills_dir)
-    doubled: list[int] = []
-
-    class Doubling(LanceRows):
-        def _merge(self, table: Any, *args: Any) -> None:
-            super()._merge(table, *args)
-            if not doubled:
-                rows = table.to_arrow()
-                table.add(rows.filter([path == "hub/b" for path in rows.column("path").to_pylist()]))
-                doubled.append(table.count_rows())
-
-    with source.library() as library:
-        report = publish(
-            library,
-            bucket.open(),
-            lambda check: Doubling("s3", f"{bucket.url}/lance", bucket.options, check=check),
-            OPTIONS,
-        )
-    found = found_at(bucket)
-    assert (doubled, report.modified) == ([4], 1)
-    assert [(row["path"], row["description"]) for row in rows_of(bucket, found)] == [
-        ("hub/a", "Does a."),
-        ("hub/b", "Does b better."),
-        ("hub/c", "Does c."),
-    ]
+    write_skill("a", "Does a.")
+    library.publish(directory)
+    write_skill("b", "Does b.")
+    overtake(monkeypatch, directory, times=2)
+    assert library.publish(directory).number == 4
+    assert found_at(directory).keys == ["hub/a", "hub/b"]
 
 
-class _Stale(LanceRows):
-    """Before it makes the table's indexes, one who had the lease before writes the whole table, so many `times`."""
-
-    def __init__(self, bucket: Target, *, times: int, check: Callable[[], None]) -> None:
-        super().__init__("s3", f"{bucket.url}/lance", bucket.options, check=check)
-        self._times = times
-        self._other = LanceRows("s3", f"{bucket.url}/lance", bucket.options)
-
-    def _pieces(self, *args: Any) -> Iterator[Any]:
-        yield from super()._pieces(*args)
-        if self._times:
-            self._times -= 1
-            source, rows, _, schema = args
-            self._other._whole(source, rows, schema.metadata[TABLE_ID].decode())
-
-
-@pytest.mark.parametrize("times", [1, 2])
-def test_a_publisher_whose_table_one_before_it_has_overwritten_writes_it_again(
-    hub_environment: Mapping[str, str], write_skill: SkillWriter, skills_dir: Path, bucket: Target, times: int
+def test_a_publisher_that_is_overtaken_every_time_says_so_and_publishes_nothing(
+    library: Library, write_skill: SkillWriter, directory: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = Source(hub_environment)
-    _library(write_skill, skills_dir, ["a", "b"])
-    with source.library() as library:
-        publish(library, bucket.open(), lambda check: _Stale(bucket, times=times, check=check), OPTIONS)
-    found = found_at(bucket)
-    assert [row["path"] for row in rows_of(bucket, found)] == found.keys == ["hub/a", "hub/b"]
+    write_skill("a", "Does a.")
+    library.publish(directory)
+    write_skill("b", "Does b.")
+    overtake(monkeypatch, directory, times=3)
+    with pytest.raises(PublicationBusy):
+        library.publish(directory)
+    assert (found_at(directory).number, found_at(directory).keys) == (4, ["hub/a"])
 
 
-def test_a_publisher_that_another_has_taken_over_from_says_so_and_not_that_the_storage_failed(
-    hub_environment: Mapping[str, str], write_skill: SkillWriter, skills_dir: Path, bucket: Target
-) -> None:
-    _library(write_skill, skills_dir, ["a", "b"])
+def overtake(monkeypatch: pytest.MonkeyPatch, target: Target, *, times: int) -> None:
+    """Roll back to publication 1 in the moment before another publisher commits."""
+    commit, left = PublicationTables.commit, [None] * times
 
-    def stale(check: Callable[[], None]) -> LanceRows:
-        calls: list[None] = []
+    def overtaken(self: PublicationTables, *args: object, **named: object) -> bool:
+        if left:
+            left.pop()
+            with monkeypatch.context() as patch:
+                patch.setattr(PublicationTables, "commit", commit)
+                roll_back(target, 1)
+        return commit(self, *args, **named)  # type: ignore[arg-type]
 
-        def lost_at_last() -> None:
-            calls.append(None)
-            check()
-            if len(calls) > 3:
-                raise LeaseLost("s3")
-
-        return _Stale(bucket, times=3, check=lost_at_last)
-
-    source = Source(hub_environment)
-    with source.library() as library, pytest.raises(LeaseLost, match="Another publisher has taken over"):
-        publish(library, bucket.open(), stale, OPTIONS)
-    assert PublicationReader(bucket.open()).pointer()[0].snapshots == ()
-    # Publishing again is what it says to do.
-    source.publish(bucket)
-    assert found_at(bucket).keys == ["hub/a", "hub/b"]
-
-
-# Killed
+    monkeypatch.setattr(PublicationTables, "commit", overtaken)
 
 
 class _Killed(BaseException):
-    """The end of a publisher: nothing that it does after it reaches the storage."""
+    """The end of a publisher."""
 
 
-@dataclass
-class _Dying:
-    """A store whose publisher dies before its write number `at`."""
-
-    store: ObjectStore
-    at: int
-    writes: int = 0
-
-    @property
-    def name(self) -> str:
-        return self.store.name
-
-    def _write(self) -> None:
-        if threading.current_thread().name == "skillhub-lease":
-            if self.writes >= self.at:
-                raise PutConflict
-            return
-        self.writes += 1
-        if self.writes >= self.at:
-            raise _Killed
-
-    def get(self, path: str, *, most: int) -> StoredObject | None:
-        return self.store.get(path, most=most)
-
-    def get_if_changed(self, path: str, etag: str, *, most: int) -> StoredObject | None:
-        return self.store.get_if_changed(path, etag, most=most)
-
-    def get_range(self, path: str, offset: int, length: int) -> bytes | None:
-        return self.store.get_range(path, offset, length)
-
-    def download(self, path: str, to: str) -> bool:
-        return self.store.download(path, to)
-
-    def list(self, prefix: str) -> Iterator[StoredEntry]:
-        return self.store.list(prefix)
-
-    def put(self, path: str, content: bytes) -> None:
-        self._write()
-        self.store.put(path, content)
-
-    def upload(self, path: str, source: str) -> None:
-        self._write()
-        self.store.upload(path, source)
-
-    def replace(self, path: str, content: bytes, etag: str | None) -> str:
-        self._write()
-        return self.store.replace(path, content, etag)
-
-    def delete(self, paths: Iterable[str]) -> None:
-        self._write()
-        self.store.delete(paths)
-
-
-def test_killed_before_any_write_the_last_publication_stays_whole_and_the_next_goes_on(
-    hub_environment: Mapping[str, str], write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
+@pytest.mark.parametrize("step", ["write_files", "write_changes", "merged", "commit", "drop"])
+def test_a_publisher_that_ends_before_a_step_leaves_a_whole_publication(
+    library: Library,
+    write_skill: SkillWriter,
+    skills_dir: Path,
+    directory: Target,
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
 ) -> None:
-    source, target = Source(hub_environment), Target(str(tmp_path / "published"), {})
-    short = LeaseTimes(seconds=0.05, wait_seconds=30, poll_seconds=0.01)
-    _library(write_skill, skills_dir, ["a", "b"])
-    source.publish(target)
-    before = found_at(target)
-    write_skill("b", "Does b better.", root=skills_dir)
-    write_skill("c", "Does c.", root=skills_dir)
+    write_library(write_skill, skills_dir, ["a", "b"])
+    for number in (1, 2):
+        write_skill("b", f"Does b, {number}.")
+        library.publish(directory)
+    before = found_at(directory)
+    write_skill("b", "Does b better.")
+    write_skill("c", "Does c.")
     (skills_dir / "a" / "SKILL.md").unlink()
-    at, ended = 0, False
-    with source.library() as library:
-        while not ended:
-            at += 1
-            try:
-                publish(library, _Dying(target.open(), at), rows_at(target), replace(OPTIONS, lease=short))
-                ended = True
-            except _Killed:
-                now = found_at(target)
-                if now.id == before.id:
-                    assert now.files == before.files
-                    assert _paths(target, now) == ["hub/a", "hub/b"]
-                else:
-                    # It died after the commit.
-                    assert now.keys == ["hub/b", "hub/c"]
-    # Lease, fence, pack, list of skills, segment, its keys, statistics, snapshot, pointer, and letting go.
-    assert at > 9
-    found = found_at(target)
-    assert found.keys == _paths(target, found) == ["hub/b", "hub/c"]
-    # What those left behind depends on when each died.
-    left = f"packs/{'0' * 64}"
-    target.open().put(left, b"of one that died")
-    assert source.publish(target, orphan_seconds=0).removed > 0
-    assert target.open().get(left, most=100) is None
-    assert found_at(target).files == found.files
+
+    def killed(*_: object, **__: object) -> None:
+        raise _Killed
+
+    how = PublishOptions(keep=2, keep_days=0)
+    with monkeypatch.context() as patch, library.read() as read, pytest.raises(_Killed):
+        patch.setattr(PublicationTables, step, killed)
+        publish(read, directory, how)
+    if step == "drop":
+        # It was killed after its commit.
+        assert found_at(directory).keys == ["hub/b", "hub/c"]
+    else:
+        assert (found_at(directory).number, found_at(directory).files) == (2, before.files)
+    with library.read() as read:
+        publish(read, directory, how)
+    assert found_at(directory).keys == ["hub/b", "hub/c"]
 
 
-def test_killed_at_any_moment_the_last_publication_stays_whole(
-    hub_environment: Mapping[str, str], write_skill: SkillWriter, skills_dir: Path, bucket: Target
+@pytest.mark.slow
+def test_a_publisher_killed_at_any_moment_leaves_the_old_or_the_new_library_whole(
+    library: Library, write_skill: SkillWriter, skills_dir: Path, target: Target
 ) -> None:
-    source = Source(hub_environment)
-    _library(write_skill, skills_dir, ["a", "b", *(f"other-{number}" for number in range(20))])
+    write_library(write_skill, skills_dir, ["a", "b", *(f"other-{number}" for number in range(20))])
+    library.publish(target)
     began = time.monotonic()
-    source.publish(bucket)
-    # So long, about, takes a publication: the moments are spread over it.
+    write_skill("b", "Does b, at first.")
+    library.publish(target)
+    # The moments are spread over about as long as a publication takes.
     longest = time.monotonic() - began
-    states = {found_at(bucket).id: found_at(bucket).files}
-    chance = random.Random(7)
+    before, chance = found_at(target), random.Random(7)
     for kill in range(KILLS):
         write_skill("b", f"Does b, {kill}.", files={"notes.txt": f"notes {kill}"}, root=skills_dir)
-        with _start(bucket, source, name=f"victim {kill}", seconds=0.5) as child:
-            assert child.stdin is not None
-            assert child.stdout is not None
-            assert child.stdout.readline() == "ready\n"
-            child.stdin.write("\n")
-            child.stdin.flush()
-            time.sleep(chance.uniform(0, longest))
-            child.kill()
-            child.wait()
-            child.stdin.close()
-        found = found_at(bucket)
-        if found.id in states:
-            assert found.files == states[found.id]
+        publisher = Publisher(library, target)
+        publisher.begin()
+        time.sleep(chance.uniform(0, longest))
+        publisher.end(kill=True)
+        found = found_at(target)
+        if found.number == before.number:
+            assert found.files == before.files
         else:
+            assert found.number == before.number + 1
             assert found.files["hub/b/notes.txt"] == f"notes {kill}".encode()
-        assert _paths(bucket, found) == found.keys
-        states[found.id] = found.files
-    report = source.publish(bucket, lease=LeaseTimes(seconds=0.5, wait_seconds=60, poll_seconds=0.05))
-    found = found_at(bucket)
-    assert found.files["hub/b/notes.txt"] == f"notes {KILLS - 1}".encode()
-    assert report.skills == 22
-    assert bucket.open().get(POINTER, most=1_000_000) is not None
-
-
-def _paths(target: Target, found: Found) -> list[str]:
-    return [str(row["path"]) for row in rows_of(target, found)]
+        assert len(found.keys) == 22
+        before = found
+    library.publish(target)
+    assert found_at(target).files["hub/b/notes.txt"] == f"notes {KILLS - 1}".encode()

@@ -8,12 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from skillhub_mcp.replicas.mirror import Mirror
-from skillhub_mcp.replicas.replica import Replica, ReplicaOptions
-from skillhub_mcp.storage.directory_store import DirectoryStore
 from tests.conftest import SkillWriter
-from tests.replicas.publications import Publishing
 from tests.search.builders import text_hits
+from tests.store.publications import Library
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.index.connection import IN_MEMORY
@@ -22,6 +19,9 @@ from skillhub_mcp.index.views import ViewSource
 from skillhub_mcp.index.writer import IndexWriter
 from skillhub_mcp.skills.admission import STRICT
 from skillhub_mcp.skills.roots import make_roots
+from skillhub_mcp.store.mirror import Mirror
+from skillhub_mcp.store.replica import Replica, ReplicaOptions
+from skillhub_mcp.store.targets import open_target
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,13 @@ def of_directories(skills: Path, tmp_path: Path, *, background: bool) -> Provide
 
 
 def of_publication(skills: Path, tmp_path: Path, *, background: bool) -> Provided:
-    store = DirectoryStore(str(tmp_path / "publication"))
-    publishing = Publishing(store, [skills])
-    publishing.publish()
-    mirror = Mirror(str(tmp_path / "mirror"), most_bytes=1 << 30)
-    replica = Replica(store, mirror, ReplicaOptions(refresh_seconds=0.2, embedding="none"), background=background)
-    return Provided(replica, publishing.publish)
+    target = open_target(str(tmp_path / "publication"), {})
+    places = {"SKILLS_DIR": str(skills), "DB_PATH": str(tmp_path / "own" / "skills.lancedb")}
+    library = Library({**places, "EMBEDDING_PROVIDER": "none", "HOME": str(tmp_path)})
+    library.publish(target)
+    options = ReplicaOptions(refresh_seconds=0.2, embedding="none")
+    replica = Replica(target, Mirror(str(tmp_path / "mirror")), options, background=background)
+    return Provided(replica, lambda: library.publish(target))
 
 
 PROVIDERS = [of_directories, of_publication]

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
+from dataclasses import replace
 
 from skillhub_mcp.atomic_write import atomic_write
 from skillhub_mcp.embedders.abandonable import start_abandonable
@@ -41,16 +42,13 @@ class Mirror:
                 found = publication_of(json.load(file))
         except (OSError, ValueError, LookupError, TypeError):
             return None
-        # A clean-up of the storage may have taken what a first fetch would have brought.
-        whole = all(
-            self._is_whole(path, one) for path, one in found.objects.items() if os.path.lexists(self.path(path))
-        )
+        whole = all(self._is_whole(path, one) for path, one in found.objects.items())
         return found if whole and not found.is_newer else None
 
     def fetch(
         self, target: Target, publication: Publication, *, check: bool, progress: Callable[[int, int], None]
-    ) -> bool:
-        """Have the objects of a publication here, and return whether all are; with `check`, those that are are read.
+    ) -> Publication:
+        """Have the objects of a publication here, and return it with those; with `check`, those that are here are read.
 
         What is not in the storage is left out: a clean-up removes objects of earlier versions. Raises
         StorageUnavailable and PublicationDamaged.
@@ -83,7 +81,9 @@ class Mirror:
         workers: list[Future[None]] = [start_abandonable(fetch, name="skillhub-fetch") for _ in several]
         for worker in workers:
             worker.result()
-        return not absent
+        return replace(
+            publication, objects={path: one for path, one in publication.objects.items() if path not in absent}
+        )
 
     def keep(self, publication: Publication) -> None:
         """Note that the mirror has a publication whole."""

@@ -37,6 +37,7 @@ _OF_THE_CLIENT = frozenset(
         "user_agent",
     }
 )
+_OF_LANCEDB = frozenset({"client_max_retries", "client_retry_timeout"})
 _PREFIXES = ("aws_", "azure_", "google_")
 _PATIENCE = {"connect_timeout": "5s", "timeout": "30s"}
 _RETRIES: Mapping[str, Any] = {
@@ -121,7 +122,7 @@ class BucketObjects:
             plain = _without_prefix(key)
             if plain in _OF_THE_CLIENT:
                 client[plain] = value
-            else:
+            elif plain not in _OF_LANCEDB:
                 config[key.lower()] = value
         make: Callable[..., Any] = from_url
         try:

@@ -25,7 +25,7 @@ from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.store.contents import ContentLimits, NotPublished, contents_of
 from skillhub_mcp.store.library import LibraryToStore, LockedSkill, SkillToStore
 from skillhub_mcp.store.records import FORMAT, Publication, StoredFile, StoredObject, digest_of
-from skillhub_mcp.store.tables import PublicationTables, PublishedRow
+from skillhub_mcp.store.tables import OtherPublisher, PublicationTables, PublishedRow
 from skillhub_mcp.store.targets import FILES, PUBLICATIONS, SKILLS, Target
 
 if TYPE_CHECKING:
@@ -87,10 +87,6 @@ class _Row:
     digest: str
 
 
-class _OtherPublisher(Exception):
-    """Another publisher has written meanwhile."""
-
-
 def publish(
     library: LibraryToStore, target: Target, options: PublishOptions, progress: ProgressCallback = no_progress
 ) -> PublishReport:
@@ -101,7 +97,7 @@ def publish(
     for _ in range(_TRIES):
         try:
             return _Publication(library, target, options, progress).publish()
-        except _OtherPublisher:
+        except OtherPublisher:
             log.info("Another publisher has written to %s meanwhile; this one begins anew", target.name)
     raise PublicationBusy(target.name)
 
@@ -321,7 +317,7 @@ class _Publication:
         table = self._tables.merged(table, older_than=older_than)
         wanted = {row.skill.key: row.digest for row in rows}
         if self._tables.digests(table) != wanted or not self._has_files(rows):
-            raise _OtherPublisher
+            raise OtherPublisher
         publication = Publication(
             number=1 if newest is None else newest.number + 1,
             created_at=time.time(),
@@ -339,7 +335,7 @@ class _Publication:
         )
         publication = replace(publication, objects=self._objects(publication, before))
         if not self._tables.commit(publication, anew=self._anew):
-            raise _OtherPublisher
+            raise OtherPublisher
         if dropped:
             self._tables.drop([one.number for one in dropped])
         return replace(report, number=publication.number, dropped=[one.number for one in dropped])

@@ -71,6 +71,10 @@ class Publication:
         """Whether a newer version of SkillHub wrote it."""
         return self.format > FORMAT or self.schema > SCHEMA_VERSION
 
+    def is_same(self, other: Publication) -> bool:
+        """Whether it is the same publication, also if not all of its objects are named."""
+        return (self.number, self.created_at) == (other.number, other.created_at)
+
 
 # The columns of the table; the rest is in `details`.
 PLAIN = ("number", "created_at", "skills", "files", "bytes", "digest", "skills_version", "files_version")

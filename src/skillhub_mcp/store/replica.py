@@ -44,7 +44,7 @@ from skillhub_mcp.skills.snapshot import Snapshot
 from skillhub_mcp.store.mirror import Mirror
 from skillhub_mcp.store.records import Publication, digest_of
 from skillhub_mcp.store.skill_files import SkillCopies
-from skillhub_mcp.store.tables import PublicationTables, PublishedRow, published_rows
+from skillhub_mcp.store.tables import PublicationTables, PublishedRow, published_rows, stored_digests
 from skillhub_mcp.store.targets import FILES, OLD_POINTER, PUBLICATIONS, SKILLS, Target
 
 log = logging.getLogger(__name__)
@@ -135,8 +135,8 @@ class Replica:
         self._view: View | None = None
         self._health = PublicationHealth(since=time.time())
         # What the storage listed when it was last asked, and whether the mirror has to be read whole.
-        self._seen: Mapping[str, int] = {}
-        self._suspect = False
+        self._seen: Mapping[str, int] | None = None
+        self._suspect = True
         self._failure: IndexUnavailable | None = None
         self._failures = 0
         self._looks = 0
@@ -214,7 +214,13 @@ class Replica:
         for one in several:
             entry = one.entries.get(skill.directory)
             if entry is not None and (entry.skill == skill or one is several[-1]):
-                return self._copies.directory(skill, one.rows[skill.directory], one.files)
+                try:
+                    return self._copies.directory(skill, one.rows[skill.directory], one.files)
+                except SkillFilesUnavailable:
+                    with self._condition:
+                        self._suspect = self._requested = True
+                        self._condition.notify_all()
+                    raise
         raise SkillFilesUnavailable(skill.name, "it is no longer published")
 
     def health(self) -> PublicationHealth:
@@ -289,6 +295,7 @@ class Replica:
                 found = self._mirror.publication()
                 if found is not None:
                     self._serve(found)
+                    self._suspect = False
             except (OSError, IndexDamaged, PublicationDamaged) as error:
                 log.info("The mirror is not used: %s", error)
 
@@ -298,10 +305,13 @@ class Replica:
                 event.changed = self._follow()
                 self._failure, self._failures = None, 0
                 self._become(StorageState.OK, "")
-            except (StorageUnavailable, PublicationDamaged, PublicationMissing) as error:
+            except (StorageUnavailable, PublicationMissing) as error:
                 self._fail(_in_short(error))
+            except PublicationDamaged as error:
+                self._fail(_in_short(error), hint=error.hint or "")
             except IndexDamaged as error:
-                self._fail(f"the mirror cannot be searched: {error}")
+                log.info("The mirror cannot be searched: %s", error)
+                self._fail("the mirror cannot be searched")
             except OSError as error:
                 self._fail(f"the mirror: {error.strerror or error}")
             except Exception:  # the top of a thread: it is logged, and the last view stays in use
@@ -329,29 +339,37 @@ class Replica:
             raise PublicationDamaged(
                 self._target.name, f"publication {newest.number}", "was written by a newer SkillHub", hint=hint
             )
-        changed = served is None or served.publication != newest
+        changed = served is None or not served.publication.is_same(newest)
         if changed or self._suspect:
-            whole = self._mirror.fetch(self._target, newest, check=self._suspect, progress=self._fetched)
-            self._serve(newest, check=self._suspect or not whole)
-            self._mirror.keep(newest)
+            # A caller may find damage meanwhile, which is for the next look.
+            check, self._suspect = self._suspect, False
+            try:
+                found = self._mirror.fetch(self._target, newest, check=check, progress=self._fetched)
+                self._serve(found, check=check or len(found.objects) < len(newest.objects))
+                self._mirror.keep(found)
+            except BaseException:
+                self._suspect = True
+                raise
         self._mirror.note_checked()
-        self._seen, self._suspect = seen, False
+        self._seen = seen
         return changed
 
     def _fetched(self, done: int, total: int) -> None:
         self.progress.report("fetching", done, total)
 
-    def _fail(self, reason: str) -> None:
+    def _fail(self, reason: str, *, hint: str = "") -> None:
         self._failures += 1
-        self._become(StorageState.FAILING, reason)
-        failure = IndexUnavailable(f"The publication cannot be read: {reason}", hint="call again in a while")
+        self._become(StorageState.FAILING, reason, hint=hint)
+        # Where the publication lies is not for callers.
+        hint = hint.replace(self._target.name, "TARGET") or "call again in a while"
+        failure = IndexUnavailable(f"The publication cannot be read: {reason}", hint=hint)
         with self._condition:
             self._failure = failure
             if self._view is not None and self._view.index is None:
                 self._view = replace(self._view, problem=failure)
             self._condition.notify_all()
 
-    def _become(self, state: StorageState, problem: str) -> None:
+    def _become(self, state: StorageState, problem: str, *, hint: str = "") -> None:
         before, now = self._health, time.time()
         since = before.since if before.storage is state else now
         checked_at = now if state is StorageState.OK else before.checked_at
@@ -360,7 +378,8 @@ class Replica:
             serves = (
                 f"publication {before.number} is served from the mirror" if before.number else "nothing is served yet"
             )
-            log.warning("The storage of the publication fails, %s: %s", serves, problem)
+            told = f"{problem}; {hint}" if hint else problem
+            log.warning("The storage of the publication fails, %s: %s", serves, told)
         elif state is StorageState.OK and before.storage is StorageState.FAILING:
             log.info("The storage of the publication answers again, after %d seconds", now - before.since)
 
@@ -401,8 +420,11 @@ def _opened(directory: str, publication: Publication, options: ReplicaOptions, *
     rows = published_rows(table)
     if digest_of((key, row.digest) for key, row in rows.items()) != publication.digest:
         raise PublicationDamaged("the publication", f"the table {SKILLS!r}", "is not what was published")
+    files = run(_files(directory, publication.files_version))
     if check:
         table.check()
+        if not {file.sha256 for row in rows.values() for file in row.files} <= run(stored_digests(files)):
+            raise PublicationDamaged("the publication", f"the table {FILES!r}", "lacks files")
     read = table.read(["path", "root", "entry"])
     columns = (read.column(name).to_pylist() for name in ("path", "root", "entry"))
     try:
@@ -427,7 +449,6 @@ def _opened(directory: str, publication: Publication, options: ReplicaOptions, *
         open_table=lambda: table,
         count=lambda version: _statistics(directory, labels, version),
     )
-    files = run(_files(directory, publication.files_version))
     snapshot = _snapshot_of(publication, entries, options.admission)
     return _Served(publication, View(snapshot, index), entries, rows, files)
 

@@ -7,6 +7,7 @@ before a process uses it first.
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import shutil
 import tempfile
@@ -20,6 +21,8 @@ from skillhub_mcp.index.failures import IndexDamaged
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.store.records import StoredFile
 from skillhub_mcp.store.tables import PublishedRow, file_bytes
+
+log = logging.getLogger(__name__)
 
 _COPIES = "copies"
 # As published: a digest of a skill has its bits for executing. Nobody else gets into the mirror.
@@ -47,7 +50,10 @@ class SkillCopies:
             try:
                 if not _is_whole(path, row.files):
                     self._make(path, file_bytes(files, {file.sha256 for file in row.files}), row.files)
-            except (IndexDamaged, ValueError) as error:
+            except IndexDamaged as error:
+                log.warning("The files of %r cannot be read from the mirror: %s", skill.name, error)
+                raise SkillFilesUnavailable(skill.name, "the mirror is damaged") from error
+            except ValueError as error:
                 raise SkillFilesUnavailable(skill.name, str(error)) from error
             except OSError as error:
                 raise SkillFilesUnavailable(skill.name, f"the mirror: {error.strerror or error}") from error

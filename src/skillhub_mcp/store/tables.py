@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _OF_STORAGE = re.compile(
     r"Generic (S3|GCS|MicrosoftAzure|HTTP)|status(?: code)?:? \d{3}|timed? ?out|sending request|onnection"
 )
+# Two writers at once: one of them has to begin again.
+_OF_CONFLICT = re.compile(r"concurrent transaction|commit conflict|Too many concurrent writers")
 # Of a directory, but for what is missing there: that is damage.
 _OF_DISK = re.compile(r"(?:os error |Os \{ code: )(?!2\b)(\d+)")
 # Rows of `publications` that a reader may be about to read.
@@ -48,8 +50,12 @@ class PublishedRow:
     files: tuple[StoredFile, ...]
 
 
+class OtherPublisher(Exception):
+    """Another publisher has written meanwhile."""
+
+
 class PublicationTables:
-    """The tables at a target. Methods raise StorageUnavailable and PublicationDamaged."""
+    """The tables at a target. Methods raise StorageUnavailable and PublicationDamaged, and OtherPublisher on writing."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -101,8 +107,11 @@ class PublicationTables:
 
         Return whether it counts: another publisher may have taken its number.
         """
-        with self._errors(PUBLICATIONS):
-            return run(self._commit(publication, "overwrite" if anew else "create"))
+        try:
+            with self._errors(PUBLICATIONS):
+                return run(self._commit(publication, "overwrite" if anew else "create"))
+        except OtherPublisher:
+            return False
 
     async def _commit(self, publication: Publication, mode: str) -> bool:
         import pyarrow as pa
@@ -192,12 +201,10 @@ class PublicationTables:
     def file_digests(self, version: int) -> set[str]:
         """Return the SHA-256 of each file of a version of the table."""
         with self._errors(FILES):
-            return set(run(self._file_digests(version)))
+            return run(self._file_digests(version))
 
-    async def _file_digests(self, version: int) -> list[str]:
-        table = await (await self._connected()).open_table(FILES, version=version)
-        found: list[str] = (await table.query().select(["sha256"]).to_arrow()).column("sha256").to_pylist()
-        return found
+    async def _file_digests(self, version: int) -> set[str]:
+        return await stored_digests(await (await self._connected()).open_table(FILES, version=version))
 
     def write_files_anew(self) -> None:
         """Begin the table anew, beside what earlier publications name."""
@@ -240,6 +247,8 @@ class PublicationTables:
         except NoRoom as error:
             raise StorageUnavailable(name, str(error)) from error
         except IndexDamaged as error:
+            if _OF_CONFLICT.search(str(error)):
+                raise OtherPublisher from error
             if _OF_STORAGE.search(str(error)):
                 raise unavailable(name, error, options) from error
             if found := _OF_DISK.search(str(error)):
@@ -258,6 +267,11 @@ def published_rows(table: TableVersion) -> dict[str, PublishedRow]:
             *(read.column(name).to_pylist() for name in ("path", "digest", "files")), strict=True
         )
     }
+
+
+async def stored_digests(table: Any) -> set[str]:
+    """Return the SHA-256 of each file of the table `files` as LanceDB opened it."""
+    return set((await table.query().select(["sha256"]).to_arrow()).column("sha256").to_pylist())
 
 
 def file_bytes(table: Any, digests: Collection[str]) -> dict[str, bytes]:
