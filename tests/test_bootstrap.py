@@ -112,7 +112,7 @@ def test_a_file_that_others_may_read_is_told_at_the_start(
     # Whether others get to the directory of the test is the machine's business.
     monkeypatch.setattr(file_modes, "_above", lambda *_, **__: [])
     settings, _ = read_settings({**hub_environment, "SKILLHUB_TOKENS_FILE": str(tokens)})
-    hub = cast("SkillHub", SimpleNamespace(on_sync=lambda _: None))
+    hub = cast("SkillHub", SimpleNamespace(views=SimpleNamespace(subscribe=lambda _: None)))
     for mode in (0o600, 0o640):
         tokens.chmod(mode)
         monkeypatch.setattr(file_modes, "_others_may", lambda status, *bits: any(status.st_mode & bit for bit in bits))

@@ -206,7 +206,11 @@ def test_an_expected_failure_ends_with_code_1_and_leaves_stdout_empty(skillhub: 
 
 @pytest.mark.parametrize(
     "error",
-    [one for _, one in inspect.getmembers(errors, inspect.isclass) if issubclass(one, SkillHubError)],
+    [
+        one
+        for name, one in inspect.getmembers(errors, inspect.isclass)
+        if issubclass(one, SkillHubError) and not name.startswith("_")
+    ],
     ids=lambda error: error.__name__,
 )
 def test_every_error_ends_with_the_code_that_the_reference_says(

@@ -324,12 +324,3 @@ def test_a_publication_that_is_not_there_is_told_once_with_the_setting_that_name
     (problem,) = doctor.json["problems"]
     assert problem["about"].startswith("the checks of the clients, roots, index, ")
     assert problem["mend"].startswith(meant)
-
-
-def test_a_snapshot_that_is_not_there_is_told_with_the_setting_that_names_it(
-    skillhub: Skillhub, replica: dict[str, str]
-) -> None:
-    refused = skillhub("list", "--json", **replica, SKILLHUB_SNAPSHOT="00000009-000000000000")
-    assert (refused.code, refused.error["code"]) == (1, "INDEX_UNAVAILABLE")
-    kept = f"skillhub snapshots list {replica['DB_PATH']}"
-    assert f"SKILLHUB_SNAPSHOT one of what `{kept}` shows" in refused.error["hint"]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sqlite3
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +20,6 @@ from skillhub_mcp.errors import (
     SkillHubError,
     StorageUnavailable,
 )
-from skillhub_mcp.locks.file_digests import states_of
 from skillhub_mcp.store.contents import ContentLimits, FileToStore, NotPublished, contents_of
 from skillhub_mcp.store.publish import PublishOptions, publications, publish, roll_back
 from skillhub_mcp.store.targets import Target
@@ -244,28 +240,6 @@ def test_a_locked_skill_is_published_with_its_links(
     files = found_at(directory).files.keys()
     assert {"hub/pdf/again.md", "hub/pdf/references/a.md", "hub/pdf/scripts/fill.sh"} < files
     assert "hub/pdf/.hidden" not in files
-
-
-def test_files_are_compared_with_the_lock_and_not_with_cached_digests(
-    library: Library, three: None, skills_dir: Path, directory: Target, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = time.time_ns
-    monkeypatch.setattr("skillhub_mcp.locks.file_digests.time.time_ns", lambda: now() + 60_000_000_000)
-    lock(skills_dir / "pdf")
-    frozen = Library({**library.environment, "SKILLHUB_FROZEN": "1"})
-    frozen.publish(directory)
-    edited(skills_dir / "pdf")
-    states = [[path, *state] for path, state in states_of(str(skills_dir / "pdf")).items()]
-    database = sqlite3.connect(Path(library.environment["DB_PATH"]).parent / "digests.sqlite")
-    with database:
-        ((row,),) = database.execute("SELECT files FROM skills").fetchall()
-        digests = {path: sha256 for path, sha256, *_ in json.loads(row)}
-        lie = json.dumps([[path, digests[path], *state] for path, *state in states])
-        database.execute("UPDATE skills SET files = ?", (lie,))
-    database.close()
-    report = frozen.publish(directory)
-    assert [(one.skill, one.reason) for one in report.left_out] == [("pdf", "is not as it was locked")]
-    assert found_at(directory).keys == ["hub/sql", "hub/team/git"]
 
 
 def test_a_skill_that_changes_while_it_is_read_is_not_published_in_parts(

@@ -187,7 +187,9 @@ def test_names_and_sources_are_those_of_the_publication_and_no_path_is_of_this_m
         handles = {Names(hub.views.snapshot()).handle(skill) for skill in hub.views.snapshot().everything}
         assert len(handles) == 3
         assert {"walrus", "walrus@hub"} < handles
-        told = "\n".join(hub.lookup.handle_of(skill.directory) or skill.directory for skill in hub.views.snapshot().everything)
+        told = "\n".join(
+            hub.lookup.handle_of(skill.directory) or skill.directory for skill in hub.views.snapshot().everything
+        )
         assert str(tmp_path) not in told
 
 
@@ -397,7 +399,9 @@ def flip(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [cut, flip, Path.unlink])
-@pytest.mark.parametrize("part", ["skills.lance/data", "skills.lance/_indices", "skills.lance/_versions", "files.lance"])
+@pytest.mark.parametrize(
+    "part", ["skills.lance/data", "skills.lance/_indices", "skills.lance/_versions", "files.lance"]
+)
 def test_a_damaged_mirror_is_fetched_again(
     library: Library,
     directory: Target,

@@ -55,7 +55,7 @@ class OtherPublisher(Exception):
 
 
 class PublicationTables:
-    """The tables at a target. Methods raise StorageUnavailable and PublicationDamaged, and OtherPublisher on writing."""
+    """The tables at a target. Methods raise StorageUnavailable, PublicationDamaged and, on writing, OtherPublisher."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
