@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,8 @@ from tests.fakes.object_storage import ObjectStorage
 from tests.server.bearers import add_token, bearer, knock
 from tests.server.processes import serving
 from tests.server.sessions import command
-from tests.storage.conftest import Target
+
+from skillhub_mcp.store.targets import Target
 
 pytestmark = pytest.mark.slow
 
@@ -62,13 +62,12 @@ def test_two_replicas_serve_what_is_published_go_on_without_the_storage_and_roll
     publisher = {**hub_environment, "SKILLHUB_STORAGE_OPTIONS": s3.setting}
     write_skill("walrus", "Feeds the walrus.", body="Fish.", files={"diet.md": "Herring."})
     write_skill("otter", "Feeds the otter.")
-    command(publisher, "publish", bucket.url)
-    first = json.loads(command(publisher, "snapshots", "list", bucket.url, "--json"))["current"]
+    command(publisher, "publish", bucket.name)
     tokens = tmp_path / "tokens.json"
     whole, part = add_token(tokens, "whole"), add_token(tokens, "part", skills=["otter"])
     replica = {
         **publisher,
-        "DB_PATH": bucket.url,
+        "DB_PATH": bucket.name,
         "SKILLS_DIR": str(tmp_path / "nowhere"),
         "SKILLHUB_TOKENS_FILE": str(tokens),
         "SKILLHUB_MIRROR_DIR": str(tmp_path / "mirrors"),
@@ -83,7 +82,7 @@ def test_two_replicas_serve_what_is_published_go_on_without_the_storage_and_roll
 
     with serving(replica, "--read-only") as one, serving(replica, "--read-only") as two:
         urls = [one.url, two.url]
-        until_ready(urls, whole, index="ready", snapshot=first, storage="ok", skills=2)
+        until_ready(urls, whole, index="ready", publication=1, storage="ok", skills=2)
         for answer in asyncio.run(both(whole)):
             assert set(answer["found"]) == {"walrus", "otter"}
             assert (answer["instructions"], answer["file"]) == ("Fish.", "Herring.")
@@ -98,19 +97,18 @@ def test_two_replicas_serve_what_is_published_go_on_without_the_storage_and_roll
             assert answer["resources"] == ["skill://hub/otter/SKILL.md"]
 
         write_skill("walrus", "Feeds the walrus.", body="Squid.", files={"diet.md": "Squid."})
-        command(publisher, "publish", bucket.url)
-        second = json.loads(command(publisher, "snapshots", "list", bucket.url, "--json"))["current"]
-        until_ready(urls, whole, snapshot=second)
+        command(publisher, "publish", bucket.name)
+        until_ready(urls, whole, publication=2)
         assert [answer["instructions"] for answer in asyncio.run(both(whole))] == ["Squid.", "Squid."]
 
         s3.faults.add("GET", "", "503", times=100_000)
-        until_ready(urls, whole, index="ready", snapshot=second, storage="failing")
+        until_ready(urls, whole, index="ready", publication=2, storage="failing")
         assert [answer["file"] for answer in asyncio.run(both(whole))] == ["Squid.", "Squid."]
         s3.faults.due.clear()
         until_ready(urls, whole, storage="ok")
 
-        command(publisher, "snapshots", "rollback", bucket.url)
-        until_ready(urls, whole, snapshot=first)
+        command(publisher, "publish", bucket.name, "--rollback", "1")
+        until_ready(urls, whole, publication=3)
         assert [answer["instructions"] for answer in asyncio.run(both(whole))] == ["Fish.", "Fish."]
         for process in (one, two):
             process.process.terminate()

@@ -92,7 +92,7 @@ def test_another_publication_is_served_without_a_restart_and_earlier_finds_can_s
     with replica(directory, tmp_path, background=True) as hub:
         walrus, heron = hub.find("walrus"), hub.find("heron")
         changed = threading.Event()
-        hub.views.subscribe(lambda _: changed.set())
+        hub.views.subscribe(lambda is_other: changed.set() if is_other else None)
         write_skill("walrus", "Feeds the walrus.", body="Fish.", files={"diet.md": "Squid."})
         shutil.rmtree(skills_dir / "heron")
         write_skill("otter", "Floats with the otter.", body="Float.")
@@ -187,10 +187,11 @@ def test_names_and_sources_are_those_of_the_publication_and_no_path_is_of_this_m
         handles = {Names(hub.views.snapshot()).handle(skill) for skill in hub.views.snapshot().everything}
         assert len(handles) == 3
         assert {"walrus", "walrus@hub"} < handles
-        told = "\n".join(
-            hub.lookup.handle_of(skill.directory) or skill.directory for skill in hub.views.snapshot().everything
-        )
-        assert str(tmp_path) not in told
+        assert {skill.directory for skill in hub.views.snapshot().everything} == {
+            "user/walrus",
+            "hub/walrus",
+            "hub/deep/walrus",
+        }
 
 
 def test_filters_and_strictness_are_the_replicas_own(
@@ -399,9 +400,7 @@ def flip(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [cut, flip, Path.unlink])
-@pytest.mark.parametrize(
-    "part", ["skills.lance/data", "skills.lance/_indices", "skills.lance/_versions", "files.lance"]
-)
+@pytest.mark.parametrize("part", ["skills.lance/data", "_indices", "skills.lance/_versions", "files.lance"])
 def test_a_damaged_mirror_is_fetched_again(
     library: Library,
     directory: Target,

@@ -187,9 +187,10 @@ def test_a_publisher_that_ends_before_a_step_leaves_a_whole_publication(
         raise _Killed
 
     how = PublishOptions(keep=2, keep_days=0)
-    with monkeypatch.context() as patch, library.read() as read, pytest.raises(_Killed):
+    with monkeypatch.context() as patch, library.read() as read:
         patch.setattr(PublicationTables, step, killed)
-        publish(read, directory, how)
+        with pytest.raises(_Killed):
+            publish(read, directory, how)
     if step == "drop":
         # It was killed after its commit.
         assert found_at(directory).keys == ["hub/b", "hub/c"]

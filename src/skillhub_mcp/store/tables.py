@@ -34,7 +34,7 @@ _OF_STORAGE = re.compile(
     r"Generic (S3|GCS|MicrosoftAzure|HTTP)|status(?: code)?:? \d{3}|timed? ?out|sending request|onnection"
 )
 # Two writers at once: one of them has to begin again.
-_OF_CONFLICT = re.compile(r"concurrent transaction|commit conflict|Too many concurrent writers")
+_OF_CONFLICT = re.compile(r"concurrent transaction|commit conflict|Too many concurrent writers|schema does not match")
 # Of a directory, but for what is missing there: that is damage.
 _OF_DISK = re.compile(r"(?:os error |Os \{ code: )(?!2\b)(\d+)")
 # Rows of `publications` that a reader may be about to read.
@@ -55,7 +55,7 @@ class OtherPublisher(Exception):
 
 
 class PublicationTables:
-    """The tables at a target. Methods raise StorageUnavailable, PublicationDamaged and, on writing, OtherPublisher."""
+    """The tables at a target. Methods raise StorageUnavailable and PublicationDamaged, on writing OtherPublisher."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -109,16 +109,15 @@ class PublicationTables:
         """
         try:
             with self._errors(PUBLICATIONS):
-                return run(self._commit(publication, "overwrite" if anew else "create"))
+                return run(self._commit(publication, anew=anew))
         except OtherPublisher:
             return False
 
-    async def _commit(self, publication: Publication, mode: str) -> bool:
+    async def _commit(self, publication: Publication, *, anew: bool) -> bool:
         import pyarrow as pa
 
         schema = _publications_schema()
-        connection = await self._connected()
-        table = await connection.create_table(PUBLICATIONS, schema=schema, mode=mode, exist_ok=mode == "create")
+        table = await (self._emptied if anew else self._made)(PUBLICATIONS, schema)
         row = pa.Table.from_pylist([row_of(publication)], schema=schema)
         done = await table.merge_insert("number").when_not_matched_insert_all().execute(row)
         if publication.number % _MERGED_EVERY == 0:
@@ -163,7 +162,9 @@ class PublicationTables:
     def write_all(self, pieces: Callable[[Any], Pieces], *, dimension: int | None, embedding: str) -> TableVersion:
         """Write all rows anew, beside those that earlier publications name."""
         with self._errors(SKILLS):
-            return self._skills.rebuild(pieces, skills_schema(dimension, embedding=embedding))
+            schema = skills_schema(dimension, embedding=embedding)
+            run(self._ensure(SKILLS, schema))
+            return self._skills.rebuild(pieces, schema)
 
     def write_changes(
         self, before: Publication, pieces: Callable[[Any], Pieces], *, removed: Collection[str]
@@ -191,7 +192,7 @@ class PublicationTables:
         import pyarrow as pa
 
         schema = _files_schema()
-        table = await (await self._connected()).create_table(FILES, schema=schema, exist_ok=True)
+        table = await self._made(FILES, schema)
         if contents:
             columns = [pa.array(list(contents), pa.string()), pa.array(list(contents.values()), pa.large_binary())]
             rows = pa.Table.from_arrays(columns, schema=schema)
@@ -209,10 +210,7 @@ class PublicationTables:
     def write_files_anew(self) -> None:
         """Begin the table anew, beside what earlier publications name."""
         with self._errors(FILES):
-            run(self._write_files_anew())
-
-    async def _write_files_anew(self) -> None:
-        await (await self._connected()).create_table(FILES, schema=_files_schema(), mode="overwrite")
+            run(self._emptied(FILES, _files_schema()))
 
     def drop_files(self, digests: Collection[str], *, older_than: dt.timedelta) -> int:
         """Remove files by their SHA-256, and what only versions of that age have; return the table's new version."""
@@ -228,6 +226,18 @@ class PublicationTables:
 
     async def _delete(self, name: str, condition: str) -> None:
         await (await (await self._connected()).open_table(name)).delete(condition)
+
+    async def _made(self, name: str, schema: Any) -> Any:
+        return await (await self._connected()).create_table(name, schema=schema, exist_ok=True)
+
+    async def _ensure(self, name: str, schema: Any) -> None:
+        """Have a table before it is overwritten: LanceDB panics if another writer makes it meanwhile."""
+        if name not in (await (await self._connected()).list_tables()).tables:
+            await self._made(name, schema)
+
+    async def _emptied(self, name: str, schema: Any) -> Any:
+        await self._ensure(name, schema)
+        return await (await self._connected()).create_table(name, schema=schema, mode="overwrite")
 
     async def _opened(self, name: str) -> Any:
         connection = await self._connected()
