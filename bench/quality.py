@@ -37,7 +37,7 @@ from skillhub_mcp.evaluation.baselines import Engine, EngineAnswer, open_baselin
 from skillhub_mcp.evaluation.calibration import calibration_error, refused_where_kept, reliability
 from skillhub_mcp.evaluation.retrieval_metrics import Quality, bootstrap_interval, mean_quality, measure_quality
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.index.views import AnyIndex
+from skillhub_mcp.index.search_index import SearchIndex
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.documents import read_document
 
@@ -239,7 +239,7 @@ def _reliability(found: Mapping[str, Measured]) -> list[str]:
 
 
 @contextmanager
-def _corpus_hub(provider: str, model: str = "") -> Iterator[tuple[SkillHub, AnyIndex, Embedder | None]]:
+def _corpus_hub(provider: str, model: str = "") -> Iterator[tuple[SkillHub, SearchIndex, Embedder | None]]:
     with tempfile.TemporaryDirectory(prefix="skillhub-quality-") as scratch:
         corpus = SHARED / "corpus" / "skills"
         environment = {"SKILLS_DIR": str(corpus), "DB_PATH": f"{scratch}/db", "EMBEDDING_PROVIDER": provider}
@@ -254,7 +254,7 @@ def _corpus_hub(provider: str, model: str = "") -> Iterator[tuple[SkillHub, AnyI
             hub.close()
 
 
-def searchable(hub: SkillHub, *, with_vectors: bool) -> AnyIndex:
+def searchable(hub: SkillHub, *, with_vectors: bool) -> SearchIndex:
     """Return the index, with all vectors where there are to be any."""
     end = time.monotonic() + _PATIENCE_SECONDS
     while True:

@@ -298,7 +298,7 @@ def check(scratch):
 
         def publish():
             hub(writer, "validate", str(skills))
-            return json.loads(hub(writer, "publish", target, "--publisher", "check", "--json"))["snapshot"]
+            return json.loads(hub(writer, "publish", target, "--json"))["publication"]
 
         first = publish()
         say(f"published {first}")
@@ -334,7 +334,7 @@ def check(scratch):
             )
 
         for address in (at_one, at_two):
-            serves(address, index="ready", snapshot=first, storage="ok")
+            serves(address, index="ready", publication=first, storage="ok")
         say(f"two replicas at {at_one} and {at_two}, and nginx before them at {url}")
 
         for mode in ("auto", "legacy"):
@@ -352,7 +352,7 @@ def check(scratch):
         skill.write_text(skill.read_text("utf-8") + "\nThe second edition.\n", "utf-8")
         second = publish()
         for address in (at_one, at_two):
-            serves(address, snapshot=second)
+            serves(address, publication=second)
             _, text = asyncio.run(loaded_by(f"http://{address}", everything, "csv-profiler"))
             require("The second edition." in text, "a replica serves what was published", text)
         say(f"published {second}: both replicas serve it")
@@ -364,17 +364,17 @@ def check(scratch):
         answered = asyncio.run(calls_while(url, everything, trust, die))
         say(f"one replica was killed: all of {answered} calls were answered through nginx")
 
-        hub(writer, "snapshots", "rollback", target)
-        serves(at_two, snapshot=first)
+        hub(writer, "publish", target, "--rollback", "1")
+        serves(at_two, publication=3)
         _, text = asyncio.run(loaded_by(url, everything, "csv-profiler", trust))
         require("The second edition." not in text, "a rollback takes back what was published", text)
-        say(f"rolled back to {first}")
+        say(f"rolled back: publication 3 has what {first} had")
 
         storage.close()
-        serves(at_two, index="ready", snapshot=first, storage="failing")
+        serves(at_two, index="ready", publication=3, storage="failing")
         port = int(at_one.rpartition(":")[2])
         _, back = running.enter_context(replica(each[0], logs[0], port))
-        serves(back, index="ready", snapshot=second)
+        serves(back, index="ready", publication=second)
         asyncio.run(journey(url, everything, "auto", trust))
         say("the storage is away: one replica goes on, and the killed one is back with what its mirror has")
 
