@@ -87,8 +87,12 @@ class ChangeNotifier(Middleware):
         # The URIs of each connection (by its id) and of each stream, and the digest last seen of each file.
         self._subscribed: dict[object, set[str]] = {}
         self._digests: dict[str, str | None] = {}
-        hub.on_change(lambda: self._in_loop(self._wait_for_quiet))
-        hub.on_sync(lambda: self._in_loop(self._scan_ended))
+        hub.views.subscribe(self._on_sync)
+
+    def _on_sync(self, is_other: bool) -> None:
+        if is_other:
+            self._in_loop(self._wait_for_quiet)
+        self._in_loop(self._scan_ended)
 
     def open(self) -> None:
         """Start to send, from the running loop."""
