@@ -107,9 +107,6 @@ CHANGED = [
     ClientFile("TOML, no line end", "codex", CODEX.rstrip()),
     ClientFile("TOML, a mark", "codex", "\ufeff" + CODEX),
     ClientFile("TOML, only comments", "codex", "# nothing yet\n"),
-    ClientFile(
-        "TOML, servers in braces", "codex", 'mcp_servers = { fetch = { command = "uvx" } } # mine\nmodel = "x"\n'
-    ),
     ClientFile("TOML, dotted names", "codex", 'mcp_servers.fetch.command = "uvx"\nmodel = "x"\n'),
     ClientFile(
         "TOML, dates and lists of tables", "codex", "on = 2026-11-22\n[[rule]]\na = [\n  [1],\n  [2],\n]\n[[rule]]\n"
@@ -138,6 +135,7 @@ REFUSED = [
     (ClientFile("a line end in a text", "cursor", '{"a": "b\nc"}'), "control character"),
     (ClientFile("no number", "cursor", '{"a": NaN}'), "value"),
     (ClientFile("too deep for Python's reader", "cursor", '{"a":' * 100_000), "deep"),
+    (ClientFile("TOML, servers in braces", "codex", 'mcp_servers = { fetch = { command = "uvx" } }\n'), "mcp_servers"),
     (ClientFile("broken TOML", "codex", "[mcp_servers\n"), "line 1"),
     (ClientFile("TOML that is too deep", "codex", "a = " + "[" * 5_000), "deep"),
     (ClientFile("TOML with a table twice", "codex", "[mcp_servers.a]\n[mcp_servers.a]\n"), "twice|exists"),

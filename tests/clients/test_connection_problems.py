@@ -126,16 +126,6 @@ def test_an_entry_with_skills_dir_says_what_it_hides(tmp_path: Path) -> None:
     assert f"`skillhub roots add {tmp_path}` serves that too" in warning.mend
 
 
-def test_an_entry_as_our_examples_once_had_it_is_mended_by_connecting_again(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    (tmp_path / ".skillhub" / "skills").mkdir(parents=True)
-    server = StdioServer("/opt/skillhub-mcp", environment={"SKILLS_DIR": "~/.skillhub/skills"})
-    (warning,) = found(Tried(connection(server), ANSWERED), {"/home/ada/.agents/skills": 3}).warnings
-    assert warning.mend == "skillhub connect cursor"
-
-
 def test_an_entry_with_skills_dir_that_hides_nothing_is_well(tmp_path: Path) -> None:
     server = StdioServer("/opt/skillhub-mcp", environment={"SKILLS_DIR": str(tmp_path)})
     assert found(Tried(connection(server), ANSWERED), {str(tmp_path): 2, "/srv/empty": 0}) == Findings()

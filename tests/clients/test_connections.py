@@ -373,23 +373,6 @@ def test_a_write_that_fails_leaves_file_and_original(
     assert path.read_bytes() == before
 
 
-def test_an_original_that_an_earlier_version_kept_is_given_back(machine: Machine, connections: Connections) -> None:
-    path = path_of(CURSOR, machine)
-    before = put(path, "{ }")
-    own = Path(machine.home, ".skillhub")
-    connect(connections)
-    (own / "originals").rename(own / "receipts")
-    plan = connections.plan(CURSOR, USER, StdioServer("/new/skillhub-mcp"), registrar=None)
-    assert isinstance(plan, FileChange)
-    connections.carry_out(plan)
-    assert list((own / "receipts").iterdir()) == []
-    (own / "receipts").rmdir()
-    (own / "originals").rename(own / "receipts")
-    disconnect(connections)
-    assert path.read_bytes() == before
-    assert list((own / "receipts").iterdir()) == []
-
-
 def test_an_original_that_is_damaged_is_none(machine: Machine, connections: Connections) -> None:
     path = path_of(CURSOR, machine)
     put(path, "{ }")

@@ -11,7 +11,7 @@ from itertools import combinations
 from skillhub_mcp.clients.connections import Connection
 from skillhub_mcp.clients.entries import DEFAULT_NAME
 from skillhub_mcp.clients.model import Client, ClientScope, HttpServer, StdioServer
-from skillhub_mcp.clients.ownership import COMMANDS, FORMER_DIRECTORY, fetches_namesake
+from skillhub_mcp.clients.ownership import COMMANDS, fetches_namesake
 from skillhub_mcp.clients.probe import Probed
 from skillhub_mcp.clients.registered import RegisteredFile
 from skillhub_mcp.environment import expand_home
@@ -115,7 +115,7 @@ def connection_findings(tried: Tried, version: str, roots: Mapping[str, int]) ->
     if tried.probed.server_name != SERVER_NAME:
         who = f"{tried.probed.server_name} {tried.probed.version}".strip()
         return _problem(connection, f"{entry} starts another program: {who}", f"take the entry out, then `{command}`")
-    found = (_of_place(tried, command), _of_version(tried, version, command), _of_directories(tried, roots, command))
+    found = (_of_place(tried, command), _of_version(tried, version, command), _of_directories(tried, roots))
     return Findings(
         tuple(problem for one in found for problem in one.problems),
         tuple(problem for one in found for problem in one.warnings),
@@ -180,7 +180,7 @@ def _of_version(tried: Tried, version: str, command: str) -> Findings:
     return Findings(warnings=(Problem(connection.path, what, mend),))
 
 
-def _of_directories(tried: Tried, roots: Mapping[str, int], command: str) -> Findings:
+def _of_directories(tried: Tried, roots: Mapping[str, int]) -> Findings:
     connection = tried.connection
     server = connection.server
     named = server.environment.get("SKILLS_DIR", "") if isinstance(server, StdioServer) else ""
@@ -198,7 +198,7 @@ def _of_directories(tried: Tried, roots: Mapping[str, int], command: str) -> Fin
     what = f"{about}, and so {connection.client.title} sees none of the skills elsewhere: {', '.join(hidden)}"
     unknown = sorted(searched - set(places))
     added = f"; `skillhub roots add {shlex.quote(unknown[0])}` serves that too" if unknown else ""
-    mend = command if named == FORMER_DIRECTORY else f"take SKILLS_DIR out of the entry{added}"
+    mend = f"take SKILLS_DIR out of the entry{added}"
     return Findings(warnings=(Problem(connection.path, what, mend),))
 
 

@@ -133,7 +133,7 @@ class Connections:
         self._machine = machine
         self._own = os.path.join(machine.home, _OWN_DIRECTORY)
         self._backups = Backups(os.path.join(self._own, "backups"))
-        self._originals = Originals(os.path.join(self._own, "originals"), earlier=os.path.join(self._own, "receipts"))
+        self._originals = Originals(os.path.join(self._own, "originals"))
 
     def path_of(self, client: Client, scope: ClientScope) -> str | None:
         """Return the path of the client's file of a scope, also one that is only read; None where it has none."""

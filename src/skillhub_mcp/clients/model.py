@@ -121,16 +121,16 @@ class Client:
 
     name: str
     title: str
-    file_format: FileFormat
-    key: tuple[str, ...]
-    user_files: FilePlaces
-    project_files: FilePlaces
     signs: FilePlaces
-    programs: tuple[str, ...]
-    stdio: StdioShape
-    http: HttpShape | None
-    variables: VariableStyle
-    then: str
+    file_format: FileFormat = FileFormat.JSON
+    key: tuple[str, ...] = ("mcpServers",)
+    user_files: FilePlaces = lambda _: ()
+    project_files: FilePlaces = lambda _: ()
+    programs: tuple[str, ...] = ()
+    stdio: StdioShape = field(default_factory=StdioShape)
+    http: HttpShape | None = field(default_factory=HttpShape)
+    variables: VariableStyle = field(default_factory=VariableStyle)
+    then: str = "start a new session"
     where: str = ""
     registrar: str = ""
     registry_files: FilePlaces = lambda _: ()

@@ -36,18 +36,14 @@ def digest_of(content: bytes) -> str:
 
 
 class Originals:
-    """Originals by the place of the file and the name of the entry, readable by the owner only.
+    """Originals by the place of the file and the name of the entry, readable by the owner only."""
 
-    Earlier versions kept them in a directory `earlier`, where they are read and no longer written.
-    """
-
-    def __init__(self, directory: str, *, earlier: str) -> None:
+    def __init__(self, directory: str) -> None:
         self._files = PrivateFiles(directory, most=_MOST)
-        self._earlier = PrivateFiles(earlier, most=_MOST)
 
     def read(self, place: str, name: str) -> Original | None:
         """Return the original for an entry, or None where there is none that can be used."""
-        content = self._files.read((place, name)) or self._earlier.read((place, name))
+        content = self._files.read((place, name))
         if content is None:
             return None
         try:
@@ -75,9 +71,7 @@ class Originals:
             "directories": original.directories,
         }
         self._files.write((place, name), json.dumps(said, ensure_ascii=True).encode("ascii"))
-        self._earlier.remove((place, name))
 
     def remove(self, place: str, name: str) -> None:
         """Remove the original for an entry, if there is one. Raises OSError."""
         self._files.remove((place, name))
-        self._earlier.remove((place, name))

@@ -8,9 +8,6 @@ import posixpath
 from skillhub_mcp.clients.model import Client, ClientEntry, EntryValue, Server, StdioServer
 
 COMMANDS = ("skillhub-mcp", "skillhub")
-
-# What our examples once had for SKILLS_DIR: the directory that is searched in any case, and then no other.
-FORMER_DIRECTORY = "~/.skillhub/skills"
 _MODULE = "skillhub_mcp"
 _FILE = f"/{_MODULE}/__main__.py"
 # Programs that fetch another one by its name: without a place to take it from, that is the package index's namesake.
@@ -73,8 +70,6 @@ def _kept_environment(client: Client, old: ClientEntry, new: ClientEntry) -> Cli
     """Return the members of an entry that have the environment: what the old one had, and what the new one gives."""
     kept: ClientEntry = {}
     values, given = (_members(entry.get(client.stdio.environment)) for entry in (old, new))
-    if values.get("SKILLS_DIR") == FORMER_DIRECTORY:
-        del values["SKILLS_DIR"]
     if values or given or client.stdio.environment in old:
         kept[client.stdio.environment] = {**values, **given}
     listing = client.variables.names_member

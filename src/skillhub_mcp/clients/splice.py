@@ -13,14 +13,12 @@ from typing import Any, NamedTuple, NoReturn
 
 from skillhub_mcp.clients.model import ClientEntry, EntryValue
 from skillhub_mcp.clients.snippets import toml_table
-from skillhub_mcp.foreign_toml import BadToml, check_toml, read_toml
+from skillhub_mcp.foreign_toml import BadToml, read_toml
 
 _BYTE_ORDER_MARK = "\ufeff"
 _UNIT = "  "
 _LONG_QUOTES = ('"""', "'''")
 _MOST_CHARACTERS = 1024 * 1024
-# tomlkit takes a second for two hundred kilobytes.
-_MOST_CHANGED_CHARACTERS = 256 * 1024
 
 _COMMENT = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|//[^\r\n]*|/\*[^*]*(?:\*(?!/)[^*]*)*(?P<end>\*/)?', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|,(?=[ \t\r\n]*[}\]])', re.DOTALL)
@@ -263,8 +261,6 @@ def put_table(text: str, path: Sequence[str], entry: ClientEntry) -> str:
     span = _span(text, path) if path[-1] in there else None
     if span is not None:
         return text[: span[0]] + written + text[span[1] :]
-    if _in_braces(text, path[:-1]):
-        return _changed_in_braces(text, path, entry)
     end = "" if not text or text.endswith("\n") else line_end
     return text + end + (line_end if text.strip() else "") + written
 
@@ -275,8 +271,6 @@ def drop_table(text: str, path: Sequence[str]) -> str:
     span = _span(text, path)
     if span is not None:
         return re.sub(r"(\r?\n)\r?\n\Z", r"\1", text[: span[0]]) + text[span[1] :]
-    if _in_braces(text, path[:-1]):
-        return _changed_in_braces(text, path, None)
     raise InvalidText(f"{'.'.join(path)} is not written as a table of its own")
 
 
@@ -307,47 +301,6 @@ def _keys(heading: str) -> tuple[str, ...]:
         ((name, content),) = content.items()
         keys.append(name)
     return tuple(keys)
-
-
-def _in_braces(text: str, path: Sequence[str]) -> bool:
-    """Whether the table at `path` is written in braces, so that none may follow with a heading of its own."""
-    from tomlkit.items import InlineTable
-
-    table = _document(text)
-    for name in path:
-        if not isinstance(table, dict) or name not in table:
-            return False
-        table = table[name]
-    return isinstance(table, InlineTable)
-
-
-def _changed_in_braces(text: str, path: Sequence[str], entry: ClientEntry | None) -> str:
-    """Return `text` with `entry` as a member of a table in braces, or without that member."""
-    import tomlkit
-
-    document = _document(text)
-    table = document
-    for name in path[:-1]:
-        table = table[name]
-    if entry is None:
-        del table[path[-1]]
-    else:
-        member = tomlkit.inline_table()
-        member.update(entry)
-        table[path[-1]] = member
-    mark = _BYTE_ORDER_MARK if text.startswith(_BYTE_ORDER_MARK) else ""
-    return mark + tomlkit.dumps(document)
-
-
-def _document(text: str) -> Any:
-    import tomlkit
-    from tomlkit.exceptions import TOMLKitError
-
-    try:
-        check_toml(text, most_characters=_MOST_CHANGED_CHARACTERS)
-        return tomlkit.parse(text.removeprefix(_BYTE_ORDER_MARK))
-    except (TOMLKitError, ValueError, RecursionError) as error:
-        raise InvalidText(str(error)) from error
 
 
 def _plain(value: object) -> EntryValue:

@@ -1,8 +1,6 @@
 """The wheel of this very installation, made from the files that it runs from.
 
-No build tool and no network is needed, and nothing is taken from the package index, where the names of this
-distribution belong to other programs (docs/decisions/0020). An editable installation of a checkout gives the same
-wheel as an installation of it.
+It needs no build tool, and nothing from the package index, where our names belong to others (docs/decisions/0020).
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ import base64
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
@@ -35,9 +33,8 @@ _TAGS = "py3-none-any"
 class Wheel:
     """A wheel: the program's `version`, the wheel's own, the Python that it requires, its file's name and its bytes.
 
-    `own_version` is the program's with a local label, such as `0.1.0+bundle.x5f0c…`, made of a digest of the files. A
-    package index accepts no such version, so a requirement for exactly this one never finds another program of the
-    same name.
+    `own_version` has a local label, such as `0.1.0+bundle.x5f0c…`, which no package index accepts: a requirement for it
+    never finds another program of the same name.
     """
 
     version: str
@@ -54,26 +51,26 @@ def own_wheel() -> Wheel:
     except PackageNotFoundError:
         installed = None
     if installed is None or installed.files is None:
-        raise SkillHubError(
-            f"No installed {DISTRIBUTION} tells what belongs to it",
-            hint="install SkillHub with pip or uv from a checkout, and run its own command",
-        )
+        hint = "install SkillHub with pip or uv from a checkout, and run its own command"
+        raise SkillHubError(f"No installed {DISTRIBUTION} tells what belongs to it", hint=hint)
     # Installed from a bundle it has a label already.
     version = installed.version.partition("+")[0]
     package = Path(__file__).parents[1]
     _refuse_outdated(installed, package.parents[1] / "pyproject.toml", version)
-    return make_wheel(_package_files(package), _metadata_files(installed), version)
+    # A checkout has the examples elsewhere.
+    files = {f"{_PACKAGE}/{name}": file for name, file in _files_below(package, leave_out=_EXAMPLES)}
+    examples = _files_below(Path(builtin_directory()))
+    files |= {f"{_PACKAGE}/{_EXAMPLES}/{name}": file for name, file in examples}
+    return make_wheel(files, _metadata_files(installed), version)
 
 
 def make_wheel(package: Mapping[str, ArchivedFile], metadata: Mapping[str, ArchivedFile], version: str) -> Wheel:
-    """Return the wheel of the files of a `package` and of the `metadata` that belong into its dist-info."""
-    # Its rest is the README, which nobody reads in a bundle.
+    """Return the wheel of the files of a `package` and of the `metadata` in its dist-info, without the README."""
     about = metadata["METADATA"].content.partition(b"\n\n")[0].rstrip() + b"\n"
-    unlabelled = {**metadata, "METADATA": _with_version(about, version)}
-    label = f"{version}+bundle.x{_digest_of({**package, **unlabelled})}"
+    digest = _digest_of({**package, **metadata, "METADATA": _with_version(about, version)})
+    label = f"{version}+bundle.x{digest}"
     info = f"{_PACKAGE}-{label}.dist-info"
-    files = dict(package)
-    files |= {f"{info}/{name}": file for name, file in metadata.items()}
+    files = {**package, **{f"{info}/{name}": file for name, file in metadata.items()}}
     files[f"{info}/METADATA"] = _with_version(about, label)
     files[f"{info}/WHEEL"] = ArchivedFile(
         f"Wheel-Version: 1.0\nGenerator: {DISTRIBUTION} {version}\nRoot-Is-Purelib: true\nTag: {_TAGS}\n".encode()
@@ -97,29 +94,18 @@ def _with_version(about: bytes, version: str) -> ArchivedFile:
 
 
 def _refuse_outdated(installed: Distribution, project: Path, version: str) -> None:
-    """Raise SkillHubError where a checkout requires other packages than it did when it was installed."""
-    try:
-        written = tomlkit.parse(project.read_text(encoding="utf-8")).unwrap()["project"]
-    except FileNotFoundError:
+    """Raise SkillHubError if a checkout requires other packages than it did when it was installed."""
+    if not project.exists():
         return
+    written = tomlkit.parse(project.read_text(encoding="utf-8")).unwrap()["project"]
     required = [one for one in installed.requires or () if "extra ==" not in one]
-    if (written["version"], _names(written["dependencies"])) != (version, _names(required)):
-        raise SkillHubError(
-            f"{project} has changed since this installation was made of it",
-            hint="install it again, so that the bundle has what it needs now",
-        )
+    if (written["version"], set(map(_name, written["dependencies"]))) != (version, set(map(_name, required))):
+        hint = "install it again, so that the bundle has what it needs now"
+        raise SkillHubError(f"{project} has changed since this installation was made of it", hint=hint)
 
 
-def _names(requirements: Iterable[str]) -> set[str]:
-    """Return the names of required packages, without versions."""
-    return {re.split(r"[^\w.-]", one.strip(), maxsplit=1)[0].lower() for one in requirements}
-
-
-def _package_files(package: Path) -> dict[str, ArchivedFile]:
-    files = {f"{_PACKAGE}/{name}": file for name, file in _files_below(package, leave_out=_EXAMPLES)}
-    # A checkout has them elsewhere.
-    examples = _files_below(Path(builtin_directory()))
-    return files | {f"{_PACKAGE}/{_EXAMPLES}/{name}": file for name, file in examples}
+def _name(requirement: str) -> str:
+    return re.split(r"[^\w.-]", requirement.strip(), maxsplit=1)[0].lower()
 
 
 def _files_below(directory: Path, *, leave_out: str = "") -> Iterator[tuple[str, ArchivedFile]]:
@@ -133,7 +119,7 @@ def _files_below(directory: Path, *, leave_out: str = "") -> Iterator[tuple[str,
 
 
 def _belongs(name: str) -> bool:
-    """Return whether a file or directory is the program's, and nothing that Python, an editor or a tool left there."""
+    """Whether a file or directory is the program's, and not what Python, an editor or a tool left there."""
     return not name.startswith(".") and name != "__pycache__" and not name.endswith((".pyc", "~"))
 
 
