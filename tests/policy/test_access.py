@@ -40,7 +40,7 @@ def skill(write_skill: SkillWriter, skills_dir: Path) -> Skill:
 
 
 def with_rules(*, deny: tuple[PermissionRule, ...] = (), allow: tuple[PermissionRule, ...] = ()) -> Policy:
-    return Policy(Visibility(), rules=in_force([Rules(deny, allow)], []), tools=TOOL_ACTIONS)
+    return Policy(Visibility(), rules=in_force(Rules(deny, allow)), tools=TOOL_ACTIONS)
 
 
 def brought(skill: Skill, trust: Trust = Trust.AWAITED) -> Skill:
@@ -66,8 +66,8 @@ def test_a_skill_is_offered_where_it_is_on_however_that_is_found_out(skill: Skil
         replace(policy, caller=Visibility(frozenset({"other"}))),
         replace(policy, choices=NO_CHOICES.switched("pdf tools", on=False)),
         replace(policy, trust=TrustMode.NONE),
-        replace(policy, rules=in_force([Rules(denied)], [])),
-        replace(policy, rules=in_force([], [Rules(denied)])),
+        replace(policy, rules=in_force(Rules(denied))),
+        replace(policy, rules=in_force(None, Rules(denied))),
         replace(policy, unreadable=UnreadableRules("rules", "/x", "broken")),
     ):
         assert each.offers(one) is (each.availability(one) is Availability.ON)
@@ -156,8 +156,8 @@ def test_a_persons_own_command_is_consent_and_never_undoes_a_denial(skill: Skill
 def test_the_policy_is_the_same_until_a_file_changes_and_each_project_has_its_own(tmp_path: Path, skill: Skill) -> None:
     def files(root: str) -> RuleFiles:
         return RuleFiles(
-            (rules_file(str(tmp_path / "own.json"), what="Own", tools=TOOL_ACTIONS),),
-            (rules_file(f"{root}/r.json", what="Its", tools=TOOL_ACTIONS),),
+            rules_file(str(tmp_path / "own.json"), what="Own", tools=TOOL_ACTIONS),
+            rules_file(f"{root}/r.json", what="Its", tools=TOOL_ACTIONS),
         )
 
     for name in ("one", "two"):
@@ -193,7 +193,7 @@ def two_projects(tmp_path: Path, *, asks: bool = True) -> Access:
         project=str(tmp_path / "one"),
         choices=choices_file(str(tmp_path / "c.json")),
         rule_files=lambda root: RuleFiles(
-            (own,), (rules_file(f"{root}/r.json", what="Its", tools=TOOL_ACTIONS, within=root),)
+            own, rules_file(f"{root}/r.json", what="Its", tools=TOOL_ACTIONS, within=root)
         ),
         tools=TOOL_ACTIONS,
         asks=asks,
@@ -232,20 +232,20 @@ def test_who_is_asked_is_decided_once_for_all_policies(tmp_path: Path, skill: Sk
 def test_a_projects_file_is_no_file_of_its_persons(tmp_path: Path, skill: Skill) -> None:
     own, its = tmp_path / "own.json", tmp_path / "its.json"
     files = RuleFiles(
-        (rules_file(str(own), what="Own", tools=TOOL_ACTIONS),), (rules_file(str(its), what="Its", tools=TOOL_ACTIONS),)
+        rules_file(str(own), what="Own", tools=TOOL_ACTIONS), rules_file(str(its), what="Its", tools=TOOL_ACTIONS)
     )
 
     def decided(*more: Rules) -> Decision:
         return files.in_force(*more).with_project.decide(Action.LOAD, (skill.alias,), tools=TOOL_ACTIONS)
 
     assert decided() is Decision.ALLOW
-    # What would be so with one more file of the person's.
+    # What would be so with a first rule of the person's.
     assert decided(Rules()) is Decision.CONFIRM
     its.write_text('{"permissions": {"allow": [{"tool": "skill_load"}]}}', encoding="utf-8")
-    assert (decided(), len(files.read_own()), len(files.read_foreign())) == (Decision.ALLOW, 0, 1)
+    assert (decided(), files.own.read()) == (Decision.ALLOW, None)
     assert decided(Rules()) is Decision.CONFIRM
     own.write_text('{"permissions": {}}', encoding="utf-8")
-    assert (decided(), len(files.read_own()), len(files.read_foreign())) == (Decision.CONFIRM, 1, 1)
+    assert (decided(), files.own.read()) == (Decision.CONFIRM, Rules())
 
 
 @pytest.mark.parametrize("trust", [Trust.AGREED, Trust.AWAITED, Trust.CHANGED])
@@ -320,7 +320,7 @@ def test_with_ask_a_skill_that_awaits_trust_is_loaded_with_consent_alone(skill: 
     awaiting = brought(skill)
     assert policy.offers(awaiting)
     # No rule allows it by its name: another skill may have that tomorrow.
-    allowed = replace(policy, rules=in_force([Rules(allow=(PermissionRule("skill_load", "pdf-tools"),))], []))
+    allowed = replace(policy, rules=in_force(Rules(allow=(PermissionRule("skill_load", "pdf-tools"),))))
     for each in (policy, allowed):
         for action in (Action.LOAD, Action.READ):
             with pytest.raises(ConfirmationRequired) as caught:
@@ -338,7 +338,7 @@ def access_to(tmp_path: Path, visibility: Visibility) -> Access:
         visibility,
         project=str(tmp_path),
         choices=choices_file(str(tmp_path / "c.json")),
-        rule_files=lambda _: RuleFiles((), ()),
+        rule_files=lambda _: RuleFiles(rules_file(str(tmp_path / "own.json"), what="Own", tools=TOOL_ACTIONS)),
         tools=TOOL_ACTIONS,
         asks=False,
     )
@@ -441,7 +441,7 @@ def test_leave_to_run_is_for_the_files_that_it_was_given_for(skill: Skill) -> No
         policy.check_run(skill, digest=lambda: OTHER)
     assert (caught.value.changed, caught.value.digest) == (True, OTHER)
     # Also where everything else is allowed as before.
-    lenient = replace(policy, rules=in_force([replace(policy.rules.own, others=Decision.ALLOW)], []))
+    lenient = replace(policy, rules=in_force(replace(policy.rules.own, others=Decision.ALLOW)))
     with pytest.raises(ConfirmationRequired):
         lenient.check_run(skill, digest=lambda: OTHER)
     assert with_rules(allow=(replace(RUN_PDF, digest=None),)).check_run(skill, digest=lambda: OTHER) == RunRights()
@@ -463,7 +463,7 @@ def test_network_and_packages_are_what_a_person_allows_of_these_files(skill: Ski
     assert check(policy, skill) == RunRights(network=True, packages=True, named=True)
     assert not with_rules(allow=(RUN_PDF,)).check_run(skill, digest=lambda: DIGEST).network
     # A project's rules give neither.
-    alone = replace(policy, rules=in_force([], [Rules(allow=(more,))]))
+    alone = replace(policy, rules=in_force(None, Rules(allow=(more,))))
     assert alone.check_run(brought(skill, Trust.AGREED), digest=lambda: DIGEST) == RunRights()
     for undecided in (alone, with_rules(allow=(RUN_PDF,)), Policy(Visibility(), tools=TOOL_ACTIONS)):
         with pytest.raises(ConfirmationRequired, match=r"fetches packages \(pypdf\)") as caught:

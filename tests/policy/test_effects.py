@@ -19,7 +19,7 @@ RUN_ALL = PermissionRule("run_skill_command")
 
 
 def ruled(own: Rules) -> RulesInForce:
-    return in_force([own], [])
+    return in_force(own)
 
 
 @pytest.fixture

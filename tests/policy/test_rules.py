@@ -53,7 +53,7 @@ def test_deny_beats_allow_beats_confirm(
 
 def test_without_any_rules_everything_is_allowed() -> None:
     assert {NO_RULES.decide(act, ("a",), tools=TOOL_ACTIONS) for act in Action} == {Decision.ALLOW}
-    assert in_force([], []) == NOTHING_RULED
+    assert in_force(None) == NOTHING_RULED
 
 
 @pytest.mark.parametrize("tool", TOOL_ACTIONS.load)
@@ -179,13 +179,13 @@ def test_a_skill_name_is_one_exact_name_and_nothing_wider(name: Any) -> None:
 
 def test_a_projects_rules_narrow_its_own_skills_and_allow_only_where_the_person_has_none() -> None:
     own, foreign = Rules(deny=(LOAD_A,)), Rules(deny=(PermissionRule("skill_load", "b"),), allow=(LOAD_ANY,))
-    both = in_force([own], [foreign]).with_project
+    both = in_force(own, foreign).with_project
     assert [both.decide(Action.LOAD, (name,), tools=TOOL_ACTIONS) for name in "abc"] == [
         Decision.DENY,
         Decision.DENY,
         Decision.CONFIRM,
     ]
-    alone = in_force([], [foreign]).with_project
+    alone = in_force(None, foreign).with_project
     assert [alone.decide(Action.LOAD, (name,), tools=TOOL_ACTIONS) for name in "abc"] == [
         Decision.ALLOW,
         Decision.DENY,
@@ -205,20 +205,10 @@ def test_rules_that_leave_the_others_open_decide_only_what_they_name() -> None:
     assert parse_rules(written(others="confirm"), TOOL_ACTIONS) == parse_rules(written(), TOOL_ACTIONS) == Rules()
 
 
-def test_of_two_own_files_the_one_that_puts_the_others_behind_consent_counts() -> None:
-    open_, closed = Rules(allow=(LOAD_A,), others=Decision.ALLOW), Rules()
-    for files in ([open_, closed], [closed, open_]):
-        both = in_force(files, []).own
-        assert [both.decide(Action.LOAD, (name,), tools=TOOL_ACTIONS) for name in "ab"] == [
-            Decision.ALLOW,
-            Decision.CONFIRM,
-        ]
-
-
 def test_a_project_decides_where_its_person_leaves_the_others_open() -> None:
     own = Rules(allow=(LOAD_A,), confirm=(LOAD_B,), others=Decision.ALLOW)
     foreign = Rules(deny=(PermissionRule("search_skills"),), allow=(LOAD_B, PermissionRule("skill_load", "c")))
-    both = in_force([own], [foreign]).with_project
+    both = in_force(own, foreign).with_project
     assert [both.decide(Action.LOAD, (name,), tools=TOOL_ACTIONS) for name in "abcd"] == [
         Decision.ALLOW,
         # What the person wants to be asked about, a project does not allow.
@@ -274,34 +264,34 @@ ORDER = [Decision.DENY, Decision.CONFIRM, Decision.ALLOW]
 
 
 @given(
-    own=st.lists(files_of_rules, max_size=2),
+    own=st.none() | files_of_rules,
     foreign=files_of_rules,
     name=st.sampled_from(["a", "b", "c"]),
     act=st.sampled_from(Action),
 )
-def test_a_project_narrows_and_never_widens(own: list[Rules], foreign: Rules, name: str, act: Action) -> None:
-    def rank(own: list[Rules], foreign: list[Rules]) -> int:
+def test_a_project_narrows_and_never_widens(own: Rules | None, foreign: Rules, name: str, act: Action) -> None:
+    def rank(foreign: Rules | None) -> int:
         return ORDER.index(in_force(own, foreign).with_project.decide(act, (name,), tools=TOOL_ACTIONS))
 
-    assert rank(own, [foreign]) <= rank(own, [])
+    assert rank(foreign) <= rank(None)
 
 
 @given(
-    foreign=st.lists(files_of_rules, max_size=1),
+    foreign=st.none() | files_of_rules,
     name=st.sampled_from(["a", "b", "c"]),
     act=st.sampled_from(Action),
     remembered=st.sampled_from([LOAD_A, LOAD_B, PermissionRule("run_skill_command", "a")]),
 )
 def test_a_first_answer_that_is_remembered_takes_nothing_away(
-    foreign: list[Rules], name: str, act: Action, remembered: PermissionRule
+    foreign: Rules | None, name: str, act: Action, remembered: PermissionRule
 ) -> None:
-    def rank(own: list[Rules]) -> int:
+    def rank(own: Rules | None) -> int:
         return ORDER.index(in_force(own, foreign).with_project.decide(act, (name,), tools=TOOL_ACTIONS))
 
     first = Rules(allow=(remembered,), others=Decision.ALLOW)
-    assert rank([first]) >= rank([])
+    assert rank(first) >= rank(None)
     if name != remembered.skill_name:
-        assert rank([first]) == rank([])
+        assert rank(first) == rank(None)
 
 
 @given(rule=st.builds(PermissionRule, st.sampled_from(sorted(TOOL_ACTIONS.by_tool))))

@@ -86,7 +86,7 @@ def name_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]
         *(
             problem
             for file, found in rules
-            for problem in rules_problems(known, file.path, found, changeable=file is files.own[0])
+            for problem in rules_problems(known, file.path, found, changeable=file is files.own)
         ),
         *tokens_problems(known, path, tokens),
     )
@@ -98,7 +98,7 @@ def exposed_files(settings: Settings) -> tuple[tuple[Problem, ...], tuple[Proble
         roots_path(),
         trust_path(),
         reviews_path(),
-        *(file.path for file in rule_files("").own),
+        rule_files("").own.path,
         choices_path(),
         settings.http.tokens_file,
         settings.execution.hooks,
@@ -189,9 +189,9 @@ def rule_files(project_root: str) -> RuleFiles:
     own = make_file(expand_home("~/.skillhub/permissions.json"), what="Your permissions.json")
     foreign = os.path.join(project_root, RULES_FILE)
     if os.path.realpath(foreign) == os.path.realpath(own.path):
-        return RuleFiles((own,), ())
+        return RuleFiles(own)
     of_project = make_file(foreign, what="The project's .skillhub/permissions.json", within=project_root)
-    return RuleFiles((own,), (of_project,))
+    return RuleFiles(own, of_project)
 
 
 def _visibility(settings: Settings) -> Visibility:
@@ -203,7 +203,7 @@ def remember_rule(act: Action, agreed: ConfirmationRequired) -> None:
 
     To run commands is allowed of the files that the user was asked about.
     """
-    file = rule_files("").own[0]
+    file = rule_files("").own
     rule = PermissionRule(
         TOOL_ACTIONS.rule_tool(act),
         agreed.rule_name,

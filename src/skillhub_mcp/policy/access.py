@@ -360,39 +360,32 @@ class Policy:
 
 @dataclass(frozen=True)
 class RuleFiles:
-    """The files of rules: the person's own, and those that a project brings along, for the skills that it brings."""
+    """The files of rules: the person's own, and that of a project, for the skills that it brings."""
 
-    own: tuple[PolicyFile[Rules], ...]
-    foreign: tuple[PolicyFile[Rules], ...]
+    own: PolicyFile[Rules]
+    project: PolicyFile[Rules] | None = None
 
-    def read_own(self) -> tuple[Rules, ...]:
-        """Return the rules of every file of the person's that exists. Raises PolicyUnreadable."""
-        return tuple(rules for file in self.own if (rules := file.read()) is not None)
-
-    def read_foreign(self) -> tuple[Rules | UnreadableRules, ...]:
-        """Return the rules of every file of the project's that exists, or why they cannot be used."""
-        return tuple(rules for file in self.foreign if (rules := read_foreign(file)) is not None)
+    def read_project(self) -> Rules | UnreadableRules | None:
+        """Return the project's rules, why they cannot be used, or None where there are none."""
+        try:
+            return None if self.project is None else self.project.read()
+        except PolicyUnreadable as error:
+            return UnreadableRules(error.what, error.path, error.reason)
 
     def usable(self) -> Iterator[tuple[PolicyFile[Rules], Rules]]:
-        """Yield every file whose rules can be used, the person's first. Raises PolicyUnreadable for one of theirs."""
-        yield from ((file, own) for file in self.own if (own := file.read()) is not None)
-        yield from ((file, foreign) for file in self.foreign if isinstance(foreign := read_foreign(file), Rules))
+        """Yield every file whose rules can be used, the person's first. Raises PolicyUnreadable for theirs."""
+        if (own := self.own.read()) is not None:
+            yield self.own, own
+        if self.project is not None and isinstance(found := self.read_project(), Rules):
+            yield self.project, found
 
-    def in_force(self, *more: Rules) -> RulesInForce:
-        """Return the rules in force, with `more` of the person's own. Raises PolicyUnreadable for a file of theirs."""
-        return _in_force((*more, *self.read_own()), self.read_foreign())
-
-
-def read_foreign(file: PolicyFile[Rules]) -> Rules | UnreadableRules | None:
-    """Return the rules of a project's file, why they cannot be used, or None where there is none."""
-    try:
-        return file.read()
-    except PolicyUnreadable as error:
-        return UnreadableRules(error.what, error.path, error.reason)
+    def in_force(self, first: Rules | None = None) -> RulesInForce:
+        """Return the rules in force, with `first` as the person's if they have none. Raises PolicyUnreadable."""
+        return _in_force(self.own.read() or first, self.read_project())
 
 
-def _in_force(own: Sequence[Rules], foreign: Sequence[Rules | UnreadableRules]) -> RulesInForce:
-    return in_force(own, [rules for rules in foreign if isinstance(rules, Rules)])
+def _in_force(own: Rules | None, project: Rules | UnreadableRules | None) -> RulesInForce:
+    return in_force(own, project if isinstance(project, Rules) else None)
 
 
 @dataclass(slots=True)
@@ -495,18 +488,18 @@ class Access:
             choices = self._choices.read() or NO_CHOICES
             known = self._policies.get(root)
             files = self._rule_files(root) if known is None else known[0]
-            own, foreign = files.read_own(), files.read_foreign()
+            own, of_project = files.own.read(), files.read_project()
             withheld = (self._audit and self._audit.changes(), self._locks and self._locks.changes())
-            content = (choices, own, foreign, withheld)
+            content = (choices, own, of_project, withheld)
             if known is None or known[1] != content:
                 policy = Policy(
                     self._visibility,
                     choices,
-                    _in_force(own, foreign),
+                    _in_force(own, of_project),
                     root,
                     self._asks,
                     trust=self._trust,
-                    unreadable=next((one for one in foreign if isinstance(one, UnreadableRules)), None),
+                    unreadable=of_project if isinstance(of_project, UnreadableRules) else None,
                     audit=self._audit,
                     locks=self._locks,
                     tools=self.tools,

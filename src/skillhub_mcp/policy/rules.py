@@ -202,27 +202,14 @@ def parse_rules(text: str, tools: ToolActions) -> Rules:
     return Rules(deny, allow, confirm, others=Decision(others))
 
 
-def in_force(own: Sequence[Rules], foreign: Sequence[Rules]) -> RulesInForce:
-    """Return the rules in force: all of the person's `own`, and then the `foreign` ones.
+def in_force(own: Rules | None, project: Rules | None = None) -> RulesInForce:
+    """Return the rules in force: the person's `own`, and then those of a project, where there are any.
 
-    Foreign rules come with a project, which anybody may have written: they are about the skills that it brings. They
-    deny these always, and decide the rest only where the person's leave it open.
+    A project's rules may be anybody's: they are about the skills that it brings. They deny these always, and decide
+    the rest only where the person's leave it open.
     """
-    united = _united(own)
-    return RulesInForce(united, replace(united, then=_united(foreign)) if foreign else united)
-
-
-def _united(files: Sequence[Rules]) -> Rules:
-    """Return the rules of several files as one: what one of them puts behind consent stays there."""
-    if not files:
-        return NO_RULES
-    limited = any(rules.others is Decision.CONFIRM for rules in files)
-    return Rules(
-        deny=tuple(rule for rules in files for rule in rules.deny),
-        allow=tuple(rule for rules in files for rule in rules.allow),
-        confirm=tuple(rule for rules in files for rule in rules.confirm),
-        others=Decision.CONFIRM if limited else Decision.ALLOW,
-    )
+    own = NO_RULES if own is None else own
+    return RulesInForce(own, own if project is None else replace(own, then=project))
 
 
 def _parse_list(name: str, value: object, tools: ToolActions) -> tuple[PermissionRule, ...]:

@@ -17,10 +17,10 @@ from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
-from skillhub_mcp.policy.access import RuleFiles, UnreadableRules, read_foreign
+from skillhub_mcp.policy.access import RuleFiles, UnreadableRules
 from skillhub_mcp.policy.effects import Effect, effects_of
 from skillhub_mcp.policy.files import PolicyFile, forget_rules, put_rule
-from skillhub_mcp.policy.rules import NO_RULES, RULE_LISTS, Decision, ListedRule, PermissionRule, Rules, in_force
+from skillhub_mcp.policy.rules import NO_RULES, RULE_LISTS, Decision, ListedRule, PermissionRule, Rules
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.policy.unknown_names import KnownNames
 from skillhub_mcp.settings import Settings, settings_of
@@ -151,17 +151,17 @@ def _read(files: RuleFiles) -> list[_RulesOfFile]:
 
     What a project allows counts only where the person's own rules leave the others open.
     """
-    own = [_RulesOfFile(file.path, file.read()) for file in files.own]
-    limited = in_force([file.rules for file in own if file.rules is not None], []).own.others is Decision.CONFIRM
-    foreign = [_of_project(file) for file in files.foreign]
-    return own + [
-        replace(file, without_effect=tuple(one for one in file.listed if limited and one.verdict == "allow"))
-        for file in foreign
-    ]
+    own = files.own.read()
+    shown = [_RulesOfFile(files.own.path, own)]
+    if files.project is not None:
+        limited = own is not None and own.others is Decision.CONFIRM
+        file = _of_project(files.project, files.read_project())
+        ineffective = tuple(one for one in file.listed if limited and one.verdict == "allow")
+        shown.append(replace(file, without_effect=ineffective))
+    return shown
 
 
-def _of_project(file: PolicyFile[Rules]) -> _RulesOfFile:
-    found = read_foreign(file)
+def _of_project(file: PolicyFile[Rules], found: Rules | UnreadableRules | None) -> _RulesOfFile:
     if isinstance(found, UnreadableRules):
         return _RulesOfFile(file.path, None, of_project=True, broken=f"cannot be used: {found.reason}")
     return _RulesOfFile(file.path, found, of_project=True)
@@ -187,9 +187,9 @@ def _put(verdict: str, args: argparse.Namespace, options: Mapping[str, str]) -> 
         rule = _with_run_rights(rule, args, options)
     before = files.in_force()
     others = None if args.others is None else Decision(args.others)
-    if others is None and all(file.read() is None for file in files.own):
+    if others is None and files.own.read() is None:
         others = _ask_about_others(verdict, rule, files, skills, as_json=args.json)
-    file = files.own[0]
+    file = files.own
     replaced = put_rule(file.path, verdict, rule, what=file.what, tools=TOOL_ACTIONS, others=others)
     now = rule_files(project)
     return _report(
@@ -211,7 +211,7 @@ def _forget(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     settings = settings_of(options)
     project = project_of(settings).root
     files = rule_files(project)
-    file = files.own[0]
+    file = files.own
     rule = _rule(args)
     rules = file.read() or NO_RULES
     if not any(one.rule.concerns_the_same(rule, TOOL_ACTIONS) for one in rules.listed()):
@@ -283,7 +283,7 @@ def _ask_about_others(
 
     Raises InvalidArgument where nobody can answer.
     """
-    alone = not files.read_foreign()
+    alone = files.read_project() is None
     of_project = "until now the project's rules decide, about the skills that it brings"
     until_now = "without rules everything is allowed" if alone else of_project
     if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -335,8 +335,8 @@ def _for_whom(file: _RulesOfFile) -> str:
 
 def _left(files: RuleFiles) -> list[str]:
     """Return a note if the person's own files have no rule left, and still put everything behind consent."""
-    own = [file for file in _read(files)[: len(files.own)] if file.rules is not None]
-    if any(file.listed for file in own) or files.in_force().own.others is not Decision.CONFIRM:
+    own = files.own.read()
+    if own is None or own.listed() or own.others is not Decision.CONFIRM:
         return []
     note = "No rule of yours is left, and what no rule decides requires your consent. To change that: "
     return [f"{note}skillhub permissions allow --others allow"]

@@ -26,7 +26,7 @@ from skillhub_mcp.disclosure.brought import Brought, BroughtPlace, BroughtSkill
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.harmless import in_line
-from skillhub_mcp.policy.access import UnreadableRules, read_foreign
+from skillhub_mcp.policy.access import UnreadableRules
 from skillhub_mcp.policy.files import change_trust
 from skillhub_mcp.policy.rules import RULE_LISTS
 from skillhub_mcp.policy.trust import TrustMode, TrustRecord
@@ -158,14 +158,16 @@ def _notes(one: BroughtSkill) -> Iterator[str]:
 
 
 def _rules_lines(brought: Brought) -> Iterator[str]:
-    for file in rule_files(brought.project).foreign:
-        found = read_foreign(file)
-        path = os.path.relpath(file.path, brought.project)
-        if isinstance(found, UnreadableRules):
-            yield f"  {path}: cannot be used: {one_line(found.reason)}; none of these skills is loaded"
-        elif found is not None:
-            counts = ", ".join(f"{len(getattr(found, verdict))} {verdict}" for verdict in RULE_LISTS)
-            yield f"  {path}: rules about these skills alone ({counts})"
+    files = rule_files(brought.project)
+    found = files.read_project()
+    if files.project is None or found is None:
+        return
+    path = os.path.relpath(files.project.path, brought.project)
+    if isinstance(found, UnreadableRules):
+        yield f"  {path}: cannot be used: {one_line(found.reason)}; none of these skills is loaded"
+    else:
+        counts = ", ".join(f"{len(getattr(found, verdict))} {verdict}" for verdict in RULE_LISTS)
+        yield f"  {path}: rules about these skills alone ({counts})"
 
 
 def _relative(place: BroughtPlace, brought: Brought) -> str:
@@ -173,7 +175,8 @@ def _relative(place: BroughtPlace, brought: Brought) -> str:
 
 
 def _json(brought: Brought, settings: Settings) -> dict[str, object]:
-    rules = [file.path for file in rule_files(brought.project).foreign if os.path.lexists(file.path)]
+    file = rule_files(brought.project).project
+    rules = [] if file is None or not os.path.lexists(file.path) else [file.path]
     return {
         "project": brought.project,
         "trust": brought.trust.value if brought.places else None,

@@ -92,7 +92,7 @@ def _deciding(settings: Settings) -> Deciding:
 
     files = rule_files(project_of(settings).root)
     rules = tuple(
-        RulesText(file.path, found, read_text(file.path), of_project=file in files.foreign)
+        RulesText(file.path, found, read_text(file.path), of_project=file is files.project)
         for file, found in files.usable()
     )
     choices = choices_file(choices_path()).read()
