@@ -81,23 +81,6 @@ def test_what_is_told_is_harmless_bounded_and_distinct(texts: list[str], whole: 
     assert all(one in seen or len(one) > 512 for one in alike)
 
 
-@given(
-    TEXTS | st.lists(st.sampled_from([one for one in PIECES if not one[-1].isspace()])).map("".join), st.integers(9, 99)
-)
-def test_a_cut_ends_inside_no_escape_and_no_character(text: str, most: int) -> None:
-    line = for_model(text)
-    cut = in_brief(line, most)
-    assert len(cut) <= most
-    if cut == line:
-        return
-    kept = cut.removesuffix("…").rstrip()
-    rest = line[len(kept) :]
-    assert line.startswith(kept)
-    assert visible(kept) == kept
-    assert not rest.startswith(("\u0301", "\u200c", "\u200d", "🏽", "\ufe0f", "्"))
-    assert not any(kept.endswith("&lt;"[:part]) and rest.startswith("&lt;"[part:]) for part in range(1, 4))
-
-
 @pytest.mark.parametrize(
     ("text", "cut"),
     [

@@ -9,8 +9,16 @@ import pytest
 from tests.conftest import SkillWriter
 
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
-from skillhub_mcp.policy.effects import Effect, effects_of
-from skillhub_mcp.policy.rules import NO_RULES, Decision, PermissionRule, Rules, RulesInForce, in_force
+from skillhub_mcp.policy.rules import (
+    NO_RULES,
+    Decision,
+    Effect,
+    PermissionRule,
+    Rules,
+    RulesInForce,
+    effects_of,
+    in_force,
+)
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.registry import Registry

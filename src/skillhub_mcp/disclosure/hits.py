@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
@@ -31,8 +30,6 @@ _MOST_LOOKED_AT = 8 * _WHOLE_CHARACTERS
 # Not after one letter, as in `e.g.`, and not before a small one, as in `etc. of`.
 _SENTENCE_END = re.compile(r"(?<![. ][A-Za-z])[.!?][)\"'\]]?(?= [^a-z ])|[。！？]")
 _DANGLING = " ,:([{-–—/"
-_LESS_THAN = "&lt;"
-_JOINERS = "\u200c\u200d"
 _ELLIPSIS = "…"
 
 
@@ -79,21 +76,4 @@ def in_brief(text: str, most: int) -> str:
     if ends:
         return f"{text[: ends[-1]]} {_ELLIPSIS}"
     blank = text.rfind(" ", least, room + 1)
-    return text[: blank if blank >= 0 else _whole_characters(text, room)].rstrip(_DANGLING) + _ELLIPSIS
-
-
-def _whole_characters(text: str, end: int) -> int:
-    """Return the last position up to `end` that is not inside a character as a reader sees it, or an escape."""
-    escape = text.rfind(_LESS_THAN, max(0, end - len(_LESS_THAN) + 1), end + len(_LESS_THAN) - 1)
-    if 0 <= escape < end:
-        end = escape
-    while end > 0 and (_continues(text[end]) or text[end - 1] in _JOINERS):
-        end -= 1
-    return end
-
-
-def _continues(character: str) -> bool:
-    """Whether it belongs to the character before it: an accent, a joiner, a colour of skin."""
-    return (
-        character in _JOINERS or unicodedata.category(character)[0] == "M" or "\U0001f3fb" <= character <= "\U0001f3ff"
-    )
+    return text[: blank if blank >= 0 else room].rstrip(_DANGLING) + _ELLIPSIS

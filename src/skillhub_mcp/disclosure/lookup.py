@@ -7,7 +7,6 @@ The hub's access to text, files and commands goes through `SkillLookup.find_allo
 from __future__ import annotations
 
 import os
-import string
 import unicodedata
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
@@ -32,7 +31,6 @@ from skillhub_mcp.skills.suggestions import not_found
 from skillhub_mcp.skills.whereabouts import skill_path
 
 NOTHING_SERVED = "available skills: (none)"
-_LETTERS = frozenset(string.ascii_letters + string.digits)
 
 
 class FoundByName(NamedTuple):
@@ -213,12 +211,8 @@ def folder_named(snapshot: Snapshot, name: str) -> Refused | Skill | None:
     """Return what a folder of that name, or at that path, holds instead of a skill of that name."""
     plain = _folder(name)
     folded = fold_name(plain)
-    # Most of a large library ends in one of these, which are folded by themselves.
-    others = _LETTERS - {folded[-1:], folded[-1:].upper()}
 
     def is_meant(directory: str) -> bool:
-        if directory[-1:] in others:
-            return False
         return directory == plain or fold_name(os.path.basename(directory)) == folded
 
     refused = (one for one in snapshot.report.refused if is_meant(one.directory))

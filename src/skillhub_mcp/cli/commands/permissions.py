@@ -18,9 +18,17 @@ from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.access import RuleFiles, UnreadableRules
-from skillhub_mcp.policy.effects import Effect, effects_of
 from skillhub_mcp.policy.files import PolicyFile, forget_rules, put_rule
-from skillhub_mcp.policy.rules import NO_RULES, RULE_LISTS, Decision, ListedRule, PermissionRule, Rules
+from skillhub_mcp.policy.rules import (
+    NO_RULES,
+    RULE_LISTS,
+    Decision,
+    Effect,
+    ListedRule,
+    PermissionRule,
+    Rules,
+    effects_of,
+)
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.policy.unknown_names import KnownNames
 from skillhub_mcp.settings import Settings, settings_of
