@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.bootstrap.models import choose_embedder
-from skillhub_mcp.evaluation.calibration import calibration_error, refused_where_kept
+from skillhub_mcp.evaluation.measures import calibration_error, refused_where_kept
 from skillhub_mcp.search.likelihood import FEW_WORDS, Coefficients, Evidence, NearnessCoefficients, weighed
 from skillhub_mcp.search.searcher import Searcher, SearchMode, SearchRequest
 from skillhub_mcp.settings import read_settings

@@ -21,7 +21,7 @@ from bench.library import tasks, write_from_corpus, write_library
 from bench.serving import load, native_listing, reply_times, resident_megabytes
 from bench.wire import StdioServer
 
-from skillhub_mcp.evaluation.retrieval_metrics import mean_quality
+from skillhub_mcp.evaluation.measures import mean_quality
 from skillhub_mcp.locks.kept_library import KeptLibrary
 
 _HERE = Path(__file__).parent

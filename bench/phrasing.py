@@ -17,7 +17,7 @@ from pathlib import Path
 from bench.judged import ANSWERS, DEVELOPMENT, ROOT, TASKS, Question, asked_by_agents, asked_by_people
 from bench.quality import Measured, measure, replace_table
 
-from skillhub_mcp.evaluation.retrieval_metrics import mean_quality
+from skillhub_mcp.evaluation.measures import mean_quality
 
 _PHRASING = ROOT / "bench" / "phrasing"
 _TOOLS = ROOT / "tests" / "golden" / "tools"

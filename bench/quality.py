@@ -34,8 +34,15 @@ from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.bootstrap.models import choose_embedder
 from skillhub_mcp.embedders.base import Embedder
 from skillhub_mcp.evaluation.baselines import Engine, EngineAnswer, open_baseline
-from skillhub_mcp.evaluation.calibration import calibration_error, refused_where_kept, reliability
-from skillhub_mcp.evaluation.retrieval_metrics import Quality, bootstrap_interval, mean_quality, measure_quality
+from skillhub_mcp.evaluation.measures import (
+    Quality,
+    bootstrap_interval,
+    calibration_error,
+    mean_quality,
+    measure_quality,
+    refused_where_kept,
+    reliability,
+)
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.search_index import SearchIndex
 from skillhub_mcp.settings import read_settings

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from skillhub_mcp.agents_md.saved_sessions import SavedSessions
 from skillhub_mcp.agents_md.schema import AgentsState
+from skillhub_mcp.agents_md.session import SavedSessions
 
 
 def state(cwd: str) -> AgentsState:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from skillhub_mcp.agents_md.configuration import read_config
 from skillhub_mcp.agents_md.schema import (
     TYPES,
     AgentsConfig,
@@ -16,6 +15,7 @@ from skillhub_mcp.agents_md.schema import (
     ResolvedAgents,
     SystemReminderType,
     json_schemas,
+    read_config,
 )
 from skillhub_mcp.errors import InvalidSetting
 

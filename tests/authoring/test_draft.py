@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skillhub_mcp.authoring.draft import REFERENCE, SCRIPT, described, draft_files, renamed
-from skillhub_mcp.authoring.examples import examples, files_of
+from skillhub_mcp.authoring.files import examples, files_of
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.validation.checker import check
 from skillhub_mcp.validation.targets import targets

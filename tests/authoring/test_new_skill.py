@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillhub_mcp.authoring.new_skill import write_new
+from skillhub_mcp.authoring.files import write_new
 from skillhub_mcp.errors import InvalidArgument, LibraryUnwritable, SkillHubError
 
 FILES = {"SKILL.md": b"one", "scripts/run.py": b"two"}

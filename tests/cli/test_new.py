@@ -10,7 +10,7 @@ import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter, own_rules
 
-from skillhub_mcp.authoring.examples import examples
+from skillhub_mcp.authoring.files import examples
 
 DESCRIPTION = "Extract the totals of invoices. Use when an invoice has to be booked."
 

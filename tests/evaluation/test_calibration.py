@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillhub_mcp.evaluation.calibration import Bin, calibration_error, refused_where_kept, reliability
+from skillhub_mcp.evaluation.measures import Bin, calibration_error, refused_where_kept, reliability
 
 
 def test_scores_that_are_the_share_right_are_off_by_nothing() -> None:

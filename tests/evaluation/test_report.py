@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import pytest
 
 from skillhub_mcp.evaluation.baselines import EngineAnswer
+from skillhub_mcp.evaluation.measures import MEASURES, bootstrap_interval, measure_quality
 from skillhub_mcp.evaluation.queries import JudgedQuery
 from skillhub_mcp.evaluation.report import Report, build_report
-from skillhub_mcp.evaluation.retrieval_metrics import MEASURES, bootstrap_interval, measure_quality
 
 SECOND = 1.0 / math.log2(3)
 THIRD = 0.5

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhub_mcp.evaluation.retrieval_metrics import (
+from skillhub_mcp.evaluation.measures import (
     MEASURES,
     Quality,
     bootstrap_interval,

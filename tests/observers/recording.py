@@ -16,8 +16,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from skillhub_mcp.events import NULL_OBSERVER, CompositeObserver, Observer
 from skillhub_mcp.json_lines import JsonLinesLog
-from skillhub_mcp.observers.access_log import AccessLog
 from skillhub_mcp.observers.audit import Audit
+from skillhub_mcp.observers.logs import AccessLog
 from skillhub_mcp.observers.open_telemetry import OpenTelemetry
 from skillhub_mcp.observers.prometheus import Prometheus
 

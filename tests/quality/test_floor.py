@@ -16,8 +16,8 @@ from bench.judged import DEVELOPMENT, asked_by_people, skill_paths
 from bench.quality import searchable, ways_of_asking
 from tests.hubs import hub_of
 
-from skillhub_mcp.evaluation.calibration import calibration_error
 from skillhub_mcp.evaluation.evaluator import evaluate
+from skillhub_mcp.evaluation.measures import calibration_error
 from skillhub_mcp.evaluation.queries import JudgedQuery
 from skillhub_mcp.evaluation.report import Report
 from skillhub_mcp.hub import SkillHub

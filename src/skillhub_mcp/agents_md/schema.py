@@ -1,4 +1,4 @@
-"""The types of the AGENTS.md tools: the configuration, the result of a resolve, and a session's state."""
+"""The types of the AGENTS.md tools: the configuration, and how it is read, a resolve's result, a session's state."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import os
 from enum import Enum
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from skillhub_mcp.errors import InvalidSetting
 
 
 def _whole(value: Any) -> Any:
@@ -104,3 +106,35 @@ TYPES: tuple[type[_Strict], ...] = (AgentsConfig, AgentsFile, ResolvedAgents, Ag
 def json_schemas() -> dict[str, dict[str, Any]]:
     """Return the JSON Schema of each type, by its name."""
     return {one.__name__: one.model_json_schema() for one in TYPES}
+
+
+SETTING = "SKILLHUB_AGENTS_CONFIG"
+
+_MAX_BYTES = 1024 * 1024
+
+
+def read_config(written: str) -> AgentsConfig:
+    """Return the configuration from JSON text or from the path of a JSON file; the defaults for an empty string.
+
+    Raises InvalidSetting for a configuration that cannot be read or has unknown keys.
+    """
+    if not written:
+        return AgentsConfig()
+    text = written if written.startswith("{") else _file(written)
+    try:
+        return AgentsConfig.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        reason = f"{place}: {first['msg']}" if place else first["msg"]
+        raise InvalidSetting(SETTING, written, f"cannot be used: {reason}") from error
+
+
+def _file(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            return file.read(_MAX_BYTES)
+    except OSError as error:
+        raise InvalidSetting(SETTING, path, f"cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise InvalidSetting(SETTING, path, "is not UTF-8") from error

@@ -1,4 +1,4 @@
-"""AGENTS.md in one session, which may work in several directories."""
+"""AGENTS.md in one session, which may work in several directories, and states of sessions in files to go on from."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import os
 import threading
 from collections.abc import Callable
 
+from pydantic import ValidationError
+
 from skillhub_mcp.agents_md.known import KnownFiles
 from skillhub_mcp.agents_md.resolver import AgentsResolver
+from skillhub_mcp.agents_md.schema import AgentsState
 from skillhub_mcp.environment import expand_home
+from skillhub_mcp.private_files import PrivateFiles
 
 # Bounds the memory of a session; a directory that is dropped is read again when it is named again.
 _MAX_DIRECTORIES = 16
@@ -68,3 +72,30 @@ class AgentsSession:
         self._resolvers.pop(resolver.project.cwd, None)
         self._resolvers[resolver.project.cwd] = resolver
         return resolver
+
+
+_MAX_SESSIONS = 1_000
+
+
+class SavedSessions:
+    """States by handle and caller, in `directory`, so that no caller takes up another's session.
+
+    A state has paths and mtimes, and nothing of any file. Beyond a thousand, those saved longest ago are removed; such
+    a session is merely told everything again.
+    """
+
+    def __init__(self, directory: str) -> None:
+        self._files = PrivateFiles(directory, most=_MAX_SESSIONS)
+
+    def save(self, handle: str, state: AgentsState, *, caller: str) -> None:
+        """Save the state of a session in place of its earlier one. Raises OSError."""
+        self._files.write((handle, caller), state.model_dump_json().encode())
+
+    def find(self, handle: str, *, caller: str) -> AgentsState | None:
+        """Return the saved state of a session, or None if none of that handle is known for the caller."""
+        content = self._files.read((handle, caller))
+        try:
+            return None if content is None else AgentsState.model_validate_json(content)
+        except ValidationError:
+            # A state that another version wrote is like one that was removed.
+            return None

@@ -16,10 +16,8 @@ from skillhub_mcp.errors import PolicyUnreadable
 from skillhub_mcp.events import NULL_OBSERVER, CompositeObserver, Observer
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.json_lines import JsonLinesLog
-from skillhub_mcp.observers.access_log import AccessLog
 from skillhub_mcp.observers.audit import Audit, process_owner
-from skillhub_mcp.observers.library_log import LibraryLog
-from skillhub_mcp.observers.start_log import StartLog
+from skillhub_mcp.observers.logs import AccessLog, LibraryLog, StartLog
 from skillhub_mcp.settings import Settings
 from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.snapshot import Snapshot

@@ -36,8 +36,8 @@ def make_resolver(
     A root and markers from the environment override those of the configuration. With a `state` it continues from there;
     `known` is what a session knows that has several working directories.
     """
-    from skillhub_mcp.agents_md.configuration import read_config
     from skillhub_mcp.agents_md.resolver import AgentsResolver
+    from skillhub_mcp.agents_md.schema import read_config
 
     config = read_config(settings.disclosure.agents_config)
     root = config.root

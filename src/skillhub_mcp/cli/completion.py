@@ -13,7 +13,7 @@ from typing import Any, get_args
 import shtab
 
 from skillhub_mcp.auditing.rules import AUDIT_RULES
-from skillhub_mcp.authoring.examples import examples
+from skillhub_mcp.authoring.files import examples
 from skillhub_mcp.cli.arguments import Parser
 from skillhub_mcp.cli.completion_words import COMMAND, ROOTS, SKILLS
 from skillhub_mcp.clients.table import CLIENTS

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from skillhub_mcp.evaluation.baselines import EngineAnswer
-from skillhub_mcp.evaluation.calibration import refused_where_kept
-from skillhub_mcp.evaluation.queries import JudgedQuery
-from skillhub_mcp.evaluation.retrieval_metrics import (
+from skillhub_mcp.evaluation.measures import (
     MEASURES,
     Quality,
     bootstrap_interval,
     mean_quality,
     measure_quality,
+    refused_where_kept,
 )
+from skillhub_mcp.evaluation.queries import JudgedQuery
 
 _WORST = 10
 

@@ -36,6 +36,21 @@ _SCOPE = "skillhub_mcp"
 
 Attributes = Mapping[str, str | int | bool]
 
+_NAMES: Mapping[type, str] = {
+    SearchEvent: "skillhub.search",
+    SyncEvent: "skillhub.index.sync",
+    EmbeddingEvent: "skillhub.index.embed",
+    PublicationEvent: "skillhub.publication.check",
+}
+# The fields of an event that are attributes of its span, and what their names begin with.
+_FIELDS: Mapping[type, tuple[str, tuple[str, ...]]] = {
+    SearchEvent: ("skillhub.search", ("mode", "searched", "candidates", "hits", "confident")),
+    UseEvent: ("skillhub", ("source", "part", "size", "exit_code")),
+    SyncEvent: ("skillhub.index", ("written", "removed", "rebuilt")),
+    EmbeddingEvent: ("skillhub.index", ("written",)),
+    PublicationEvent: ("skillhub.publication", ("snapshot", "changed")),
+}
+
 
 class OpenTelemetry:
     """Makes a span of each event, as a child of the current span, and measures the event when it has ended.
@@ -115,54 +130,18 @@ def _name(event: Event) -> str:
             return f"skillhub.search.{name}"
         case UseEvent(action=action):
             return f"skillhub.{action}"
-        case SyncEvent():
-            return "skillhub.index.sync"
-        case EmbeddingEvent():
-            return "skillhub.index.embed"
-        case PublicationEvent():
-            return "skillhub.publication.check"
         case _:
-            return "skillhub.search"
+            return _NAMES[type(event)]
 
 
 def _attributes(event: Event) -> Attributes:
-    attributes: dict[str, str | int | bool | None] = {}
-    match event:
-        case RequestEvent():
-            request = REQUEST_CONTEXT.get()
-            attributes = {"mcp.method.name": event.method, "gen_ai.tool.name": event.tool or None}
-            if request is not None:
-                # The name of the local user is for the audit log only.
-                caller = request.caller if request.transport == "http" else None
-                attributes |= {"skillhub.transport": request.transport, "enduser.id": caller}
-        case SearchEvent():
-            attributes = {
-                "skillhub.search.mode": event.mode,
-                "skillhub.search.searched": event.searched,
-                "skillhub.search.candidates": event.candidates,
-                "skillhub.search.hits": event.hits,
-                "skillhub.search.confident": event.confident,
-            }
-        case UseEvent():
-            attributes = {
-                "skillhub.source": event.source,
-                "skillhub.part": event.part,
-                "skillhub.size": event.size,
-                "skillhub.exit_code": event.exit_code,
-            }
-        case SyncEvent():
-            attributes = {
-                "skillhub.index.written": event.written,
-                "skillhub.index.removed": event.removed,
-                "skillhub.index.rebuilt": event.rebuilt,
-            }
-        case EmbeddingEvent():
-            attributes = {"skillhub.index.written": event.written}
-        case PublicationEvent():
-            attributes = {
-                "skillhub.publication.snapshot": event.snapshot,
-                "skillhub.publication.changed": event.changed,
-            }
-        case _:
-            pass
+    prefix, fields = _FIELDS.get(type(event), ("", ()))
+    attributes: dict[str, str | int | bool | None] = {f"{prefix}.{field}": getattr(event, field) for field in fields}
+    if isinstance(event, RequestEvent):
+        request = REQUEST_CONTEXT.get()
+        attributes = {"mcp.method.name": event.method, "gen_ai.tool.name": event.tool or None}
+        if request is not None:
+            # The name of the local user is for the audit log only.
+            caller = request.caller if request.transport == "http" else None
+            attributes |= {"skillhub.transport": request.transport, "enduser.id": caller}
     return {key: value for key, value in attributes.items() if value is not None}

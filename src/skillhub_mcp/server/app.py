@@ -200,7 +200,7 @@ def _add_tool_sets(
         registration.register(server, registration.registry_tools(registry))
     agents = None
     if "agents" in options.tools:
-        from skillhub_mcp.agents_md.saved_sessions import SavedSessions
+        from skillhub_mcp.agents_md.session import SavedSessions
         from skillhub_mcp.server.tools.agents import AgentsTools
 
         saved = SavedSessions(options.saved_sessions)

@@ -14,7 +14,7 @@ from mcp_types import TextContent
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
-from skillhub_mcp.agents_md.saved_sessions import SavedSessions
+from skillhub_mcp.agents_md.session import SavedSessions
 from skillhub_mcp.bootstrap.server import make_resolver
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.hub import SkillHub

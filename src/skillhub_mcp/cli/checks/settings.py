@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from skillhub_mcp.agents_md.configuration import read_config
+from skillhub_mcp.agents_md.schema import read_config
 from skillhub_mcp.bootstrap.policy import exposed_files
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation

@@ -177,7 +177,7 @@ def _json_line(query: Mapping[str, object], encoding: str) -> str:
 
 
 def _print_reports(reports: Sequence[Report]) -> None:
-    from skillhub_mcp.evaluation.calibration import calibration_error
+    from skillhub_mcp.evaluation.measures import calibration_error
 
     width = max(len(report.engine) for report in reports)
     print_text(f"{'':{width}}  Hit@1   R@5    R@10   MRR@10 nDCG@10  (19 of 20)     gain           refused  p50")
@@ -218,7 +218,7 @@ def _line(report: Report, ours: Report, width: int) -> str:
 
 
 def _eval_report_json(report: Report) -> dict[str, object]:
-    from skillhub_mcp.evaluation.calibration import calibration_error, reliability
+    from skillhub_mcp.evaluation.measures import calibration_error, reliability
 
     return {
         "engine": report.engine,

@@ -58,7 +58,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Write the skill and print how it will be found. Raises InvalidArgument, InvalidSetting and LibraryUnwritable."""
-    from skillhub_mcp.authoring.new_skill import write_new
+    from skillhub_mcp.authoring.files import write_new
     from skillhub_mcp.settings import settings_of
 
     if args.from_template == "":
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _list_examples(args: argparse.Namespace) -> int:
-    from skillhub_mcp.authoring.examples import examples
+    from skillhub_mcp.authoring.files import examples
     from skillhub_mcp.cli.colours import painter
     from skillhub_mcp.cli.screen import stdout_screen
     from skillhub_mcp.cli.table import TableRow, table_lines
@@ -100,7 +100,7 @@ def _list_examples(args: argparse.Namespace) -> int:
 
 def _wanted(args: argparse.Namespace, options: Mapping[str, str]) -> NewSkill:
     from skillhub_mcp.authoring.draft import described, draft_files, renamed, says_when
-    from skillhub_mcp.authoring.examples import files_of
+    from skillhub_mcp.authoring.files import files_of
     from skillhub_mcp.settings import settings_of
     from skillhub_mcp.skills.model import SKILL_FILE
 
@@ -134,7 +134,7 @@ def _wanted(args: argparse.Namespace, options: Mapping[str, str]) -> NewSkill:
 
 
 def _example(typed: str) -> Skill:
-    from skillhub_mcp.authoring.examples import examples
+    from skillhub_mcp.authoring.files import examples
     from skillhub_mcp.skills.suggestions import near_names
 
     found = {one.name: one for one in examples()}

@@ -18,9 +18,8 @@ from skillhub_mcp.agents_md.files import Note, is_within
 from skillhub_mcp.agents_md.reminders import agents_context as agents_context_text
 from skillhub_mcp.agents_md.reminders import paths_reminder, resume_reminder
 from skillhub_mcp.agents_md.resolver import AgentsResolver
-from skillhub_mcp.agents_md.saved_sessions import SavedSessions
 from skillhub_mcp.agents_md.schema import AgentsFile, AgentsState
-from skillhub_mcp.agents_md.session import AgentsSession, MakeResolver
+from skillhub_mcp.agents_md.session import AgentsSession, MakeResolver, SavedSessions
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.harmless import path_for_model
 from skillhub_mcp.server.callers import caller_key

@@ -1,15 +1,71 @@
-"""The library's log: what a server refuses, what lost its name, and directories that it cannot search, each once."""
+"""Log lines: each request, that a server is ready, and what is new about its library.
+
+The library's log has what a server refuses, what lost its name, and directories that it cannot search, each once.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from skillhub_mcp.events import REQUEST_CONTEXT, Event, RequestEvent
 from skillhub_mcp.skills.problems import Problem, refusal_problems, root_problems, shadowing
 from skillhub_mcp.skills.snapshot import ShadowReason, Snapshot
 
-log = logging.getLogger("skillhub_mcp.library")
+_requests = logging.getLogger("skillhub_mcp.requests")
+_start = logging.getLogger("skillhub_mcp.start")
+_library = logging.getLogger("skillhub_mcp.library")
+
+_MILLISECONDS_PER_SECOND = 1_000
+
+
+class AccessLog:
+    """Logs requests."""
+
+    def start(self, event: Event) -> Callable[[], None]:
+        """Log a request when it has ended."""
+
+        def finish() -> None:
+            if isinstance(event, RequestEvent) and _requests.isEnabledFor(logging.DEBUG):
+                _log(event)
+
+        return finish
+
+
+def _log(event: RequestEvent) -> None:
+    request = REQUEST_CONTEXT.get()
+    fields: dict[str, object] = {"duration_ms": round(event.seconds * _MILLISECONDS_PER_SECOND, 1)}
+    if event.tool:
+        fields["tool"] = event.tool
+    fields["outcome"] = event.outcome
+    if request is not None:
+        fields |= {"who": request.caller, "transport": request.transport}
+        if request.trace_id:
+            fields["trace_id"] = request.trace_id
+    _requests.debug("%s", event.method, extra=fields)
+
+
+class StartLog:
+    """Logs once that a server is ready, with `facts` about it. Safe to call from several threads."""
+
+    def __init__(self, facts: Mapping[str, object]) -> None:
+        self._facts = dict(facts)
+        self._lock = threading.Lock()
+        self._told = False
+
+    @property
+    def told(self) -> bool:
+        """Whether it was logged."""
+        return self._told
+
+    def report(self, skills: int) -> None:
+        """Log that so many skills are served, unless that was logged before."""
+        with self._lock:
+            told, self._told = self._told, True
+        if not told:
+            _start.info("Ready", extra={"skills": skills, **self._facts})
+
 
 _AT_ONCE = 20
 
@@ -39,7 +95,7 @@ class LibraryLog:
                 return
             if self._snapshot is None:
                 for one in self._elsewhere(snapshot):
-                    log.info("%s", one.sentence())
+                    _library.info("%s", one.sentence())
             self._snapshot = snapshot
             problems, copies = _problems_of(snapshot)
             # Directories, filters and rules concern many skills at once, so the end of a long list is not their place.
@@ -47,9 +103,9 @@ class LibraryLog:
             harmless = {copy.sentence() for copy in copies}
             for number, line in enumerate(new):
                 if number == _AT_ONCE:
-                    log.warning("%d more problems; `skillhub doctor` lists them", len(new) - _AT_ONCE)
+                    _library.warning("%d more problems; `skillhub doctor` lists them", len(new) - _AT_ONCE)
                     return
-                log.log(logging.INFO if line in harmless else logging.WARNING, "%s", line)
+                _library.log(logging.INFO if line in harmless else logging.WARNING, "%s", line)
 
     def _new(self, problems: Iterable[Problem]) -> list[str]:
         lines = dict.fromkeys(problem.sentence() for problem in problems)
