@@ -12,7 +12,6 @@ from skillhub_mcp.skills.names import fold_name
 _COMPARED = 200
 _CUTOFF = 0.5
 _LISTED_NAMES = 20
-_FEW_PAIRS = 64
 
 
 def near_names(wanted: str, names: Iterable[str], *, limit: int = 3) -> list[str]:
@@ -21,16 +20,9 @@ def near_names(wanted: str, names: Iterable[str], *, limit: int = 3) -> list[str
     Names are first ranked by shared letter pairs, which is cheap for 100,000 names; only the best of those
     are compared letter by letter.
     """
-    pairs, every = _letter_pairs(wanted), list(names)
-    if len(pairs) <= _FEW_PAIRS:
-        # As many as a name has: looking for each is faster than making those of every name.
-        shared = [sum(map(f" {fold_name(name)} ".__contains__, pairs)) for name in every]
-    else:
-        shared = [len(pairs & _letter_pairs(name)) for name in every]
-    # A name that shares as much as the last wanted one may come before it: of those with less none does.
-    least = min(sorted(shared, reverse=True)[:_COMPARED], default=0)
-    best = [(number, name) for number, name in zip(shared, every, strict=True) if number >= least]
-    likely = [name for _, name in heapq.nlargest(_COMPARED, best)]
+    pairs = _letter_pairs(wanted)
+    shared = ((len(pairs & _letter_pairs(name)), name) for name in names)
+    likely = [name for _, name in heapq.nlargest(_COMPARED, shared)]
     by_folded = {fold_name(name): name for name in reversed(likely)}
     close = difflib.get_close_matches(fold_name(wanted), by_folded, n=limit, cutoff=_CUTOFF)
     return [by_folded[name] for name in close]
