@@ -15,6 +15,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import yaml
 
@@ -60,12 +61,26 @@ _TOO_DEEP_MESSAGE = f"the frontmatter is nested more than {MAX_DEPTH} levels dee
 Value = object  # None, str, list[Value] or dict[str, Value]
 
 
+class Entry(NamedTuple):
+    """One top-level key and its value, as offsets in the header. The value's text excludes comments after it.
+
+    `is_flow` says that the value is a collection in flow style, such as `[a, b]`.
+    """
+
+    key: str
+    start: int
+    value_start: int
+    value_end: int
+    is_flow: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """A parsed SKILL.md. `values` is None if the frontmatter is unusable; `diagnostics` say why.
 
     `lines` gives the 1-based line of each top-level key. `header` is the frontmatter's text between the fences, which
     starts at character `header_start` on line `first_line`. `before` is the text that precedes the opening fence.
+    `entries` are those of a header that was read without repair.
     """
 
     values: Mapping[str, Value] | None
@@ -76,6 +91,7 @@ class Document:
     first_line: int = 1
     header_start: int = 0
     before: str = ""
+    entries: tuple[Entry, ...] = ()
 
 
 class _TooComplex(Exception):
@@ -99,17 +115,17 @@ def parse(content: bytes) -> Document:
     found += parts.found
     if parts.header is None:
         return Document(None, {}, parts.body, tuple(found), before=parts.before)
-    read = _read_toml if parts.is_toml else _read_yaml
-    values, lines, more = read(parts.header, parts.first_line)
+    read = (_read_toml if parts.is_toml else _read_yaml)(parts.header, parts.first_line)
     return Document(
-        values,
-        lines,
+        read.values,
+        read.lines,
         parts.body,
-        (*found, *more),
+        (*found, *read.found),
         parts.header,
         parts.first_line,
         parts.header_start,
         parts.before,
+        read.entries,
     )
 
 
@@ -256,21 +272,29 @@ def _without_code_fence(body: str) -> str:
 
 
 _WITHOUT_INVISIBLE = dict.fromkeys(map(ord, INVISIBLE))
-_Yaml = tuple[Mapping[str, Value] | None, Mapping[str, int], list[Diagnostic]]
 
 
-def _read_toml(header: str, first_line: int) -> _Yaml:
+class _Read(NamedTuple):
+    """What a header says; `values` is None if it cannot be read."""
+
+    values: Mapping[str, Value] | None
+    lines: Mapping[str, int]
+    found: list[Diagnostic]
+    entries: tuple[Entry, ...] = ()
+
+
+def _read_toml(header: str, first_line: int) -> _Read:
     """Return the values of a header in TOML, which other site generators keep between `+++` lines."""
     try:
         found = read_toml(header, most_characters=MAX_FRONTMATTER_CHARACTERS)
     except BadToml as error:
-        return None, {}, [violation("yaml-invalid", f"the frontmatter is neither YAML nor TOML: {error}")]
+        return _Read(None, {}, [violation("yaml-invalid", f"the frontmatter is neither YAML nor TOML: {error}")])
     values = {key: _texts(value) for key, value in found.items()}
     lines: dict[str, int] = {}
     for number, line in enumerate(header.split("\n"), first_line):
         lines.setdefault(line.partition("=")[0].strip(), number)
     note = violation("yaml-repaired", "the frontmatter is TOML", line=first_line)
-    return values, {key: lines[key] for key in values if key in lines}, [note]
+    return _Read(values, {key: lines[key] for key in values if key in lines}, [note])
 
 
 def _texts(value: object) -> Value:
@@ -281,7 +305,7 @@ def _texts(value: object) -> Value:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _read_yaml(header: str, first_line: int) -> _Yaml:
+def _read_yaml(header: str, first_line: int) -> _Read:
     read = _mapping(header, first_line)
     found: list[Diagnostic] = []
     if isinstance(read, Diagnostic):
@@ -290,13 +314,14 @@ def _read_yaml(header: str, first_line: int) -> _Yaml:
         read = failure if repairs is None else _mapping(repairs.header, first_line)
         # Without a description there is no skill either way, and the failure says why.
         if isinstance(read, Diagnostic) or not read.values.get("description"):
-            return None, {}, [failure]
+            return _Read(None, {}, [failure])
         found.append(violation("yaml-repaired", failure.message, line=failure.line))
     lost = [violation("yaml-words-lost", f"YAML would drop {one.words[:40]!r}", line=one.line) for one in read.lost]
     if lost:
         whole = _mapping(read.with_lost_words(), first_line)
         read = read if isinstance(whole, Diagnostic) else whole
-    return read.values, read.lines, [*found, *lost, *read.found]
+    entries = () if found or lost else tuple(read.entries)
+    return _Read(read.values, read.lines, [*found, *lost, *read.found], entries)
 
 
 def _mapping(header: str, first_line: int) -> _EventReader | Diagnostic:
@@ -351,6 +376,8 @@ class _EventReader:
         self.lines: dict[str, int] = {}
         self.found: dict[Diagnostic, None] = {}  # in order, each once
         self.lost: list[_Lost] = []
+        self.entries: list[Entry] = []
+        self._end = 0  # where the last value ends
         self._header = header
         self._first_line = first_line
         self._next: Callable[[], yaml.Event] = _Loader(header).get_event
@@ -381,6 +408,9 @@ class _EventReader:
         return isinstance(value, dict)
 
     def _value(self, event: yaml.Event, depth: int) -> Value:
+        start, end = _start(event), event.end_mark
+        # A block scalar ends where the next key starts.
+        self._end = start if end is None else start + len(self._header[start : end.index].rstrip())
         if isinstance(event, yaml.AliasEvent):
             return self._expanded(event, depth)
         text = event.value if isinstance(event, yaml.ScalarEvent) else ""
@@ -415,15 +445,26 @@ class _EventReader:
                 self._report("yaml-duplicate-key", f"{key!r} occurs more than once", event)
             if depth == 0:
                 self.lines[key] = self._line(event)
+            value_event = self._checked(self._next())
             # Skills have the same few keys.
-            values[sys.intern(key)] = self._value(self._checked(self._next()), depth + 1)
+            values[sys.intern(key)] = self._value(value_event, depth + 1)
+            if depth == 0:
+                is_flow = bool(getattr(value_event, "flow_style", False))
+                self.entries.append(Entry(key, _start(event), _start(value_event), self._end, is_flow))
+        self._close(event)
         return values
 
     def _sequence(self, depth: int) -> list[Value]:
         values: list[Value] = []
         while not isinstance(event := self._next(), yaml.SequenceEndEvent):
             values.append(self._value(self._checked(event), depth + 1))
+        self._close(event)
         return values
+
+    def _close(self, event: yaml.Event) -> None:
+        """Note where a collection in flow style ends; one in block style ends with its last value."""
+        if event.end_mark is not None and event.end_mark.index > _start(event):
+            self._end = event.end_mark.index
 
     def _checked(self, event: yaml.Event) -> yaml.Event:
         """Note the words that YAML drops from a plain value."""
@@ -477,11 +518,14 @@ class _EventReader:
         self.found[violation(rule, message, line=self._line(event))] = None
 
     def _line(self, event: yaml.Event) -> int:
-        mark = event.start_mark
-        return self._line_at(0 if mark is None else mark.index)
+        return self._line_at(_start(event))
 
     def _line_at(self, index: int) -> int:
         return _line_at(index, self._header, self._first_line)
+
+
+def _start(event: yaml.Event) -> int:
+    return 0 if event.start_mark is None else event.start_mark.index
 
 
 def _line_at(index: int, header: str, first_line: int) -> int:

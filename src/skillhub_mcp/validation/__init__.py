@@ -4,7 +4,6 @@ advice         checks beyond the specification
 apply_fixes    writing a fixed SKILL.md
 checker        the check of one skill
 fixes          fixes that need no guess
-header_layout  where keys and values stand in a frontmatter
 moved_keys     descriptive keys under `metadata`
 sarif          findings as SARIF 2.1.0
 selection      choosing rules by their ids

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-
-import yaml
 
 from skillhub_mcp.skills.frontmatter import Document, Value, decode, parse, repaired
 from skillhub_mcp.skills.keys import DESCRIPTIVE_KEYS, EXTENSIONS, SPECIFIED_KEYS
@@ -19,7 +17,6 @@ from skillhub_mcp.skills.model import FileStamp, Skill
 from skillhub_mcp.skills.names import safe_alias
 from skillhub_mcp.skills.parser import read_skill
 from skillhub_mcp.skills.repairs import INVISIBLE
-from skillhub_mcp.validation.header_layout import Entry, layout
 from skillhub_mcp.validation.moved_keys import as_text, as_under_metadata, double_quoted, under_metadata
 
 _KEY_LINE = re.compile(r"([A-Za-z_][\w.-]*):(?:\s|$)")
@@ -93,7 +90,7 @@ def renamed(content: bytes, name: str) -> bytes | None:
     if subject.skill is None or subject.skill.name == name:
         return None if subject.skill is None else content
     header, value = subject.document.header, double_quoted(name)
-    entry = next((entry for entry in _layout(subject) if entry.key == "name"), None)
+    entry = next((entry for entry in subject.document.entries if entry.key == "name"), None)
     if entry is None:
         return None
     after = _subject(subject.with_header(header[: entry.value_start] + value + header[entry.value_end :]), name)
@@ -212,7 +209,7 @@ def _quoted(subject: _Subject) -> str:
 def _with_conforming_name(subject: _Subject) -> str:
     """Replace the name by its safe alias if only case, blanks or underscores differ, or if the directory has it."""
     name = (subject.document.values or {}).get("name")
-    entry = next((entry for entry in _layout(subject) if entry.key == "name"), None)
+    entry = next((entry for entry in subject.document.entries if entry.key == "name"), None)
     if not isinstance(name, str) or entry is None:
         return subject.text
     alias = safe_alias(name)
@@ -226,7 +223,7 @@ def _with_conforming_name(subject: _Subject) -> str:
 def _with_descriptive_keys_moved(subject: _Subject) -> str:
     """Move the keys that only describe the skill under `metadata`."""
     header = subject.document.header
-    return subject.with_header(under_metadata(header, _layout(subject), subject.document.values or {}))
+    return subject.with_header(under_metadata(header, subject.document.entries, subject.document.values or {}))
 
 
 def _with_flat_metadata(subject: _Subject) -> str:
@@ -251,13 +248,6 @@ def _with_flat_metadata(subject: _Subject) -> str:
         return subject.text
     flat = [f"{indent}skillhub.{key}: {double_quoted(as_text(value))}{ending}" for key, value in nested.items()]
     return subject.with_header("\n".join([*lines[:start], *flat, *lines[end:]]))
-
-
-def _layout(subject: _Subject) -> Sequence[Entry]:
-    try:
-        return layout(subject.document.header)
-    except yaml.YAMLError:
-        return ()
 
 
 def _flat(metadata: Value) -> Value:

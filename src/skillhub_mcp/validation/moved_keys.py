@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import yaml
 
-from skillhub_mcp.skills.frontmatter import Value
+from skillhub_mcp.skills.frontmatter import Entry, Value
 from skillhub_mcp.skills.keys import DESCRIPTIVE_KEYS, READ_IN_BOTH_PLACES
-from skillhub_mcp.validation.header_layout import Entry
 
 _INDENT = "  "
 
@@ -22,15 +21,16 @@ def under_metadata(header: str, entries: Sequence[Entry], values: Mapping[str, V
     """
     keys = Counter(entry.key for entry in entries)
     metadata = next((entry for entry in entries if entry.key == "metadata"), None)
-    if metadata is not None and (metadata.is_flow or keys["metadata"] > 1 or not _can_take_keys(metadata)):
+    inner = values.get("metadata")
+    taken = set(inner) if isinstance(inner, dict) else set()
+    is_empty = metadata is None or metadata.value_start == metadata.value_end
+    if metadata is not None and (metadata.is_flow or keys["metadata"] > 1 or not (taken or is_empty)):
         return header
-    taken = {entry.key for entry in metadata.entries} if metadata is not None else set()
     lines = header.split("\n")
     ending = "\r" if lines[0].endswith("\r") else ""
     indent = _INDENT
-    if metadata is not None and metadata.entries:
-        first = metadata.entries[0].start
-        indent = header[header.rfind("\n", 0, first) + 1 : first]
+    if metadata is not None and taken:
+        indent = header[header.rfind("\n", 0, metadata.value_start) + 1 : metadata.value_start]
     moved: list[str] = []
     left: set[int] = set()
     for entry in entries:
@@ -54,10 +54,6 @@ def under_metadata(header: str, entries: Sequence[Entry], values: Mapping[str, V
     above = [line for number, line in kept if number < at]
     below = [line for number, line in kept if number >= at]
     return "\n".join([*above, *moved, *below])
-
-
-def _can_take_keys(metadata: Entry) -> bool:
-    return bool(metadata.entries) or metadata.value_start == metadata.value_end
 
 
 def _lines_of(entry: Entry, header: str) -> range:
