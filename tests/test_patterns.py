@@ -205,11 +205,10 @@ def test_a_text_twice_as_long_takes_twice_the_work(
         assert counted(twice) <= IN_PROPORTION * counted(once) + 200, text
 
 
-def test_files_are_looked_for_in_texts_only_as_often_as_that_is_affordable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_looked_for_in_texts_of_bounded_length_only(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = {"SKILL.md": "Run tool.py and see other-notes, then a b."}
     files = [f"a{number} b.md" for number in range(100)]
     told = list(advice.unreferenced_advice(["tool.py", "notes.md", *files], texts))
     assert len(told) == 101
-    # Words are looked up, and cost nothing; beyond the budget every file counts as mentioned.
-    monkeypatch.setattr(advice, "_MOST_COMPARED", 10 * len(texts["SKILL.md"]))
-    assert len(list(advice.unreferenced_advice(["tool.py", *files], texts))) == 5
+    monkeypatch.setattr(advice, "_MOST_CHARACTERS", 10)
+    assert list(advice.unreferenced_advice(["tool.py", *files], texts)) == []

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from posixpath import basename, dirname, normpath, splitext
 from urllib.parse import unquote
 
@@ -32,8 +31,8 @@ _WITHIN_A_PATH = re.compile(r"[\w./\\:@$~{<*-]")
 _OF_THE_SPECIFICATION = frozenset({"references", "scripts"})
 _LINE_END = re.compile("\n")
 _WORD = re.compile(r"[\w-]+")
-# How many characters are compared with the names of files that no word of the texts mentions.
-_MOST_COMPARED = 400_000_000
+# Every file's name is looked for in all of the texts; of more text nothing is reported.
+_MOST_CHARACTERS = 4_000_000
 # Words before a path, on its line and near it, after which it need not be a file of the skill.
 _SUPPOSED = re.compile(
     r"\b(?:e\.g|examples?|for instance|such as|like|would|could|creat\w*|generat\w*|your|user'?s?|projects?|repo\w*)\b",
@@ -87,20 +86,21 @@ def description_advice(description: str, line: int | None) -> Iterator[Diagnosti
 def reference_advice(body: str, first_line: int, files: Collection[str]) -> Iterator[Diagnostic]:
     """Report missing files that the body references, each once. `files` are the skill's files, by relative path."""
     directories = _directories(files)
-    line_ends: list[int] | None = None
+    line_ends = [found.start() for found in _LINE_END.finditer(body)]
     for reference in references(body, directories):
         if reference.path in files or reference.path in directories or f"{reference.path}.md" in files:
             continue
-        if line_ends is None:
-            line_ends = [end.start() for end in _LINE_END.finditer(body)]
         line = first_line + bisect_left(line_ends, reference.position)
         yield violation("reference-missing", f"{reference.path!r} is not in the skill", line=line)
 
 
 def unreferenced_advice(files: Collection[str], texts: Mapping[str, str]) -> Iterator[Diagnostic]:
     """Report files that no text of the skill mentions; `texts` are its text files, by relative path."""
-    everything = _Texts(texts.values())
-    named_directories = {directory for directory in sorted(_directories(files)) if everything.have(f"{directory}/")}
+    everything = "\n".join(texts.values())
+    if len(everything) > _MOST_CHARACTERS:
+        return
+    words = frozenset(_WORD.findall(everything))
+    named_directories = {directory for directory in _directories(files) if f"{directory}/" in everything}
     for path in sorted(files):
         if _CONVENTIONAL.search(path) or path.startswith(".") or "/." in path:
             continue
@@ -108,48 +108,20 @@ def unreferenced_advice(files: Collection[str], texts: Mapping[str, str]) -> Ite
         if folder and _is_named(folder, named_directories):
             continue
         # Code is imported, and documents are linked, without the file extension.
-        if everything.have_word(splitext(name)[0]) or everything.have(name):
+        stem = splitext(name)[0]
+        if name in everything or stem in words or (not _WORD.fullmatch(stem) and stem in everything):
             continue
         yield violation("file-unreferenced", f"nothing in the skill mentions {path!r}")
 
 
-class _Texts:
-    """Texts to be searched for many names: their words once, and anything else as often as that is affordable.
-
-    Beyond that every name is taken for mentioned: a missed problem is better than a check that does not end.
-    """
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._all = "\n".join(texts)
-        self._affordable = _MOST_COMPARED
-
-    @cached_property
-    def _words(self) -> frozenset[str]:
-        return frozenset(_WORD.findall(self._all))
-
-    def have(self, part: str) -> bool:
-        """Whether `part` is anywhere in the texts."""
-        self._affordable -= len(self._all)
-        return self._affordable < 0 or part in self._all
-
-    def have_word(self, word: str) -> bool:
-        """Whether `word` is in the texts with nothing of a word beside it."""
-        if word in self._words:
-            return True
-        if _WORD.fullmatch(word):
-            return False
-        self._affordable -= len(self._all)
-        return self._affordable < 0 or re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", self._all) is not None
-
-
 def references(text: str, directories: Collection[str]) -> Iterator[Reference]:
     """Yield the files of the skill that a Markdown text references, each once, links before mentions."""
-    blocks = _CodeBlocks(text)
+    blocks = _fenced(text)
     seen: set[str] = set()
     if "](" in text:
         for link in _LINK.finditer(text):
             path = _relative(unquote(link[1].partition("#")[0].partition("?")[0]))
-            if path is None or path in seen or ("/" not in path and "." not in path) or blocks.contain(link.start()):
+            if path is None or path in seen or ("/" not in path and "." not in path) or _is_in(blocks, link.start()):
                 continue
             seen.add(path)
             yield Reference(path, link.start())
@@ -157,7 +129,7 @@ def references(text: str, directories: Collection[str]) -> Iterator[Reference]:
     for directory in sorted(own | _OF_THE_SPECIFICATION):
         for mention in _mentions(text, directory):
             at = mention.position
-            if mention.path in seen or (directory not in own and (blocks.contain(at) or _is_supposed(text, at))):
+            if mention.path in seen or (directory not in own and (_is_in(blocks, at) or _is_supposed(text, at))):
                 continue
             seen.add(mention.path)
             yield mention
@@ -184,19 +156,10 @@ def _is_supposed(text: str, position: int) -> bool:
     return _SUPPOSED.search(text, begin or earliest, position) is not None
 
 
-class _CodeBlocks:
-    """The fenced code blocks of a text, which are looked for when they are first asked for."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._spans: list[tuple[int, int]] | None = None
-
-    def contain(self, position: int) -> bool:
-        """Whether a position of the text is in a code block."""
-        if self._spans is None:
-            self._spans = _fenced(self._text)
-        before = bisect_right(self._spans, (position, len(self._text))) - 1
-        return before >= 0 and position < self._spans[before][1]
+def _is_in(blocks: Sequence[tuple[int, int]], position: int) -> bool:
+    """Whether a position of the text is in one of the code blocks."""
+    before = bisect_right(blocks, position, key=lambda block: block[0]) - 1
+    return before >= 0 and position < blocks[before][1]
 
 
 def _fenced(text: str) -> list[tuple[int, int]]:
