@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 
 from skillhub_mcp.analysis.scripts import UNSPACED
@@ -18,26 +18,6 @@ class Speller:
 
     def __init__(self, words: Mapping[str, int]) -> None:
         self._words = words
-
-    def changed(self, words: Mapping[str, int], touched: Iterable[str]) -> Speller:
-        """Return a speller for `words`, which are those of this one but for those that were `touched`.
-
-        What this one has worked out of the others is taken over.
-        """
-        found = Speller(words)
-        touched = frozenset(touched)
-        gone = {word for word in touched if word in self._words and word not in words}
-        new = [word for word in touched if word in words and word not in self._words]
-        known = vars(self)
-        if "_unspaced" in known:
-            vars(found)["_unspaced"] = [*(word for word in self._unspaced if word not in gone), *_unspaced(new)]
-        if "_by_letter" in known:
-            by_letter = {**self._by_letter}
-            for letter in {word[0] for word in (*gone, *new)}:
-                own = [word for word in by_letter.get(letter, ()) if word not in gone]
-                by_letter[letter] = [*own, *(word for word in new if word[0] == letter)]
-            vars(found)["_by_letter"] = by_letter
-        return found
 
     def knows(self, word: str) -> bool:
         """Whether a skill has the folded `word` in its name, description or tags."""
@@ -65,7 +45,7 @@ class Speller:
 
     @cached_property
     def _unspaced(self) -> list[str]:
-        return _unspaced(self._words)
+        return [word for word in self._words if UNSPACED.search(word)]
 
     @cached_property
     def _by_letter(self) -> Mapping[str, list[str]]:
@@ -73,7 +53,3 @@ class Speller:
         for known in self._words:
             by_letter.setdefault(known[0], []).append(known)
         return by_letter
-
-
-def _unspaced(words: Iterable[str]) -> list[str]:
-    return [word for word in words if UNSPACED.search(word)]
