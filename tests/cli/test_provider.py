@@ -61,6 +61,24 @@ def test_only_what_is_searched_and_the_query_is_sent(skillhub: Skillhub, api: Em
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
+def test_skills_that_a_filter_or_a_choice_switched_off_are_not_sent_until_they_are_on(
+    skillhub: Skillhub, api: EmbeddingApi, write_skill: SkillWriter, provider: str
+) -> None:
+    write_skill("hidden", "Hides things.")
+    environment = choose(provider, api)
+    filtered = {**environment, "SKILLHUB_ENABLED_SKILLS": "painter,carver"}
+    skillhub("disable", "carver", **filtered)
+    first = skillhub("index", **filtered)
+    assert (first.code, [text.partition("\n")[0] for text in api.texts]) == (0, ["painter"])
+    assert "no vector yet" not in first.err
+    skillhub("enable", "carver", **filtered)
+    skillhub("index", **filtered)
+    assert [text.partition("\n")[0] for text in api.texts[1:]] == ["carver"]
+    skillhub("index", **environment)
+    assert [text.partition("\n")[0] for text in api.texts[2:]] == ["hidden"]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
 def test_doctor_names_a_provider_that_refuses_and_is_content_when_it_answers(
     skillhub: Skillhub, api: EmbeddingApi, provider: str
 ) -> None:

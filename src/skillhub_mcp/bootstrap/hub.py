@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from skillhub_mcp.bootstrap.library import unsearched_problems
 from skillhub_mcp.bootstrap.models import QueryEmbedder, choose_embedder, choose_reranker
 from skillhub_mcp.bootstrap.observers import make_observer
 from skillhub_mcp.bootstrap.places import mirror_directory
-from skillhub_mcp.bootstrap.policy import KeptOnDemand, make_access, make_auditor
+from skillhub_mcp.bootstrap.policy import KeptOnDemand, make_access, make_auditor, may_be_sent
 from skillhub_mcp.bootstrap.publication import publication_target
 from skillhub_mcp.chosen_roots import RootsFollower, project_trust, recorded_roots_problem, roots_of
 from skillhub_mcp.disclosure.lookup import SkillLookup
@@ -97,7 +98,7 @@ def make_hub(
         settings.index.db_path,
         embedder=embedder.chosen,
         # A provider that fails at indexing is not asked at the next search either.
-        embedding=EmbeddingOptions(on_failure=embedder.breaker.record_failure),
+        embedding=_embedding_options(settings, embedder),
         progress=index_progress.report,
     )
     live = LiveView(
@@ -118,6 +119,13 @@ def make_hub(
     if auditor is not None and background:
         live.subscribe(partial(_audit_behind, auditor, live))
     return _hub_over(live, settings, embedder, auditor=auditor, asks=asks, observer=observer, for_shell=for_shell)
+
+
+def _embedding_options(settings: Settings, embedder: QueryEmbedder) -> EmbeddingOptions:
+    options = EmbeddingOptions(on_failure=embedder.breaker.record_failure)
+    if settings.embedding.provider not in ("openai", "gemini"):
+        return options
+    return replace(options, sendable=partial(may_be_sent, settings))
 
 
 def index_writer(settings: Settings) -> IndexWriter:

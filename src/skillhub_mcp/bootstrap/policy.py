@@ -26,6 +26,7 @@ from skillhub_mcp.file_modes import changeable_by_others, readable_by_others
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.access import Access, RuleFiles
 from skillhub_mcp.policy.access_tokens import Tokens
+from skillhub_mcp.policy.choices import NO_CHOICES
 from skillhub_mcp.policy.files import add_rule, choices_file, reviews_file, rules_file, tokens_file
 from skillhub_mcp.policy.project_trust import RULES_FILE
 from skillhub_mcp.policy.rules import PermissionRule
@@ -196,6 +197,23 @@ def rule_files(project_root: str) -> RuleFiles:
 
 def _visibility(settings: Settings) -> Visibility:
     return Visibility(settings.policy.enabled_skills, settings.policy.enabled_categories)
+
+
+def may_be_sent(settings: Settings) -> Callable[[Skill], bool]:
+    """Return whether a skill may be sent to a provider now: not one that a filter or a choice switched off.
+
+    If the choices cannot be read, none may.
+    """
+    visibility, project = _visibility(settings), project_while_serving(settings).root
+    try:
+        choices = choices_file(choices_path()).read() or NO_CHOICES
+    except PolicyUnreadable:
+        return lambda _: False
+
+    def is_on(skill: Skill) -> bool:
+        return choices.is_on(name=skill.name, alias=skill.alias, directory=skill.directory, project=project)
+
+    return lambda skill: visibility.allows(skill) and is_on(skill)
 
 
 def remember_rule(act: Action, agreed: ConfirmationRequired) -> None:

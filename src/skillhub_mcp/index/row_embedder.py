@@ -18,6 +18,7 @@ from skillhub_mcp.embedders.abandonable import start_abandonable
 from skillhub_mcp.embedders.base import Embedder, Vector
 from skillhub_mcp.errors import EmbeddingError
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
+from skillhub_mcp.skills.model import Skill
 
 log = logging.getLogger(__name__)
 
@@ -46,16 +47,21 @@ def _nothing() -> None:
     """Do nothing."""
 
 
+def _every_skill() -> Callable[[Skill], bool]:
+    return lambda _: True
+
+
 @dataclass(frozen=True, slots=True)
 class EmbeddingOptions:
-    """How often a provider that fails is asked again, and what else rests meanwhile.
+    """How often a provider that fails is asked again, what else rests meanwhile, and what may be sent to it.
 
     The first pause after a failure is `pause_seconds`, later ones are twice as long each, up to five minutes.
-    `on_failure` is called with each failure.
+    `on_failure` is called with each failure. `sendable` returns whether a skill may be sent at that moment.
     """
 
     pause_seconds: float = _FIRST_PAUSE_SECONDS
     on_failure: Callable[[], None] = _nothing
+    sendable: Callable[[], Callable[[Skill], bool]] = _every_skill
 
 
 ASK_AGAIN = EmbeddingOptions()

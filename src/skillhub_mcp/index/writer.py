@@ -107,6 +107,9 @@ class IndexWriter:
         self._stores: dict[str, Store] = {}
         self._kept: IndexState | None = None
         self._failed: TableVersionId | None = None
+        self._sendable = embedding.sendable
+        # What was not sent, and at which version of the table.
+        self._kept_back: tuple[int, tuple[Skill, ...]] = (-1, ())
         self._embedder = None
         if embedder is not None:
             self._embedder = RowEmbedder(embedder, options=embedding, cancelled=self._cancelled, progress=progress)
@@ -448,9 +451,14 @@ class IndexWriter:
         return None if self._embedder is None else self._embedder.pause
 
     def unembedded(self, roots: Sequence[SkillRoot]) -> int:
-        """Return how many rows of some roots have no vector."""
+        """Return how many rows of some roots have no vector, without those that may not be sent."""
         state = self.state()
-        return 0 if state is None or self._embedder is None else state.unembedded([root.path for root in roots])
+        if state is None or self._embedder is None:
+            return 0
+        version, kept_back = self._kept_back
+        may_send = self._sendable()
+        withheld = sum(not may_send(skill) for skill in kept_back) if version == state.published.version else 0
+        return max(0, state.unembedded([root.path for root in roots]) - withheld)
 
     def embed(self, roots: Sequence[SkillRoot], *, seconds: float | None = None) -> Embedded:
         """Embed what has no vector, and commit it now and then. With `seconds`, only for so long."""
@@ -470,7 +478,13 @@ class IndexWriter:
             try:
                 table = self.open_table(state)
                 labels = [state.roots[root.path].label for root in roots if root.path in state.roots]
-                texts = _texts(state, table.without_vector(roots_condition(labels)))
+                skills = _skills(state, table.without_vector(roots_condition(labels)))
+                may_send = self._sendable()
+                self._kept_back = (
+                    state.published.version,
+                    tuple(skill for skill in skills.values() if not may_send(skill)),
+                )
+                texts = {key: skill.searchable_text for key, skill in skills.items() if may_send(skill)}
                 known = table.vectors_of(map(text_hash, texts.values()))
                 copies = {key: known[text_hash(text)] for key, text in texts.items() if text_hash(text) in known}
                 if copies:
@@ -489,7 +503,7 @@ class IndexWriter:
             state = self.state()
             if state is None:
                 return 0
-            texts = _texts(state, vectors)
+            texts = {key: skill.searchable_text for key, skill in _skills(state, vectors).items()}
             added = {key: own.vector for key, own in vectors.items() if texts.get(key) == own.text}
             if not added:
                 return 0
@@ -547,8 +561,8 @@ def _with_unembedded(roots: Mapping[str, RootState], version: TableVersion) -> d
     return {path: replace(root, unembedded=labels.count(root.label)) for path, root in roots.items()}
 
 
-def _texts(state: IndexState, keys: Mapping[str, object] | Sequence[str]) -> dict[str, str]:
-    """Return the texts to embed of some keys."""
+def _skills(state: IndexState, keys: Mapping[str, object] | Sequence[str]) -> dict[str, Skill]:
+    """Return the skills of some keys that have a row."""
     library = state.keys
     found = {}
     for key in keys:
@@ -556,5 +570,5 @@ def _texts(state: IndexState, keys: Mapping[str, object] | Sequence[str]) -> dic
         entry = None if root is None else state.roots[root].files.get(library.directory(key))
         skill = None if entry is None else row_of(entry)
         if skill is not None:
-            found[key] = skill.searchable_text
+            found[key] = skill
     return found
