@@ -9,7 +9,7 @@ import hashlib
 import os
 import shutil
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
@@ -307,22 +307,33 @@ def check_as_locked(locked: LockedSkill, files: Files) -> None:
         else:
             hint = "its source has other files: `skillhub update` shows which"
         raise IntegrityFailed(locked.name, expected=locked.ours.digest, found=found, hint=hint)
-    runs = executables_of(files)
-    if runs != tuple(sorted(locked.ours.executable)):
-        raise IntegrityFailed(
-            f"what may be run of {locked.name}", expected=", ".join(locked.ours.executable) or "nothing",
-            found=", ".join(runs) or "nothing",
-        )  # fmt: skip
-    irregular, locked_so = _listed(irregular_of(files)), _listed(dict(locked.ours.irregular))
-    if irregular != locked_so:
-        raise IntegrityFailed(
-            f"what is no regular file of {locked.name}", expected=locked_so or "nothing", found=irregular or "nothing",
-            hint="no source brings that: it is only where it was locked" if locked_so else None,
-        )  # fmt: skip
+    for what, wanted, here in (
+        ("may be run", sorted(locked.ours.executable), executables_of(files)),
+        ("is no regular file", _listed(locked.ours.irregular), _listed(irregular_of(files).items())),
+    ):
+        if list(wanted) != list(here):
+            expected, found = (", ".join(paths) or "nothing" for paths in (wanted, here))
+            raise IntegrityFailed(f"what {what} of {locked.name}", expected=expected, found=found)
 
 
-def _listed(irregular: Mapping[str, str]) -> str:
-    return ", ".join(f"{path} ({what})" for path, what in sorted(irregular.items()))
+def _listed(irregular: Iterable[tuple[str, str]]) -> list[str]:
+    return [f"{path} ({what})" for path, what in sorted(irregular)]
+
+
+def locked_as(entry: LockedSkill, directory: str, files: Files) -> LockedSkill:
+    """Return an entry for the files in a directory, as of now; what it says of its source stays."""
+    ours = entry.ours or LockedByHub("")
+    digest, irregular = digest_of(files), tuple(irregular_of(files).items())
+    ours = replace(
+        ours,
+        digest=digest,
+        origin="" if ours.origin == digest and not irregular else ours.origin,
+        executable=executables_of(files),
+        irregular=irregular,
+        fetched=f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}",
+        installed_by=f"skillhub {version()}",
+    )
+    return replace(entry, computed_hash=computed_hash(directory) or "", ours=ours)
 
 
 def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, signature: Signature) -> Proposal:
@@ -364,23 +375,19 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
     keeps_lock = before_ours is not None and before_ours.has_edits and is_as_locked(after, before_ours)
     locked_files, locked_at = (after, here) if keeps_lock else (files, place)
     ours = LockedByHub(
-        digest_of(locked_files),
+        "",
         origin="" if same(locked_files, unpacked.files) else given,
         renamed=() if same(files, unpacked.files) else ((one.title, digest_of(files)),),
         commit=one.tree.commit,
         tree=one.tree.tree_id(one.path),
-        executable=executables_of(locked_files),
-        irregular=tuple(irregular_of(locked_files).items()),
-        fetched=f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}",
         signer=signature.fingerprint,
         principal=signature.principal,
         findings=tuple(accepted.items()),
-        installed_by=f"skillhub {version()}",
     )
     return Proposal(
         incoming=one,
         verb=verb,
-        entry=replace(entry, computed_hash=computed_hash(locked_at) or "", ours=ours),
+        entry=locked_as(replace(entry, ours=ours), locked_at, locked_files),
         directory=place,
         files=files,
         after=after,

@@ -6,13 +6,12 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from enum import Enum
 
 from skillhub_mcp.errors import ArchiveRefused, LibraryUnwritable, SkillNotFound
 from skillhub_mcp.library.candidates import Candidate, candidates
 from skillhub_mcp.library.change import changing
-from skillhub_mcp.library.install import install_name, signature_in
+from skillhub_mcp.library.install import install_name, locked_as, signature_in
 from skillhub_mcp.library.sources.locked_source import entry_from
 from skillhub_mcp.library.sources.opening import OpenOptions, open_source, settled
 from skillhub_mcp.library.sources.signatures import Signature, check_signer
@@ -21,14 +20,12 @@ from skillhub_mcp.library.sources.upstream import is_its_own_source
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
 from skillhub_mcp.library.verifying import present, verify_skill
-from skillhub_mcp.locks.content_digest import FileDigest, digest_of, executables_of, irregular_of
+from skillhub_mcp.locks.content_digest import FileDigest
 from skillhub_mcp.locks.file_digests import digests_of
 from skillhub_mcp.locks.lock_file import UNKNOWN_ORIGIN, Lock, LockedByHub, LockedSkill, lock_text
-from skillhub_mcp.locks.npx_hash import computed_hash
 from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.scratch import scratch_directory
 from skillhub_mcp.skills.suggestions import near_names
-from skillhub_mcp.version import version
 
 
 class Locking(str, Enum):
@@ -53,21 +50,6 @@ class PresentSkill:
     locked: LockedSkill | None = None
     files: tuple[str, ...] = ()
     problem: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Origin:
-    """Where a skill is from: its entry without digests, the ids of the source's moment, who signed it, and the digest
-    of the files that the source gave, empty if they are those that are there.
-    """
-
-    entry: LockedSkill
-    commit: str = ""
-    tree: str = ""
-    signer: str = ""
-    principal: str = ""
-    given: str = ""
-    renamed: tuple[tuple[str, str], ...] = ()
 
 
 def lock_present(
@@ -149,32 +131,22 @@ def _present(root: str, lock_path: str, lock: Lock, name: str, *, named: bool) -
     before = lock.find(name)
     directory = os.path.join(root, name)
     done = Locking.LOCKED
-    origin = _Origin(LockedSkill(name, _relative(directory, lock_path), "local"))
+    entry = LockedSkill(name, _relative(directory, lock_path), "local", ours=LockedByHub(""))
     if before is not None:
         verified = verify_skill(root, before)
         if verified.ok and before.ours is not None:
             return PresentSkill(name, Locking.UNCHANGED, before)
         if not verified.ok and not named:
             shown = verified.differs.shown(verified.differs.first)
-            return PresentSkill(name, Locking.EDITED, before, _files(shown), problem=verified.problem)
+            return PresentSkill(name, Locking.EDITED, before, (shown,) if shown else (), problem=verified.problem)
         done = Locking.LOCKED if verified.ok else Locking.LOCKED_ANEW
-        origin = _Origin(before)
-        if not is_its_own_source(before, root, os.path.dirname(lock_path)):
-            known = before.ours.from_source if before.ours is not None else "" if verified.ok else UNKNOWN_ORIGIN
-            origin = replace(origin, given=known)
-        if before.ours is not None:
-            # Its source and its signer stay what they were: only the files here are others.
-            ours = before.ours
-            origin = replace(
-                origin,
-                renamed=ours.renamed,
-                commit=ours.commit,
-                tree=ours.tree,
-                signer=ours.signer,
-                principal=ours.principal,
-            )
+        # Its source and its signer stay what they were: only the files here are others.
+        ours = before.ours or LockedByHub("")
+        known = ours.from_source if before.ours is not None else "" if verified.ok else UNKNOWN_ORIGIN
+        own = is_its_own_source(before, root, os.path.dirname(lock_path))
+        entry = replace(before, ours=replace(ours, origin="" if own else known, findings=()))
     try:
-        return _locked(directory, origin, done)
+        return PresentSkill(name, done, locked_as(entry, directory, digests_of(directory)))
     except OSError as error:
         return PresentSkill(name, Locking.EDITED, before, problem=f"it cannot be read: {error.strerror or error}")
 
@@ -202,31 +174,14 @@ def _adopted(
         return PresentSkill(name, Locking.DIFFERENT, problem=f"it cannot be read: {error.strerror or error}")
     if different := _different(theirs, ours):
         return PresentSkill(name, Locking.DIFFERENT, files=different)
-    origin = _Origin(entry, tree.commit, tree.tree_id(candidate.path), signature.fingerprint, signature.principal)
-    return _locked(directory, origin, Locking.LOCKED, ours)
-
-
-def _locked(
-    directory: str, origin: _Origin, done: Locking, files: Mapping[str, FileDigest] | None = None
-) -> PresentSkill:
-    files = digests_of(directory) if files is None else files
-    irregular = irregular_of(files)
-    from_source = "" if origin.given == digest_of(files) and not irregular else origin.given
-    ours = LockedByHub(
-        digest_of(files),
-        origin=from_source,
-        renamed=origin.renamed,
-        commit=origin.commit,
-        tree=origin.tree,
-        executable=executables_of(files),
-        irregular=tuple(irregular.items()),
-        signer=origin.signer,
-        principal=origin.principal,
-        fetched=f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}",
-        installed_by=f"skillhub {version()}",
+    by_hub = LockedByHub(
+        "",
+        commit=tree.commit,
+        tree=tree.tree_id(candidate.path),
+        signer=signature.fingerprint,
+        principal=signature.principal,
     )
-    entry = replace(origin.entry, computed_hash=computed_hash(directory) or "", ours=ours)
-    return PresentSkill(entry.name, done, entry)
+    return PresentSkill(name, Locking.LOCKED, locked_as(replace(entry, ours=by_hub), directory, ours))
 
 
 def _different(theirs: Mapping[str, FileDigest], ours: Mapping[str, FileDigest]) -> tuple[str, ...]:
@@ -241,10 +196,6 @@ def _different(theirs: Mapping[str, FileDigest], ours: Mapping[str, FileDigest])
 
 def _named(found: Sequence[Candidate], name: str) -> Candidate | None:
     return next((one for one in found if not one.problem and install_name(one) == name), None)
-
-
-def _files(first: str) -> tuple[str, ...]:
-    return (first,) if first else ()
 
 
 def _relative(directory: str, lock_path: str) -> str:

@@ -11,8 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import LockUnreadable, SkillChanged, SkillHubError
@@ -38,13 +37,11 @@ from skillhub_mcp.locks.states import NO_DIFFERENCES, Differences, LockState, di
 from skillhub_mcp.redaction import redacted
 
 if TYPE_CHECKING:
-    from skillhub_mcp.skills.model import FileStamp, Skill
+    from skillhub_mcp.skills.model import Skill
 
 _AGENTS_SKILLS = os.path.join(".agents", "skills")
-# What a list names is looked at again by every call; of a large library so many in turn, with a rest behind
-# them. What is returned of a skill is looked at whatever its turn is.
+# So many skills of a list are looked at again by every call, in turn. What is returned of a skill is always looked at.
 _MOST_LOOKED_AT = 100
-_REST_FACTOR = 20
 _HAS_MODES = os.name != "nt"
 _RETRY_SECONDS = 0.05
 _SHOWN_DIGITS = 12
@@ -112,15 +109,19 @@ class LockStanding:
         return ", ".join(filter(None, parts))
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """Why a skill is withheld, if it is, by its entry and its SKILL.md at that time; the locks were those of `age`."""
+class _Judged(NamedTuple):
+    """Why a skill is withheld, if it is, by its entry and its SKILL.md at that time."""
 
-    age: int
     skill: Skill
     locked: LockedSkill
-    stamp: FileStamp
     error: SkillHubError | None
+
+
+class _Entry(NamedTuple):
+    """The entry of a skill, and the path of the lock that has it."""
+
+    locked: LockedSkill
+    path: str
 
 
 def lock_paths(root: str) -> tuple[str, ...]:
@@ -146,17 +147,12 @@ class KeptLibrary:
         self._names: dict[str, dict[str, LockedSkill]] = {}
         self._roots: dict[str, tuple[str, tuple[str, ...]]] = {}
         self._judged: dict[str, _Judged] = {}
-        # Those of them that are; in their order, which a set would not have.
-        self._withheld: dict[str, None] = {}
         self._clean: dict[str, Mapping[str, FileDigest]] = {}
         # Where `npx skills` and `gh skill` install for all projects, as far as links lead.
         self._npx_root = ""
         self._global: tuple[str, FileState | None, Mapping[str, Provenance]] | None = None
         self._changes = 0
-        # How often the locks were found to be others.
-        self._age = 0
-        self._look_again = 0.0
-        self._turn: list[str] = []
+        self._turn: list[_Judged] = []
         self.digests = KnownDigests()
 
     def standing(self, directory: str, metadata: Mapping[str, object] | None = None) -> LockStanding:
@@ -181,9 +177,9 @@ class KeptLibrary:
 
         With `now` by all of its files as they are, else by its SKILL.md and by what was last seen of the others.
         """
-        was_withheld = skill.directory in self._withheld
+        known = self._judged.get(skill.directory)
         error = self._differs(skill, now=now)
-        if error is None or not now or was_withheld:
+        if error is None or not now or (known is not None and known.error is not None):
             return error
         # A command replaces a skill's files and then writes the lock: between these the two do not fit.
         time.sleep(_RETRY_SECONDS)
@@ -191,37 +187,29 @@ class KeptLibrary:
         return self._differs(skill, now=True)
 
     def _differs(self, skill: Skill, *, now: bool) -> SkillHubError | None:
-        known = self._judged.get(skill.directory)
-        if not now and known is not None and known.skill is skill and known.age == self._age:
-            return known.error
-        age, found = self._age, self._entry(skill.directory)
+        found = self._entry(skill.directory)
         if isinstance(found, LockUnreadable):
             return found
-        if found is None or found[1].ours is None:
-            with self._mutex:
-                self._judged.pop(skill.directory, None)
-                self._withheld.pop(skill.directory, None)
-            if not self._only:
-                return None
-            named = "" if found is None else "its lock has no digest of SkillHub's"
-            known_root = self._roots.get(os.path.dirname(skill.directory))
-            option = "" if known_root is None else self._option_of(known_root[1][-1])
-            lock = " ".join(filter(None, ["skillhub lock", option]))
-            return SkillChanged(skill.name, reason=named, hint=f"its user can lock it with `{lock}`")
-        if not now and known is not None and (known.locked, known.stamp) == (found[1], skill.stamp):
-            self._judged[skill.directory] = replace(known, age=age, skill=skill)
+        if found is None or found.locked.ours is None:
+            self._judged.pop(skill.directory, None)
+            return self._unlocked(skill, found) if self._only else None
+        known = self._judged.get(skill.directory)
+        if not now and known is not None and (known.locked, known.skill.stamp) == (found.locked, skill.stamp):
             return known.error
         error = self._error(skill.name, self._standing(skill.directory))
         with self._mutex:
-            self._judged[skill.directory] = _Judged(age, skill, found[1], skill.stamp, error)
-            if error is None:
-                self._withheld.pop(skill.directory, None)
-            else:
-                self._withheld[skill.directory] = None
+            self._judged[skill.directory] = _Judged(skill, found.locked, error)
             # One that is judged for the first time was not served before.
             if known is not None and (known.error is None) != (error is None):
                 self._changes += 1
         return error
+
+    def _unlocked(self, skill: Skill, found: _Entry | None) -> SkillHubError:
+        named = "" if found is None else "its lock has no digest of SkillHub's"
+        known_root = self._roots.get(os.path.dirname(skill.directory))
+        option = "" if known_root is None else self._option_of(known_root[1][-1])
+        lock = " ".join(filter(None, ["skillhub lock", option]))
+        return SkillChanged(skill.name, reason=named, hint=f"its user can lock it with `{lock}`")
 
     def _error(self, name: str, standing: LockStanding) -> SkillHubError | None:
         if standing.state is not LockState.EDITED:
@@ -256,43 +244,29 @@ class KeptLibrary:
         if withheld is not None:
             raise withheld
         found = self._entry(skill.directory)
-        if found is None or isinstance(found, LockUnreadable) or found[1].ours is None:
+        if found is None or isinstance(found, LockUnreadable) or found.locked.ours is None:
             return None
         try:
             files = digests_of(skill.directory, self.digests)
-            if digest_of(files) != found[1].ours.digest:
+            if digest_of(files) != found.locked.ours.digest:
                 files = digests_of(skill.directory)
         except OSError as error:
             reason = f"its files cannot be read: {error.strerror or type(error).__name__}"
-            raise SkillChanged(skill.name, reason=reason, option=self._option_of(found[2])) from error
-        if digest_of(files) != found[1].ours.digest:
-            raise SkillChanged(skill.name, reason="its files are being written", option=self._option_of(found[2]))
+            raise SkillChanged(skill.name, reason=reason, option=self._option_of(found.path)) from error
+        if digest_of(files) != found.locked.ours.digest:
+            raise SkillChanged(skill.name, reason="its files are being written", option=self._option_of(found.path))
         return regular_of(files)
 
     def changes(self) -> object:
-        """Return a value that is another one where other skills may be withheld. Looks at some of them again."""
+        """Return a value that is another one if other skills may be withheld. Looks at some of them again, in turn."""
         self._refresh()
-        began = time.monotonic()
-        if began >= self._look_again:
-            turn = self._next_in_turn()
-            for directory in turn:
-                judged = self._judged.get(directory)
-                if judged is not None:
-                    # Nothing is waited for on behalf of what is withheld already: there may be many.
-                    look = self.differs if judged.error is None else self._differs
-                    look(judged.skill, now=True)
-            ended = time.monotonic()
-            self._look_again = ended + _REST_FACTOR * (ended - began) if len(turn) >= _MOST_LOOKED_AT else 0.0
-        return self._changes, tuple(sorted((path, state) for path, (state, _) in self._locks.items()))
-
-    def _next_in_turn(self) -> Sequence[str]:
-        """Return the directories of what is withheld, and of some others that were judged before."""
         with self._mutex:
             if not self._turn:
-                self._turn = list(self._judged)
+                self._turn = list(self._judged.values())
             some, self._turn = self._turn[:_MOST_LOOKED_AT], self._turn[_MOST_LOOKED_AT:]
-            withheld = tuple(islice(self._withheld, _MOST_LOOKED_AT))
-        return list(dict.fromkeys((*withheld, *some)))
+        for judged in some:
+            self.differs(judged.skill, now=True)
+        return self._changes, tuple(sorted((path, state) for path, (state, _) in self._locks.items()))
 
     def _told_standing(self, directory: str, metadata: Mapping[str, object] | None) -> LockStanding:
         found = self._standing(directory)
@@ -306,7 +280,7 @@ class KeptLibrary:
             return LockStanding(LockState.UNLOCKED, lock_path=entry.path, problem=entry)
         if entry is None:
             return LockStanding(LockState.UNLOCKED)
-        _, locked, path = entry
+        locked, path = entry
         if locked.ours is None:
             return LockStanding(LockState.UNLOCKED, locked, path)
         try:
@@ -337,8 +311,8 @@ class KeptLibrary:
             self._global = (path, state, {} if state is None else read_global_lock(path))
         return provenance_of(self._global[2].get(name), metadata)
 
-    def _entry(self, directory: str) -> tuple[str, LockedSkill, str] | LockUnreadable | None:
-        """Return the root of the skill in `directory`, its entry and where the lock lies; or why that is not known.
+    def _entry(self, directory: str) -> _Entry | LockUnreadable | None:
+        """Return the entry of the skill in `directory`, or why that is not known.
 
         A directory of a locked name counts where it is a link, too: else a link would be no change.
         """
@@ -349,7 +323,7 @@ class KeptLibrary:
             found = self._entry_in(parent, name)
         return found
 
-    def _entry_in(self, parent: str, name: str) -> tuple[str, LockedSkill, str] | LockUnreadable | None:
+    def _entry_in(self, parent: str, name: str) -> _Entry | LockUnreadable | None:
         found = self._roots.get(parent)
         if found is None:
             root = os.path.realpath(parent)
@@ -358,14 +332,13 @@ class KeptLibrary:
                 # Who finds a root does so without the mutex, and its locks have been read by then.
                 self._read(found[1])
                 self._roots[parent] = found
-        root, paths = found
         unreadable: LockUnreadable | None = None
-        for path in paths:
+        for path in found[1]:
             lock = self._locks[path][1]
             if isinstance(lock, LockUnreadable):
                 unreadable = unreadable or lock
             elif lock is not None and (locked := self._names[path].get(name)) is not None:
-                return root, locked, path
+                return _Entry(locked, path)
         return unreadable
 
     def _refresh(self) -> None:
@@ -374,7 +347,6 @@ class KeptLibrary:
             for parent, (root, _) in list(self._roots.items()):
                 if os.path.realpath(parent) != root:
                     del self._roots[parent]
-                    self._age += 1
             self._npx_root = os.path.realpath(os.path.join(expand_home("~"), _AGENTS_SKILLS))
             self._read(tuple(self._locks))
 
@@ -392,7 +364,6 @@ class KeptLibrary:
                     lock = error
                 self._names[path] = {one.name: one for one in lock.skills} if isinstance(lock, Lock) else {}
                 self._locks[path] = (state, lock)
-                self._age += 1
 
 
 def _source(locked: LockedSkill) -> str:
