@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.search.builders import WordEmbedder, make_skill, search_index
 
-from skillhub_mcp.circuit_breaker import CircuitBreaker
 from skillhub_mcp.embedders.base import Vector
+from skillhub_mcp.embedders.circuit_breaker import CircuitBreaker
 from skillhub_mcp.errors import RerankingError
 from skillhub_mcp.index.search_index import SearchIndex
 from skillhub_mcp.search.hits import Reason

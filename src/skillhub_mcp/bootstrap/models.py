@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from skillhub_mcp.circuit_breaker import CircuitBreaker
 from skillhub_mcp.embedders import Embedder, EmbedderOptions, local, make_embedder
+from skillhub_mcp.embedders.circuit_breaker import CircuitBreaker
 from skillhub_mcp.search.rerankers import Reranker, make_reranker
 from skillhub_mcp.search.searcher import PROVIDER_REST_SECONDS
 from skillhub_mcp.settings import Settings, local_path

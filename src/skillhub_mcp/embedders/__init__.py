@@ -3,6 +3,7 @@ provider's SDK is imported with its first request.
 
 abandonable  calls that their caller may stop waiting for
 base         the `Embedder` protocol and its values
+circuit_breaker  a pause after a failure of a provider
 gemini       requests to Google's Gemini API, the model reranker's too
 local        word vectors on this machine, from the files of `wordllama`
 model_directory  a directory with a model for ONNX: its files, and what they say of using it

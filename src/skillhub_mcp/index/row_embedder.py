@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass
 
-from skillhub_mcp.circuit_breaker import CircuitBreaker
 from skillhub_mcp.embedders.abandonable import start_abandonable
 from skillhub_mcp.embedders.base import Embedder, Vector
+from skillhub_mcp.embedders.circuit_breaker import CircuitBreaker
 from skillhub_mcp.errors import EmbeddingError
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.skills.model import Skill

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 
 _MOST_TIED = 10
-# Of so many skills the best one is looked at before each of them is.
-_GROUPED = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +70,9 @@ def text_scores(query: Query, candidates: Candidates) -> NDArray[Any]:
 
     scores = np.zeros(len(candidates.directories), dtype=np.float32)
     for clause in query.clauses:
-        several = [_worth_of(choice, candidates) for choice in clause.alternatives]
-        if len(several) == 1:
-            numbers, worth = several[0]
-            # No number is there twice: `scores[numbers] +=` says the same and takes longer.
-            np.add.at(scores, numbers, _times(clause.weight, worth))
-            continue
         most = np.zeros_like(scores)
-        for own, own_worth in several:
-            most[own] = np.maximum(most[own], own_worth)
+        for numbers, worth in (_worth_of(choice, candidates) for choice in clause.alternatives):
+            most[numbers] = np.maximum(most[numbers], worth)
         scores += clause.weight * most
     return scores
 
@@ -97,12 +89,7 @@ def _worth_of(choice: Alternative, candidates: Candidates) -> tuple[NDArray[Any]
     for own, own_worth in others:
         numbers, here, there = np.intersect1d(numbers, own, assume_unique=True, return_indices=True)
         worth = np.minimum(worth[here], own_worth[there])
-    return numbers, _times(choice.weight, worth)
-
-
-def _times(weight: float, worth: NDArray[Any]) -> NDArray[Any]:
-    # Most weights are 1, and a common word has tens of thousands of postings.
-    return worth if weight == 1.0 else weight * worth
+    return numbers, choice.weight * worth
 
 
 def best(scores: NDArray[Any], *, limit: int) -> NDArray[Any]:
@@ -112,13 +99,7 @@ def best(scores: NDArray[Any], *, limit: int) -> NDArray[Any]:
     """
     import numpy as np
 
-    # The last wanted one of the best of each group scores no more than the last wanted one of all.
-    among, least = len(scores) // _GROUPED, 0.0
-    if limit < among:
-        tops = scores[: among * _GROUPED].reshape(_GROUPED, among).max(axis=0)
-        least = float(np.partition(tops, -limit)[-limit])
-    # Truths are searched many times as fast as numbers.
-    found = ((scores >= least) if least > 0.0 else (scores > 0.0)).nonzero()[0]
+    found = (scores > 0.0).nonzero()[0]
     if limit < len(found):
         # Scores below the last wanted one need no sorting.
         found = found[scores[found] >= np.partition(scores[found], -limit)[-limit]]

@@ -15,7 +15,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from skillhub_mcp.circuit_breaker import CircuitBreaker
+from skillhub_mcp.embedders.circuit_breaker import CircuitBreaker
 from skillhub_mcp.errors import EmbeddingError, RerankingError
 from skillhub_mcp.events import NULL_OBSERVER, Observer, SearchStepEvent, observe
 from skillhub_mcp.index.impacts import ALL_FIELDS

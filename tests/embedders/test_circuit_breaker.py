@@ -1,6 +1,6 @@
 """The circuit breaker: open after a failure, closed again after its time."""
 
-from skillhub_mcp.circuit_breaker import CircuitBreaker
+from skillhub_mcp.embedders.circuit_breaker import CircuitBreaker
 
 
 def test_a_failure_opens_the_circuit_for_as_long_as_was_said() -> None:
