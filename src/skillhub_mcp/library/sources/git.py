@@ -10,14 +10,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import IO
 
 from skillhub_mcp.errors import CommandUnavailable, SourceUnreachable
 from skillhub_mcp.execution.command_policy import absolute_path_entries
-from skillhub_mcp.execution.program import Outcome, Program, ProgramEnded
+from skillhub_mcp.execution.program import Outcome, ProgramEnded, run_program
 from skillhub_mcp.harmless import in_line
 from skillhub_mcp.library.bounds import BOUNDS, in_mib
 from skillhub_mcp.redaction import redacted
@@ -176,24 +177,20 @@ class GitRepository:
         excess: Callable[[], str] | None = None,
     ) -> tuple[bytes, Outcome]:
         """Return what git writes, and how it ended. Raises SourceUnreachable where it was ended."""
-        program = self._start(arguments, outside=outside, settings=settings, excess=excess)
-        try:
-            return program.wait(max_output_bytes=_MAX_OUTPUT_BYTES)
-        except ProgramEnded as ended:
-            raise self.ended(ended) from None
+        with tempfile.TemporaryFile(dir=self._top) as output:
+            outcome = self._run(arguments, output, outside=outside, settings=settings, excess=excess)
+            output.seek(0)
+            return output.read(), outcome
 
-    def pieces(self, *arguments: str, most_bytes: int, what: str) -> Iterator[bytes]:
-        """Yield what git writes in the repository. Raises SourceUnreachable, also for more than `most_bytes`."""
-        program = self._start(arguments)
-        try:
-            yield from _at_most(most_bytes, iter(program.read, b""), what)
-            _, outcome = program.wait()
-            if outcome.exit_code != 0:
-                raise self.unreachable(outcome.messages)
-        except ProgramEnded as ended:
-            raise self.ended(ended) from None
-        finally:
-            program.end()
+    def write(self, file: IO[bytes], *arguments: str, most_bytes: int, what: str) -> None:
+        """Write what git writes in the repository to a file, and go to its beginning.
+
+        Raises SourceUnreachable, also for more than `most_bytes`, of `what`.
+        """
+        outcome = self._run(arguments, file, most_bytes=most_bytes, what=what)
+        if outcome.exit_code != 0:
+            raise self.unreachable(outcome.messages)
+        file.seek(0)
 
     def archive(self, commit: str, file: IO[bytes], *, most_bytes: int) -> None:
         """Write the files of a commit to `file` as a tar, byte for byte as they were committed.
@@ -205,11 +202,15 @@ class GitRepository:
         with open(os.path.join(information, "attributes"), "w", encoding="utf-8") as attributes:
             attributes.write(_ATTRIBUTES)
         # A bare repository has no worktree, so this reads no attributes of the commit.
-        for piece in self.pieces(
-            "archive", "--format=tar", "--worktree-attributes", commit, most_bytes=most_bytes, what="an archive of it"
-        ):
-            file.write(piece)
-        file.seek(0)
+        self.write(
+            file,
+            "archive",
+            "--format=tar",
+            "--worktree-attributes",
+            commit,
+            most_bytes=most_bytes,
+            what="an archive of it",
+        )
 
     def is_ancestor(self, commit: str, of: str) -> bool:
         """Whether `commit`, which was fetched, is an ancestor of another; False if that cannot be fetched."""
@@ -251,27 +252,40 @@ class GitRepository:
         """Remove the repository."""
         self._until_closed.close()
 
-    def _start(
+    def _run(
         self,
         arguments: Sequence[str],
+        output: IO[bytes],
         *,
+        most_bytes: int = _MAX_OUTPUT_BYTES,
+        what: str = "what git wrote",
         outside: bool = False,
         settings: Mapping[str, str] | None = None,
         excess: Callable[[], str] | None = None,
-    ) -> Program:
+    ) -> Outcome:
         chosen = {**_SETTINGS, "core.hooksPath": self._empty, **(settings or {})}
         if self.location.startswith("http:"):
             # It would be another machine, which nobody has agreed to ask without encryption.
             chosen["http.followRedirects"] = "false"
         given = [word for name, value in chosen.items() for word in ("-c", f"{name}={value}")]
         place = () if outside else (f"--git-dir={self._directory}",)
-        return Program(
-            (self._git, *given, *place, *arguments),
-            cwd=self._top,
-            environment=self._environment,
-            limit_seconds=self._options.timeout_seconds,
-            excess=excess,
-        )
+
+        def too_much() -> str:
+            if os.fstat(output.fileno()).st_size > most_bytes:
+                return f"{what} has more than {in_mib(most_bytes)}"
+            return excess() if excess is not None else ""
+
+        try:
+            return run_program(
+                (self._git, *given, *place, *arguments),
+                output,
+                cwd=self._top,
+                environment=self._environment,
+                limit_seconds=self._options.timeout_seconds,
+                excess=too_much,
+            )
+        except ProgramEnded as ended:
+            raise self.ended(ended) from None
 
     def _batch_mode(self) -> Mapping[str, str]:
         """Return what keeps ssh from asking, unless the person chose how ssh is run."""
@@ -317,15 +331,6 @@ def git_environment(source: Mapping[str, str], location: str) -> dict[str, str]:
         "LC_ALL": "C.UTF-8" if os.name == "posix" else "C",
         "LANGUAGE": "en",
     }
-
-
-def _at_most(most_bytes: int, pieces: Iterator[bytes], what: str) -> Iterator[bytes]:
-    size = 0
-    for piece in pieces:
-        size += len(piece)
-        if size > most_bytes:
-            raise ProgramEnded(f"{what} has more than {in_mib(most_bytes)}")
-        yield piece
 
 
 def last_line(messages: str) -> str:

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import IO
 
 from skillhub_mcp.errors import ArchiveRefused, SourceUnreachable
 from skillhub_mcp.library.bounds import BOUNDS, in_mib
@@ -146,10 +147,9 @@ def _list(repository: GitRepository, commit: str) -> _Listed:
     size = 0
     # A path may be of any length, and a tree may hold itself many times over: few objects could fill all memory.
     listing = ("ls-tree", "-r", "-t", "-l", "-z", "--full-tree", commit)
-    rest = b""
-    for piece in repository.pieces(*listing, most_bytes=BOUNDS.listed_bytes, what="the list of its files"):
-        *records, rest = (rest + piece).split(b"\0")
-        for record in records:
+    with tempfile.TemporaryFile(dir=repository.directory) as file:
+        repository.write(file, *listing, most_bytes=BOUNDS.listed_bytes, what="the list of its files")
+        for record in _records(file):
             found = _ENTRY.fullmatch(record)
             if found is None:
                 raise SourceUnreachable(repository.shown, "lists what no tree has")
@@ -160,11 +160,23 @@ def _list(repository: GitRepository, commit: str) -> _Listed:
             else:
                 entries.append(_entry(path, mode, kind, 0 if length == b"-" else int(length)))
                 size += entries[-1].size
-        if len(entries) + len(trees) > BOUNDS.source_entries:
-            raise ArchiveRefused(repository.shown, f"it has more than {BOUNDS.source_entries:,} entries")
-        if size > BOUNDS.source_bytes:
-            raise ArchiveRefused(repository.shown, f"it has files of more than {in_mib(BOUNDS.source_bytes)}")
+            _refuse_too_much(repository, len(entries) + len(trees), size)
     return _Listed(in_order(entries), trees)
+
+
+def _records(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield the records of a list, each of which ends with NUL."""
+    rest = b""
+    for piece in iter(partial(file.read, _PIECE), b""):
+        *records, rest = (rest + piece).split(b"\0")
+        yield from records
+
+
+def _refuse_too_much(repository: GitRepository, count: int, size: int) -> None:
+    if count > BOUNDS.source_entries:
+        raise ArchiveRefused(repository.shown, f"it has more than {BOUNDS.source_entries:,} entries")
+    if size > BOUNDS.source_bytes:
+        raise ArchiveRefused(repository.shown, f"it has files of more than {in_mib(BOUNDS.source_bytes)}")
 
 
 def _entry(path: str, mode: bytes, kind: bytes, size: int) -> TreeEntry:
