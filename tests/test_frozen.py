@@ -14,6 +14,7 @@ from tests.locks.locked import lock
 
 from skillhub_mcp.errors import LockUnreadable, SkillChanged
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.locks.kept_library import KeptLibrary
 from skillhub_mcp.policy.access import Availability
 from skillhub_mcp.skills.files import read_file
 
@@ -63,6 +64,22 @@ def test_a_changed_file_withholds_the_skill_from_every_way_to_it_until_it_is_men
     (skill / "run.py").write_text("print(1)\n")
     assert found(hub) == ["other", "pdf"]
     assert hub.load("pdf").instructions
+
+
+def test_other_line_ends_withhold_nothing_and_are_reported(hub: SkillHub, skill: Path) -> None:
+    for file in skill.iterdir():
+        file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    assert found(hub) == ["other", "pdf"]
+    assert "print(1)" in hub.read_file("pdf", "run.py").content
+    snapshot, policy = hub.snapshot_and_policy()
+    (one,) = [each for each in snapshot.everything if each.name == "pdf"]
+    assert isinstance(policy.locks, KeptLibrary)
+    assert set(policy.locked_files(one) or {}) == {"SKILL.md", "run.py"}
+    standing = policy.locks.standing(one.directory)
+    assert standing.told()["line_ends"]
+    assert "unchanged but for its line ends" in standing.sentence()
+    (skill / "run.py").write_bytes(b"print(2)\r\n")
+    assert found(hub) == ["other"]
 
 
 def test_lists_mentions_and_catalogues_leave_out_what_changed_since_the_last_look(

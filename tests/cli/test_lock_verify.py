@@ -318,3 +318,48 @@ def test_a_shell_tells_of_a_withheld_skill_that_it_is_and_why_and_shows_none_of_
     assert skillhub("show", "two", *chosen, **frozen).code == 0
     doctor = skillhub("doctor", *chosen, **frozen).out
     assert "is not as it was locked, and is withheld" in doctor
+
+
+def test_files_that_git_gave_other_line_ends_are_accepted_and_the_line_for_gitattributes_is_offered(
+    skillhub: Skillhub, tmp_path: Path, skills_dir: Path
+) -> None:
+    project, source = tmp_path / "project", tmp_path / "source"
+    (project / ".git").mkdir(parents=True)
+    write_skill(source / "one", "one")
+    here = ["--project", "--cwd", str(project)]
+    fix = "`echo '.agents/skills/** -text' >> .gitattributes` keeps git from changing their line ends"
+    assert fix in skillhub("add", str(source), "--yes", *here).err
+    skill = project / ".agents" / "skills" / "one"
+    for file in (skill / "SKILL.md", skill / "scripts" / "run.sh"):
+        file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    for command in (["verify"], ["add", "--frozen"]):
+        done = skillhub(*command, *here)
+        assert done.code == 0
+        assert f"Only line ends differ from what was locked: one\n{fix}\n" in done.err
+    assert skillhub("verify", "--json", *here).json["skills"][0]["line_ends"]
+    assert skillhub("add", "--frozen", "--json", *here).json["line_ends"] == ["one"]
+    (project / ".gitattributes").write_text(".agents/skills/** -text\n")
+    assert ".gitattributes" not in skillhub("verify", *here).err
+    # An update does not take them for edits.
+    (source / "one" / "more.md").write_text("more\n")
+    assert skillhub("update", "--yes", *here).code == 0
+    assert skillhub("verify", *here).code == 0
+    (skill / "more.md").write_text("other\n")
+    assert skillhub("verify", *here).code == 1
+
+
+def test_a_computed_hash_that_does_not_fit_is_reported(skillhub: Skillhub, tmp_path: Path) -> None:
+    root = tmp_path / "skills"
+    write_skill(root / "one", "one")
+    chosen = ["--skills-dir", str(root)]
+    skillhub("lock", *chosen)
+    assert skillhub("verify", *chosen).err == ""
+    path = root / "skills-lock.json"
+    lock = json.loads(path.read_text())
+    lock["skills"]["one"]["computedHash"] = "0" * 64
+    path.write_text(json.dumps(lock))
+    done = skillhub("verify", *chosen)
+    assert "The computedHash of npx skills does not fit the files: one\n" in done.err
+    assert not skillhub("verify", "--json", *chosen).json["skills"][0]["computed_hash_fits"]
+    skillhub("lock", "one", *chosen)
+    assert skillhub("verify", *chosen).err == ""

@@ -240,3 +240,15 @@ def test_a_mention_of_a_name_means_the_persons_skill_until_the_project_is_truste
     resolved = skillhub("resolve", "use $commit", "--json", *here(repo)).json
     assert str(skills_dir.resolve() / "commit") in json.dumps(resolved)
     assert str(repo) not in json.dumps(resolved)
+
+
+def test_a_name_that_looks_like_one_of_yours_is_marked(
+    skillhub: Skillhub, repo: Path, write_skill: SkillWriter
+) -> None:
+    write_skill("deploy-tool", "Mine.")
+    write_skill("deploy-to0l", "Theirs.", root=repo / ".agents" / "skills")
+    shown = skillhub("trust", "--show", *here(repo)).out
+    assert "      ! its name looks like that of deploy-tool, which you have\n" in shown
+    assert shown.count("looks like") == 1
+    skills = skillhub("trust", "--show", "--json", *here(repo)).json["places"][0]["skills"]
+    assert {one["name"]: one["looks_like"] for one in skills}["deploy-to0l"] == ["deploy-tool"]

@@ -9,7 +9,7 @@ from skillhub_mcp.locks.foreign import Provenance
 from skillhub_mcp.locks.kept_library import LockStanding
 from skillhub_mcp.locks.lock_file import HUB_FIELDS, NPX_FIELDS, LockedByHub, LockedSkill, parse_lock
 from skillhub_mcp.locks.lock_schema import HUB_FIELDS_TOLD, NPX_FIELDS_TOLD, TOLD, json_schema
-from skillhub_mcp.locks.states import LockState
+from skillhub_mcp.locks.states import Differences, LockState
 
 
 def test_every_field_that_is_written_is_told_in_its_order() -> None:
@@ -21,7 +21,7 @@ def test_every_field_that_is_told_of_a_skill_is_documented() -> None:
     digest = "sha256:" + "a" * 64
     problem = LockUnreadable("skills-lock.json", "it is torn")
     locked = LockedSkill("a", "o/r", "github", ours=LockedByHub(digest))
-    whole = LockStanding(LockState.EDITED, locked, problem=problem).told()
+    whole = LockStanding(LockState.EDITED, locked, differs=Differences(line_ends=True), problem=problem).told()
     foreign = LockStanding(LockState.UNLOCKED, provenance=Provenance("o/r", by="gh skill")).told()
     assert {*whole, *foreign} == TOLD.keys()
 

@@ -239,6 +239,8 @@ def _tell(wanted: Sequence[Proposal], place: LibraryPlace) -> None:
         has = "has" if len(edited) == 1 else "have"
         print_note(f"{in_line(', '.join(edited))} {has} edits that are not locked: `{lock}` locks them")
     added = [one.name for one in wanted if one.verb is Verb.ADD]
+    if added and (hint := place.attributes_hint()):
+        print_note(hint)
     if added:
         names = added if len(added) <= _SHOWN else ["NAME"]
         them = "it" if len(added) == 1 else "them"

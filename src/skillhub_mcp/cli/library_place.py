@@ -31,6 +31,19 @@ class LibraryPlace:
         """Return what a person types for this library, with names of skills behind it, quoted for a shell."""
         return typed_command(shlex.join(["skillhub", *words]), *names, option=self.option)
 
+    def attributes_hint(self) -> str:
+        """Return what keeps git from changing the line ends of a project's skills; empty if that is not needed."""
+        project = os.path.dirname(self.lock_path)
+        if self.option != "--project" or not os.path.lexists(os.path.join(project, ".git")):
+            return ""
+        line = f"{AGENTS_SKILLS.replace(os.sep, '/')}/** -text"
+        path = os.path.join(project, ".gitattributes")
+        if os.path.isfile(path):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                if line in file.read().splitlines():
+                    return ""
+        return f"`echo {shlex.quote(line)} >> .gitattributes` keeps git from changing their line ends"
+
 
 def add_place_options(parser: argparse.ArgumentParser) -> None:
     """Add --project and --user, of which a command takes one or none."""

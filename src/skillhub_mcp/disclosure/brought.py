@@ -34,10 +34,14 @@ class BroughtPlace:
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """What the project at that root brings, the place with the highest priority first."""
+    """What the project at that root brings, the place with the highest priority first.
+
+    `own_names` are the names of the skills that do not come from a project.
+    """
 
     project: str
     places: tuple[BroughtPlace, ...]
+    own_names: tuple[str, ...] = ()
 
     @property
     def trust(self) -> Trust:
@@ -67,7 +71,7 @@ def brought_by(
             named = tuple(BroughtSkill(skill, _losing_to(skill, own)) for skill in sorted(skills, key=_by_name))
             problem = (problems or {}).get(root.path, "")
             places.append(BroughtPlace(root, named, refused, digests.get(root.path, ""), problem))
-    return Brought(project, tuple(places))
+    return Brought(project, tuple(places), tuple(sorted({skill.name for skill in own})))
 
 
 def _losing_to(skill: Skill, own: Sequence[Skill]) -> tuple[Skill, ...]:

@@ -12,6 +12,7 @@ from skillhub_mcp.library.install import (
     Terms,
     check_as_locked,
     installed_skill,
+    is_as_locked,
     put_back,
     refuse_name,
     renamed_files,
@@ -30,13 +31,18 @@ from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.skills.names import typed_command
 
 
-def missing_of(root: str, lock_path: str, *, replace: bool = False, verify: str) -> tuple[LockedSkill, ...]:
-    """Return the skills of a lock that are not in the root as it says; `verify` is the command that tells more of it.
+def missing_of(
+    root: str, lock_path: str, *, replace: bool = False, verify: str
+) -> tuple[tuple[LockedSkill, ...], tuple[str, ...]]:
+    """Return the skills of a lock that are not in the root as it says, and the names of those that differ by line ends.
+
+    `verify` is the command that names the files.
 
     Raises SkillConflict for one that is there with other files, unless it may be replaced; LockUnreadable; and
     IntegrityFailed for an entry without a digest.
     """
-    missing = []
+    missing: list[LockedSkill] = []
+    line_ends: list[str] = []
     lock = read_lock(lock_path)
     for locked in () if lock is None else lock.skills:
         refuse_name(locked.name)
@@ -51,11 +57,14 @@ def missing_of(root: str, lock_path: str, *, replace: bool = False, verify: str)
         except IntegrityFailed as error:
             if locked.ours is None:
                 raise
+            if there.files is not None and is_as_locked(there.files, locked.ours, place):
+                line_ends.append(locked.name)
+                continue
             if there.files is not None and not replace:
                 hint = f"`{verify}` names the files; --replace puts what is there into the trash ({error.found})"
                 raise SkillConflict(locked.name, "is there with other files than the lock says", hint=hint) from error
             missing.append(locked)
-    return tuple(missing)
+    return tuple(missing), tuple(line_ends)
 
 
 def restore(

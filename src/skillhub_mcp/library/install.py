@@ -39,7 +39,7 @@ from skillhub_mcp.library.taken_names import displaced
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import skill_files, unpack_skill
 from skillhub_mcp.locks.content_digest import FileDigest, digest_of, executables_of, irregular_of
-from skillhub_mcp.locks.file_digests import digests_of
+from skillhub_mcp.locks.file_digests import digests_of, same_but_line_ends
 from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text
 from skillhub_mcp.locks.npx_hash import computed_hash
 from skillhub_mcp.locks.plain_files import read_lock
@@ -182,15 +182,20 @@ def installed_skill(root: str, name: str, locked: LockedSkill | None) -> Install
             return InstalledSkill(name, files, source, edited=computed_hash(place) != (locked.computed_hash or "?"))
     except OSError as error:
         raise unwritable(place, error) from error
-    edited = locked.ours.has_edits or not is_as_locked(files, locked.ours)
+    edited = locked.ours.has_edits or not is_as_locked(files, locked.ours, place)
     return InstalledSkill(name, files, source, locked.ours.from_source, edited)
 
 
-def is_as_locked(files: Files, ours: LockedByHub) -> bool:
-    """Whether files are those of a lock, with their `x` bits where the system has such."""
-    if digest_of(files) != ours.digest or irregular_of(files) != dict(ours.irregular):
+def is_as_locked(files: Files, ours: LockedByHub, place: str = "") -> bool:
+    """Return whether files are those of a lock, with their `x` bits where the system has such.
+
+    Given the `place` of the files, their line ends do not count. Raises OSError.
+    """
+    if irregular_of(files) != dict(ours.irregular):
         return False
-    return os.name == "nt" or executables_of(files) == tuple(sorted(ours.executable))
+    if os.name != "nt" and executables_of(files) != tuple(sorted(ours.executable)):
+        return False
+    return digest_of(files) == ours.digest or (bool(place) and same_but_line_ends(place, files, ours.digest))
 
 
 def prepare(root: str, lock_path: str, incoming: Sequence[Incoming], terms: Terms, scratch: str) -> Prepared:

@@ -23,6 +23,7 @@ from skillhub_mcp.library.verifying import present, verify_skill
 from skillhub_mcp.locks.content_digest import FileDigest
 from skillhub_mcp.locks.file_digests import digests_of
 from skillhub_mcp.locks.lock_file import UNKNOWN_ORIGIN, Lock, LockedByHub, LockedSkill, lock_text
+from skillhub_mcp.locks.npx_hash import computed_hash
 from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.scratch import scratch_directory
 from skillhub_mcp.skills.suggestions import near_names
@@ -134,6 +135,8 @@ def _present(root: str, lock_path: str, lock: Lock, name: str, *, named: bool) -
     entry = LockedSkill(name, _relative(directory, lock_path), "local", ours=LockedByHub(""))
     if before is not None:
         verified = verify_skill(root, before)
+        if verified.npx_differs:
+            return PresentSkill(name, Locking.LOCKED, replace(before, computed_hash=computed_hash(directory) or ""))
         if verified.ok and before.ours is not None:
             return PresentSkill(name, Locking.UNCHANGED, before)
         if not verified.ok and not named:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from skillhub_mcp.errors import LockUnreadable, SkillNotFound
 from skillhub_mcp.library.places import is_plain_name, places_of
 from skillhub_mcp.library.trash import last_with
 from skillhub_mcp.locks.content_digest import FileDigest, digest_of
-from skillhub_mcp.locks.file_digests import digests_of
+from skillhub_mcp.locks.file_digests import digests_of, same_but_line_ends
 from skillhub_mcp.locks.lock_file import LockedSkill
 from skillhub_mcp.locks.npx_hash import computed_hash
 from skillhub_mcp.locks.plain_files import read_lock
@@ -26,6 +27,7 @@ class VerifiedSkill:
 
     `by_npx` is whether only the hash of npx skills was there to compare with. `in_trash` is whether the trash has what
     was locked: a command was killed between replacing the skill and writing the lock, or the skill was removed by hand.
+    `npx_differs` is that the files fit our digest and not the `computedHash` of npx skills.
     """
 
     locked: LockedSkill
@@ -34,6 +36,7 @@ class VerifiedSkill:
     by_npx: bool = False
     is_missing: bool = False
     in_trash: bool = False
+    npx_differs: bool = False
 
     @property
     def ok(self) -> bool:
@@ -98,11 +101,18 @@ def verify_skill(root: str, locked: LockedSkill) -> VerifiedSkill:
             fits = found is None or not locked.computed_hash or found == locked.computed_hash
             return VerifiedSkill(locked, Differences(unknown=not fits), by_npx=True)
         files: Mapping[str, FileDigest] = digests_of(directory)
+        same = partial(same_but_line_ends, directory, files, locked.ours.digest)
+        differs = differences(locked, files, modes=os.name != "nt", same_but_line_ends=same)
+        hashed = computed_hash(directory) if locked.computed_hash else None
     except OSError as error:
         named = os.path.relpath(error.filename, directory) if error.filename else "it"
         return VerifiedSkill(locked, problem=f"{named} cannot be read: {error.strerror or type(error).__name__}")
-    differs = differences(locked, files, modes=os.name != "nt")
-    return VerifiedSkill(locked, differs, in_trash=bool(differs) and _is_in_trash(root, locked))
+    return VerifiedSkill(
+        locked,
+        differs,
+        in_trash=bool(differs) and _is_in_trash(root, locked),
+        npx_differs=not differs and not differs.line_ends and hashed not in (None, locked.computed_hash or None),
+    )
 
 
 def _is_in_trash(root: str, locked: LockedSkill) -> bool:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from skillhub_mcp.locks.content_digest import FileDigest
+from skillhub_mcp.locks.content_digest import FileDigest, content_digest, regular_of
 from skillhub_mcp.skills.digest import MAX_LEVELS
 
 _PIECE = 1 << 20
@@ -85,6 +85,24 @@ def digests_of(directory: str, known: KnownDigests | None = None) -> Mapping[str
         settled = {path: one for path, one in files.items() if began - max(one[0][1:3]) > _TICK_NS}
         known.keep(directory, settled, hashed=hashed)
     return {path: digest for path, (_, digest) in files.items()}
+
+
+def same_but_line_ends(directory: str, files: Mapping[str, FileDigest], digest: str) -> bool:
+    """Whether the files of a directory have a content digest once all texts have the line ends LF, or all CR LF.
+
+    Git converts line ends so, unless `.gitattributes` says otherwise; a text has no NUL. Raises OSError.
+    """
+    contents: dict[str, bytes] = {}
+    for path in regular_of(files):
+        with open(os.open(os.path.join(directory, *path.split("/")), _TO_READ), "rb") as file:
+            contents[path] = file.read()
+    texts = {path: content.replace(b"\r\n", b"\n") for path, content in contents.items() if b"\0" not in content}
+    for end in (b"\n", b"\r\n"):
+        converted = {path: text.replace(b"\n", end) for path, text in texts.items()}
+        hashed = {path: hashlib.sha256(content).hexdigest() for path, content in (contents | converted).items()}
+        if content_digest(hashed) == digest:
+            return True
+    return False
 
 
 def states_of(directory: str) -> Mapping[str, FileState]:

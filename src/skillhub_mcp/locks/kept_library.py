@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhub_mcp.environment import expand_home
@@ -20,6 +21,7 @@ from skillhub_mcp.locks.file_digests import (
     FileState,
     KnownDigests,
     digests_of,
+    same_but_line_ends,
     states_of,
 )
 from skillhub_mcp.locks.foreign import (
@@ -69,6 +71,8 @@ class LockStanding:
         Without `with_paths` no path of this machine is in it.
         """
         value: dict[str, object] = {"state": self.state.value}
+        if self.differs.line_ends:
+            value["line_ends"] = True
         if self.locked is not None and self.locked.ours is not None:
             ours, source = self.locked.ours, _source(self.locked)
             value |= {
@@ -102,7 +106,9 @@ class LockStanding:
         ref, commit = str(told["ref"] or ""), str(told["commit"] or "")[:_SHOWN_DIGITS]
         at = f" at {commit}" if commit else f" at {ref}" if ref else ""
         parts = [
-            self.state.value + (f" ({self.differs.shown(self.differs.first)})" if told.get("file") else ""),
+            self.state.value
+            + (f" ({self.differs.shown(self.differs.first)})" if told.get("file") else "")
+            + (" but for its line ends" if self.differs.line_ends else ""),
             f"from {told['source']}{at}" + (f", as {told['told_by']} says: not verified" if "told_by" in told else ""),
             f"signed by {told['signer']}" if told.get("signer") else "",
         ]
@@ -148,6 +154,8 @@ class KeptLibrary:
         self._roots: dict[str, tuple[str, tuple[str, ...]]] = {}
         self._judged: dict[str, _Judged] = {}
         self._clean: dict[str, Mapping[str, FileDigest]] = {}
+        # What was found of a skill's files, by their digest and that of the lock.
+        self._line_ends: dict[tuple[str, str, str], bool] = {}
         # Where `npx skills` and `gh skill` install for all projects, as far as links lead.
         self._npx_root = ""
         self._global: tuple[str, FileState | None, Mapping[str, Provenance]] | None = None
@@ -238,7 +246,7 @@ class KeptLibrary:
         """Return what the lock says each file of `skill` is, by path with `/`, links not; None where no lock has a
         digest of ours.
 
-        Together they have the digest of the lock, whatever was kept of them. Raises SkillChanged and LockUnreadable.
+        Together they have the digest of the lock, but for line ends. Raises SkillChanged and LockUnreadable.
         """
         withheld = self.differs(skill, now=True)
         if withheld is not None:
@@ -246,14 +254,14 @@ class KeptLibrary:
         found = self._entry(skill.directory)
         if found is None or isinstance(found, LockUnreadable) or found.locked.ours is None:
             return None
+        directory, digest = skill.directory, found.locked.ours.digest
         try:
-            files = digests_of(skill.directory, self.digests)
-            if digest_of(files) != found.locked.ours.digest:
-                files = digests_of(skill.directory)
+            files = digests_of(directory, self.digests)
+            is_locked = digest_of(files) == digest or self._same_but_line_ends(directory, files, digest)
         except OSError as error:
             reason = f"its files cannot be read: {error.strerror or type(error).__name__}"
             raise SkillChanged(skill.name, reason=reason, option=self._option_of(found.path)) from error
-        if digest_of(files) != found.locked.ours.digest:
+        if not is_locked:
             raise SkillChanged(skill.name, reason="its files are being written", option=self._option_of(found.path))
         return regular_of(files)
 
@@ -285,14 +293,26 @@ class KeptLibrary:
             return LockStanding(LockState.UNLOCKED, locked, path)
         try:
             files = digests_of(directory, self.digests)
-            found = differences(locked, files, self._clean.get(directory), modes=_HAS_MODES)
+            found = differences(
+                locked,
+                files,
+                self._clean.get(directory),
+                modes=_HAS_MODES,
+                same_but_line_ends=partial(self._same_but_line_ends, directory, files, locked.ours.digest),
+            )
         except OSError as error:
             reason = error.strerror or type(error).__name__
             return LockStanding(LockState.EDITED, locked, path, Differences(unknown=True), unread=reason)
-        if not found:
+        if not found and not found.line_ends:
             # What is right now tells later which file is not.
             self._clean[directory] = regular_of(files)
         return LockStanding(LockState.EDITED if found else LockState.UNCHANGED, locked, path, found)
+
+    def _same_but_line_ends(self, directory: str, files: Mapping[str, FileDigest], digest: str) -> bool:
+        key = directory, digest_of(files), digest
+        if key not in self._line_ends:
+            self._line_ends[key] = same_but_line_ends(directory, files, digest)
+        return self._line_ends[key]
 
     def _provenance(self, directory: str, found: LockStanding, metadata: Mapping[str, object]) -> Provenance | None:
         if found.locked is not None:

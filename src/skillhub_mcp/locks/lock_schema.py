@@ -74,6 +74,7 @@ HUB_FIELDS_TOLD = (
 # What every surface tells of a skill, by name: see LockStanding.
 TOLD: Mapping[str, str] = {
     "state": "`unchanged`; `edited`: its files are not those of the lock; `unlocked`: no lock has a digest of it",
+    "line_ends": "true if the files differ from those of the lock by line ends only, which counts as unchanged",
     "source": "where it is from; null over HTTP where that is a path of the server's machine",
     "ref": "the branch, tag or commit that was asked for",
     "commit": "the commit that was fetched",

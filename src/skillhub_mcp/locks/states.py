@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -54,7 +54,8 @@ class Differences:
     """The paths of the files of a skill that are not as they were locked; all empty where it is unchanged.
 
     A lock has one digest for all regular files. Unless something else says what each was, `unknown` is set if they
-    differ, and their paths are empty. `irregular` has the paths that are no regular file, or were none.
+    differ, and their paths are empty. `irregular` has the paths that are no regular file, or were none. `line_ends` is
+    that the files differ by line ends only, as git makes it: that is no difference.
     """
 
     changed: tuple[str, ...] = ()
@@ -63,6 +64,7 @@ class Differences:
     modes: tuple[str, ...] = ()
     unknown: bool = False
     irregular: Mapping[str, Irregular] = field(default_factory=dict)
+    line_ends: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.changed or self.added or self.missing or self.modes or self.unknown)
@@ -87,17 +89,18 @@ def differences(
     before: Mapping[str, FileDigest] | None = None,
     *,
     modes: bool = True,
+    same_but_line_ends: Callable[[], bool] = lambda: False,
 ) -> Differences:
     """Return what differs between the files of a skill and its entry in the lock, which has a digest of ours.
 
     `before` are the regular files as they were when they fitted the lock: they name the file that differs. Without
-    `modes`, as on a system that has none, no executable bit is compared. Raises ValueError for an entry without such a
-    digest.
+    `modes`, as on a system that has none, no executable bit is compared. `same_but_line_ends` is asked if the digest is
+    another. Raises ValueError for an entry without such a digest.
     """
     if locked.ours is None:
         raise ValueError(f"{locked.name!r} was locked by another program")
     was, now = dict(locked.ours.irregular), irregular_of(files)
-    found = _of_regular(locked.ours, regular_of(files) if now else files, before, modes=modes)
+    found = _of_regular(locked.ours, regular_of(files) if now else files, before, modes, same_but_line_ends)
     if was == now:
         return found
     irregular = {
@@ -120,13 +123,19 @@ def differences(
 
 
 def _of_regular(
-    ours: LockedByHub, files: Mapping[str, FileDigest], before: Mapping[str, FileDigest] | None, *, modes: bool
+    ours: LockedByHub,
+    files: Mapping[str, FileDigest],
+    before: Mapping[str, FileDigest] | None,
+    modes: bool,
+    same_but_line_ends: Callable[[], bool],
 ) -> Differences:
     executable = frozenset(ours.executable)
     turned = tuple(sorted(path for path, one in files.items() if one.executable != (path in executable)))
     turned = turned if modes else ()
     if digest_of(files) == ours.digest:
         return Differences(modes=turned)
+    if same_but_line_ends():
+        return Differences(modes=turned, line_ends=True)
     if before is None or digest_of(before) != ours.digest:
         return Differences(unknown=True)
     return Differences(

@@ -259,7 +259,7 @@ def _restore(
 
     if not os.path.exists(place.lock_path):
         raise LockUnreadable(place.lock_path, "there is none", hint=f"`{place.command('add', 'SOURCE')}` writes it")
-    missing = missing_of(place.root, place.lock_path, replace=args.replace, verify=place.command("verify"))
+    missing, line_ends = missing_of(place.root, place.lock_path, replace=args.replace, verify=place.command("verify"))
     names = [one.name for one in missing]
     replaced = any(os.path.lexists(os.path.join(place.root, name)) for name in names)
     if missing and not args.dry_run:
@@ -274,6 +274,7 @@ def _restore(
                 "lock": place.lock_path,
                 "dry_run": args.dry_run,
                 "restored": names,
+                "line_ends": list(line_ends),
                 "index_problem": problem or None,
             }
         )
@@ -284,7 +285,11 @@ def _restore(
     if replaced:
         print_note(f"What {'would be' if args.dry_run else 'was'} replaced lies in its trash")
     if not names:
-        print_text(f"Every skill of the lock is in {root}, exactly as locked")
+        print_text(f"Every skill of the lock is in {root}, {'as' if line_ends else 'exactly as'} locked")
+    if line_ends:
+        print_note(f"Only line ends differ from what was locked: {in_line(', '.join(line_ends))}")
+        if hint := place.attributes_hint():
+            print_note(hint)
     if problem:
         print_note(f"warning: the index is not refreshed: {in_line(problem)}")
     return EXIT_OK

@@ -26,6 +26,7 @@ from skillhub_mcp.disclosure.brought import Brought, BroughtPlace, BroughtSkill
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.harmless import in_line
+from skillhub_mcp.library.plan import is_alike
 from skillhub_mcp.policy.access import UnreadableRules
 from skillhub_mcp.policy.files import change_trust
 from skillhub_mcp.policy.rules import RULE_LISTS
@@ -142,6 +143,8 @@ def _lines(brought: Brought) -> Iterator[str]:
             yield f"    {one_line(one.skill.name)}"
             yield f"      {one_line(one.skill.description)}"
             yield from (f"      → {note}" for note in _notes(one))
+            if alike := _alike(one, brought):
+                yield f"      ! its name looks like that of {one_line(', '.join(alike))}, which you have"
         if place.refused:
             yield f"    {plural(len(place.refused), 'SKILL.md file')} refused: `skillhub validate` says why"
     yield from _rules_lines(brought)
@@ -155,6 +158,12 @@ def _notes(one: BroughtSkill) -> Iterator[str]:
         yield f"takes the name {one_line(other.name)} from {one_line(from_home(other.directory), width=None)}"
     if one.skill.always_apply:
         yield "is pinned: described to each model that connects"
+
+
+def _alike(one: BroughtSkill, brought: Brought) -> list[str]:
+    """Return the names of the person's own skills that the name of a skill can be taken for."""
+    name = one.skill.name
+    return [other for other in brought.own_names if other != name and is_alike(name, other)]
 
 
 def _rules_lines(brought: Brought) -> Iterator[str]:
@@ -187,7 +196,7 @@ def _json(brought: Brought, settings: Settings) -> dict[str, object]:
                 "trust": place.root.trust.value,
                 "digest": place.digest or None,
                 "problem": place.problem or None,
-                "skills": [_skill_json(one) for one in place.skills],
+                "skills": [_skill_json(one, brought) for one in place.skills],
                 "refused": [one.directory for one in place.refused],
             }
             for place in brought.places
@@ -197,12 +206,13 @@ def _json(brought: Brought, settings: Settings) -> dict[str, object]:
     }
 
 
-def _skill_json(one: BroughtSkill) -> dict[str, object]:
+def _skill_json(one: BroughtSkill, brought: Brought) -> dict[str, object]:
     return {
         "name": one.skill.name,
         "description": one.skill.description,
         "path": one.skill.directory,
         "pinned": one.skill.always_apply,
         "allowed_tools": list(one.skill.allowed_tools),
+        "looks_like": _alike(one, brought),
         "takes_from": [other.directory for other in one.takes_from],
     }

@@ -71,6 +71,8 @@ def _json(one: VerifiedSkill) -> dict[str, object]:
         "irregular": {
             path: {"locked": each.locked or None, "now": each.now or None} for path, each in differs.irregular.items()
         },
+        "line_ends": differs.line_ends,
+        "computed_hash_fits": not one.npx_differs,
         "problem": one.problem or None,
         "in_trash": one.in_trash,
         "locked_by": "npx skills" if one.by_npx else "skillhub",
@@ -97,10 +99,22 @@ def _tell(found: VerifiedLibrary, place: LibraryPlace) -> None:
     lock = in_line(from_home(place.lock_path))
     if not wrong:
         print_text(f"{plural(len(found.skills), 'skill')} as {lock} says")
+    _tell_small_differences(found, place)
     if found.unlocked:
         print_note(f"{plural(len(found.unlocked), 'skill')} that no lock names: `{place.command('lock')}` locks them")
     if mend := _mend(found, place):
         print_note(f"\n{mend}")
+
+
+def _tell_small_differences(found: VerifiedLibrary, place: LibraryPlace) -> None:
+    """Report what is accepted all the same: line ends, and a hash of npx skills that does not fit."""
+    if ends := [one.locked.name for one in found.skills if one.differs.line_ends]:
+        print_note(f"Only line ends differ from what was locked: {in_line(', '.join(ends))}")
+        if hint := place.attributes_hint():
+            print_note(hint)
+    if differ := [one.locked.name for one in found.skills if one.npx_differs]:
+        print_note(f"The computedHash of npx skills does not fit the files: {in_line(', '.join(differ))}")
+        print_note(f"`{in_line(place.command('lock', names=differ))}` writes it again")
 
 
 def _mend(found: VerifiedLibrary, place: LibraryPlace) -> str:
