@@ -7,10 +7,9 @@ import base64
 import pytest
 
 from skillhub_mcp.auditing.audit import audit_files, ordered, text_findings
-from skillhub_mcp.auditing.blobs import blobs
 from skillhub_mcp.auditing.characters import hidden_characters, skeleton
+from skillhub_mcp.auditing.concealed import blobs, hidden_texts
 from skillhub_mcp.auditing.entries import EntryKind, SkillEntry, entry_findings, leaves, package_findings
-from skillhub_mcp.auditing.hidden import hidden_texts
 from skillhub_mcp.auditing.names import NamedSkill, look_alikes, near_and_shadowed
 from skillhub_mcp.auditing.reading import SkillFiles
 from skillhub_mcp.auditing.rules import AuditFinding, Risk, found

@@ -5,12 +5,11 @@ text alone. `reading` is the only module that opens a skill's files. The audit l
 
 audit         all findings of one skill, worst first
 auditor       what a hub knows of its skills, and when it looks again
-blobs         encoded texts, decoded
 characters    invisible, reordering and look-alike characters
 citations     whether a text gives an order or cites one
+concealed     comments, invisible elements and encoded texts, decoded
 entries       links, hard links, binaries and hidden scripts
 header        tools, hooks and descriptions of a frontmatter
-hidden        comments and invisible elements
 kept          what was found before, in a file beside the index
 matching      finding the table's patterns in bounded time
 names         look-alike, near and shadowed names

@@ -6,14 +6,11 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from skillhub_mcp.auditing.blobs import LONG, blobs
-from skillhub_mcp.auditing.blobs import MOST as MOST_BLOBS
 from skillhub_mcp.auditing.characters import hidden_characters
 from skillhub_mcp.auditing.citations import described
+from skillhub_mcp.auditing.concealed import LONG_BLOB, MOST_BLOBS, MOST_HIDDEN, addresses_an_agent, blobs, hidden_texts
 from skillhub_mcp.auditing.entries import entry_findings, hidden_in_name, package_findings
 from skillhub_mcp.auditing.header import header_findings
-from skillhub_mcp.auditing.hidden import MOST as MOST_HIDDEN
-from skillhub_mcp.auditing.hidden import addresses_an_agent, hidden_texts
 from skillhub_mcp.auditing.matching import matches
 from skillhub_mcp.auditing.reading import SkillFiles, read_skill_files, weight
 from skillhub_mcp.auditing.rules import AuditFinding, Risk, found
@@ -121,7 +118,7 @@ def _encoded(text: AuditText) -> Iterator[AuditFinding]:
                 severity = Risk.HIGH if is_described else worst.severity
                 yield found("encoded-text", message, path=text.path, line=line, severity=severity)
                 continue
-        if blob.length >= LONG:
+        if blob.length >= LONG_BLOB:
             message = f"{blob.length:,} encoded characters"
             yield found("encoded-text", message, path=text.path, line=line, severity=Risk.MEDIUM)
 
