@@ -11,12 +11,12 @@ from tests.hubs import hub_of
 from tests.store.publications import Library, replica
 
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.publishing.handing_on import HandedOn, SkillGiver
+from skillhub_mcp.publishing.artifacts import Artifact, ArtifactService
 from skillhub_mcp.store.targets import Target
 
 
-def given(hub: SkillHub) -> list[tuple[HandedOn, bytes]]:
-    giver = SkillGiver(hub, serve_dotfiles=False)
+def given(hub: SkillHub) -> list[tuple[Artifact, bytes]]:
+    giver = ArtifactService(hub, serve_dotfiles=False)
     return [(one, giver.artifact(giver.find(one.name)[1])) for one in giver.all()]
 
 

@@ -1,8 +1,8 @@
 """Published entries, for hosts that read skills natively (SEP-2640). Independent of the protocol.
 
+artifacts      what others install of a skill, and which skills they may have
 entries        the entry of a skill: frontmatter, and each file with size and digest
 entry_cache    entries in a SQLite file beside the index
-handing_on     the artifacts of skills that others install
 normalization  a SKILL.md in the specification's form, where it breaks a rule
 portable_yaml  frontmatter as JSON that every YAML parser agrees on
 prewarm        making entries in the background

@@ -35,7 +35,7 @@ from skillhub_mcp.errors import (
 from skillhub_mcp.events import REQUEST_CONTEXT, RequestContext
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.library.sources.well_known import WELL_KNOWN_PATH, ArtifactKind, SiteSkill, index_text
-from skillhub_mcp.publishing.handing_on import HandedOn, SkillGiver
+from skillhub_mcp.publishing.artifacts import Artifact, ArtifactService
 from skillhub_mcp.server.callers import NAMELESS, caller_name
 from skillhub_mcp.server.http.front_page import FrontPage
 from skillhub_mcp.skills.model import SKILL_FILE
@@ -82,11 +82,11 @@ def well_known_routes(
     before: StandingBefore = nothing_before,
 ) -> list[Route]:
     """Return the routes, behind `middleware`: the guard, what finds out who asks, and the limit of requests."""
-    giver = SkillGiver(hub, serve_dotfiles=serve_dotfiles)
+    artifacts = ArtifactService(hub, serve_dotfiles=serve_dotfiles)
     routes: Mapping[str, _Answering] = {
-        WELL_KNOWN_PATH: lambda _, __: _whole("application/json", _index(giver.all())),
-        f"{_TOP}/{{name}}/{SKILL_FILE}": lambda request, _: _document(giver, request),
-        f"{_TOP}/{{name}}{_ZIP}": lambda request, place: _archive(giver, request, place),
+        WELL_KNOWN_PATH: lambda _, __: _whole("application/json", _index(artifacts.all())),
+        f"{_TOP}/{{name}}/{SKILL_FILE}": lambda request, _: _document(artifacts, request),
+        f"{_TOP}/{{name}}{_ZIP}": lambda request, place: _archive(artifacts, request, place),
     }
     places = threading.BoundedSemaphore(_LARGE_AT_ONCE)
     return [
@@ -169,7 +169,7 @@ class _Endpoint:
         return StreamingResponse(_chunks(answer.body), headers={**headers, "content-type": answer.media_type})
 
 
-def _index(skills: Sequence[HandedOn]) -> bytes:
+def _index(skills: Sequence[Artifact]) -> bytes:
     """Return the index; its URLs are relative, so that they hold behind any proxy and below any path."""
     return index_text(
         [
@@ -185,29 +185,29 @@ def _index(skills: Sequence[HandedOn]) -> bytes:
     ).encode()
 
 
-def _document(giver: SkillGiver, request: Request) -> _Answer:
-    found, skill = giver.find(request.path_params["name"])
+def _document(artifacts: ArtifactService, request: Request) -> _Answer:
+    found, skill = artifacts.find(request.path_params["name"])
     if not found.is_archive and _is_body_unwanted(request, found):
         return _Answer("text/markdown; charset=utf-8", found.digest, found.size)
-    return _whole("text/markdown; charset=utf-8", giver.document(skill))
+    return _whole("text/markdown; charset=utf-8", artifacts.document(skill))
 
 
-def _archive(giver: SkillGiver, request: Request, place: _Place) -> _Answer:
-    found, skill = giver.find(request.path_params["name"])
+def _archive(artifacts: ArtifactService, request: Request, place: _Place) -> _Answer:
+    found, skill = artifacts.find(request.path_params["name"])
     if not found.is_archive:
         raise ResourceNotFound(found.name)
     if _is_body_unwanted(request, found):
         return _Answer("application/zip", found.digest, found.size)
     if found.size > _LARGE_BYTES:
         place.take()
-    return _whole("application/zip", giver.artifact(skill))
+    return _whole("application/zip", artifacts.artifact(skill))
 
 
 def _whole(media_type: str, body: bytes) -> _Answer:
     return _Answer(media_type, f"sha256:{hashlib.sha256(body).hexdigest()}", len(body), body)
 
 
-def _is_body_unwanted(request: Request, found: HandedOn) -> bool:
+def _is_body_unwanted(request: Request, found: Artifact) -> bool:
     return request.method == "HEAD" or _has_it(request, found.digest)
 
 

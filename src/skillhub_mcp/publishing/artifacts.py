@@ -1,4 +1,4 @@
-"""Handing skills on: which of them the present caller may install elsewhere, and their artifacts.
+"""The artifacts of skills, and which of them the present caller may install elsewhere.
 
 An artifact has the bytes on disk, so that a skill has the same digest there as here. It is a SKILL.md where a skill has
 no other file, and else an archive. Every way to one passes the policy and the gate, as reading its files does.
@@ -40,9 +40,9 @@ _REMEMBERED = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class HandedOn:
-    """A skill as it is handed on. `digest` is that of its artifact, as `sha256:` and hexadecimal digits, `size` its
-    bytes; `is_archive` says whether the artifact is an archive, and not a SKILL.md.
+class Artifact:
+    """What others install of a skill. `digest` is that of the bytes, as `sha256:` and hexadecimal digits, `size` their
+    number; `is_archive` says whether they are an archive, and not a SKILL.md.
     """
 
     name: str
@@ -62,8 +62,8 @@ class _Known:
     size: int
 
 
-class SkillGiver:
-    """Hands on the skills of one hub, to each caller theirs. Thread-safe."""
+class ArtifactService:
+    """The artifacts of one hub's skills, for each caller those that it may have. Thread-safe."""
 
     def __init__(self, hub: SkillHub, *, serve_dotfiles: bool) -> None:
         self._hub = hub
@@ -71,9 +71,9 @@ class SkillGiver:
         self._one_reads = threading.Lock()
         self._lock = threading.Lock()  # of what is remembered
         self._known: LRUCache[str, _Known] = LRUCache(_REMEMBERED)
-        self._told: LRUCache[tuple[str, str], None] = LRUCache(_REMEMBERED)
+        self._reported: LRUCache[tuple[str, str], None] = LRUCache(_REMEMBERED)
 
-    def all(self) -> Sequence[HandedOn]:
+    def all(self) -> Sequence[Artifact]:
         """Return the skills that the caller may have, by name. Reads only the files that have changed.
 
         A skill with a file that cannot be read is left out, with a line in the log. Raises PolicyUnreadable, and
@@ -85,7 +85,7 @@ class SkillGiver:
             for skill in Names(snapshot, policy).listed():
                 name = published_name(skill)
                 if name is None:
-                    self._tell(skill, "its name has no form in a-z, 0-9 and hyphens")
+                    self._report(skill, "its name has no form in a-z, 0-9 and hyphens")
                 # A name in the specification's form is its own; one that was made into it gives way.
                 elif (name not in named or name == skill.name) and _is_given(skill, policy):
                     named[name] = skill
@@ -94,8 +94,8 @@ class SkillGiver:
                 found = (self._described(name, skill) for name, skill in sorted(named.items()))
                 return [one for one in found if one is not None]
 
-    def find(self, name: str) -> tuple[HandedOn, Skill]:
-        """Return the skill that is handed on as `name`. Raises ResourceNotFound, and what `all` raises."""
+    def find(self, name: str) -> tuple[Artifact, Skill]:
+        """Return the artifact of that name, and its skill. Raises ResourceNotFound, and what `all` raises."""
         with self._hub.access.pinned():
             snapshot, policy = self._hub.snapshot_and_policy()
             names = Names(snapshot, policy)
@@ -116,7 +116,7 @@ class SkillGiver:
     def artifact(self, skill: Skill) -> bytes:
         """Return the artifact of a skill that `find` returned, which counts as loading it and reading its files.
 
-        Raises what `SkillHub.read_bytes` raises, and ResourceNotFound where it is no longer one that is handed on.
+        Raises what `SkillHub.read_bytes` raises, and ResourceNotFound if it can no longer be installed.
         """
         directory = self._hub.files_of(skill)
         listed = self._listed(skill, directory)
@@ -128,8 +128,8 @@ class SkillGiver:
 
         return _artifact(directory, listed, read)
 
-    def _described(self, name: str, skill: Skill) -> HandedOn | None:
-        """Return a skill as it is handed on; None for one that nobody could install, with a line in the log."""
+    def _described(self, name: str, skill: Skill) -> Artifact | None:
+        """Return the artifact of a skill; None if it cannot be installed, with a line in the log."""
         directory = self._hub.files_of(skill)
         listed = self._listed(skill, directory)
         if listed is None:
@@ -141,10 +141,10 @@ class SkillGiver:
             try:
                 known = self._read(skill, directory, listed, stamps)
             except (SkillFileNotFound, PathNotAllowed) as error:
-                self._tell(skill, error.message)
+                self._report(skill, error.message)
                 return None
         description = shortened(for_model(skill.description), MAX_SPECIFIED_DESCRIPTION)
-        return HandedOn(name, description, known.is_archive, known.digest, known.size)
+        return Artifact(name, description, known.is_archive, known.digest, known.size)
 
     def _read(
         self, skill: Skill, directory: str, listed: Sequence[FileEntry], stamps: dict[str, FileIdentity]
@@ -165,7 +165,7 @@ class SkillGiver:
         return known
 
     def _listed(self, skill: Skill, directory: str) -> Sequence[FileEntry] | None:
-        """Return the files of a skill; None where they are none that can be handed on."""
+        """Return the files of a skill; None if they cannot be installed."""
         listed, more = list_files(directory, serve_dotfiles=self._serve_dotfiles, max_files=MAX_FILES)
         if more:
             problem = unlisted_reason(listed, MAX_FILES)
@@ -177,16 +177,16 @@ class SkillGiver:
             problem = "its SKILL.md is gone"
         else:
             return listed
-        self._tell(skill, problem)
+        self._report(skill, problem)
         return None
 
-    def _tell(self, skill: Skill, problem: str) -> None:
+    def _report(self, skill: Skill, problem: str) -> None:
         """Log once why a skill is left out: an index may be asked for each minute."""
         with self._lock:
-            is_new = (skill.directory, problem) not in self._told
-            self._told.put((skill.directory, problem), None)
+            is_new = (skill.directory, problem) not in self._reported
+            self._reported.put((skill.directory, problem), None)
         if is_new:
-            log.warning("%s is not handed on: %s", skill.name, problem)
+            log.warning("%s is not offered for installation: %s", skill.name, problem)
 
 
 def _is_given(skill: Skill, policy: Policy) -> bool:
