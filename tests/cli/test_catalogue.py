@@ -93,7 +93,7 @@ def test_a_budget_that_holds_nothing_says_so_and_one_that_is_none_is_refused(
 @pytest.mark.acceptance("S4-2", "S0-78")
 def test_inspect_says_what_each_layer_costs(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     body = "# How\n\n" + "Do it well. " * 200
-    write_skill("pdf", "Reads PDFs.", body=body, files={"a.md": "text " * 100, "b.bin": b"\xff\xfe\x00\x01"})
+    write_skill("pdf", "Reads PDFs.", body=body, files={"a.md": "text " * 100, "b.bin": b"\x89PNG\x00\xff"})
     done = skillhub("inspect", "pdf", "--json").json
     (skill,) = done["loaded"]
     assert skill["catalogue_tokens"] == estimate_tokens("- pdf: Reads PDFs.") < 100

@@ -30,6 +30,9 @@ class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
 
+    def fileno(self) -> int:
+        return 0
+
 
 PROJECT = Path(__file__).parents[2]
 VERBS = ("search", "list", "show", "read", "index", "demo", "config")
@@ -78,6 +81,7 @@ def test_what_asks_for_a_server_serves_on_a_terminal_too(
 def test_a_server_that_starts_warns_of_variables_that_are_no_settings(
     skillhub: Skillhub, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal())
     monkeypatch.setattr(FastMCP, "run", lambda *_, **_options: None)
     done = skillhub("serve", SKILLHUB_ENABLED_SKILL="painter", SKILLHUB_CARD="off", SKILLHUB_XYZZY="1")
     assert done.code == 0
@@ -97,6 +101,7 @@ def test_serve_with_reindex_rebuilds_and_then_serves(
 ) -> None:
     write_skill("one")
     indexed: list[bool] = []
+    monkeypatch.setattr("sys.stdin", Terminal())
     monkeypatch.setattr(
         FastMCP, "run", lambda *_, **_options: indexed.append(Path(hub_environment["DB_PATH"]).is_dir())
     )

@@ -66,13 +66,13 @@ def test_refresh_shows_new_and_removed_skills_and_brings_the_search_index_in_ste
 
 
 @pytest.mark.acceptance("S3-25")
-def test_refresh_of_named_paths_looks_at_nothing_else(skillhub: Skillhub, write_skill: SkillWriter) -> None:
-    write_skill("first")
+def test_refresh_of_named_paths_finds_what_changed_there(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    first = write_skill("first")
     skillhub("registry", "refresh")
-    write_skill("second")
-    third = write_skill("third")
-    assert names(skillhub("registry", "refresh", str(third), "--json")) == ["first", "third"]
-    assert names(skillhub("registry", "refresh", "--json")) == ["first", "second", "third"]
+    second = write_skill("second")
+    assert names(skillhub("registry", "refresh", str(second), "--json")) == ["first", "second"]
+    shutil.rmtree(first)
+    assert names(skillhub("registry", "refresh", str(first), "--json")) == ["second"]
 
 
 @pytest.mark.acceptance("S3-29", "S3-37")

@@ -150,12 +150,12 @@ def test_each_command_of_a_library_is_told_with_the_option_for_the_root_of_what_
 
 
 @pytest.mark.parametrize("command", ["update", "outdated", "verify", "lock", "remove"])
-def test_a_skill_is_known_by_its_own_name_where_its_directory_has_another(
+def test_a_renamed_skill_is_known_by_its_new_name(
     skillhub: Skillhub, skills_dir: Path, tmp_path: Path, command: str
 ) -> None:
     write_skill(tmp_path / "source" / "gamma", "About gamma.")
     assert skillhub("add", tmp_path / "source", "--name", "delta", "--yes").code == 0
-    done = skillhub(command, "gamma", "--json")
+    done = skillhub(command, "delta", "--json")
     assert (done.code, "delta" in done.out) == (0, True)
 
 

@@ -9,18 +9,19 @@ import hmac
 import itertools
 import re
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.request import Request, urlopen
 
 import pytest
 from tests import installs
 from tests.conftest import SkillWriter
-from tests.replicas.test_over_http import until_ready
 from tests.server.processes import serving
 from tests.server.sessions import command
-from tests.storage import test_several_publishers, test_stores
-from tests.storage.conftest import Target
+from tests.store import test_several_publishers
+from tests.store.test_over_http import until_ready
+
+from skillhub_mcp.store.targets import Target, open_target
 
 pytestmark = pytest.mark.conformance
 
@@ -77,23 +78,14 @@ def container(endpoint: str) -> Target:
         "endpoint": endpoint,
         "allow_http": "true",
     }
-    return Target(f"az://{name}/team/skills", options)
+    return open_target(f"az://{name}/team/skills", options)
 
 
-@test_stores.FOUNDATIONS
-def test_a_container_gives_what_every_store_does(outcome: Callable[[Target], None], container: Target) -> None:
-    outcome(container)
-
-
-def test_large_files_go_up_and_come_down(container: Target, tmp_path: Path) -> None:
-    test_stores.test_large_files_go_up_and_come_down_through_the_disk(container, tmp_path)
-
-
-def test_three_publishers_at_once_lose_nothing_and_double_nothing(
+def test_publishers_at_once_lose_nothing_and_double_nothing(
     hub_environment: Mapping[str, str], write_skill: SkillWriter, container: Target, tmp_path: Path
 ) -> None:
-    test_several_publishers.test_three_publishers_at_once_lose_nothing_and_double_nothing(
-        hub_environment, write_skill, container, tmp_path
+    test_several_publishers.test_publishers_at_once_lose_nothing_and_double_nothing(
+        hub_environment, write_skill, container, tmp_path, count=2, has_publication=False
     )
 
 
@@ -103,11 +95,11 @@ def test_a_replica_serves_what_was_published(
     options = ",".join(f"{key}={value}" for key, value in container.options.items())
     publisher = {**hub_environment, "SKILLHUB_STORAGE_OPTIONS": options}
     write_skill("walrus", "Feeds the walrus.")
-    told = command(publisher, "publish", container.url)
+    told = command(publisher, "publish", container.name)
     assert _KEY not in told
     replica = {
         **publisher,
-        "DB_PATH": container.url,
+        "DB_PATH": container.name,
         "SKILLHUB_MIRROR_DIR": str(tmp_path / "mirror"),
         "SKILLHUB_REFRESH_SECONDS": "0.2",
         "SKILLHUB_TOKEN": "a-token-of-the-test",

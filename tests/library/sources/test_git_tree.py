@@ -19,7 +19,7 @@ from tests.library.sources.repositories import (
     skill_text,
 )
 
-from skillhub_mcp.errors import ArchiveRefused, SourceUnreachable
+from skillhub_mcp.errors import SourceUnreachable
 from skillhub_mcp.library.sources.git import GitOptions
 from skillhub_mcp.library.sources.git_tree import GitTree, open_git, remote_ref
 from skillhub_mcp.library.sources.source import parse_source
