@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import SKILLHUB
-from tests.library.roots import write_skill
 from tests.library.sources.repositories import needs_git
 
 from skillhub_mcp.cli.ending import ending_in_order
@@ -53,20 +52,6 @@ def test_a_fetch_that_is_told_to_end_removes_what_it_has_and_ends_git(tmp_path: 
         assert list((tmp_path / "tmp").iterdir()) == []
         assert select.select([began], [], [], 30)[0] == [began]
         assert began.read(16) == b""
-
-
-@pytest.mark.slow
-@needs_git
-def test_what_a_fetch_that_is_killed_has_is_removed_by_the_next_command_that_fetches(tmp_path: Path) -> None:
-    with _fetching(tmp_path, "exec cat >&3") as (command, environment, _):
-        command.kill()
-        command.wait(30)
-        (left,) = (tmp_path / "tmp").iterdir()
-        write_skill(tmp_path / "source" / "one", "one")
-        added = [*SKILLHUB, "add", str(tmp_path / "source"), "--dry-run", "--skills-dir", str(tmp_path / "skills")]
-        assert subprocess.run(added, env=environment, check=False, stdout=subprocess.DEVNULL).returncode == 0
-        assert left.name.startswith("skillhub-git-")
-        assert list((tmp_path / "tmp").iterdir()) == []
 
 
 def test_a_signal_that_is_ignored_stays_ignored() -> None:
