@@ -31,18 +31,14 @@ MAX_NODES = 10_000
 
 # How many characters may precede the frontmatter. Blank lines do not count.
 _MAX_BEFORE = 4_096
-_FENCE = re.compile(r"(?P<fence>-{3,}|\+{3,})[ \t]*\r?\n")
 _BLANKS_BEFORE = re.compile(rf"[\r\n \t{INVISIBLE}]*")
-_OPENING = re.compile(rf"^[ \t{INVISIBLE}]*{_FENCE.pattern}", re.MULTILINE)
+_OPENING = re.compile(rf"^[ \t{INVISIBLE}]*(?P<fence>-{{3,}}|\+{{3,}})[ \t]*\r?\n", re.MULTILINE)
 _CLOSING = {
     "-": re.compile(r"^-{3,}[ \t]*\r?(?:\n|\Z)", re.MULTILINE),
     "+": re.compile(r"^\+{3,}[ \t]*\r?(?:\n|\Z)", re.MULTILINE),
 }
 _REQUIRED_KEY = re.compile(r"^[ \t]*(?:name|description)[ \t]*[:=]", re.MULTILINE)
 _TOML_KEY = re.compile(r"^(?:name|description)[ \t]*=", re.MULTILINE)
-_CODE_FENCE = re.compile(r"(?:^|\n)[ \t]*(?:`{3,}|~{3,})[^\n`]*\n\s*\Z")
-_CODE_FENCE_AT_START = re.compile(r"\s*(?:`{3,}|~{3,})[ \t]*\r?(?:\n|\Z)")
-_CODE_FENCE_AT_END = re.compile(r"(?:`{3,}|~{3,})\s*\Z")
 _LINE_BREAK = re.compile(rb"\r\n?|\n")
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _UTF_16_BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
@@ -256,7 +252,7 @@ def _split(text: str) -> _Parts:
     odd = next((fence for fence in (opening["fence"], closing[0].strip()) if fence != "---"), None)
     if odd is not None:
         found.append(violation("frontmatter-fence", f"a fence of the frontmatter is {odd!r}", line=first_line - 1))
-    if _CODE_FENCE.search(before):
+    if before.strip().rpartition("\n")[2].lstrip().startswith(("```", "~~~")):
         body = _without_code_fence(body)
     is_toml = opening["fence"][0] == "+" and _TOML_KEY.search(header) is not None
     return _Parts(header, body, found, before, first_line, opening.end(), is_toml)
@@ -264,11 +260,16 @@ def _split(text: str) -> _Parts:
 
 def _without_code_fence(body: str) -> str:
     """Return the body of a file that is a code block, without the fence that closes the block."""
-    at_start = _CODE_FENCE_AT_START.match(body)
-    if at_start is not None:
-        return body[at_start.end() :]
-    at_end = _CODE_FENCE_AT_END.search(body)
-    return body if at_end is None else body[: at_end.start()]
+    first, _, rest = body.lstrip().partition("\n")
+    if _is_code_fence(first):
+        return rest
+    above, line_break, last = body.rstrip().rpartition("\n")
+    return above + line_break if _is_code_fence(last) else body
+
+
+def _is_code_fence(line: str) -> bool:
+    plain = line.strip()
+    return len(plain) > 2 and plain.strip(plain[0]) == "" and plain[0] in "`~"
 
 
 _WITHOUT_INVISIBLE = dict.fromkeys(map(ord, INVISIBLE))

@@ -22,7 +22,7 @@ _KEY = re.compile(rf"(?P<indent>{_BLANK}*)(?P<key>[A-Za-z_][\w.-]*){_BLANK}*:(?:
 _SPECIFIED_KEY = re.compile(
     rf"(?P<indent>{_BLANK}*)(?P<key>{'|'.join(SPECIFIED_KEYS)}){_BLANK}*[:\uff1a]{_BLANK}*(?P<value>\S.*)$"
 )
-_NESTED_KEY = re.compile(rf"([\w.-]+){_BLANK}*:(?:{_BLANK}*[^\S \n]{_BLANK}*)")
+_NESTED_KEY = re.compile(rf"\A([\w.-]+){_BLANK}*:(?:{_BLANK}*[^\S \n]{_BLANK}*)")
 _INDENT = re.compile(rf"{_BLANK}*(?:-{_BLANK}+)*")
 _BLOCK_SCALAR = re.compile(r"[|>][+-]?[1-9]?[+-]?[ \t]*(?:#.*)?")
 _BLOCK_SIGN = re.compile(r"[|>][+-]?[ \t]+")

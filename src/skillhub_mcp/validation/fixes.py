@@ -21,7 +21,6 @@ from skillhub_mcp.validation.moved_keys import as_text, as_under_metadata, doubl
 
 _KEY_LINE = re.compile(r"([A-Za-z_][\w.-]*):(?:\s|$)")
 _PART_OF_A_VALUE = re.compile(r"[ \t]+\S|-[ \t]")
-_HTML_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _FENCE = re.compile(r"-{3,}|\+{3,}")
 _SEPARATORS = re.compile(r"[\s_-]+")
 _NO_STAMP = FileStamp(0, 0, "", 0)
@@ -143,7 +142,9 @@ def _compared(skill: Skill | None, rule: str) -> Skill | None:
 def _without_text_before(subject: _Subject) -> str:
     """Remove what precedes the frontmatter, unless it has sentences of the author."""
     document = subject.document
-    rest = _HTML_COMMENT.sub("", document.before).strip("\r\n \t" + INVISIBLE)
+    start, *comments = document.before.split("<!--")
+    rest = "".join((start, *(one.partition("-->")[2] if "-->" in one else one for one in comments)))
+    rest = rest.strip("\r\n \t" + INVISIBLE)
     if any(line.strip() and not line.lstrip().startswith(("#", "```", "~~~")) for line in rest.splitlines()):
         return subject.text
     if document.values is None:
