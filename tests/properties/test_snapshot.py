@@ -12,7 +12,7 @@ from skillhub_mcp.skills.differences import differences
 from skillhub_mcp.skills.model import FileStamp, Skill, Trust
 from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.rules import violation
-from skillhub_mcp.skills.scanner import CachedSkillFile, Scan, ScanCache, changed_entries, scan_from_cache
+from skillhub_mcp.skills.scanner import CachedSkillFile, Scan, ScanCache, scan_from_cache
 
 ROOTS = (SkillRoot("/hub", "hub"), SkillRoot("/mine", "mine", trust=Trust.AWAITED), SkillRoot("/other", "other"))
 DIRECTORIES = [f"{root.path}/{name}" for root in ROOTS for name in ("a", "b", "pdf", "c")]
@@ -78,21 +78,3 @@ def test_the_differences_of_two_snapshots_are_what_only_one_of_them_has(
     gone, new = differences([one for one in before if one], [one for one in now if one])
     assert [one.directory for one in gone] == [f"/hub/{number}" for number in sorted(set(some) - set(common))]
     assert [one.directory for one in new] == [f"/hub/{number}" for number in sorted(set(others) - set(common))]
-
-
-@given(st.dictionaries(st.sampled_from(DIRECTORIES), entries), changes, st.booleans())
-def test_the_changed_entries_are_those_that_are_other_objects_wherever_they_stand(
-    first: dict[str, tuple[str, int, str, bool, bool] | None],
-    change: dict[str, tuple[str, int, str, bool, bool] | None],
-    in_place: bool,
-) -> None:
-    before = after({}, first)
-    now = after(before, change)
-    if in_place:
-        # As a scan leaves them: each in its place, what is new behind.
-        now = {**{path: now[path] for path in before if path in now}, **now}
-    found = changed_entries(before, now)
-    assert {path for path, own in found.items() if own is None} == before.keys() - now.keys()
-    assert {path: own for path, own in found.items() if own is not None} == {
-        path: own for path, own in now.items() if before.get(path) is not own
-    }

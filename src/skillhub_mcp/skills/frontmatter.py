@@ -269,7 +269,7 @@ def _without_code_fence(body: str) -> str:
 
 def _is_code_fence(line: str) -> bool:
     plain = line.strip()
-    return len(plain) > 2 and plain.strip(plain[0]) == "" and plain[0] in "`~"
+    return plain.startswith(("```", "~~~")) and not plain.strip(plain[0])
 
 
 _WITHOUT_INVISIBLE = dict.fromkeys(map(ord, INVISIBLE))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 from skillhub_mcp.skills.names import safe_alias
 from skillhub_mcp.skills.rules import Diagnostic
@@ -72,32 +72,8 @@ class HeaderShape:
 NO_SHAPE = HeaderShape()
 
 
-class SkillText(Protocol):
-    """A file that has what was read from skills."""
-
-    def values(self, at: int) -> Mapping[str, Any]:
-        """Return all fields of the skill that is described from byte `at` on, by name. Raises IndexUnavailable."""
-
-
-class _Unread:
-    """The skill of a large library has most of its fields in a file, where they are read each time they are asked for.
-
-    A server of 100,000 skills would have all of them in memory after some days.
-    """
-
-    __slots__ = ("_at", "_text")
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            # Asked for what has no value: the dataclass sets all fields of a skill that was made in the usual way.
-            if name not in Skill.__dataclass_fields__:
-                raise AttributeError(name)
-            return self._text.values(self._at)[name]
-
-
 @dataclass(frozen=True, slots=True)
-class Skill(_Unread):
+class Skill:
     """Tier 1 of disclosure: everything about a skill except its body.
 
     `directory` is the path of the skill's directory and the key of its row in the index: below its root as configured,
@@ -146,89 +122,6 @@ class Skill(_Unread):
     def searchable_text(self) -> str:
         """Name, description, tags and category: the only text that an embedding provider receives."""
         return "\n".join((self.name, self.description, " ".join(self.tags), self.category or "")).strip()
-
-
-_READ_AT_ONCE = frozenset(
-    {
-        "name",
-        "directory",
-        "root",
-        "diagnostics",
-        "stamp",
-        "category",
-        "tags",
-        "always_apply",
-        "disable_model_invocation",
-        "user_invocable",
-        "trust",
-    }
-)
-_AT, _TEXT = (getattr(Skill, field).__get__ for field in _Unread.__slots__)
-_NOTHING_GIVEN: Mapping[str, Any] = {}
-
-
-class _Draft(_Unread):
-    """A skill that is not frozen yet. Its slots are those of a `Skill`, which it becomes without a copy.
-
-    Of a large library a hundred thousand are made at each start: plain assignment takes a third of what the setters of
-    a frozen class take.
-    """
-
-    __slots__ = tuple(Skill.__dataclass_fields__)
-
-
-def unread_skill(
-    name: str,
-    directory: str,
-    root: str,
-    diagnostics: tuple[Diagnostic, ...],
-    stamp: FileStamp,
-    text: SkillText,
-    at: int,
-    given: Mapping[str, Any] = _NOTHING_GIVEN,
-) -> Skill:
-    """Return a skill that has no category and no tags, that anybody may invoke and that does not always apply, but for
-    what is `given` of these fields; `text` has the rest of it from `at` on.
-
-    It reads that where somebody asks for it: of a large library hardly anybody asks for more than some skills.
-    """
-    skill: Any = _Draft()
-    skill.name = name
-    skill.directory = directory
-    skill.root = root
-    skill.diagnostics = diagnostics
-    skill.stamp = stamp
-    skill.category = None
-    skill.tags = ()
-    skill.always_apply = False
-    skill.disable_model_invocation = False
-    skill.user_invocable = True
-    skill.trust = Trust.OWN
-    skill._text = text  # noqa: SLF001 - of the same module
-    skill._at = at  # noqa: SLF001
-    for field in given:
-        if field in _READ_AT_ONCE:
-            setattr(skill, field, given[field])
-    skill.__class__ = Skill
-    made: Skill = skill
-    return made
-
-
-def read_whole(skill: Skill) -> Skill:
-    """Return the skill with all of its fields: for somebody who asks for many of them. Raises IndexUnavailable."""
-    place = text_of_unread(skill)
-    if place is None:
-        return skill
-    text, at = place
-    return Skill(**{**text.values(at), **{field: getattr(skill, field) for field in _READ_AT_ONCE}})
-
-
-def text_of_unread(skill: Skill) -> tuple[SkillText, int] | None:
-    """Return where the fields of a skill are that was made by `unread_skill`; None of any other."""
-    try:
-        return _TEXT(skill), _AT(skill)
-    except AttributeError:
-        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import unicodedata
-from collections.abc import Iterable, Iterator
-from itertools import filterfalse
 
 from skillhub_mcp.harmless import for_model
 
@@ -35,11 +33,6 @@ def safe_alias(name: str) -> str:
 def is_plain_name(name: str) -> bool:
     """Whether `name` is ASCII in the specification's form, as nearly every name: it is its own alias, and harmless."""
     return _IS_AN_ALIAS.fullmatch(name) is not None
-
-
-def odd_names(names: Iterable[str]) -> Iterator[str]:
-    """Yield those of `names` that are not plain: of a large library nearly none."""
-    return filterfalse(_IS_AN_ALIAS.fullmatch, names)
 
 
 def is_specified_name(name: str) -> bool:

@@ -11,7 +11,7 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -112,7 +112,8 @@ def scan(
     of how many files are done.
     """
     began = time.perf_counter()
-    known = entries_of(memory, {root.path for root in roots})
+    own = {root.path for root in roots}
+    known = {path: entry for path, entry in memory.items() if entry.root in own}
     changed = None if only is None or before is None else _in_known_skills(known, only)
     walk = walk_roots(roots) if changed is None or before is None else _as_before(before, changed)
     look = _Look(memory, reread=reread, depth=depth)
@@ -227,17 +228,6 @@ def is_outdated(skill: Skill) -> bool:
         return True
     stamp = skill.stamp
     return (status.st_mtime_ns, status.st_size, status.st_ctime_ns) != (stamp.mtime_ns, stamp.size, stamp.ctime_ns)
-
-
-def changed_entries(before: ScanCache, after: ScanCache) -> dict[str, CachedSkillFile | None]:
-    """Return the entries of `after` that are other objects `before`, by directory; None for those that are gone.
-
-    What did not change is the same object from one scan to the next.
-    """
-    changed: dict[str, CachedSkillFile | None] = {
-        path: entry for path, entry in after.items() if before.get(path) is not entry
-    }
-    return {**changed, **dict.fromkeys(before.keys() - after.keys())}
 
 
 def scan_from_cache(
@@ -359,11 +349,6 @@ def _differ(before: CachedSkillFile, after: CachedSkillFile) -> bool:
         after.stamp.content_hash,
         after.diagnostics,
     )
-
-
-def entries_of(memory: ScanCache, roots: Collection[str]) -> ScanCache:
-    """Return the entries of those roots."""
-    return {path: entry for path, entry in memory.items() if entry.root in roots}
 
 
 def _read(found: FoundSkillFile, depth: ReadDepth) -> CachedSkillFile | None:

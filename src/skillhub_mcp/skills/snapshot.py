@@ -16,7 +16,7 @@ from enum import Enum
 from functools import cached_property
 
 from skillhub_mcp.skills.discovery import Ignored, WalkProblem
-from skillhub_mcp.skills.model import Skill, is_skill_file, read_whole
+from skillhub_mcp.skills.model import Skill, is_skill_file
 from skillhub_mcp.skills.names import is_plain_name
 from skillhub_mcp.skills.roots import SOURCES, SkillRoot, Source
 from skillhub_mcp.skills.rules import Diagnostic
@@ -163,7 +163,7 @@ class Snapshot:
         for root in self.report.roots:
             before = sum(1 for label in labels.values() if label.startswith(f"{root.source.value}:"))
             labels[root.path] = f"{root.source.value}:{before}"
-        facts = (json.dumps(_facts(read_whole(skill), labels), ensure_ascii=True) for skill in self.everything)
+        facts = (json.dumps(_facts(skill, labels), ensure_ascii=True) for skill in self.everything)
         return f"sha256:{hashlib.sha256(chr(10).join(sorted(facts)).encode()).hexdigest()}"
 
     @cached_property

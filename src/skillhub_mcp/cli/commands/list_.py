@@ -34,7 +34,7 @@ from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import ListedSkill, SkillHub
 from skillhub_mcp.policy.access import Availability
 from skillhub_mcp.settings import settings_of
-from skillhub_mcp.skills.model import Skill, read_whole
+from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.roots import SOURCES, Source
 
@@ -199,7 +199,7 @@ def _notes(one: ListedSkill, risk: str, states: Mapping[str, str]) -> str:
 
 def _skills_json(hub: SkillHub, chosen: Sequence[ListedSkill], risks: Mapping[str, str]) -> Iterator[dict[str, object]]:
     """Yield each skill as JSON values. Of a large library, its fields are read once and not kept."""
-    skills, again = tee(read_whole(one.skill) for one in chosen)
+    skills, again = tee(one.skill for one in chosen)
     for one, skill, lock in zip(chosen, skills, hub.lock_standings(again), strict=True):
         yield _skill_json(one, skill, risks[skill.directory], lock)
 
