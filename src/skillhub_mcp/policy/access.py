@@ -26,7 +26,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillhub_mcp.errors import (
     ConfirmationRequired,
@@ -35,7 +35,6 @@ from skillhub_mcp.errors import (
     RunNotPermitted,
     SkillChanged,
     SkillDisabled,
-    SkillHubError,
     SkillNotFound,
     SkillUntrusted,
     SkillWithheld,
@@ -50,7 +49,9 @@ from skillhub_mcp.skills.model import Skill, Trust
 from skillhub_mcp.skills.visibility import Visibility
 
 if TYPE_CHECKING:
+    from skillhub_mcp.auditing.auditor import Auditor
     from skillhub_mcp.locks.content_digest import FileDigest
+    from skillhub_mcp.locks.kept_library import KeptLibrary
 
 _MAX_PROJECTS = 32
 _MAX_CALLERS = 256
@@ -95,41 +96,6 @@ class Availability(str, Enum):
     CHANGED = "changed"
 
 
-class WithheldFor(Protocol):
-    """What the audit found, as far as it is told: the rule, and the place in the skill."""
-
-    @property
-    def rule(self) -> str: ...
-    @property
-    def place(self) -> str: ...
-
-
-class Withholding(Protocol):
-    """The audit of skills, where critical findings withhold a skill."""
-
-    def withholds(self, skill: Skill, /, *, now: bool = False) -> WithheldFor | None:
-        """Return the finding for which `skill` is withheld; with `now`, by its files as they are at this moment."""
-
-    def changes(self) -> object:
-        """Return a value that changes when another skill may be withheld."""
-
-
-class ServedAsLocked(Protocol):
-    """The locks of skills, where what is not as it was locked is withheld."""
-
-    def differs(self, skill: Skill, /, *, now: bool = False) -> SkillHubError | None:
-        """Return the error with which `skill` is withheld, if it is; with `now`, by its files as they are."""
-
-    def files(self, skill: Skill, /) -> Mapping[str, FileDigest] | None:
-        """Return what the lock says each file is, by path; None where none does. Raises what `differs` returns."""
-
-    def state(self, skill: Skill, /) -> object:
-        """Return a value that is another one where a file of a locked skill was written since."""
-
-    def changes(self) -> object:
-        """Return a value that changes when another skill may be withheld."""
-
-
 @dataclass(frozen=True, slots=True)
 class UnreadableRules:
     """A project's file of rules that cannot be used: the words of the error."""
@@ -166,8 +132,8 @@ class Policy:
     may_run: bool = True
     trust: TrustMode = TrustMode.LIMITED
     unreadable: UnreadableRules | None = None
-    audit: Withholding | None = None
-    locks: ServedAsLocked | None = None
+    audit: Auditor | None = None
+    locks: KeptLibrary | None = None
     tools: ToolActions = field(kw_only=True)
 
     def hides(self, skill: Skill) -> bool:
@@ -416,8 +382,8 @@ class Access:
         tools: ToolActions,
         asks: bool,
         trust: TrustMode = TrustMode.LIMITED,
-        audit: Withholding | None = None,
-        locks: ServedAsLocked | None = None,
+        audit: Auditor | None = None,
+        locks: KeptLibrary | None = None,
     ) -> None:
         self._visibility = visibility
         self._project = project
@@ -429,8 +395,8 @@ class Access:
         self._locks = locks
         self._lock = threading.Lock()
         self._policies: LRUCache[str, tuple[RuleFiles, object, Policy]] = LRUCache(_MAX_PROJECTS)
-        self._caller: Callable[[], Visibility | None] = _no_caller
-        self._may_run: Callable[[], bool] = _may_run
+        self._caller: Callable[[], Visibility | None] = lambda: None
+        self._may_run: Callable[[], bool] = lambda: True
         self._narrowed: LRUCache[tuple[str, Visibility, bool], tuple[Policy, Policy]] = LRUCache(_MAX_CALLERS)
         self.tools = tools
 
@@ -516,12 +482,3 @@ class Access:
             known = (policy, replace(policy, caller=caller, may_run=may_run))
             self._narrowed.put(key, known)
         return known[1]
-
-
-def _no_caller() -> None:
-    """Return that there is no caller with a filter."""
-
-
-def _may_run() -> bool:
-    """Return that who calls may run commands: the program's own user."""
-    return True
