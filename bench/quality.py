@@ -33,7 +33,7 @@ from bench.sixty_lines import SixtyLines
 from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.bootstrap.models import choose_embedder
 from skillhub_mcp.embedders.base import Embedder
-from skillhub_mcp.evaluation.baselines import Engine, EngineAnswer, open_baseline
+from skillhub_mcp.evaluation.baselines import Engine, EngineAnswer, make_baseline
 from skillhub_mcp.evaluation.measures import (
     Quality,
     bootstrap_interval,
@@ -177,8 +177,8 @@ def main(model: str = "") -> None:
         }
         found: dict[str, dict[str, Measured]] = {}
         for name in ("lancedb", "words", *_PARTS):
-            with open_baseline(name, index, skills, among, embedder) as engine:
-                found[name] = {way: _ask(engine, questions) for way, questions in asked.items()}
+            engine = make_baseline(name, index, among, embedder)
+            found[name] = {way: _ask(engine, questions) for way, questions in asked.items()}
         for name, own in engines.items():
             found[name] = {way: _ask(own, questions) for way, questions in asked.items()}
     replace_table("quality", _quality(asked, found))

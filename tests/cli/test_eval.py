@@ -51,21 +51,20 @@ def baselines(*names: str) -> list[str]:
 
 @pytest.mark.usefixtures("library")
 def test_each_engine_is_a_line_with_what_is_gained_over_it(skillhub: Skillhub, queries: Path) -> None:
-    done = skillhub("eval", "run", queries, *baselines("words", "lancedb", "fts5", "without body"))
+    done = skillhub("eval", "run", queries, *baselines("words", "lancedb", "without body"))
     assert (done.code, done.err) == (0, "")
     head, *engines = done.out.split("\n\n")[0].splitlines()
     assert head.split() == ["Hit@1", "R@5", "R@10", "MRR@10", "nDCG@10", "(19", "of", "20)", "gain", "refused", "p50"]
-    ours, words, plain, fts5, without_body = engines
+    ours, words, plain, without_body = engines
     assert ours.split()[:7] == ["skillhub", *["1.000"] * 5, "1.000–1.000"]
     assert words.split()[:9] == ["words", *["1.000"] * 5, "1.000–1.000", "+0.000", "(+0.000…+0.000)"]
-    assert fts5.split()[:9] == ["fts5", *["1.000"] * 5, "1.000–1.000", "+0.000", "(+0.000…+0.000)"]
     for line, name in ((plain, "lancedb"), (without_body, "without body")):
         assert line.startswith(f"{name} ")
         wanted = [*["0.500"] * 5, "0.000–1.000", "+0.500", "(+0.000…+1.000)"]
         assert line.removeprefix(name).split()[:8] == wanted
     assert all(line.endswith(" ms") for line in engines)
     assert "100% / " in ours
-    assert "0% / 0%" in fts5
+    assert "0% / 0%" in plain
     assert "by kind: plain 1.000, body 1.000 (nDCG@10)\n" in done.out
     assert "worst" not in done.out
 
@@ -88,14 +87,14 @@ def test_the_worst_queries_are_shown_with_what_was_found(skillhub: Skillhub, tmp
 
 
 def test_json_carries_every_engine_whole(skillhub: Skillhub, library: dict[str, Path], queries: Path) -> None:
-    done = skillhub("eval", "run", queries, "--json", *baselines("words", "lancedb", "fts5", "without body"))
+    done = skillhub("eval", "run", queries, "--json", *baselines("words", "lancedb", "without body"))
     assert (done.code, done.err) == (0, "")
     answer = done.json
     assert answer["queries"] == 3
     engines = {engine.pop("engine"): engine for engine in answer["engines"]}
-    assert list(engines) == ["skillhub", "words", "lancedb", "fts5", "without body"]
+    assert list(engines) == ["skillhub", "words", "lancedb", "without body"]
     perfect = dict.fromkeys(("hit_at_1", "recall_at_5", "recall_at_10", "mrr_at_10", "ndcg_at_10"), 1.0)
-    for name in ("skillhub", "words", "fts5"):
+    for name in ("skillhub", "words"):
         assert engines[name]["mean"] == perfect
         assert engines[name]["kinds"] == {"plain": perfect, "body": perfect}
         assert engines[name]["intervals"] == {measure: [1.0, 1.0] for measure in perfect}
@@ -105,9 +104,8 @@ def test_json_carries_every_engine_whole(skillhub: Skillhub, library: dict[str, 
         assert engines[name]["kinds"] == {"plain": perfect, "body": dict.fromkeys(perfect, 0.0)}
         assert engines[name]["worst"] == [{"id": "hidden", "text": "zebras", "found": []}]
     assert engines["skillhub"]["refused"] == engines["without body"]["refused"] == 1.0
-    # They say of nothing that it does not fit.
-    for name in ("lancedb", "fts5"):
-        assert (engines[name]["refused"], engines[name]["refused_wrongly"]) == (0.0, 0.0)
+    # It says of nothing that it does not fit.
+    assert (engines["lancedb"]["refused"], engines["lancedb"]["refused_wrongly"]) == (0.0, 0.0)
     assert all(engine["median_milliseconds"] > 0.0 for engine in engines.values())
 
 
@@ -131,10 +129,10 @@ def test_every_engine_answers_every_query_somehow(skillhub: Skillhub, tmp_path: 
 @pytest.mark.usefixtures("library")
 def test_queries_that_nothing_fits_have_a_share_of_refusals_and_no_means(skillhub: Skillhub, tmp_path: Path) -> None:
     queries = keep(tmp_path / "q.jsonl", {"text": "xyzzy plugh", "relevant": []})
-    done = skillhub("eval", "run", queries, *baselines("fts5"))
+    done = skillhub("eval", "run", queries, *baselines("lancedb"))
     assert done.code == 0
-    assert [line.split()[:2] for line in done.out.splitlines()[1:3]] == [["skillhub", "100%"], ["fts5", "0%"]]
-    ours, _ = skillhub("eval", "run", queries, "--json", *baselines("fts5")).json["engines"]
+    assert [line.split()[:2] for line in done.out.splitlines()[1:3]] == [["skillhub", "100%"], ["lancedb", "0%"]]
+    ours, _ = skillhub("eval", "run", queries, "--json", *baselines("lancedb")).json["engines"]
     assert (ours["mean"], ours["intervals"], ours["kinds"]) == (None, {}, {})
     assert (ours["refused"], ours["refused_wrongly"]) == (1.0, None)
 
@@ -143,7 +141,7 @@ def test_an_unknown_baseline_is_misuse_and_the_known_ones_are_named(skillhub: Sk
     done = skillhub("eval", "run", queries, *baselines("words", "elastic"))
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"error: --baseline 'elastic' is not one of: {', '.join(BASELINES)}\n")
-    assert {"words", "lancedb", "fts5", "bm25f alone", "without body"} <= set(BASELINES)
+    assert {"words", "lancedb", "bm25f alone", "without body"} <= set(BASELINES)
     assert skillhub("eval", "run", queries, "--json", *baselines("elastic")).error["code"] == "INVALID_ARGUMENT"
 
 

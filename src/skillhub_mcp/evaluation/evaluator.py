@@ -6,17 +6,15 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.errors import IndexUnavailable, SkillFilesUnavailable, SkillUnreadable
-from skillhub_mcp.evaluation.baselines import Engine, EngineAnswer, open_baseline
+from skillhub_mcp.errors import IndexUnavailable
+from skillhub_mcp.evaluation.baselines import Engine, EngineAnswer, make_baseline
 from skillhub_mcp.evaluation.queries import JudgedQuery
 from skillhub_mcp.evaluation.report import Report, build_report
-from skillhub_mcp.skills.documents import read_document
 
 if TYPE_CHECKING:
     from skillhub_mcp.embedders.base import Embedder
     from skillhub_mcp.hub import SkillHub
     from skillhub_mcp.index.progress import ProgressCallback
-    from skillhub_mcp.skills.model import Skill
 
 HUB_ENGINE = "skillhub"
 _DEPTH = 10
@@ -57,10 +55,9 @@ def evaluate(
         )
     # A search returns no skill that models may not choose: who may look among more finds more.
     among = frozenset(skill.directory for skill in hub.skills() if not skill.disable_model_invocation)
-    skills = [(skill, _body(hub, skill)) for skill in view.snapshot.skills] if "fts5" in baselines else []
     for name in baselines:
-        with open_baseline(name, view.index, skills, among, embedder) as engine:
-            reports.append(_evaluate_engine(name, engine, queries, relevant, progress))
+        engine = make_baseline(name, view.index, among, embedder)
+        reports.append(_evaluate_engine(name, engine, queries, relevant, progress))
     return reports
 
 
@@ -81,10 +78,3 @@ def _evaluate_engine(
         answers.append((answer, time.perf_counter() - start))
     progress(name, len(queries), len(queries))
     return build_report(name, queries, relevant, answers)
-
-
-def _body(hub: SkillHub, skill: Skill) -> str:
-    try:
-        return read_document(skill, hub.files_of(skill)).instructions
-    except (SkillUnreadable, SkillFilesUnavailable):
-        return ""

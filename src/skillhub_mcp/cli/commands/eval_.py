@@ -52,7 +52,7 @@ def add_parser(subparsers: Any) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="baseline, repeatable: lancedb (its own full-text order), fts5 (SQLite), words (no vectors), "
+        help="baseline, repeatable: lancedb (its own full-text order), words (no vectors), "
         "'bm25f alone', or 'without …' one of body, translations, spelling, meaning",
     )
     running.add_argument(
