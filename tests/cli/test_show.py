@@ -12,11 +12,11 @@ from tests.conftest import SkillWriter
 def test_what_is_known_of_a_skill_is_printed_and_then_its_whole_body(
     skillhub: Skillhub, write_skill: SkillWriter
 ) -> None:
-    body = "# Steps\n\n---\n" + "one more line\n" * 1_000
+    body = "# Steps\n\n---\n" + "one more line\n" * 10_000
     directory = write_skill(
         "one", "Does\n  one thing.", body=body, category="Docs", tags="a, b", files={"notes/a.md": "x"}
     )
-    done = skillhub("show", "one", SKILLHUB_MAX_BODY_BYTES="1024")
+    done = skillhub("show", "one")
     assert (done.code, done.err) == (0, "")
     facts, _, shown = done.out.partition("\n\n")
     assert shown == body + "\n"
@@ -28,7 +28,7 @@ def test_what_is_known_of_a_skill_is_printed_and_then_its_whole_body(
         "tags:": "a, b",
         "path:": str(directory.resolve()),
         "files:": "SKILL.md, notes/a.md",
-        "cost:": "about 3,504 tokens",
+        "cost:": "about 35,004 tokens",
     }
 
 

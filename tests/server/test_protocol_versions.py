@@ -11,6 +11,7 @@ import mcp_types
 import pytest
 from tests.conftest import SkillWriter
 from tests.server.connections import WAYS, caller, listening, reached
+from tests.server.sessions import in_process
 
 from skillhub_mcp.mcp_tools import SESSION_TOOLS
 
@@ -313,10 +314,16 @@ def test_instructions_stay_within_their_budget_and_say_when_there_are_no_skills(
         async with reached(("stdio", "auto"), {**environment, **changes}) as hub:
             return hub.client.instructions or ""
 
+    async def unbounded() -> str:
+        only_skill = {**environment, "SKILLHUB_TOOLS": "skill"}
+        async with in_process(only_skill, instructions_max_bytes=100_000) as client:
+            assert client.initialize_result is not None
+            return client.initialize_result.instructions or ""
+
     usual = asyncio.run(instructions())
     assert len(usual.encode()) <= 2_048
     assert usual == asyncio.run(instructions())
-    wide = asyncio.run(instructions(SKILLHUB_INSTRUCTIONS_MAX_BYTES="100000", SKILLHUB_TOOLS="skill"))
+    wide = asyncio.run(unbounded())
     assert all(f"- skill-{number:02}: Does a thing" in wide for number in range(60))
     none = asyncio.run(instructions(SKILLS_DIR=str(tmp_path / "none"), SKILLHUB_TOOLS="skill"))
     assert "(no skills available)" in none

@@ -26,5 +26,4 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "SKILLHUB_ENABLE_RUN": "1",
         "SKILLHUB_SANDBOX": "off",
         "SKILLHUB_TRUST": "all",
-        "SKILLHUB_INSTRUCTIONS_MAX_BYTES": "100000",
     }

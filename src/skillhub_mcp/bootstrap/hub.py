@@ -217,7 +217,6 @@ def _hub_over(
             files=ReadLimits(
                 max_bytes=settings.disclosure.max_file_bytes, serve_dotfiles=settings.disclosure.serve_dotfiles
             ),
-            max_body_bytes=settings.disclosure.max_body_bytes,
             files_of=files_of,
             usage=usage,
             observer=observer,

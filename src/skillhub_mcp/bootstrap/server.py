@@ -91,7 +91,6 @@ def server_options(
         make_resolver=lambda cwd, known: make_resolver(settings, cwd, known=known),
         saved_sessions=beside_index(settings, "sessions"),
         agreements=beside_index(settings, "agreements"),
-        instructions_max_bytes=settings.disclosure.instructions_max_bytes,
         card=_card_options(settings, over_http=over_http),
         remember=remember_rule,
         trust=None if over_http or replica else _trust_asking(settings),

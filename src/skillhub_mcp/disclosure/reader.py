@@ -55,6 +55,9 @@ T = TypeVar("T")
 # A command that updates a skill moves the one before away, and the new one into its place.
 _RETRY_SECONDS = 0.05
 
+# A longer body comes in parts.
+_MAX_BODY_BYTES = 128 * 1024
+
 
 @dataclass(frozen=True, slots=True)
 class LoadedSkill:
@@ -94,7 +97,6 @@ class SkillReader:
         lookup: SkillLookup,
         *,
         files: ReadLimits,
-        max_body_bytes: int,
         files_of: FilesOf = own_directory,
         usage: UsageLog | None = None,
         observer: Observer = NULL_OBSERVER,
@@ -104,7 +106,6 @@ class SkillReader:
         self._lookup = lookup
         self._files = files
         self._files_of = files_of
-        self._max_body_bytes = max_body_bytes
         self._usage = usage
         self._observer = observer
 
@@ -127,7 +128,7 @@ class SkillReader:
                 return read_document(skill, self._files_of(skill))
 
             found, document = self._read(skill_name, Action.LOAD, granted, event, read)
-            parts = split_body(document.instructions, max_bytes=self._max_body_bytes)
+            parts = split_body(document.instructions, max_bytes=_MAX_BODY_BYTES)
             event.part = part if len(parts) > 1 else None
             if not 1 <= part <= len(parts):
                 raise _no_such_part(part, len(parts), found.skill.name)

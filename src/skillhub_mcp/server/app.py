@@ -84,7 +84,6 @@ class ServerOptions:
     make_resolver: MakeResolver
     saved_sessions: str
     agreements: str
-    instructions_max_bytes: int
     card: CardOptions
     remember: Callable[[Action, ConfirmationRequired], None]
     trust: TrustAsking | None
@@ -92,6 +91,7 @@ class ServerOptions:
     cwd: str
     publisher: Publisher
     prewarms: bool = True
+    instructions_max_bytes: int = 2_048
 
 
 def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:

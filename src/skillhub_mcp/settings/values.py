@@ -186,11 +186,6 @@ class DisclosureSettings(Group):
         "core",
         f"Sets of tools to offer: one or more of {', '.join(TOOL_SETS)}, separated by commas, or all",
     )
-    max_body_bytes: Annotated[int, Field(ge=1024, le=_MEBIBYTES_64)] = setting(
-        "SKILLHUB_MAX_BODY_BYTES",
-        "131072",
-        "Maximum bytes of instructions in one load_skill result; a longer body is returned in parts",
-    )
     max_file_bytes: Annotated[int, Field(ge=4, le=_MEBIBYTES_64)] = setting(
         "MAX_FILE_BYTES", "65536", "Maximum bytes in one read_skill_file result"
     )
@@ -214,11 +209,6 @@ class DisclosureSettings(Group):
         "the project and maps the domains of the rest; names only names them; off says nothing, in the lists of "
         "other sets too",
         project=True,
-    )
-    instructions_max_bytes: Annotated[int, Field(ge=512, le=_MEBIBYTES_64)] = setting(
-        "SKILLHUB_INSTRUCTIONS_MAX_BYTES",
-        "2048",
-        "Maximum bytes in the server's instructions: first what the tools need, then the skills",
     )
     catalogue_max_entries: Count = setting(
         "SKILLHUB_CATALOGUE_MAX_ENTRIES",

@@ -17,7 +17,7 @@ from tests.conftest import SkillWriter, own_rules
 from tests.hubs import hub_of
 from tests.server.bearers import add_token, bearer
 from tests.server.connections import WAYS, caller, listening, reached
-from tests.server.sessions import command
+from tests.server.sessions import command, in_process
 from tests.server.test_transports import INITIALIZE, RawClient
 
 from skillhub_mcp.bootstrap.server import server_options
@@ -51,6 +51,17 @@ def told(environment: Environment, way: tuple[str, str] = ("http", "auto")) -> s
     async def go() -> str:
         async with reached(way, environment) as hub:
             return hub.client.instructions or ""
+
+    return asyncio.run(go())
+
+
+def told_within(environment: Environment, most: int) -> str:
+    """What a new client reads of a server whose instructions have at most so many bytes."""
+
+    async def go() -> str:
+        async with in_process(environment, instructions_max_bytes=most) as client:
+            assert client.initialize_result is not None
+            return client.initialize_result.instructions or ""
 
     return asyncio.run(go())
 
@@ -145,7 +156,7 @@ def test_a_list_of_skills_gets_what_another_leaves_unused(
         write_skill(f"skill-{number:02}", f"Does thing {number}. " + "Use when one is due. " * 4)
     environment = {**hub_environment, **TRUSTED, "SKILLHUB_CWD": str(project), "SKILLHUB_TOOLS": "context,skill"}
     for most in (2_048, 3_000):
-        text = told({**environment, "SKILLHUB_INSTRUCTIONS_MAX_BYTES": str(most)})
+        text = told_within(environment, most)
         assert "<name>repo-review</name>" in text
         assert most - 120 < len(text.encode()) <= most
 
@@ -161,7 +172,7 @@ def test_the_text_keeps_its_bytes_in_any_script(
 ) -> None:
     for number in range(60):
         write_skill(f"技能-{number:02}", "会議の議事録を作成する。" * 20, category=f"領域{number % 7}")
-    text = told({**hub_environment, "SKILLHUB_INSTRUCTIONS_MAX_BYTES": str(most)})
+    text = told_within(hub_environment, most)
     assert text.startswith(CORE)
     assert len(CORE) + 100 < len(text.encode()) <= most
     assert "技能-" in text

@@ -423,13 +423,12 @@ def test_the_servers_filter_holds_here_too(environment: Environment, add: Callab
 def test_a_part_is_not_the_whole_and_a_reminder_quotes_what_was_shown(
     way: tuple[str, str], environment: Environment, add: Callable[..., Path], project: Path
 ) -> None:
-    body = "".join(f"Line {number} of many, many more.\n" for number in range(80))
+    body = "".join(f"Line {number} of many, many more.\n" for number in range(10_000))
     add(project, "long", body=body)
     add(project, "short", body="Do it.\n", files={"references/a.md": "x" * 3_000})
     environment |= {
         "SKILLHUB_TOOLS": "core,context,skill",
         "SKILLHUB_ROOTS": "project",
-        "SKILLHUB_MAX_BODY_BYTES": "1024",
         "MAX_FILE_BYTES": "2000",
     }
 
