@@ -12,7 +12,6 @@ onnx_model   one such model: its tokenizer and its network, loaded with the firs
 openai       requests to OpenAI or a compatible server, the model reranker's too
 remote       batches, retries, the deadline and checks for any provider
 transport    errors of the HTTP libraries below the SDKs
-uncached     a tokenizer that keeps nothing of the texts it has cut
 """
 
 from __future__ import annotations

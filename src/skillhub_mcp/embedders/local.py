@@ -18,7 +18,6 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.embedders.uncached import without_cache
 from skillhub_mcp.errors import EmbeddingError
 
 if TYPE_CHECKING:
@@ -115,7 +114,7 @@ class LocalEmbedder:
         try:
             from tokenizers import Tokenizer
 
-            tokenizer = without_cache(Tokenizer.from_file(str(folder / _TOKENIZER)))
+            tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
             tokenizer.no_truncation()
             return _Model(tokenizer, _mapped(folder / _WEIGHTS, _TENSOR))
         # The tokenizer's reader raises plain Exception.

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from skillhub_mcp.embedders.abandonable import start_abandonable
 from skillhub_mcp.embedders.model_directory import ModelDirectory, ModelUnusable, read_model_directory
-from skillhub_mcp.embedders.uncached import without_cache
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -184,7 +183,7 @@ def _load(directory: ModelDirectory) -> _Network:
     # Windows has a switch of its own.
     onnxruntime.disable_telemetry_events()
     with _translated("has a tokenizer.json that cannot be read"):
-        tokenizer = without_cache(Tokenizer.from_file(directory.tokenizer))
+        tokenizer = Tokenizer.from_file(directory.tokenizer)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = min(_MOST_THREADS, _cores())
     options.inter_op_num_threads = 1

@@ -165,25 +165,16 @@ def listed(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
-def host_names(text: str) -> tuple[str, ...]:
-    names = listed(text)
-    if any("/" in name or name == "*" for name in names):
-        raise ValueError("must be host names, such as skills.example.com, separated by commas")
-    return names
+def _each(pattern: str, requirement: str) -> BeforeValidator:
+    """Return the reader of a list whose every item has the form of `pattern`."""
 
+    def read(text: str) -> tuple[str, ...]:
+        items = listed(text)
+        if not all(re.fullmatch(pattern, item) for item in items):
+            raise ValueError(f"must be {requirement}, separated by commas")
+        return items
 
-def web_origins(text: str) -> tuple[str, ...]:
-    origins = listed(text)
-    if not all(re.fullmatch(r"https?://[^\s/*]+", origin) for origin in origins):
-        raise ValueError("must be origins, such as https://app.example.com, separated by commas")
-    return origins
-
-
-def command_names(text: str) -> tuple[str, ...]:
-    names = listed(text)
-    if any(re.search(r"[\s/\\]", name) for name in names):
-        raise ValueError("must be command names without paths or arguments, separated by commas")
-    return names
+    return BeforeValidator(read)
 
 
 def name_set(text: str) -> frozenset[str] | None:
@@ -245,12 +236,12 @@ Database = Annotated[str, BeforeValidator(database)]
 Names = Annotated[tuple[str, ...], BeforeValidator(listed)]
 NameSet = Annotated[frozenset[str] | None, BeforeValidator(name_set)]
 LowerNameSet = Annotated[frozenset[str] | None, BeforeValidator(lower_name_set)]
-CommandNames = Annotated[tuple[str, ...], BeforeValidator(command_names)]
+CommandNames = Annotated[tuple[str, ...], _each(r"[^\s/\\]+", "command names without paths or arguments")]
 BearerToken = Annotated[str, BeforeValidator(bearer_token)]
 HttpAddress = Annotated[str, BeforeValidator(http_address)]
 McpAddress = Annotated[str, BeforeValidator(mcp_address)]
-HostNames = Annotated[tuple[str, ...], BeforeValidator(host_names)]
-WebOrigins = Annotated[tuple[str, ...], BeforeValidator(web_origins)]
+HostNames = Annotated[tuple[str, ...], _each(r"(?!\*\Z)[^/]+", "host names, such as skills.example.com")]
+WebOrigins = Annotated[tuple[str, ...], _each(r"https?://[^\s/*]+", "origins, such as https://app.example.com")]
 IpNetworks = Annotated[tuple[str, ...] | None, BeforeValidator(ip_networks)]
 StorageOptions = Annotated[Mapping[str, str], BeforeValidator(storage_options)]
 SourceTokens = Annotated[Mapping[str, str], BeforeValidator(source_tokens)]
