@@ -149,9 +149,10 @@ class Auditor:
 
     def catch_up(self, skills: Sequence[Skill]) -> None:
         """Audit those of `skills` that were not yet, until a newer list is waiting or the hub closes."""
-        from skillhub_mcp.auditing.names import look_alikes
+        from skillhub_mcp.auditing.names import NamedSkill, look_alikes
 
-        self._followed, self._alike = skills, look_alikes(skills)
+        named = (NamedSkill(skill.directory, skill.name, skill.root) for skill in skills)
+        self._followed, self._alike = skills, look_alikes(named)
         for skill in skills:
             if self.known(skill) is not None:
                 continue

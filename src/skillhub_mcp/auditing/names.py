@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from skillhub_mcp.auditing.characters import skeleton
 from skillhub_mcp.auditing.rules import AuditFinding, found
@@ -13,15 +12,6 @@ from skillhub_mcp.auditing.rules import AuditFinding, found
 # Short names are near to each other by chance, and comparing more takes more memory than it is worth.
 _SHORTEST = 6
 _MOST_COMPARED = 20_000
-
-
-class Named(Protocol):
-    """A skill as far as its look goes."""
-
-    @property
-    def directory(self) -> str: ...
-    @property
-    def name(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +23,12 @@ class NamedSkill:
     origin: str
 
 
-def look_alikes(skills: Iterable[Named]) -> Mapping[str, tuple[AuditFinding, ...]]:
+def look_alikes(skills: Iterable[NamedSkill]) -> Mapping[str, tuple[AuditFinding, ...]]:
     """Return by directory the skills whose names look like another's, and are not the same.
 
     The plainer name, in ASCII letters, is taken for the original; where both are plain, both are reported.
     """
-    by_look: dict[str, list[Named]] = defaultdict(list)
+    by_look: dict[str, list[NamedSkill]] = defaultdict(list)
     for skill in skills:
         by_look[skeleton(skill.name)].append(skill)
     told: dict[str, tuple[AuditFinding, ...]] = {}
@@ -77,7 +67,7 @@ def near_and_shadowed(skills: Iterable[NamedSkill]) -> Mapping[str, tuple[AuditF
     return {directory: tuple(findings) for directory, findings in told.items()}
 
 
-def _strangeness(skill: Named) -> int:
+def _strangeness(skill: NamedSkill) -> int:
     """Return how many characters of a name are not plain letters and hyphens."""
     return sum(not ("a" <= character <= "z" or character == "-") for character in skill.name)
 
