@@ -47,7 +47,7 @@ class PublishedEntry:
     """The entry of one skill, or the reason why it is not published (`withheld`).
 
     `changes` describe the differences between the published SKILL.md and the original. `stamps` are those of the
-    skill's files, by path.
+    skill's files, by path. What is withheld because a file could not be read is `is_temporary`, and not cached.
     """
 
     name: str
@@ -56,6 +56,7 @@ class PublishedEntry:
     files: Sequence[PublishedFile] = ()
     changes: Sequence[str] = ()
     withheld: str | None = None
+    is_temporary: bool = False
 
     def file(self, path: str) -> PublishedFile | None:
         """Return the published file at `path`, or None."""
@@ -75,15 +76,15 @@ def refresh_entry(directory: str, name: str, before: PublishedEntry | None, *, s
     trusted = {path: stamp if is_settled(stamp, now) else _UNTRUSTED for path, stamp in stamps.items()}
     if more:
         # The stamps of the listed files say nothing about the others.
-        entry = PublishedEntry(name, {}, withheld=unlisted_reason(listed, MAX_FILES))
+        withheld = unlisted_reason(listed, MAX_FILES)
+        entry = PublishedEntry(name, {}, withheld=withheld, is_temporary=len(listed) < MAX_FILES)
     elif sum(file.size for file in listed) > MAX_BYTES:
         entry = PublishedEntry(name, trusted, withheld=_TOO_LARGE)
     else:
         try:
             entry = _read(directory, listed, name, before, trusted, serve_dotfiles=serve_dotfiles)
         except SkillHubError as error:
-            # Without stamps, so that the next call reads the files again: the failure may be temporary.
-            entry = PublishedEntry(name, {}, withheld=f"a file cannot be read: {error.message}")
+            entry = PublishedEntry(name, {}, withheld=f"a file cannot be read: {error.message}", is_temporary=True)
     return before if before == entry else entry
 
 

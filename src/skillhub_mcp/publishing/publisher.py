@@ -10,7 +10,7 @@ import base64
 import binascii
 import threading
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -240,7 +240,6 @@ class Publisher:
         offered = (path for path in index.listed if _is_listed(index.skills[path], names))
         first = [path for path, _ in zip(offered, range(MAX_LISTED_RESOURCES), strict=False)]
         cached = self._cache.get([index.skills[path].directory for path in first])
-        cached.update(self._looked_at_again(index.at(first), cached))
         found = []
         for path in first:
             skill = index.skills[path]
@@ -265,9 +264,7 @@ class Publisher:
         path = None if known is None else UriPaths(snapshot.report.roots).of(known)
         if known is None or path is None:
             return None
-        cached = self._cache.get([skill.directory])
-        cached.update(self._looked_at_again([(path, known)], cached))
-        entry = cached.get(skill.directory)
+        entry = self._cache.get([skill.directory]).get(skill.directory)
         return None if entry is not None and entry.withheld is not None else build_uri(path)
 
     def directory_at(self, uri: str) -> str | None:
@@ -358,25 +355,11 @@ class Publisher:
         for path, skill in skills:
             before = cached.get(skill.directory)
             entry = refresh_entry(self._files_of(skill), path[-1], before, serve_dotfiles=self._serve_dotfiles)
-            if entry is not before:
+            if entry is not before and not entry.is_temporary:
                 changed[skill.directory] = entry
             found.append(PublishedSkill(path, skill, entry))
         self._cache.put(changed)
         return found
-
-    def _looked_at_again(
-        self, skills: Iterable[tuple[UriPath, Skill]], cached: Mapping[str, PublishedEntry]
-    ) -> dict[str, PublishedEntry]:
-        """Return the entries as they are now of those skills that are withheld for a reason without stamps.
-
-        That may be over, as when a share is mounted again, without any change that is told.
-        """
-        kept_out = []
-        for path, skill in skills:
-            entry = cached.get(skill.directory)
-            if entry is not None and entry.withheld is not None and not entry.stamps:
-                kept_out.append((path, skill))
-        return {one.skill.directory: one.entry for one in self._published(kept_out)}
 
     def _skill_with_file(self, index: _UriIndex, path: UriPath, file_path: str, uri: str) -> PublishedSkill:
         """Return the skill at `path` with an entry that has a file at `file_path`. Raises ResourceNotFound."""
