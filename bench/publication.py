@@ -24,16 +24,13 @@ from tests.server.sessions import COMMAND
 _PATIENCE = 600.0
 
 
-def _publish(environment: Mapping[str, str], target: str, storage: ObjectStorage) -> tuple[str, list[str]]:
-    """Publish; return the snapshot, and the cells of a row: CPU seconds, requests, what was uploaded."""
+def _publish(environment: Mapping[str, str], target: str, storage: ObjectStorage) -> tuple[int, list[str]]:
+    """Publish; return the publication's number, and the cells of a row: CPU seconds, requests, bytes of new files."""
     storage.faults.requests.clear()
     cost = run([*COMMAND, "publish", target, "--json"], environment)
     report = json.loads(cost.output)
-    uploaded = report["uploaded"]
-    sent = (
-        f"{uploaded['bytes'] / 1e6:.2f} MB in {uploaded['objects']:,} objects; {cost.peak_megabytes:,.0f} MB of memory"
-    )
-    return report["snapshot"], [f"{cost.cpu:.1f} s", _requests(storage), sent]
+    sent = f"{report['files']['new_bytes'] / 1e6:.2f} MB of new files; {cost.peak_megabytes:,.0f} MB of memory"
+    return report["publication"], [f"{cost.cpu:.1f} s", _requests(storage), sent]
 
 
 def _requests(storage: ObjectStorage) -> str:
@@ -41,12 +38,12 @@ def _requests(storage: ObjectStorage) -> str:
     return ", ".join(f"{counted[method]:,} {method}" for method in sorted(counted))
 
 
-def _until(url: str, snapshot: str, token: str) -> None:
+def _until(url: str, publication: int, token: str) -> None:
     end = time.monotonic() + _PATIENCE
     while True:
         answer = httpx2.get(url.replace("/mcp", "/readyz"), headers={"authorization": f"Bearer {token}"}, timeout=60)
         told = answer.json()
-        if told.get("snapshot") == snapshot and "progress" not in told:
+        if told.get("publication") == publication and "progress" not in told:
             return
         if time.monotonic() > end:
             raise TimeoutError(str(told))
@@ -54,9 +51,9 @@ def _until(url: str, snapshot: str, token: str) -> None:
 
 
 def _quiet(storage: ObjectStorage) -> None:
-    """Wait until a replica has asked for nothing but the pointer for a second."""
+    """Wait until a replica has asked for nothing but the list of publications for a second."""
     seen = -1
-    while (now := sum("publication.json" not in path for path in storage.faults.paths)) != seen:
+    while (now := sum("publications.lance" not in path for path in storage.faults.paths)) != seen:
         seen = now
         time.sleep(1)
 

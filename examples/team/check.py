@@ -292,7 +292,7 @@ def check(scratch):
         writer |= {
             "SKILLS_DIR": str(skills),
             "SKILLHUB_ROOTS": "hub",
-            "DB_PATH": str(scratch / "publisher" / "skills.lancedb"),
+            "SKILLHUB_DB_PATH": str(scratch / "publisher" / "skills.lancedb"),
         }
         say(f"an S3 server at {endpoint} (moto's: a stand-in)")
 
@@ -309,7 +309,7 @@ def check(scratch):
 
         reader = {**plain, **reached, "AWS_ACCESS_KEY_ID": "replica", "AWS_SECRET_ACCESS_KEY": "moto-takes-any"}
         reader |= {
-            "DB_PATH": target,
+            "SKILLHUB_DB_PATH": target,
             "SKILLHUB_TOKENS_FILE": str(tokens),
             "SKILLHUB_PUBLIC_URL": f"https://{NAME}/mcp",
             "SKILLHUB_REFRESH_SECONDS": "0.5",

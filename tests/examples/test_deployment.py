@@ -67,7 +67,7 @@ def test_the_image_runs_as_nobody_in_particular_and_writes_to_its_volume_alone()
     assert (user.isdigit(), group.isdigit(), int(user) >= 1000) == (True, True, True)
     (volume,) = json.loads(of(image, "VOLUME")[0])
     environment = environment_of(image)
-    for name in ("HOME", "DB_PATH", "SKILLHUB_TOKENS_FILE"):
+    for name in ("HOME", "SKILLHUB_DB_PATH", "SKILLHUB_TOKENS_FILE"):
         assert environment[name].startswith(volume)
     assert f"chown {user}:{group} {volume}" in of(image, "RUN")[0]
 
