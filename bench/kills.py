@@ -5,8 +5,8 @@ python -m bench.kills --kills 100 --seed 3              # others
 python -m bench.kills --place DIR --count 100000 --kills 10    # the library that bench/scale.py keeps there
 
 Skills are edited, added and removed. After each kill the committed version is the one before or the new one, row by
-row; the next `skillhub index` completes it, `--repair --dry-run` finds nothing damaged, and no text was embedded again
-that had its vector. Publishers are killed by tests/storage/test_several_publishers.py with SKILLHUB_KILLS=100.
+row; the next `skillhub index` completes it, `--verify` finds every row, and no text was embedded again
+that had its vector. Publishers are killed by tests/store/test_several_publishers.py with SKILLHUB_KILLS=100.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def _check(place: Place, outcome: Outcome, before: Rows, after: Rows, *, roots: 
         which = "the rows before" if rows == before else "the new rows"
         outcome.left[which] += 1
         place.run("index", "--json", roots=roots)
-        place.run("index", "--repair", "--dry-run", "--json", roots=roots)
+        place.run("index", "--verify", "--json", roots=roots)
         rows = place.rows()
         _must(rows == after, f"after the next command: {len(rows)} rows of {len(after)}")
     except Exception as error:  # noqa: BLE001 - the outermost handler: each kill is told, whatever it broke

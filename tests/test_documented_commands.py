@@ -87,6 +87,17 @@ def test_a_command_in_a_document_is_one_that_the_program_takes(document: str) ->
     assert refused == {}
 
 
+def test_an_option_that_a_message_advises_exists() -> None:
+    advised = {
+        found[1]: path.name
+        for path in (PROJECT / "src").rglob("*.py")
+        for found in re.finditer(r"skillhub ((?:[a-z]+ )+--[a-z-]+)", path.read_text(encoding="utf-8"))
+    }
+    assert "index --verify" in advised
+    refused = {words: str(why) for words in advised if not words.endswith("--help") and (why := refusal(words))}
+    assert {words for words, why in refused.items() if "is not an option of" in why} == set()
+
+
 @pytest.mark.parametrize("guide", [name for name in DOCUMENTS if name.startswith("docs/guides/")])
 def test_a_guide_begins_with_what_its_reader_types_or_sets(guide: str) -> None:
     title, *opening = (PROJECT / guide).read_text(encoding="utf-8").splitlines()[:22]

@@ -43,7 +43,11 @@ def test_the_steps_of_the_image_leave_a_program_that_works_without_the_checkout(
             )
             assert done.returncode == 0, done.stderr
     shutil.rmtree(checkout)
-    places = {"HOME": tmp_path, "SKILLS_DIR": CHECKOUT / "examples" / "skills", "SKILLHUB_DB_PATH": tmp_path / "skills.lancedb"}
+    places = {
+        "HOME": tmp_path,
+        "SKILLS_DIR": CHECKOUT / "examples" / "skills",
+        "SKILLHUB_DB_PATH": tmp_path / "skills.lancedb",
+    }
     found = subprocess.run(
         [str(installed / "bin" / "skillhub"), "search", "turn a csv file into a chart"],
         env={name: str(place) for name, place in places.items()},

@@ -69,7 +69,7 @@ ARGUMENTS: Mapping[str, Sequence[Sequence[str]]] = {
     "roots remove": [["FOLDER"]],
     "trust": [["PROJECT", "--show"], ["PROJECT", "--show", "--json"]],
     "doctor": [["--verbose"], ["--verbose", "--json"]],
-    "index": [[], ["--json"], ["--repair"], ["--repair", "--json"], ["--forget"]],
+    "index": [[], ["--json"], ["--verify"], ["--verify", "--json"], ["--forget"]],
     "publish": [["SKILLS-published"], ["SKILLS-published", "--json"], ["SKILLS-published", "--dry-run"]],
     "eval from-log": [["LOG"]],
     "stats": [["LOG"], ["LOG", "--json"]],
@@ -79,10 +79,7 @@ WITHOUT_TEXT_OF_SKILLS = {
     "demo": "its skills are its own",
     "eval run": "its queries are the person's; of skills it tells names of directories, as `list` does",
     **dict.fromkeys(("connect", "disconnect", "bundle", "serve"), "about clients and the server"),
-    **dict.fromkeys(("token new", "token revoke", "token list", "config"), "about the person's own settings"),
-    **dict.fromkeys(
-        ("snapshots list", "snapshots pin", "snapshots unpin", "snapshots rollback"), "about snapshots, by number"
-    ),
+    **dict.fromkeys(("token new", "token revoke", "token list", "config set"), "about the person's own settings"),
     **dict.fromkeys(("version", "help", "completion"), "about the program"),
 }
 # How many payloads each command is asked for that takes one at a time: together the commands are asked for all.

@@ -224,7 +224,7 @@ class SearchEngine:
         except IndexDamaged as error:
             raise IndexUnavailable(
                 f"The index cannot be read: {error}",
-                hint="call again; if it fails again, run skillhub index --repair",
+                hint="call again; if it fails again, run skillhub index --verify",
             ) from error
 
     def _search(
