@@ -18,5 +18,5 @@ def told_settings(options: Mapping[str, str]) -> Settings:
     settings, sources = read_settings(os.environ, options)
     for source in sources:
         if source.problem is not None:
-            print_note(in_line(f"{source.problem}; using {source.shown}"))
+            print_note(in_line(source.note))
     return settings

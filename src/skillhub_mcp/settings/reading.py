@@ -62,6 +62,11 @@ class SettingSource:
             return REDACTED if self.raw else ""
         return redacted(self.raw)
 
+    @property
+    def note(self) -> str:
+        """The problem, and what is used instead."""
+        return f"{self.problem}; using {self.shown}" if self.shown else f"{self.problem}; it counts as unset"
+
 
 @dataclass(frozen=True, slots=True)
 class UnknownSetting:

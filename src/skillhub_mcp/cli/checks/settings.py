@@ -18,7 +18,9 @@ from skillhub_mcp.skills.problems import Problem
 def check_settings(installation: Installation) -> CheckResult:
     """Return the settings whose value is invalid, and those that name a file which is; and misspelt names."""
     ignored = (
-        Problem(one.setting.name, one.problem, f"correct it; using {one.shown}")
+        Problem(
+            one.setting.name, one.problem, f"correct it; using {one.shown}" if one.shown else "correct it, or unset it"
+        )
         for one in installation.sources
         if one.problem
     )

@@ -118,7 +118,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     _hide_secrets(settings, sources)
     for source in sources:
         if source.problem is not None:
-            log.warning("%s; using %s", source.problem, source.shown)
+            log.warning("%s", source.note)
     for unknown in unknown_settings(os.environ):
         log.warning("%s", unknown)
     if args.transport == "http":
