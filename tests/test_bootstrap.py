@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 from tests.hubs import settings_from
 
-from skillhub_mcp import file_modes
+from skillhub_mcp._util import file_modes
 from skillhub_mcp.bootstrap.http import http_options
 from skillhub_mcp.bootstrap.observers import log_library
 from skillhub_mcp.errors import InvalidSetting, TokensUnreadable

@@ -150,7 +150,7 @@ def test_a_search_that_cannot_be_noted_is_answered_all_the_same(
         assert [hit.handle for hit in hub.search("paint walls").hits] == ["painter"]
         assert hub.load("painter").instructions
         assert hub.read_file("painter", "colours.md").content == "Red."
-    assert [record.getMessage() for record in caplog.records if record.name == "skillhub_mcp.json_lines"] == [
+    assert [record.getMessage() for record in caplog.records if record.name == "skillhub_mcp._util.json_lines"] == [
         f"The usage log {tmp_path} cannot be written: Is a directory"
     ]
 

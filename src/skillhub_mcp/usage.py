@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property
 
+from skillhub_mcp._util.file_modes import Exposure, changeable_by_others
+from skillhub_mcp._util.json_lines import JsonLinesLog
 from skillhub_mcp.errors import QueriesUnreadable
-from skillhub_mcp.file_modes import Exposure, changeable_by_others
-from skillhub_mcp.json_lines import JsonLinesLog
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter, own_file
 
-from skillhub_mcp import file_modes
+from skillhub_mcp._util import file_modes
 from skillhub_mcp.cli import open_hub
 from skillhub_mcp.cli.checks import all_checks
 from skillhub_mcp.cli.checks.check import Check, CheckResult

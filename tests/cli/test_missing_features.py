@@ -12,7 +12,7 @@ import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 
-from skillhub_mcp.file_modes import missing_feature
+from skillhub_mcp._util.file_modes import missing_feature
 
 
 def refuse(*_: Any, **__: Any) -> NoReturn:

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
+from skillhub_mcp._util.zip_archive import ArchivedFile, archive
 from skillhub_mcp.clients import wheel
 from skillhub_mcp.clients.bundle import Bundle, make_bundle
 from skillhub_mcp.clients.wheel import make_wheel, own_wheel
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.version import version
-from skillhub_mcp.zip_archive import ArchivedFile, archive
 
 PROJECT = Path(__file__).parents[2]
 GOLDEN_TOOLS = PROJECT / "tests" / "golden" / "tools"

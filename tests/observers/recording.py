@@ -14,8 +14,8 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from skillhub_mcp._util.json_lines import JsonLinesLog
 from skillhub_mcp.events import NULL_OBSERVER, CompositeObserver, Observer
-from skillhub_mcp.json_lines import JsonLinesLog
 from skillhub_mcp.observers.audit import Audit
 from skillhub_mcp.observers.logs import AccessLog
 from skillhub_mcp.observers.open_telemetry import OpenTelemetry

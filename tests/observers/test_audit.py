@@ -14,17 +14,17 @@ import pytest
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
+from skillhub_mcp._util.json_lines import JsonLinesLog
 from skillhub_mcp.bootstrap.observers import make_observer
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.events import REQUEST_CONTEXT, Observer, RequestContext, SearchEvent, UseEvent, observe
-from skillhub_mcp.json_lines import JsonLinesLog
 from skillhub_mcp.observers.audit import Audit, process_owner
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.digest import skill_digest
 
 WRITER = """
 import sys
-from skillhub_mcp.json_lines import JsonLinesLog
+from skillhub_mcp._util.json_lines import JsonLinesLog
 from skillhub_mcp.observers.audit import Audit
 from skillhub_mcp.events import UseEvent, observe
 from skillhub_mcp.settings import read_settings

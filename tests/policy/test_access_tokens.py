@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from skillhub_mcp._util.safe_json import BadJson
 from skillhub_mcp.errors import TokensUnreadable
-from skillhub_mcp.foreign_json import BadJson
 from skillhub_mcp.policy.access_tokens import (
     Token,
     Tokens,

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from skillhub_mcp.foreign_json import BadJson
+from skillhub_mcp._util.safe_json import BadJson
 from skillhub_mcp.policy.choices import NO_CHOICES, Choices, choices_text, parse_choices
 
 

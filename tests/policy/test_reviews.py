@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from skillhub_mcp.foreign_json import BadJson
+from skillhub_mcp._util.safe_json import BadJson
 from skillhub_mcp.policy.reviews import NO_REVIEWS, Review, parse_reviews, reviews_text
 
 A, B = "sha256:a", "sha256:b"

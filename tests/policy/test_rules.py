@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhub_mcp.foreign_json import BadJson
+from skillhub_mcp._util.safe_json import BadJson
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.rules import (
     NO_RULES,

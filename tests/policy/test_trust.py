@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from skillhub_mcp._util.safe_json import BadJson
 from skillhub_mcp.errors import TrustUnreadable
-from skillhub_mcp.foreign_json import BadJson
 from skillhub_mcp.policy.files import change_trust, trust_file
 from skillhub_mcp.policy.trust import NO_AGREEMENT, TrustRecord, parse_trust, trust_text
 from skillhub_mcp.skills.model import Trust

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from skillhub_mcp.foreign_json import BadJson
+from skillhub_mcp._util.safe_json import BadJson
 from skillhub_mcp.skills.recorded_roots import (
     NO_RECORD,
     RecordedRoots,

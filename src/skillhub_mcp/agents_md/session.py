@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 from pydantic import ValidationError
 
+from skillhub_mcp._util.private_files import PrivateFiles
 from skillhub_mcp.agents_md.known import KnownFiles
 from skillhub_mcp.agents_md.resolver import AgentsResolver
 from skillhub_mcp.agents_md.schema import AgentsState
 from skillhub_mcp.environment import expand_home
-from skillhub_mcp.private_files import PrivateFiles
 
 # Bounds the memory of a session; a directory that is dropped is read again when it is named again.
 _MAX_DIRECTORIES = 16

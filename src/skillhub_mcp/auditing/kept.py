@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from skillhub_mcp.atomic_write import atomic_write
+from skillhub_mcp._util.atomic_write import atomic_write
+from skillhub_mcp._util.file_modes import make_private_directory
 from skillhub_mcp.auditing.rules import AUDIT_RULES, RULES_VERSION, AuditFinding, Risk
-from skillhub_mcp.file_modes import make_private_directory
 
 KEPT_FILE = "audit.json"
 _FORMAT = 3

@@ -9,13 +9,13 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from skillhub_mcp._util.json_lines import JsonLinesLog
 from skillhub_mcp.bootstrap.library import unsearched_problems
 from skillhub_mcp.bootstrap.policy import exposed_files, name_problems
 from skillhub_mcp.disclosure.counts import count_skills
 from skillhub_mcp.errors import PolicyUnreadable
 from skillhub_mcp.events import NULL_OBSERVER, CompositeObserver, Observer
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.json_lines import JsonLinesLog
 from skillhub_mcp.observers.audit import Audit, process_owner
 from skillhub_mcp.observers.logs import AccessLog, LibraryLog, StartLog
 from skillhub_mcp.settings import Settings

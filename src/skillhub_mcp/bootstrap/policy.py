@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
+from skillhub_mcp._util.file_modes import changeable_by_others, readable_by_others
 from skillhub_mcp.bootstrap.places import beside_index, reviews_path
 from skillhub_mcp.chosen_roots import (
     choices_path,
@@ -22,7 +23,6 @@ from skillhub_mcp.chosen_roots import (
 )
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import ConfirmationRequired, PolicyUnreadable
-from skillhub_mcp.file_modes import changeable_by_others, readable_by_others
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.access import Access, RuleFiles
 from skillhub_mcp.policy.access_tokens import Tokens

@@ -191,7 +191,7 @@ def write_file(path: str, content: bytes, *, argument: str = "--output") -> None
 
     Raises InvalidArgument about `argument` where its path is wrong, and OutputUnwritable where the system forbids it.
     """
-    from skillhub_mcp.atomic_write import atomic_write
+    from skillhub_mcp._util.atomic_write import atomic_write
     from skillhub_mcp.errors import InvalidArgument, OutputUnwritable
 
     try:

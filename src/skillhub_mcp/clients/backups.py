@@ -8,8 +8,8 @@ import shutil
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from skillhub_mcp.atomic_write import atomic_write
-from skillhub_mcp.file_modes import make_private, make_private_directory
+from skillhub_mcp._util.atomic_write import atomic_write
+from skillhub_mcp._util.file_modes import make_private, make_private_directory
 
 _MOST = 10
 _PLACE = "PLACE"

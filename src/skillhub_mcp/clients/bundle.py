@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 from importlib.metadata import metadata
 
+from skillhub_mcp._util.zip_archive import ArchivedFile, archive
 from skillhub_mcp.clients.wheel import DISTRIBUTION, Wheel, own_wheel
-from skillhub_mcp.zip_archive import ArchivedFile, archive
 
 SUFFIX = ".mcpb"
 

@@ -8,7 +8,7 @@ import os
 import stat
 from dataclasses import dataclass
 
-from skillhub_mcp.atomic_write import atomic_write
+from skillhub_mcp._util.atomic_write import atomic_write
 from skillhub_mcp.errors import ClientFileRefused
 
 _MAX_BYTES = 16 * 1024 * 1024

@@ -7,8 +7,8 @@ import hashlib
 import json
 from dataclasses import dataclass
 
+from skillhub_mcp._util.private_files import PrivateFiles
 from skillhub_mcp.clients.model import ClientEntry
-from skillhub_mcp.private_files import PrivateFiles
 
 _MOST = 200
 

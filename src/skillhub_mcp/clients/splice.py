@@ -11,9 +11,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
+from skillhub_mcp._util.safe_toml import BadToml, read_toml
 from skillhub_mcp.clients.model import ClientEntry, EntryValue
 from skillhub_mcp.clients.snippets import toml_table
-from skillhub_mcp.foreign_toml import BadToml, read_toml
 
 _BYTE_ORDER_MARK = "\ufeff"
 _UNIT = "  "

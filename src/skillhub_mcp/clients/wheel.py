@@ -16,9 +16,9 @@ from pathlib import Path
 
 import tomlkit
 
+from skillhub_mcp._util.zip_archive import ArchivedFile, archive
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.skills.builtin import builtin_directory
-from skillhub_mcp.zip_archive import ArchivedFile, archive
 
 DISTRIBUTION = "skillhub-mcp"
 

@@ -6,9 +6,9 @@ import threading
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from skillhub_mcp._util.lru import LRUCache
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.whereabouts import skill_path
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from skillhub_mcp.foreign_json import BadJson, read_json
+from skillhub_mcp._util.safe_json import BadJson, read_json
 
 Pooling = Literal["mean", "cls", "max", "lasttoken", "weightedmean"]
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from skillhub_mcp._util.file_modes import changeable_by_others
+from skillhub_mcp._util.safe_json import BadJson, read_json
 from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.execution.processes import RUN_ID_VARIABLE, kill_all
-from skillhub_mcp.file_modes import changeable_by_others
-from skillhub_mcp.foreign_json import BadJson, read_json
 
 SETTING = "SKILLHUB_HOOKS"
 DEFAULT_TIMEOUT_SECONDS = 30.0

@@ -15,10 +15,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from skillhub_mcp._util.file_modes import make_private_directory
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.execution.removal import remove_directory
-from skillhub_mcp.file_modes import make_private_directory
 
 ARGUMENT = "output_dir"
 VARIABLE = "SKILLHUB_OUTPUT_DIR"

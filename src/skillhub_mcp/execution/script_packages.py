@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from skillhub_mcp._util.safe_toml import BadToml, read_toml
 from skillhub_mcp.errors import PackagesUnavailable
-from skillhub_mcp.foreign_toml import BadToml, read_toml
 
 # PEP 723 does not say where the block stands; in practice it is near the top.
 _HEAD_BYTES = 256 * 1024

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from skillhub_mcp._util.file_modes import make_private_directory
 from skillhub_mcp.errors import InvalidArgument, PackagesUnavailable
 from skillhub_mcp.execution.command_policy import CommandPolicy
 from skillhub_mcp.execution.outputs import ARGUMENT, VARIABLE, Outputs, with_directory
 from skillhub_mcp.execution.runner import CommandResult, RunLimits, run_command
 from skillhub_mcp.execution.sandbox import Confinement, Sandbox
 from skillhub_mcp.execution.script_packages import declared_packages
-from skillhub_mcp.file_modes import make_private_directory
 
 _GIT = ".git"
 _MAX_CACHES = 32

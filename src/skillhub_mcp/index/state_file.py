@@ -13,8 +13,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from skillhub_mcp.atomic_write import atomic_write
-from skillhub_mcp.file_modes import private_mode
+from skillhub_mcp._util.atomic_write import atomic_write
+from skillhub_mcp._util.file_modes import private_mode
 from skillhub_mcp.index.keys import LibraryKeys, RootKeys
 from skillhub_mcp.index.nearness_scale import NearnessScale
 from skillhub_mcp.index.schema import SCHEMA_VERSION

@@ -18,9 +18,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
+from skillhub_mcp._util.atomic_write import atomic_write
+from skillhub_mcp._util.file_modes import private_mode
 from skillhub_mcp.analysis.spelling import Speller
-from skillhub_mcp.atomic_write import atomic_write
-from skillhub_mcp.file_modes import private_mode
 from skillhub_mcp.index.connection import IN_MEMORY
 from skillhub_mcp.index.features import FIELDS, CountedSkills, decode_features, hash_term
 from skillhub_mcp.index.table import TableVersion

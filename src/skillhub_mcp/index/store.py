@@ -15,7 +15,7 @@ import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.file_modes import make_private_directory
+from skillhub_mcp._util.file_modes import make_private_directory
 from skillhub_mcp.index.connection import IN_MEMORY, connect, run
 from skillhub_mcp.index.failures import LANCE_FAILURES, IndexDamaged, NoRoom, damaged
 from skillhub_mcp.index.filter import PATHS_PER_STATEMENT, chunks, path_in

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from skillhub_mcp._util.file_modes import make_private_directory, missing_feature, private_mode
 from skillhub_mcp.errors import IndexUnavailable
-from skillhub_mcp.file_modes import make_private_directory, missing_feature, private_mode
 from skillhub_mcp.index.connection import IN_MEMORY
 from skillhub_mcp.index.failures import damaged
 from skillhub_mcp.index.index_files import IndexFiles

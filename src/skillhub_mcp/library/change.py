@@ -17,7 +17,7 @@ import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
-from skillhub_mcp.atomic_write import atomic_write
+from skillhub_mcp._util.atomic_write import atomic_write
 from skillhub_mcp.errors import IntegrityFailed, LibraryBusy, LibraryUnwritable, SkillConflict
 from skillhub_mcp.execution.removal import remove_directory
 from skillhub_mcp.library.places import OwnPlaces, is_directory, is_full, is_plain_name, places_of, unwritable

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from skillhub_mcp._util.tempdir import scratch_directory
 from skillhub_mcp.errors import ArchiveRefused, LibraryUnwritable, SkillNotFound
 from skillhub_mcp.library.candidates import Candidate, candidates
 from skillhub_mcp.library.change import changing
@@ -25,7 +26,6 @@ from skillhub_mcp.locks.file_digests import digests_of
 from skillhub_mcp.locks.lock_file import UNKNOWN_ORIGIN, Lock, LockedByHub, LockedSkill, lock_text
 from skillhub_mcp.locks.npx_hash import computed_hash
 from skillhub_mcp.locks.plain_files import read_lock
-from skillhub_mcp.scratch import scratch_directory
 from skillhub_mcp.skills.suggestions import near_names
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from skillhub_mcp.foreign_json import BadJson, read_json
+from skillhub_mcp._util.safe_json import BadJson, read_json
 from skillhub_mcp.harmless import shortened
 from skillhub_mcp.skills.files.paths import MAX_PATH_BYTES
 

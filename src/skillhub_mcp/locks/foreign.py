@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from skillhub_mcp._util.safe_json import BadJson, read_json
 from skillhub_mcp.environment import expand_home
-from skillhub_mcp.foreign_json import BadJson, read_json
 from skillhub_mcp.locks.plain_files import read_plain
 from skillhub_mcp.redaction import redacted
 

@@ -12,8 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
+from skillhub_mcp._util.safe_json import BadJson, read_json
 from skillhub_mcp.errors import LockUnreadable
-from skillhub_mcp.foreign_json import BadJson, read_json
 
 LOCK_NAME = "skills-lock.json"
 VERSION = 1

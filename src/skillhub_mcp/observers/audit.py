@@ -12,8 +12,8 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from functools import cache
 
+from skillhub_mcp._util.json_lines import JsonLinesLog
 from skillhub_mcp.events import REQUEST_CONTEXT, Event, UseEvent
-from skillhub_mcp.json_lines import JsonLinesLog
 
 log = logging.getLogger("skillhub_mcp.audit")
 

@@ -28,6 +28,7 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from skillhub_mcp._util.lru import LRUCache
 from skillhub_mcp.errors import (
     ConfirmationRequired,
     PermissionDenied,
@@ -39,7 +40,6 @@ from skillhub_mcp.errors import (
     SkillUntrusted,
     SkillWithheld,
 )
-from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.policy.choices import NO_CHOICES, Choices
 from skillhub_mcp.policy.files import PolicyFile
 from skillhub_mcp.policy.rules import NOTHING_RULED, Decision, Rules, RulesInForce, RunRights, in_force

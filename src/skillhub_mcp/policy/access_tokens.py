@@ -16,7 +16,7 @@ from datetime import date
 from functools import cached_property
 from typing import Any
 
-from skillhub_mcp.foreign_json import BadJson, read_json
+from skillhub_mcp._util.safe_json import BadJson, read_json
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.visibility import Visibility
 

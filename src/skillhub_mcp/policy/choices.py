@@ -10,7 +10,7 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from skillhub_mcp.foreign_json import BadJson, read_format
+from skillhub_mcp._util.safe_json import BadJson, read_format
 from skillhub_mcp.skills.names import fold_name
 
 _FORMAT = 1

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from skillhub_mcp.atomic_write import atomic_write
+from skillhub_mcp._util.atomic_write import atomic_write
+from skillhub_mcp._util.file_modes import changeable_by_others, make_private_directory, replaceable_by_others
 from skillhub_mcp.errors import (
     CLOSE_TO_OTHERS,
     PolicyUnreadable,
@@ -21,7 +22,6 @@ from skillhub_mcp.errors import (
     TokensUnreadable,
     TrustUnreadable,
 )
-from skillhub_mcp.file_modes import changeable_by_others, make_private_directory, replaceable_by_others
 from skillhub_mcp.policy.access_tokens import Tokens, parse_tokens, tokens_text
 from skillhub_mcp.policy.choices import NO_CHOICES, choices_text, parse_choices
 from skillhub_mcp.policy.reviews import NO_REVIEWS, parse_reviews, reviews_text

@@ -14,8 +14,8 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from skillhub_mcp._util.lru import LRUCache
 from skillhub_mcp.errors import PolicyUnreadable, SkillUnverifiable
-from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.policy.files import PolicyFile
 from skillhub_mcp.policy.trust import NO_AGREEMENT, TrustMode, TrustRecord
 from skillhub_mcp.skills.digest import skill_digest, skill_stamp

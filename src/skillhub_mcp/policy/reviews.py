@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from skillhub_mcp.foreign_json import BadJson, read_format
+from skillhub_mcp._util.safe_json import BadJson, read_format
 
 _FORMAT = 1
 _DIGEST = "sha256:"

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from skillhub_mcp.foreign_json import BadJson, read_format
+from skillhub_mcp._util.safe_json import BadJson, read_format
 from skillhub_mcp.skills.model import Trust
 
 _FORMAT = 1

@@ -15,10 +15,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from skillhub_mcp._util.lru import LRUCache
+from skillhub_mcp._util.zip_archive import ArchivedFile, archive
 from skillhub_mcp.errors import PathNotAllowed, ResourceNotFound, SkillFileNotFound, SkillHubError
 from skillhub_mcp.harmless import for_model, shortened
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.policy.access import Policy
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.publishing.entries import FileIdentity, is_settled, unlisted_reason
@@ -28,7 +29,6 @@ from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.names import is_utf_8
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.parser import MAX_SPECIFIED_DESCRIPTION
-from skillhub_mcp.zip_archive import ArchivedFile, archive
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from skillhub_mcp.file_modes import make_private, make_private_directory, private_mode
+from skillhub_mcp._util.file_modes import make_private, make_private_directory, private_mode
 from skillhub_mcp.publishing.entries import PublishedEntry, PublishedFile
 from skillhub_mcp.version import version
 

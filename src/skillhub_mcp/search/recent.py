@@ -6,7 +6,7 @@ import threading
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-from skillhub_mcp.lru import LRUCache
+from skillhub_mcp._util.lru import LRUCache
 
 T = TypeVar("T")
 

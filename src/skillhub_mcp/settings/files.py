@@ -7,11 +7,11 @@ import stat
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.atomic_write import atomic_write
+from skillhub_mcp._util.atomic_write import atomic_write
+from skillhub_mcp._util.file_modes import changeable_by_others, make_private_directory
+from skillhub_mcp._util.safe_toml import BadToml, read_toml
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidSetting
-from skillhub_mcp.file_modes import changeable_by_others, make_private_directory
-from skillhub_mcp.foreign_toml import BadToml, read_toml
 from skillhub_mcp.project import find_project
 
 if TYPE_CHECKING:

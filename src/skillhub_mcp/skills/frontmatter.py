@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import yaml
 
-from skillhub_mcp.foreign_toml import BadToml, read_toml
+from skillhub_mcp._util.safe_toml import BadToml, read_toml
 from skillhub_mcp.skills.repairs import INVISIBLE, UNPRINTABLE, Repaired, quoted, repair
 from skillhub_mcp.skills.rules import Diagnostic, violation
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from skillhub_mcp.foreign_json import BadJson, read_format
+from skillhub_mcp._util.safe_json import BadJson, read_format
 
 # What can be recorded by a word instead of a directory.
 RECORDABLE_PLACES = ("builtin", "claude")

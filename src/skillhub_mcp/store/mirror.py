@@ -17,10 +17,10 @@ from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
 
-from skillhub_mcp.atomic_write import atomic_write
+from skillhub_mcp._util.atomic_write import atomic_write
+from skillhub_mcp._util.file_modes import make_private_directory
 from skillhub_mcp.embedders.abandonable import start_abandonable
 from skillhub_mcp.errors import PublicationDamaged
-from skillhub_mcp.file_modes import make_private_directory
 from skillhub_mcp.store.records import Publication, StoredObject, publication_of, row_of
 from skillhub_mcp.store.targets import Target
 

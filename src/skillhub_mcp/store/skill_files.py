@@ -15,8 +15,8 @@ import threading
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from skillhub_mcp._util.file_modes import make_private_directory
 from skillhub_mcp.errors import SkillFilesUnavailable
-from skillhub_mcp.file_modes import make_private_directory
 from skillhub_mcp.index.failures import IndexDamaged
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.store.records import StoredFile

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from skillhub_mcp.atomic_write import atomic_write
+from skillhub_mcp._util.atomic_write import atomic_write
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.skills.discovery import skill_file_in
 from skillhub_mcp.skills.files import read_whole

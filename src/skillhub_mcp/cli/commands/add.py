@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from skillhub_mcp._util.tempdir import scratch_directory
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.ending import ending_in_order
 from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, place_of
@@ -17,7 +18,6 @@ from skillhub_mcp.cli.pager import add_pager_option, paging
 from skillhub_mcp.cli.replica_note import note_publication_beside
 from skillhub_mcp.errors import InvalidArgument, LockUnreadable, SkillNotFound
 from skillhub_mcp.harmless import in_line, shortened
-from skillhub_mcp.scratch import scratch_directory
 
 if TYPE_CHECKING:
     from skillhub_mcp.library.candidates import Candidate, Candidates

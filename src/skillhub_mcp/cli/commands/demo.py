@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from skillhub_mcp._util.tempdir import scratch_directory
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
 from skillhub_mcp.cli.installed_command import lasting_command
 from skillhub_mcp.cli.log_format import log_to_stderr
@@ -25,7 +26,6 @@ from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_json, 
 from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.errors import SkillHubError
-from skillhub_mcp.scratch import scratch_directory
 from skillhub_mcp.settings import read_settings, settings_of
 from skillhub_mcp.skills.builtin import builtin_directory
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from skillhub_mcp._util.tempdir import scratch_directory
 from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import (
@@ -26,7 +27,6 @@ from skillhub_mcp.cli.output import (
 from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.errors import InvalidArgument, QueriesUnreadable
 from skillhub_mcp.harmless import in_line, on_terminal
-from skillhub_mcp.scratch import scratch_directory
 from skillhub_mcp.settings import settings_of
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from skillhub_mcp._util.safe_json import BadJson, read_json
 from skillhub_mcp.bootstrap.library import make_registry, registry_admission
 from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options
 from skillhub_mcp.cli.open_hub import open_hub
@@ -27,7 +28,6 @@ from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.cli.screen import room_beside
 from skillhub_mcp.disclosure.registry_json import index_json, report_json, snapshot_json
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.foreign_json import BadJson, read_json
 from skillhub_mcp.harmless import in_json, in_line
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.admission import is_strict

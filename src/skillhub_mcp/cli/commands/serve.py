@@ -149,7 +149,7 @@ def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[st
     if settings.execution.enable_run and settings.http.enable_run_over_http and not settings.replica.read_only:
         _warn_if_nobody_may_run(http)
     if settings.http.workers > 1:
-        from skillhub_mcp.scratch import scratch_directory
+        from skillhub_mcp._util.tempdir import scratch_directory
         from skillhub_mcp.server.http.workers import serve_by_workers
 
         with scratch_directory("metrics") if settings.observability.metrics else nullcontext("") as shared:
@@ -180,7 +180,7 @@ def _tell_of_sandbox(hub: SkillHub) -> None:
 def _hide_secrets(settings: Settings, sources: Iterable[SettingSource]) -> None:
     """Hide this process's memory where it holds a key or token, or runs programs of others beside itself."""
     if settings.execution.enable_run or any(source.setting.secret and source.raw for source in sources):
-        from skillhub_mcp.own_process import hide_memory
+        from skillhub_mcp._util.own_process import hide_memory
 
         hide_memory()
 

@@ -6,13 +6,13 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
+from skillhub_mcp._util.tempdir import scratch_directory
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
 from skillhub_mcp.cli.ending import ending_in_order
 from skillhub_mcp.cli.library_place import add_place_options, place_of
 from skillhub_mcp.cli.named_directories import named_directories
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_note
 from skillhub_mcp.cli.replica_note import note_publication_beside
-from skillhub_mcp.scratch import scratch_directory
 
 
 def add_parser(subparsers: Any) -> None:

@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from skillhub_mcp._util.lru import LRUCache
 from skillhub_mcp.disclosure.catalogue import Budget, CatalogueEntry, Rendered, fit, render_codelia
 from skillhub_mcp.disclosure.context.schema import SkillCatalog, SkillLoadError, SkillMetadata, scope_source
 from skillhub_mcp.disclosure.lookup import FoundByName
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
-from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.project import Project
 from skillhub_mcp.skills.admission import AGENT_CONTEXT

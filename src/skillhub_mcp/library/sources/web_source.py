@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import partial
 from urllib.parse import urlsplit
 
+from skillhub_mcp._util.tempdir import scratch_directory
 from skillhub_mcp.errors import SourceUnreachable
 from skillhub_mcp.library.sources.download import Download, Downloader, DownloadOptions, NotThere, downloading, shown
 from skillhub_mcp.library.sources.source import ALL_SKILLS
@@ -24,7 +25,6 @@ from skillhub_mcp.library.sources.well_known import (
     parse_index,
 )
 from skillhub_mcp.library.tree import Tree
-from skillhub_mcp.scratch import scratch_directory
 from skillhub_mcp.skills.frontmatter import parse
 from skillhub_mcp.skills.suggestions import not_found
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
+from skillhub_mcp._util.safe_json import BadJson, read_json
 from skillhub_mcp.errors import IntegrityFailed, SourceUnreachable
-from skillhub_mcp.foreign_json import BadJson, read_json
 
 WELL_KNOWN_PATH = "/.well-known/agent-skills/index.json"
 SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"

@@ -23,8 +23,8 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.routing import Route
 
+from skillhub_mcp._util.safe_json import BadJson
 from skillhub_mcp.errors import RateLimited, TokensUnreadable
-from skillhub_mcp.foreign_json import BadJson
 from skillhub_mcp.policy.access_tokens import NOT_GIVEN, Token, Tokens, digest_of, filter_of, may_run_of
 from skillhub_mcp.policy.files import PolicyFile
 from skillhub_mcp.server.callers import Caller, CallerToken

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from skillhub_mcp._util.lru import LRUCache
 from skillhub_mcp.errors import RateLimited, SkillHubError
-from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.server.callers import CallerToken
 from skillhub_mcp.server.error_responses import JSONRPC_CODE, error_data, error_text
 

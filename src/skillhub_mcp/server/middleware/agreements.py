@@ -7,9 +7,9 @@ import hmac
 import json
 from collections.abc import Collection
 
+from skillhub_mcp._util.private_files import PrivateFiles
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant
 from skillhub_mcp.policy.tool_actions import Action
-from skillhub_mcp.private_files import PrivateFiles
 
 _MAX_SESSIONS = 1_000
 

@@ -24,9 +24,9 @@ from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from skillhub_mcp._util.lru import LRUCache
 from skillhub_mcp.disclosure.ledger import Ledger
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.lru import LRUCache
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant
 from skillhub_mcp.server.callers import caller_key
 from skillhub_mcp.server.error_responses import known_cause

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import pytest
 
-from skillhub_mcp.atomic_write import atomic_write
+from skillhub_mcp._util.atomic_write import atomic_write
 
 
 def test_a_file_is_made_and_replaced(tmp_path: Path) -> None:

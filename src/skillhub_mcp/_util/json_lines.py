@@ -9,7 +9,7 @@ import os
 import threading
 from collections.abc import Mapping
 
-from skillhub_mcp.file_modes import is_planted, make_private_directory
+from skillhub_mcp._util.file_modes import is_planted, make_private_directory
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import hashlib
 import io
 import zipfile
 
-from skillhub_mcp.zip_archive import ArchivedFile, archive
+from skillhub_mcp._util.zip_archive import ArchivedFile, archive
 
 FILES = {
     "scripts/run.sh": ArchivedFile(b"#!/bin/sh\necho hi\n", executable=True),

@@ -1,6 +1,6 @@
 """The least recently used entry goes first."""
 
-from skillhub_mcp.lru import LRUCache
+from skillhub_mcp._util.lru import LRUCache
 
 
 def test_what_was_used_last_stays() -> None:

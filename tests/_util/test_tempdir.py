@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skillhub_mcp.scratch import scratch_directory
+from skillhub_mcp._util.tempdir import scratch_directory
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import contextlib
 import hashlib
 import os
 
-from skillhub_mcp.atomic_write import atomic_write
-from skillhub_mcp.file_modes import make_private, make_private_directory
+from skillhub_mcp._util.atomic_write import atomic_write
+from skillhub_mcp._util.file_modes import make_private, make_private_directory
 
 _MAX_BYTES = 4 * 1024 * 1024
 

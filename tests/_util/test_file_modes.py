@@ -12,8 +12,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from skillhub_mcp import file_modes
-from skillhub_mcp.file_modes import (
+from skillhub_mcp._util import file_modes
+from skillhub_mcp._util.file_modes import (
     Exposure,
     changeable_by_others,
     make_private,
