@@ -8,9 +8,8 @@ read.
 from __future__ import annotations
 
 import json
-import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -31,14 +30,6 @@ PACKAGE = "wordllama"
 _WEIGHTS = Path("weights", "l2_supercat_256.safetensors")
 _TOKENIZER = Path("tokenizers", "l2_supercat_tokenizer_config.json")
 _TENSOR = "embedding.weight"
-# The tokenizer writes a blank as this.
-_BLANK = "\u2581"
-_SPANS_WORDS = re.compile(f"[^{_BLANK}]{_BLANK}")
-# A word with the blanks before it, the last one also with those after it.
-_WORD = re.compile(r" *[^ ]+(?: +\Z)?| +")
-# Tokens with names of their own begin a text anew.
-_NOT_BY_WORDS = re.compile(f"{_BLANK}|<s>|</s>|<unk>|^$")
-_KEPT_WORDS = 50_000
 
 
 def is_installed() -> bool:
@@ -58,23 +49,23 @@ class LocalEmbedder:
 
     def __init__(self) -> None:
         self._loading = threading.Lock()
-        self._words: dict[str, tuple[int, ...]] = {}
 
     def embed_documents(self, texts: Sequence[str], *, waiting: bool = False) -> list[Vector]:
         """Return one vector per text, in order. Raises EmbeddingError if the package's files cannot be read."""
         del waiting
-        return self._means(texts, self._by_words)
+        return self._means(texts)
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector of a query. Raises EmbeddingError."""
-        return self._means([text], _whole)[0]
+        return self._means([text])[0]
 
-    def _means(self, texts: Sequence[str], encode: Callable[[_Model, str], Sequence[int]]) -> list[Vector]:
+    def _means(self, texts: Sequence[str]) -> list[Vector]:
         import numpy as np
 
         with self._loading:
             model = self._model
-        each = [encode(model, _plain(text)) for text in texts]
+        # One by one: the tokenizer's own threads cost more than they save on texts this short.
+        each = [model.tokenizer.encode(_plain(text), add_special_tokens=False).ids for text in texts]
         # Numbers of half precision are converted one by one: each only once, however often it occurs.
         distinct, places = np.unique(np.array(list(chain.from_iterable(each)), dtype=np.intp), return_inverse=True)
         weights = model.weights[distinct].astype(np.float32)
@@ -85,22 +76,6 @@ class LocalEmbedder:
             means.append((mean / max(float(np.linalg.norm(mean)), 1e-9)).tolist())
             begin = end
         return means
-
-    def _by_words(self, model: _Model, text: str) -> Sequence[int]:
-        """Return the numbers of the tokens of `text`; those of a word that came before are known."""
-        if not model.words_are_apart or _NOT_BY_WORDS.search(text):
-            return _whole(model, text)
-        numbers: list[int] = []
-        for word in _WORD.findall(f" {text}"):
-            known = self._words.get(word)
-            if known is None:
-                # The blank before a text is the tokenizer's own.
-                known = tuple(_whole(model, word[1:]))
-                if len(self._words) >= _KEPT_WORDS:
-                    self._words.clear()
-                self._words[word] = known
-            numbers += known
-        return numbers
 
     @cached_property
     def _model(self) -> _Model:
@@ -128,17 +103,6 @@ class LocalEmbedder:
 class _Model:
     tokenizer: Any
     weights: NDArray[Any]
-
-    @cached_property
-    def words_are_apart(self) -> bool:
-        """Whether no token spans the blank before a word: then the tokens of a text are those of its words."""
-        return not any(_SPANS_WORDS.search(token) for token in self.tokenizer.get_vocab())
-
-
-def _whole(model: _Model, text: str) -> Sequence[int]:
-    # One by one: the tokenizer's own threads cost more than they save on texts this short.
-    numbers: Sequence[int] = model.tokenizer.encode(text, add_special_tokens=False).ids
-    return numbers
 
 
 def _mapped(path: Path, tensor: str) -> NDArray[Any]:
