@@ -13,7 +13,7 @@ from skillhub_mcp.library.places import is_plain_name
 from skillhub_mcp.library.verifying import present
 from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.settings import Settings, settings_of
-from skillhub_mcp.skills.model import is_skill_file
+from skillhub_mcp.skills.model import skill_directory
 
 
 def named_directories(
@@ -35,7 +35,7 @@ def named_directories(
 def _directory(typed: str, place: LibraryPlace, locked: set[str], settings: Settings, *, command: str) -> str:
     name, path = decode_argument(typed), path_argument(typed)
     if path is not None and name not in locked:
-        path = os.path.dirname(path) if is_skill_file(os.path.basename(path)) else path
+        path = skill_directory(path)
         root, name = os.path.split(path)
         if os.path.realpath(root) == os.path.realpath(place.root):
             return name

@@ -20,11 +20,11 @@ from skillhub_mcp.nul import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.skills.discovery import WalkProblem
-from skillhub_mcp.skills.model import SKILL_FILE, Skill, Trust, is_skill_file
+from skillhub_mcp.skills.model import SKILL_FILE, Skill, Trust, is_skill_file, skill_directory
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.problems import sentences
-from skillhub_mcp.skills.roots import SOURCES, Source, leads_out
+from skillhub_mcp.skills.roots import Source, leads_out, split_source
 from skillhub_mcp.skills.scanner import is_outdated
 from skillhub_mcp.skills.snapshot import Refused, Snapshot, UnavailableRoot
 from skillhub_mcp.skills.suggestions import not_found
@@ -199,8 +199,8 @@ def _not_found(name: str, snapshot: Snapshot, policy: Policy, *, search_tool: st
 
 def _other_name(asked: str, skill: Skill, source: Source) -> str:
     """Return why `asked` does not mean `skill`, which is the one that its caller had in mind."""
-    before, _, wanted = asked.rpartition("@")
-    if before and wanted in SOURCES and wanted != source.value:
+    _, wanted = split_source(asked)
+    if wanted and wanted != source.value:
         return f"the source {wanted!r} has no skill of that name"
     if fold_name(skill.name) == fold_name(asked):
         return f"it is written {skill.name!r}"
@@ -232,6 +232,4 @@ def _problem_named(snapshot: Snapshot, name: str) -> WalkProblem | None:
 
 def _folder(name: str) -> str:
     """Return the folder that a name, a path, or either with a source means."""
-    before, _, source = name.rpartition("@")
-    plain = os.path.normpath(before if before and source in SOURCES else name)
-    return os.path.dirname(plain) if is_skill_file(os.path.basename(plain)) else plain
+    return skill_directory(os.path.normpath(split_source(name)[0]))

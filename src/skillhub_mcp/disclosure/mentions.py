@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from skillhub_mcp.environment import expand_home
-from skillhub_mcp.skills.model import is_skill_file
+from skillhub_mcp.skills.model import skill_directory
 from skillhub_mcp.skills.names import safe_alias
 from skillhub_mcp.skills.suggestions import near_names
 
@@ -148,7 +148,4 @@ def _names(skill: Mentionable) -> tuple[str, str]:
 
 def _skill_directory(path: str, cwd: str) -> str:
     """Return the canonical directory of the skill that a mentioned path denotes."""
-    absolute = os.path.normpath(os.path.join(cwd, expand_home(path)))
-    if is_skill_file(os.path.basename(absolute)):
-        absolute = os.path.dirname(absolute)
-    return os.path.realpath(absolute)
+    return os.path.realpath(skill_directory(os.path.normpath(os.path.join(cwd, expand_home(path)))))

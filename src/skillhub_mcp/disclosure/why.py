@@ -18,7 +18,7 @@ from skillhub_mcp.skills.names import fold_name, safe_alias, typed_command
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.places import shell_path
 from skillhub_mcp.skills.problems import refusal, root_problems
-from skillhub_mcp.skills.roots import SOURCES, SkillRoot, is_at_or_below
+from skillhub_mcp.skills.roots import SkillRoot, is_at_or_below, split_source
 from skillhub_mcp.skills.snapshot import Refused, Snapshot
 from skillhub_mcp.skills.suggestions import near_names
 from skillhub_mcp.skills.whereabouts import skill_path
@@ -157,8 +157,7 @@ def _goes_by(skill: Skill, name: str) -> bool:
 
 
 def _without_source(name: str) -> str:
-    plain, _, source = name.rpartition("@")
-    return plain if plain and source in SOURCES else name
+    return split_source(name)[0]
 
 
 def _is_folder(directory: str, wanted: str) -> bool:

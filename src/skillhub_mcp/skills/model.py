@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -16,6 +17,11 @@ SKILL_FILE = "SKILL.md"
 def is_skill_file(name: str) -> bool:
     """Whether a file name is SKILL.md, in any letter case."""
     return name == SKILL_FILE or name.lower() == "skill.md"
+
+
+def skill_directory(path: str) -> str:
+    """Return the directory of the skill that a path names: that of its SKILL.md, or the path itself."""
+    return os.path.dirname(path) if is_skill_file(os.path.basename(path)) else path
 
 
 class Trust(str, Enum):

@@ -6,7 +6,6 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
 from skillhub_mcp.skills.frontmatter import Document, Value, parse
 from skillhub_mcp.skills.keys import EXTENSIONS, READ_IN_BOTH_PLACES, SPECIFIED_KEYS, meant_key
@@ -146,13 +145,7 @@ def _shape(document: Document) -> HeaderShape:
     if "<" in header or ">" in header:
         markup = next((key for key, value in (document.values or {}).items() if _contains_markup(value)), None)
     longest_at = document.first_line + lines.index(longest) if longest else 0
-    return _header_shape(len(lines), len(longest), longest_at, markup)
-
-
-# The skills of a large library share some thousand.
-@lru_cache(maxsize=4_096)
-def _header_shape(lines: int, longest: int, longest_at: int, markup: str | None) -> HeaderShape:
-    return HeaderShape(lines, longest, longest_at, markup)
+    return HeaderShape(len(lines), len(longest), longest_at, markup)
 
 
 def _contains_markup(value: Value) -> bool:

@@ -36,6 +36,12 @@ class Source(str, Enum):
 SOURCES = tuple(source.value for source in Source)
 
 
+def split_source(text: str) -> tuple[str, str]:
+    """Return the name and the source of `name@source`; the source is empty if there is none of that name."""
+    plain, _, source = text.rpartition("@")
+    return (plain, source) if plain and source in SOURCES else (text, "")
+
+
 @dataclass(frozen=True, slots=True)
 class SkillRoot:
     """A directory that is searched for skills. `path` is absolute, with its links as configured; `given` is as written.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
 
 
 class Severity(str, Enum):
@@ -307,11 +306,5 @@ RULES: dict[str, SkillRule] = {
 
 def violation(rule_id: str, message: str, *, line: int | None = None) -> Diagnostic:
     """Return the diagnostic for a violation of `rule_id`; `message` says what was found instead."""
-    return _diagnostic(rule_id, message, line)
-
-
-# Of a large library most skills have the same few, which are one in memory.
-@lru_cache(maxsize=1_024)
-def _diagnostic(rule_id: str, message: str, line: int | None) -> Diagnostic:
     rule = RULES[rule_id]
     return Diagnostic(rule=rule.id, severity=rule.severity, message=message, hint=rule.fix, line=line)

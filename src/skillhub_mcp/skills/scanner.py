@@ -382,11 +382,7 @@ def _read(found: FoundSkillFile, depth: ReadDepth) -> CachedSkillFile | None:
         stamp=stamp,
         file_name=found.file,
     )
-    skill, name = parsed.skill, found.name
-    if skill is not None and skill.name == name:
-        # Mostly so: one text in memory, not two.
-        name = skill.name
-    return CachedSkillFile(found.root, stamp, skill, parsed.diagnostics, parsed.shape, name)
+    return CachedSkillFile(found.root, stamp, parsed.skill, parsed.diagnostics, parsed.shape, found.name)
 
 
 def _unread(found: FoundSkillFile, read_at: int, reason: Diagnostic) -> CachedSkillFile:

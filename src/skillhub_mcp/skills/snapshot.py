@@ -16,9 +16,9 @@ from enum import Enum
 from functools import cached_property
 
 from skillhub_mcp.skills.discovery import Ignored, WalkProblem
-from skillhub_mcp.skills.model import Skill, is_skill_file
+from skillhub_mcp.skills.model import Skill, skill_directory
 from skillhub_mcp.skills.names import is_plain_name
-from skillhub_mcp.skills.roots import SOURCES, SkillRoot, Source
+from skillhub_mcp.skills.roots import SkillRoot, Source, split_source
 from skillhub_mcp.skills.rules import Diagnostic
 
 
@@ -124,13 +124,12 @@ class Snapshot:
 
     def exactly(self, text: str) -> Sequence[Skill]:
         """Return the skills that `name@source` or the path of a skill or its SKILL.md means, in order of priority."""
-        plain, _, source = text.rpartition("@")
-        if plain and source in SOURCES:
+        plain, source = split_source(text)
+        if source:
             return [skill for skill in self.named(plain) if self.source(skill).value == source]
         # What a publication holds has no path of this machine: its skills are named by label and relative path.
         if os.path.isabs(text) or os.path.dirname(text) or text in self._by_directory:
-            directory = os.path.normpath(text)
-            directory = os.path.dirname(directory) if is_skill_file(os.path.basename(directory)) else directory
+            directory = skill_directory(os.path.normpath(text))
             places = (directory, *(root.as_configured(directory) for root in self.report.roots))
             return [self._by_directory[place] for place in places if place in self._by_directory]
         return ()

@@ -19,7 +19,7 @@ from skillhub_mcp.environment import expand_home
 from skillhub_mcp.policy.files import choices_file, read_text
 from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.discovery import skill_file_in
-from skillhub_mcp.skills.model import is_skill_file
+from skillhub_mcp.skills.model import skill_directory
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.namesakes import Names
 
@@ -104,8 +104,7 @@ def _asked_path(name: str) -> AskedPath | None:
     """Return what is at a path, or None for a name: a path has a separator, or leads to a skill from here."""
     from skillhub_mcp.disclosure.why import AskedPath
 
-    path = os.path.abspath(expand_home(name))
-    path = os.path.dirname(path) if is_skill_file(os.path.basename(path)) else path
+    path = skill_directory(os.path.abspath(expand_home(name)))
     has_file = skill_file_in(path) is not None
     if os.sep not in name and not has_file:
         return None
