@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.errors import LibraryChanging, PublicationBusy, PublicationDamaged, PublicationMissing
+from skillhub_mcp.index.filter import PATHS_PER_STATEMENT
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.schema import SCHEMA_VERSION
 from skillhub_mcp.index.state_file import entry_to_json
@@ -145,6 +146,7 @@ class _Publication:
         self._left_out = list(library.left_out)
         self._uploaded: dict[str, int] = {}
         self._files_version = 0
+        self._uploads = 0
         self._anew = False
 
     def publish(self) -> PublishReport:
@@ -258,6 +260,7 @@ class _Publication:
     def _upload(self, pending: dict[str, bytes]) -> None:
         if pending and not self._options.dry_run:
             self._files_version = self._tables.write_files(pending)
+            self._uploads += 1
         pending.clear()
 
     def _report(self, rows: Sequence[_Row], known: Mapping[str, PublishedRow]) -> PublishReport:
@@ -308,6 +311,9 @@ class _Publication:
             table = self._tables.write_all(pieces, dimension=index.table.dimension, embedding=index.embedding)
         else:
             table = self._tables.write_changes(before, pieces, removed=report.removed)
+        # Each step makes one version: with no other between them, no other publisher has written.
+        steps = -(-len(changed) // PATHS_PER_STATEMENT) + -(-len(report.removed) // PATHS_PER_STATEMENT)
+        alone = before is not None and table.version == before.skills_version + steps
         dropped = self._dropped(newest, written_at)
         older_than = None
         if dropped:
@@ -316,7 +322,7 @@ class _Publication:
             self._files_version = self._clean_files(dropped, kept, rows, older_than)
         table = self._tables.merged(table, older_than=older_than)
         wanted = {row.skill.key: row.digest for row in rows}
-        if self._tables.digests(table) != wanted or not self._has_files(rows):
+        if not (alone or self._tables.digests(table) == wanted) or not self._has_files(rows, before):
             raise OtherPublisher
         publication = Publication(
             number=1 if newest is None else newest.number + 1,
@@ -340,8 +346,9 @@ class _Publication:
             self._tables.drop([one.number for one in dropped])
         return replace(report, number=publication.number, dropped=[one.number for one in dropped])
 
-    def _has_files(self, rows: Sequence[_Row]) -> bool:
-        if not self._uploaded:
+    def _has_files(self, rows: Sequence[_Row], before: Publication | None) -> bool:
+        """Whether all files are in the table: another publisher may have begun it anew."""
+        if before is not None and self._files_version == before.files_version + self._uploads:
             return True
         return {file.sha256 for row in rows for file in row.files} <= self._tables.file_digests(self._files_version)
 
@@ -363,7 +370,7 @@ class _Publication:
         if newest is None:
             return []
         age = self._options.keep_days * _DAY
-        times = self._tables.times()
+        times = self._tables.times
         # The one that is being written is kept, too, and what is served until then.
         old = {number for number in sorted(times)[: -max(self._options.keep - 1, 1)] if now - times[number] > age}
         is_due = any(now - times[number] > age + min(age, _DAY) for number in old)

@@ -61,6 +61,8 @@ class PublicationTables:
         self._target = target
         self._skills = Store(target.name, SKILLS, options=target.options, private=False)
         self._connection: Any = None
+        # When each publication that is kept was made, by number, as of the last look for the newest.
+        self.times: dict[int, float] = {}
 
     # publications
 
@@ -74,23 +76,13 @@ class PublicationTables:
         table = await self._opened(PUBLICATIONS)
         if table is None:
             return []
-        numbers = (await table.query().select(["number"]).to_arrow()).column("number").to_pylist()
-        if not numbers:
+        read = await table.query().select(["number", "created_at"]).to_arrow()
+        self.times = dict(zip(*(column.to_pylist() for column in read.columns), strict=True))
+        if not self.times:
             return []
-        query = table.query().where(f"number = {max(numbers)}")
+        query = table.query().where(f"number = {max(self.times)}")
         found: list[dict[str, Any]] = (await query.select([*PLAIN, "details"]).to_arrow()).to_pylist()
         return found
-
-    def times(self) -> dict[int, float]:
-        """Return when each publication that is kept was made, in seconds since 1970, by number."""
-        with self._errors(PUBLICATIONS):
-            return run(self._times())
-
-    async def _times(self) -> dict[int, float]:
-        table = await self._opened(PUBLICATIONS)
-        names = ["number", "created_at"]
-        read = None if table is None else await table.query().select(names).to_arrow()
-        return {} if read is None else dict(zip(*(read.column(name).to_pylist() for name in names), strict=True))
 
     def all(self) -> list[Publication]:
         """Return all publications that are kept, the newest first."""
@@ -184,7 +176,7 @@ class PublicationTables:
     # files
 
     def write_files(self, contents: Mapping[str, bytes]) -> int:
-        """Have the bytes of files in the table by their SHA-256, and return its version."""
+        """Have the bytes of files in the table by their SHA-256, and return its version: one more with each call."""
         with self._errors(FILES):
             return run(self._write_files(contents))
 
@@ -196,7 +188,7 @@ class PublicationTables:
         if contents:
             columns = [pa.array(list(contents), pa.string()), pa.array(list(contents.values()), pa.large_binary())]
             rows = pa.Table.from_arrays(columns, schema=schema)
-            await table.merge_insert("sha256").when_not_matched_insert_all().execute(rows)
+            return int((await table.merge_insert("sha256").when_not_matched_insert_all().execute(rows)).version)
         return int(await table.version())
 
     def file_digests(self, version: int) -> set[str]:
@@ -240,9 +232,12 @@ class PublicationTables:
         return await (await self._connected()).create_table(name, schema=schema, mode="overwrite")
 
     async def _opened(self, name: str) -> Any:
-        connection = await self._connected()
-        found = await connection.list_tables()
-        return await connection.open_table(name) if name in found.tables else None
+        try:
+            return await (await self._connected()).open_table(name)
+        except ValueError as error:
+            if "not found" in str(error):
+                return None
+            raise
 
     async def _connected(self) -> Any:
         if self._connection is None:
