@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 
 _TRIES = 3
 _NAMED_SKILLS = 3
+# What is written at once is a file of the table, of which a reader asks for each.
+_ROWS_AT_ONCE = 10 * PATHS_PER_STATEMENT
 _UPLOADED_AT_ONCE = 16 * 1024 * 1024
 _DAY = 86_400.0
 # What says when a file was looked at, and nothing of what it is: each checkout has times of its own.
@@ -312,7 +314,7 @@ class _Publication:
         else:
             table = self._tables.write_changes(before, pieces, removed=report.removed)
         # Each step makes one version: with no other between them, no other publisher has written.
-        steps = -(-len(changed) // PATHS_PER_STATEMENT) + -(-len(report.removed) // PATHS_PER_STATEMENT)
+        steps = -(-len(changed) // _ROWS_AT_ONCE) + -(-len(report.removed) // PATHS_PER_STATEMENT)
         alone = before is not None and table.version == before.skills_version + steps
         dropped = self._dropped(newest, written_at)
         older_than = None
@@ -437,6 +439,7 @@ def _batches(
 
     by_row = {row.skill.row: row for row in rows}
     done = 0
+    pending: list[Any] = []
     for read in table.rows_of(list(by_row)):
         own = [by_row[key] for key in read.column("path").to_pylist()]
         columns = {name: read.column(name) for name in read.schema.names}
@@ -449,7 +452,15 @@ def _batches(
         }
         done += len(own)
         progress("publishing", done, len(rows))
-        yield pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema).to_batches()
+        pending += pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema).to_batches()
+        if done % _ROWS_AT_ONCE == 0:
+            yield pending
+            pending = []
+    if done != len(rows):
+        # Another process has written the index meanwhile.
+        raise LibraryChanging([row.skill.skill.name for row in rows[:_NAMED_SKILLS]])
+    if pending:
+        yield pending
 
 
 def _as_value(file: StoredFile) -> dict[str, object]:
