@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 import httpx2
 import pytest
@@ -12,8 +12,7 @@ from tests.conftest import SkillWriter
 from tests.server.connections import listening
 
 from skillhub_mcp.server.http import readiness
-from skillhub_mcp.skills.model import Skill
-from skillhub_mcp.skills.snapshot import Snapshot
+from skillhub_mcp.skills import snapshot
 
 
 @pytest.mark.slow
@@ -21,14 +20,16 @@ def test_a_probe_is_told_that_searches_are_answered_while_the_digest_is_still_ma
     hub_environment: dict[str, str], write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skill("one")
-    may_end, making, facts_of = threading.Event(), list[int](), Snapshot._facts_of
+    may_end, making, digest = threading.Event(), list[int](), vars(snapshot.Snapshot)["digest"]
 
-    def slowly(snapshot: Snapshot, skills: Iterable[Skill]) -> Iterator[str]:
+    def slowly(made: snapshot.Snapshot) -> str:
         making.append(1)
         assert may_end.wait(60)
-        return facts_of(snapshot, skills)
+        return str(digest.func(made))
 
-    monkeypatch.setattr(Snapshot, "_facts_of", slowly)
+    slow = cached_property(slowly)
+    slow.__set_name__(snapshot.Snapshot, "digest")
+    monkeypatch.setattr(snapshot.Snapshot, "digest", slow)
     monkeypatch.setattr(readiness, "_PATIENCE_SECONDS", 0.05)
     with listening(hub_environment) as url:
         probe = url.replace("/mcp", "/readyz")
