@@ -6,6 +6,8 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,7 @@ from skillhub_mcp.library.sources.directory_tree import DirectoryTree
 from skillhub_mcp.library.sources.git import GitOptions
 from skillhub_mcp.library.sources.git_tree import open_git
 from skillhub_mcp.library.sources.source import parse_source
-from skillhub_mcp.library.sources.web_tree import FetchedTree
+from skillhub_mcp.library.sources.web_tree import Fetched, WebTree
 from skillhub_mcp.library.tree import Tree, TreeEntry, TreeEntryKind
 from skillhub_mcp.library.unpack import unpack_skill
 from skillhub_mcp.locks.content_digest import content_digest
@@ -57,8 +59,10 @@ def tarred(mode: str) -> MakeTree:
 def fetched(scratch: Path) -> Tree:
     (scratch / "download").mkdir()
     (scratch / "download" / "source-0").write_bytes(pack_zip(FILES, executable=EXECUTABLE))
-    tree = open_archive(str(scratch / "download" / "source-0"), "https://a.example/pdf.zip")
-    return FetchedTree(tree, lambda: shutil.rmtree(scratch / "download", ignore_errors=True))
+    opening = partial(open_archive, str(scratch / "download" / "source-0"), "https://a.example/pdf.zip")
+    with closing(opening()) as tree:
+        entries = tree.entries
+    return WebTree({"": Fetched(entries, opening, "")}, lambda: shutil.rmtree(scratch / "download", ignore_errors=True))
 
 
 def committed(scratch: Path) -> Tree:

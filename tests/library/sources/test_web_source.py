@@ -16,9 +16,9 @@ import pytest
 from tests.library.sources.lying_server import LyingSite, dripping, leads_to, lying_site, torn, whole
 
 from skillhub_mcp.errors import IntegrityFailed, SkillNotFound, SourceUnreachable
+from skillhub_mcp.library.sources.directory_tree import DirectoryTree
 from skillhub_mcp.library.sources.download import DownloadLimits, DownloadOptions
 from skillhub_mcp.library.sources.web_source import open_web
-from skillhub_mcp.library.sources.web_tree import TextTree
 from skillhub_mcp.library.sources.well_known import SCHEMA, WELL_KNOWN_PATH
 from skillhub_mcp.library.tree import Tree
 
@@ -41,7 +41,10 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LyingSite]
 def open_zip(path: str, name: str) -> Tree:
     """The tree of an archive, without its reader: one file with the bytes that came."""
     assert name.startswith("http://127.0.0.1")
-    return TextTree(Path(path).read_bytes(), "")
+    directory = Path(f"{path}.tree")
+    directory.mkdir(exist_ok=True)
+    (directory / "SKILL.md").write_bytes(Path(path).read_bytes())
+    return DirectoryTree(str(directory))
 
 
 def opened(site: LyingSite, path: str = "", skills: Sequence[str] = (), options: DownloadOptions = OPTIONS) -> Tree:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+import os
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import partial
 from urllib.parse import urlsplit
 
 from skillhub_mcp._util.tempdir import scratch_directory
 from skillhub_mcp.errors import SourceUnreachable
+from skillhub_mcp.library.sources.directory_tree import DirectoryTree
 from skillhub_mcp.library.sources.download import Download, Downloader, DownloadOptions, NotThere, downloading, shown
 from skillhub_mcp.library.sources.source import ALL_SKILLS
-from skillhub_mcp.library.sources.web_tree import Artifact, FetchedTree, SiteTree, TextTree
+from skillhub_mcp.library.sources.web_tree import Fetched, WebTree
 from skillhub_mcp.library.sources.well_known import (
     WELL_KNOWN_PATH,
     ArtifactKind,
@@ -26,6 +28,7 @@ from skillhub_mcp.library.sources.well_known import (
 )
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.skills.frontmatter import parse
+from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.suggestions import not_found
 
 log = logging.getLogger(__name__)
@@ -45,7 +48,7 @@ def open_web(url: str, skills: Sequence[str], options: DownloadOptions, open_arc
     with contextlib.ExitStack() as fetched:
         directory = fetched.enter_context(scratch_directory("fetch"))
         try:
-            tree, digest = asyncio.run(_within(_fetch(url, skills, directory, options, open_archive), options))
+            found = asyncio.run(_within(_fetch(url, skills, directory, options, open_archive), options))
         except asyncio.TimeoutError as error:
             seconds = options.limits.total_seconds
             raise SourceUnreachable(
@@ -53,17 +56,19 @@ def open_web(url: str, skills: Sequence[str], options: DownloadOptions, open_arc
                 f"took too long: more than {seconds:g} seconds in all",
                 hint="name fewer skills with --skill",
             ) from error
-        return FetchedTree(tree, fetched.pop_all().close, digest=digest)
+        return WebTree(found, fetched.pop_all().close)
 
 
-async def _within(fetching: Coroutine[object, object, tuple[Tree, str]], options: DownloadOptions) -> tuple[Tree, str]:
+async def _within(
+    fetching: Coroutine[object, object, Mapping[str, Fetched]], options: DownloadOptions
+) -> Mapping[str, Fetched]:
     return await asyncio.wait_for(fetching, options.limits.total_seconds)
 
 
 async def _fetch(
     url: str, skills: Sequence[str], directory: str, options: DownloadOptions, open_archive: OpenArchive
-) -> tuple[Tree, str]:
-    """Return the tree, and the digest of the one file that it is from, if it is from one."""
+) -> Mapping[str, Fetched]:
+    """Return what is fetched by name; one archive or SKILL.md by itself has the name `""`."""
     async with downloading(url, directory, options) as downloader:
         answer: Download | SourceUnreachable
         try:
@@ -72,15 +77,32 @@ async def _fetch(
             answer = error
         if isinstance(answer, Download):
             if answer.is_archive:
-                return open_archive(answer.path, shown(url)), answer.digest
+                return {"": _opened(answer, partial(open_archive, answer.path, shown(url)))}
             content = answer.content()
             if is_skill(content):
-                return TextTree(content, answer.digest), answer.digest
+                return {"": _opened(answer, _as_directory(answer))}
             if is_index(content):
                 index = parse_index(content, answer.url)
-                return await _artifacts(index, skills, downloader, open_archive), ""
+                return await _artifacts(index, skills, downloader, open_archive)
         index = await _find_index(url, skills, answer, downloader)
-        return await _artifacts(index, skills, downloader, open_archive), ""
+        return await _artifacts(index, skills, downloader, open_archive)
+
+
+def _opened(download: Download, opening: Callable[[], Tree]) -> Fetched:
+    """Look at an artifact. A hostile one is refused now, and not when half of an index is installed."""
+    tree = opening()
+    try:
+        return Fetched(tree.entries, opening, download.digest)
+    finally:
+        tree.close()
+
+
+def _as_directory(download: Download) -> Callable[[], Tree]:
+    """Move a text that was fetched into a directory, as its SKILL.md."""
+    directory = f"{download.path}.skill"
+    os.mkdir(directory)
+    os.rename(download.path, os.path.join(directory, SKILL_FILE))
+    return partial(DirectoryTree, directory)
 
 
 def is_skill(content: bytes) -> bool:
@@ -123,13 +145,13 @@ async def _find_index(
 
 async def _artifacts(
     index: WellKnownIndex, skills: Sequence[str], downloader: Downloader, open_archive: OpenArchive
-) -> SiteTree:
+) -> Mapping[str, Fetched]:
     for skipped in index.skipped:
         log.warning("%s: %s", shown(index.url), skipped)
     if not index.entries:
         raise SourceUnreachable(shown(index.url), "lists no skill", hint="look whether the address is another")
     wanted = iter(_wanted(index, skills))
-    artifacts: dict[str, Artifact] = {}
+    artifacts: dict[str, Fetched] = {}
 
     async def fetch_some(some: Iterator[SiteSkill]) -> None:
         for entry in some:
@@ -142,7 +164,7 @@ async def _artifacts(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    return SiteTree(dict(sorted(artifacts.items())))
+    return artifacts
 
 
 def _wanted(index: WellKnownIndex, skills: Sequence[str]) -> Sequence[SiteSkill]:
@@ -158,17 +180,10 @@ def _wanted(index: WellKnownIndex, skills: Sequence[str]) -> Sequence[SiteSkill]
 
 async def _artifact(
     entry: SiteSkill, index: WellKnownIndex, downloader: Downloader, open_archive: OpenArchive
-) -> Artifact:
+) -> Fetched:
     download = await downloader.get(entry.url, came_from=index.url)
     check_digest(entry, shown(index.url), download.digest)
-    opened = (
-        partial(TextTree, download.content(), download.digest)
-        if entry.kind is ArtifactKind.SKILL_MD
-        else partial(open_archive, download.path, shown(entry.url))
+    is_text = entry.kind is ArtifactKind.SKILL_MD
+    return _opened(
+        download, _as_directory(download) if is_text else partial(open_archive, download.path, shown(entry.url))
     )
-    # A hostile one refuses all of them now, and not when half of them are installed.
-    tree: Tree = opened()
-    try:
-        return Artifact(tuple(tree.entries), opened, download.digest)
-    finally:
-        tree.close()
