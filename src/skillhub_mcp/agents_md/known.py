@@ -1,4 +1,4 @@
-"""What one session knows of AGENTS.md: the directories that are covered, and the versions of files it was told of."""
+"""What one session knows of AGENTS.md: the covered directories, and the versions of files that it was shown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_TAKEN_UP = 4_096
 class KnownFiles:
     """The covered directories and the versions (mtimes in milliseconds by path) that a session knows. Thread-safe.
 
-    All working directories of a session share it, so that no file is told twice.
+    All working directories of a session share it, so that no file is reported twice.
     """
 
     def __init__(self, state: AgentsState | None = None) -> None:
@@ -29,7 +29,7 @@ class KnownFiles:
     def add(
         self, versions: Mapping[str, int], *, covered: Iterable[str] = (), named: Mapping[str, int] | None = None
     ) -> None:
-        """Know these versions and directories from now on; `named` are versions that are yet to be told of."""
+        """Know these versions and directories from now on; `named` are versions that are yet to be reported."""
         with self._lock:
             self._loaded |= versions
             self._named |= named or {}
@@ -55,13 +55,13 @@ class KnownFiles:
 
     @property
     def covered(self) -> tuple[str, ...]:
-        """The directories whose AGENTS.md the session was shown or told of, in that order."""
+        """The directories whose AGENTS.md the session was shown or named, in that order."""
         with self._lock:
             return tuple(self._covered)
 
     @property
     def loaded(self) -> dict[str, int]:
-        """The mtimes in milliseconds of the versions that the session was shown or told of, by path."""
+        """The mtimes in milliseconds of the versions that the session was shown or named, by path."""
         with self._lock:
             return dict(self._loaded)
 

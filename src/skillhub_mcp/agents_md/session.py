@@ -21,7 +21,7 @@ MakeResolver = Callable[[str, KnownFiles], AgentsResolver]
 
 
 class AgentsSession:
-    """A resolver for each working directory of a session; together they know what it was told. Thread-safe.
+    """A resolver for each working directory of a session; together they know what it was shown. Thread-safe.
 
     `make_resolver` returns the resolver of a directory, "" for the session's own. The directory that was entered last
     is the one from which relative paths count.
@@ -81,7 +81,7 @@ class SavedSessions:
     """States by handle and caller, in `directory`, so that no caller takes up another's session.
 
     A state has paths and mtimes, and nothing of any file. Beyond a thousand, those saved longest ago are removed; such
-    a session is merely told everything again.
+    a session is shown everything again.
     """
 
     def __init__(self, directory: str) -> None:

@@ -43,19 +43,19 @@ def audit_skill(directory: str) -> SkillAudit:
 def audit_files(directory: str, files: SkillFiles) -> SkillAudit:
     """Return what is hostile in the files that were read of a skill."""
     name = os.path.basename(directory)
-    told: list[AuditFinding] = [_unread(path, reason) for path, reason in files.unread]
+    findings: list[AuditFinding] = [_unread(path, reason) for path, reason in files.unread]
     for entry in files.entries:
-        told += entry_findings(entry)
-        told += hidden_in_name(entry.path)
+        findings += entry_findings(entry)
+        findings += hidden_in_name(entry.path)
     if files.document is not None:
         named, in_document = _document(files.document, directory)
         name = named or name
-        told += (replace(one, path=files.file) for one in in_document)
+        findings += (replace(one, path=files.file) for one in in_document)
     for path, text in files.texts:
-        told += text_findings(path, text)
+        findings += text_findings(path, text)
         if os.path.basename(path) == "package.json":
-            told += package_findings(path, text)
-    return SkillAudit(directory, name, ordered(told))
+            findings += package_findings(path, text)
+    return SkillAudit(directory, name, ordered(findings))
 
 
 def _unread(path: str, reason: str) -> AuditFinding:
@@ -127,14 +127,14 @@ def _document(content: bytes, directory: str) -> tuple[str, list[AuditFinding]]:
     text, _ = decode(content)
     if text is None:
         text = content.decode("utf-8", "replace")
-    told = list(text_findings(SKILL_FILE, text))
+    findings = list(text_findings(SKILL_FILE, text))
     document = parse(content)
     if document.values is None:
-        return "", told
+        return "", findings
     name = os.path.basename(directory)
     read = read_skill(document, directory=directory, root=directory, directory_name=name, stamp=_NO_STAMP)
     if read.skill is not None:
         first_line = 1 + content.count(b"\n") - document.body.count("\n")
-        told += header_findings(read.skill, document.values, document.lines, document.body, first_line)
+        findings += header_findings(read.skill, document.values, document.lines, document.body, first_line)
         name = read.skill.name
-    return name, told
+    return name, findings

@@ -2,7 +2,7 @@
 
 A search and a list ask what is known. Loading a skill looks at the stamps of its files and audits it if they are new.
 In a server, a thread audits the others behind the index, with four times as much rest as work; where critical findings
-withhold a skill, whoever asks for it first waits for its audit instead.
+withhold a skill, its first caller waits for its audit instead.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Auditor:
     """Audits skills, and remembers what it found in the file at `kept_path`. Safe to use from several threads.
 
     `acceptance` returns what a person accepts, or None for nothing: it is asked at every use, and digests are computed
-    only where there is something to compare. With `blocks`, critical findings withhold a skill. `files_of` says where
+    only if there is something to compare. With `blocks`, critical findings withhold a skill. `files_of` says where
     the files of a skill lie.
     """
 

@@ -1,4 +1,4 @@
-"""Characters that nobody sees, that change the order of others, or that look like others. Pure."""
+"""Characters that are not seen, that change the order of others, or that look like others. Pure."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _ALIKE_DIGITS = str.maketrans({"0": "o", "1": "l", "i": "l", "|": "l", "5": "s",
 
 
 def without_invisible(text: str) -> str:
-    """Return the text without the characters that nobody sees."""
+    """Return the text without the characters that are not seen."""
     return _INVISIBLE.sub("", text)
 
 

@@ -54,7 +54,7 @@ SCRIPTS = frozenset(
 _WINDOWS_SCRIPTS = frozenset((".scr", ".vbs", ".hta", ".lnk", ".jse", ".wsf"))
 _BYTECODE = frozenset((".pyc", ".pyo"))
 _FLAGS = 4
-# Nobody runs a file that is called so.
+# Endings of files that are not run.
 _NO_SCRIPTS = frozenset(
     (".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".svg", ".pdf", ".ttf", ".otf", ".woff", ".woff2", ".mp3",
      ".mp4", ".wav", ".zip", ".gz", ".docx", ".xlsx", ".pptx", ".csv", ".json", ".css")
@@ -103,7 +103,7 @@ def hidden_in_name(path: str) -> Iterator[AuditFinding]:
 def _bytecode(entry: SkillEntry) -> Iterator[AuditFinding]:
     if "__pycache__" not in entry.path.split("/")[:-1]:
         yield found("file-binary", "compiled Python in the place of a source", path=entry.path, severity=Risk.HIGH)
-    # PEP 552: Python writes the source's time and size there, unless somebody asks for a hash.
+    # PEP 552: Python writes the source's time and size there, unless asked for a hash.
     elif len(entry.start) > _FLAGS and entry.start[_FLAGS] & 1:
         message = "compiled Python that runs whatever its source says"
         yield found("file-binary", message, path=entry.path, severity=Risk.HIGH)

@@ -31,7 +31,7 @@ def look_alikes(skills: Iterable[NamedSkill]) -> Mapping[str, tuple[AuditFinding
     by_look: dict[str, list[NamedSkill]] = defaultdict(list)
     for skill in skills:
         by_look[skeleton(skill.name)].append(skill)
-    told: dict[str, tuple[AuditFinding, ...]] = {}
+    findings: dict[str, tuple[AuditFinding, ...]] = {}
     for alike in by_look.values():
         if len({one.name for one in alike}) < 2:  # noqa: PLR2004 - two are a pair
             continue
@@ -40,14 +40,14 @@ def look_alikes(skills: Iterable[NamedSkill]) -> Mapping[str, tuple[AuditFinding
             other = next((two for two in alike if two.name != one.name), None)
             if other is None or (_strangeness(one) == plainest and any(_strangeness(two) > plainest for two in alike)):
                 continue
-            told[one.directory] = (found("name-look-alike", f"{one.name!r} looks like {other.name!r}"),)
-    return told
+            findings[one.directory] = (found("name-look-alike", f"{one.name!r} looks like {other.name!r}"),)
+    return findings
 
 
 def near_and_shadowed(skills: Iterable[NamedSkill]) -> Mapping[str, tuple[AuditFinding, ...]]:
     """Return by directory the skills with a name that another origin has too, or has but for one letter."""
     listed = list(skills)
-    told: dict[str, list[AuditFinding]] = defaultdict(list)
+    findings: dict[str, list[AuditFinding]] = defaultdict(list)
     by_name: dict[str, list[NamedSkill]] = defaultdict(list)
     for skill in listed:
         by_name[skill.name].append(skill)
@@ -55,7 +55,9 @@ def near_and_shadowed(skills: Iterable[NamedSkill]) -> Mapping[str, tuple[AuditF
         if len({one.origin for one in same}) > 1:
             for one in same:
                 other = next(two for two in same if two.origin != one.origin)
-                told[one.directory].append(found("name-shadowed", f"{other.origin} has a skill {one.name!r} as well"))
+                findings[one.directory].append(
+                    found("name-shadowed", f"{other.origin} has a skill {one.name!r} as well")
+                )
     if len(by_name) <= _MOST_COMPARED:
         for first, second in _one_letter_apart(name for name in by_name if len(name) >= _SHORTEST):
             for own, others in ((by_name[first], by_name[second]), (by_name[second], by_name[first])):
@@ -63,8 +65,8 @@ def near_and_shadowed(skills: Iterable[NamedSkill]) -> Mapping[str, tuple[AuditF
                     near = next((two for two in others if two.origin != skill.origin), None)
                     if near is not None:
                         message = f"{skill.name!r} is one letter away from {near.name!r} of {near.origin}"
-                        told[skill.directory].append(found("name-near", message))
-    return {directory: tuple(findings) for directory, findings in told.items()}
+                        findings[skill.directory].append(found("name-near", message))
+    return {directory: tuple(own) for directory, own in findings.items()}
 
 
 def _strangeness(skill: NamedSkill) -> int:

@@ -71,7 +71,7 @@ class _Budget:
 
 
 def read_skill_files(directory: str) -> SkillFiles:
-    """Read what the audit looks at. Never raises on the skill's content: what cannot be read is told."""
+    """Read what the audit looks at. Never raises on the skill's content: what cannot be read is reported."""
     budget = _Budget()
     file = skill_file_in(directory) or SKILL_FILE
     document = _read(directory, file, budget)

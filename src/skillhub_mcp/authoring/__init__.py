@@ -1,5 +1,5 @@
 """New skills: what their files say, and writing them.
 
-draft  what the files of a skill say that somebody is about to write
+draft  the text of a new skill's files
 files  the files of the examples, and writing those of a new skill
 """

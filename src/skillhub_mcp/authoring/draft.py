@@ -1,4 +1,4 @@
-"""The files of a skill that somebody is about to write. Pure.
+"""The text of a new skill's files. Pure.
 
 They break no rule, so that `validate` is silent from the start.
 """
@@ -76,7 +76,7 @@ _HEADER = re.compile(r"\A(---[ \t]*\r?\n)(.*?)(^---[ \t]*$)", re.DOTALL | re.MUL
 
 
 def described(description: str, name: str) -> str:
-    """Return a description of one line that says when the skill is used; made of its `name` where there is none.
+    """Return a description of one line that says when the skill is used; made of its `name` if there is none.
 
     Where it does not say when, the words of the name do.
     """

@@ -73,8 +73,8 @@ _AT_ONCE = 20
 class LibraryLog:
     """Logs the problems of each snapshot that the one before did not have. Safe to call from several threads.
 
-    A problem that went away and comes back is told again. `name_problems` returns what settings and files name that
-    the snapshot does not have, and `elsewhere` the skills that are not searched, which are told of once.
+    A problem that went away and comes back is logged again. `name_problems` returns what settings and files name that
+    the snapshot does not have, and `elsewhere` the skills that are not searched, which are logged once.
     """
 
     def __init__(

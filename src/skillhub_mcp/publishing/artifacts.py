@@ -32,7 +32,7 @@ from skillhub_mcp.skills.parser import MAX_SPECIFIED_DESCRIPTION
 
 log = logging.getLogger(__name__)
 
-# What whoever unpacks it takes of one skill, and no more.
+# The limits of the clients that unpack it.
 MAX_FILES = 4_096
 MAX_BYTES = 64 * 1024 * 1024
 
@@ -190,7 +190,7 @@ class ArtifactService:
 
 
 def _is_given(skill: Skill, policy: Policy) -> bool:
-    """Whether the caller may have all of a skill unasked. What awaits trust is not passed on as if somebody agreed."""
+    """Whether the caller may have all of a skill unasked. A skill that awaits trust is not passed on."""
     if skill.awaits_trust:
         return False
     try:
@@ -202,7 +202,7 @@ def _is_given(skill: Skill, policy: Policy) -> bool:
 
 
 def _artifact(directory: str, listed: Sequence[FileEntry], read: Callable[[str], bytes]) -> bytes:
-    """Return an artifact: the SKILL.md where there is nothing else, and an archive of all files.
+    """Return an artifact: the SKILL.md if there is no other file, else an archive of all files.
 
     Nothing in it is compressed: the bytes of that depend on the library, and replicas have to promise the same.
     """

@@ -270,7 +270,7 @@ class Publisher:
     def directory_at(self, uri: str) -> str | None:
         """Return the directory of the skill of which `uri` is the `base_uri`, or that of its SKILL.md, or None.
 
-        Whoever asks may not be allowed to have the skill.
+        The caller may not be allowed to have the skill.
         """
         segments = parse_uri(uri)
         if segments is None:
