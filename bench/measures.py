@@ -22,7 +22,7 @@ from bench.serving import load, native_listing, reply_times, resident_megabytes
 from bench.wire import StdioServer
 
 from skillhub_mcp.evaluation.measures import mean_quality
-from skillhub_mcp.locks.kept_library import KeptLibrary
+from skillhub_mcp.locks.lock_verifier import LockVerifier
 
 _HERE = Path(__file__).parent
 _OURS = (sys.executable, "-m", "skillhub_mcp")
@@ -250,7 +250,7 @@ def served_as_locked(scratch: Path) -> list[Outcome]:
 
     looks = _pairs(lambda: look("1"), lambda: look("0"), 41)
     locks = hubs["1"].access.now().locks
-    hashed = locks.digests.hashed if isinstance(locks, KeptLibrary) else -1
+    hashed = locks.digests.hashed if isinstance(locks, LockVerifier) else -1
     for hub in hubs.values():
         hub.close()
     assert hashed == 0, f"{hashed} files were hashed"

@@ -14,7 +14,7 @@ from tests.locks.locked import lock
 
 from skillhub_mcp.errors import LockUnreadable, SkillChanged
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.locks.kept_library import KeptLibrary
+from skillhub_mcp.locks.lock_verifier import LockVerifier
 from skillhub_mcp.policy.access import Availability
 from skillhub_mcp.skills.files import read_file
 
@@ -73,7 +73,7 @@ def test_other_line_ends_withhold_nothing_and_are_reported(hub: SkillHub, skill:
     assert "print(1)" in hub.read_file("pdf", "run.py").content
     snapshot, policy = hub.snapshot_and_policy()
     (one,) = [each for each in snapshot.everything if each.name == "pdf"]
-    assert isinstance(policy.locks, KeptLibrary)
+    assert isinstance(policy.locks, LockVerifier)
     assert set(policy.locked_files(one) or {}) == {"SKILL.md", "run.py"}
     standing = policy.locks.standing(one.directory)
     assert standing.told()["line_ends"]
@@ -168,7 +168,7 @@ def test_a_command_that_has_replaced_files_and_not_written_the_lock_is_waited_fo
         lock(skill)
 
     assert found(hub) == ["other", "pdf"]
-    monkeypatch.setattr("skillhub_mcp.locks.kept_library.time.sleep", command_ends)
+    monkeypatch.setattr("skillhub_mcp.locks.lock_verifier.time.sleep", command_ends)
     ways: list[Callable[[], object]] = [
         lambda: hub.load("pdf"),
         lambda: hub.read_file("pdf", "run.py"),

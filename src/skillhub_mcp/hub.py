@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.execution.runner import CommandResult
     from skillhub_mcp.execution.sandbox import Confinement, Sandbox
     from skillhub_mcp.execution.skill_command import CommandOptions
-    from skillhub_mcp.locks.kept_library import KeptLibrary, LockStanding
+    from skillhub_mcp.locks.lock_verifier import LockStanding, LockVerifier
     from skillhub_mcp.skills.registry_index import RegistryIndex
     from skillhub_mcp.store.replica import PublicationHealth
 
@@ -75,7 +75,7 @@ class SkillHub:
         auditor: Auditor | None = None,
         files_of: FilesOf = own_directory,
         publication: Callable[[], PublicationHealth] | None = None,
-        kept: Callable[[], KeptLibrary] | None = None,
+        kept: Callable[[], LockVerifier] | None = None,
     ) -> None:
         self._kept = kept
         self.files_of = files_of

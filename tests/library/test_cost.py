@@ -13,7 +13,7 @@ from tests.library.roots import skills_in, write_skill
 
 import skillhub_mcp
 from skillhub_mcp.library.candidates import candidates, chosen
-from skillhub_mcp.library.install import Terms, install, install_name, prepare
+from skillhub_mcp.library.install import InstallOptions, install, install_name, prepare
 from skillhub_mcp.library.sources.opening import OpenOptions, open_source, settled
 from skillhub_mcp.library.sources.source import parse_source
 from skillhub_mcp.library.sources.upstream import incoming_of
@@ -27,7 +27,7 @@ def add(source: Path, root: Path, look: Path) -> None:
         found = chosen(candidates(tree, name=source.name), [])
         whence = settled(asked, tree, options)
         incoming = [incoming_of(one, tree, whence, install_name(one)) for one in found]
-        install(str(root), lock, prepare(str(root), lock, incoming, Terms(), str(look)).proposals)
+        install(str(root), lock, prepare(str(root), lock, incoming, InstallOptions(), str(look)).proposals)
 
 
 def test_a_skill_of_two_files_is_added_in_few_calls_of_few_modules(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from skillhub_mcp.errors import LockUnreadable
 from skillhub_mcp.locks.foreign import Provenance
-from skillhub_mcp.locks.kept_library import LockStanding
 from skillhub_mcp.locks.lock_file import HUB_FIELDS, NPX_FIELDS, LockedByHub, LockedSkill, parse_lock
 from skillhub_mcp.locks.lock_schema import HUB_FIELDS_TOLD, NPX_FIELDS_TOLD, TOLD, json_schema
+from skillhub_mcp.locks.lock_verifier import LockStanding
 from skillhub_mcp.locks.states import Differences, LockState
 
 

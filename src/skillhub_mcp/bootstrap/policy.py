@@ -44,7 +44,7 @@ from skillhub_mcp.skills.whereabouts import FilesOf, own_directory
 
 if TYPE_CHECKING:
     from skillhub_mcp.auditing.auditor import Auditor
-    from skillhub_mcp.locks.kept_library import KeptLibrary
+    from skillhub_mcp.locks.lock_verifier import LockVerifier
     from skillhub_mcp.policy.reviews import Reviews
 
 log = logging.getLogger(__name__)
@@ -117,7 +117,7 @@ def exposed_files(settings: Settings) -> tuple[tuple[Problem, ...], tuple[Proble
 
 
 def make_access(
-    settings: Settings, *, asks: bool, auditor: Auditor | None = None, kept: Callable[[], KeptLibrary] | None = None
+    settings: Settings, *, asks: bool, auditor: Auditor | None = None, kept: Callable[[], LockVerifier] | None = None
 ) -> Access:
     """Return what may be loaded and run. With `asks`, what no rule allows or denies needs the user's consent.
 
@@ -144,17 +144,17 @@ class KeptOnDemand:
         self._settings = settings
         self._for_shell = for_shell
         self._lock = threading.Lock()
-        self._made: KeptLibrary | None = None
+        self._made: LockVerifier | None = None
 
-    def __call__(self) -> KeptLibrary:
+    def __call__(self) -> LockVerifier:
         with self._lock:
             if self._made is None:
-                from skillhub_mcp.locks.kept_library import KeptLibrary
+                from skillhub_mcp.locks.lock_verifier import LockVerifier
 
                 # Clients of a server are told no path of its machine. Many skills may be withheld, of few locks.
                 option_of = cache(partial(lock_option, settings=self._settings, with_paths=self._for_shell))
                 only = self._settings.policy.frozen == "only"
-                self._made = KeptLibrary(only=only, option_of=option_of)
+                self._made = LockVerifier(only=only, option_of=option_of)
             return self._made
 
 

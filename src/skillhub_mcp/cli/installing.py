@@ -28,8 +28,8 @@ from skillhub_mcp.cli.output import (
 )
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.harmless import in_line
-from skillhub_mcp.library.install import Prepared, Proposal, Refused, Terms, install
-from skillhub_mcp.library.looking import Powers
+from skillhub_mcp.library.inspection import Capabilities
+from skillhub_mcp.library.install import InstallOptions, Prepared, Proposal, Refused, install
 from skillhub_mcp.library.plan import Neighbours, Settlement, Verb, neighbours
 from skillhub_mcp.library.sources.signatures import SignatureState
 from skillhub_mcp.locks.content_digest import digest_of
@@ -75,7 +75,7 @@ def add_terms(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--insecure", action="store_true", help="allow http: and git: to other machines")
 
 
-def terms_of(args: argparse.Namespace, settings: Settings, *, replace: bool = False) -> Terms:
+def terms_of(args: argparse.Namespace, settings: Settings, *, replace: bool = False) -> InstallOptions:
     """Return what the options settle. Raises InvalidArgument for a rule that the audit does not have."""
     for rule in args.accept:
         if rule not in AUDIT_RULES:
@@ -83,7 +83,7 @@ def terms_of(args: argparse.Namespace, settings: Settings, *, replace: bool = Fa
             hint = f"did you mean {near[0]!r}?" if near else "`skillhub audit --help` says where the rules are listed"
             raise InvalidArgument("--accept", f"{rule!r} is no rule of the audit", hint=hint)
     settled = Settlement.THEIRS if args.theirs else Settlement.OURS if args.ours else Settlement.ASK
-    return Terms(replace, settled, frozenset(args.accept), args.accept_signer, settings.library.require_signed)
+    return InstallOptions(replace, settled, frozenset(args.accept), args.accept_signer, settings.library.require_signed)
 
 
 def finish(
@@ -200,7 +200,7 @@ def _refreshed(
         raise
 
 
-def powers_lines(powers: Powers, *, new: bool) -> Iterator[str]:
+def powers_lines(powers: Capabilities, *, new: bool) -> Iterator[str]:
     """Yield a line for each kind of power, with a few of them by name."""
     word = "new " if new else ""
     for what, names in (
@@ -403,7 +403,7 @@ def _finding(found: AuditFinding) -> dict[str, object]:
     }
 
 
-def _powers(powers: Powers) -> dict[str, list[str]]:
+def _powers(powers: Capabilities) -> dict[str, list[str]]:
     return {
         "scripts": sorted(powers.scripts),
         "executables": sorted(powers.executables),

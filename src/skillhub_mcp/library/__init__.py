@@ -8,9 +8,9 @@ candidates       the skills that a source holds, before any of it is written
 change           a change of a root: staged, moved into place, then locked
 entry_rules      which paths of entries are refused, and why
 frozen           exactly what a lock says, at the commit that it names, or nothing
+inspection       what the specification and the audit say of a skill before it is installed
 install          skills unpacked, looked at, planned, and brought into a root
 locking_present  locking what is there already, as it is or as what a source has
-looking          what the specification and the audit say of a skill before it is in, and what is new in it
 marketplace      where a manifest of plugins says that skills are
 places           the hub's own directory in a root, and creating it
 plan             what an installation would do: whose a name is, whose files stay, which names look alike

@@ -8,8 +8,9 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from skillhub_mcp.errors import IntegrityFailed, SkillConflict, SkillNotFound
+from skillhub_mcp.library.inspection import accept, look_at
 from skillhub_mcp.library.install import (
-    Terms,
+    InstallOptions,
     check_as_locked,
     installed_skill,
     is_as_locked,
@@ -18,7 +19,6 @@ from skillhub_mcp.library.install import (
     renamed_files,
     signature_in,
 )
-from skillhub_mcp.library.looking import accept, look_at
 from skillhub_mcp.library.sources.locked_source import place_of, source_of
 from skillhub_mcp.library.sources.opening import OpenOptions, open_source
 from skillhub_mcp.library.sources.signatures import Signature, check_signer
@@ -68,7 +68,7 @@ def missing_of(
 
 
 def restore(
-    root: str, lock_path: str, skills: Sequence[LockedSkill], opening: OpenOptions, terms: Terms, scratch: str
+    root: str, lock_path: str, skills: Sequence[LockedSkill], opening: OpenOptions, terms: InstallOptions, scratch: str
 ) -> Sequence[str]:
     """Fetch skills at the commits of their lock, and bring them in, all or none.
 

@@ -18,7 +18,7 @@ from skillhub_mcp.library.bounds import BOUNDS
 from skillhub_mcp.library.candidates import Candidate
 from skillhub_mcp.library.change import changing
 from skillhub_mcp.library.entry_rules import entry_problem
-from skillhub_mcp.library.looking import NO_POWERS, Look, Powers, accept, look_at
+from skillhub_mcp.library.inspection import NO_CAPABILITIES, Capabilities, Look, accept, look_at
 from skillhub_mcp.library.places import is_plain_name, unwritable
 from skillhub_mcp.library.plan import (
     FileChanges,
@@ -54,7 +54,7 @@ _ONLY_GIT = Signature(SignatureState.UNSIGNED, reason="only commits of a reposit
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class InstallOptions:
     """What a person settled beforehand: names that may be replaced, edits, rules of the audit, and signers."""
 
     replace: bool = False
@@ -110,7 +110,7 @@ class Proposal:
     lost: tuple[str, ...]
     changes: FileChanges
     look: Look
-    news: Powers
+    news: Capabilities
     signature: Signature
     notes: tuple[str, ...] = ()
     displaced: tuple[str, ...] = ()
@@ -198,7 +198,7 @@ def is_as_locked(files: Files, ours: LockedByHub, place: str = "") -> bool:
     return digest_of(files) == ours.digest or (bool(place) and same_but_line_ends(place, files, ours.digest))
 
 
-def prepare(root: str, lock_path: str, incoming: Sequence[Incoming], terms: Terms, scratch: str) -> Prepared:
+def prepare(root: str, lock_path: str, incoming: Sequence[Incoming], options: InstallOptions, scratch: str) -> Prepared:
     """Unpack skills into the directory `scratch`, look at each, and return what installing them would do.
 
     A skill that is refused stops no other; a single one raises SkillConflict, SkillWithheld, IntegrityFailed for a
@@ -218,7 +218,7 @@ def prepare(root: str, lock_path: str, incoming: Sequence[Incoming], terms: Term
             refuse_name(one.name)
             signature = signatures.get(id(one.tree)) or signature_in(one.tree)
             signatures[id(one.tree)] = signature
-            found.append(_prepared(root, lock, one, terms, os.path.join(scratch, str(number)), signature))
+            found.append(_prepared(root, lock, one, options, os.path.join(scratch, str(number)), signature))
         except LibraryUnwritable:
             raise
         except SkillHubError as error:
@@ -230,7 +230,7 @@ def prepare(root: str, lock_path: str, incoming: Sequence[Incoming], terms: Term
         lock,
         {one.name: one.look.name for one in wanted},
         updated={one.name for one in wanted if one.incoming.updates},
-        replace=terms.replace,
+        replace=options.replace,
     )
     refused += (Refused(name, error) for name, error in taken.items())
     if len(incoming) == 1 and refused:
@@ -341,7 +341,9 @@ def locked_as(entry: LockedSkill, directory: str, files: Files) -> LockedSkill:
     return replace(entry, computed_hash=computed_hash(directory) or "", ours=ours)
 
 
-def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, signature: Signature) -> Proposal:
+def _prepared(
+    root: str, lock: Lock, one: Incoming, options: InstallOptions, place: str, signature: Signature
+) -> Proposal:
     os.mkdir(place)
     unpacked = unpack_skill(one.tree, one.path, place, name=str(one.source))
     given = digest_of(unpacked.files)
@@ -352,7 +354,7 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
     one = replace(one, rename=one.rename or bool(before_ours and before_ours.renamed))
     files = renamed_files(place, one.name, unpacked.files) if one.rename else unpacked.files
     verb = plan_step(
-        there, files, str(one.source), given=given, replace=terms.replace and not is_same, settled=terms.settled
+        there, files, str(one.source), given=given, replace=options.replace and not is_same, settled=options.settled
     )
     here = os.path.join(root, one.name)
     if verb is Verb.UPDATE and os.path.islink(here):
@@ -368,11 +370,11 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
         one.name,
         signature,
         locked=None if before_ours is None else (before_ours.signer, before_ours.principal),
-        accepted=terms.accept_signer,
-        required=terms.require_signed,
+        accepted=options.accept_signer,
+        required=options.require_signed,
     )
     look = look_at(place, one.name)
-    accepted = accept(one.name, look, given, terms.accepted, dict(before_ours.findings) if before_ours else {})
+    accepted = accept(one.name, look, given, options.accepted, dict(before_ours.findings) if before_ours else {})
     before = there.files
     look_before = None if before is None else look_at(here, one.name)
     after = files if before is None or verb in _BRINGS_FILES else before
@@ -402,7 +404,7 @@ def _prepared(root: str, lock: Lock, one: Incoming, terms: Terms, place: str, si
         lost=different(before, files) if before is not None and verb is Verb.UPDATE and there.edited else (),
         changes=changes(before or {}, after),
         look=look,
-        news=look.powers.beyond(look_before.powers if look_before is not None else NO_POWERS),
+        news=look.powers.beyond(look_before.powers if look_before is not None else NO_CAPABILITIES),
         signature=signature,
         notes=unpacked.notes,
     )

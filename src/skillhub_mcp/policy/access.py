@@ -51,7 +51,7 @@ from skillhub_mcp.skills.visibility import Visibility
 if TYPE_CHECKING:
     from skillhub_mcp.auditing.auditor import Auditor
     from skillhub_mcp.locks.content_digest import FileDigest
-    from skillhub_mcp.locks.kept_library import KeptLibrary
+    from skillhub_mcp.locks.lock_verifier import LockVerifier
 
 _MAX_PROJECTS = 32
 _MAX_CALLERS = 256
@@ -133,7 +133,7 @@ class Policy:
     trust: TrustMode = TrustMode.LIMITED
     unreadable: UnreadableRules | None = None
     audit: Auditor | None = None
-    locks: KeptLibrary | None = None
+    locks: LockVerifier | None = None
     tools: ToolActions = field(kw_only=True)
 
     def hides(self, skill: Skill) -> bool:
@@ -383,7 +383,7 @@ class Access:
         asks: bool,
         trust: TrustMode = TrustMode.LIMITED,
         audit: Auditor | None = None,
-        locks: KeptLibrary | None = None,
+        locks: LockVerifier | None = None,
     ) -> None:
         self._visibility = visibility
         self._project = project

@@ -6,8 +6,8 @@ import pytest
 
 from skillhub_mcp.errors import LockUnreadable
 from skillhub_mcp.locks.foreign import Provenance
-from skillhub_mcp.locks.kept_library import LockStanding
 from skillhub_mcp.locks.lock_file import LockedByHub, LockedSkill
+from skillhub_mcp.locks.lock_verifier import LockStanding
 from skillhub_mcp.locks.states import LockState
 from skillhub_mcp.server.tools.results import LOCK_META_KEY, lock_meta
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
 from skillhub_mcp.cli.library_place import LibraryPlace, place_of_lock
-from skillhub_mcp.locks.kept_library import LockStanding
+from skillhub_mcp.locks.lock_verifier import LockStanding
 from skillhub_mcp.locks.states import LockState
 from skillhub_mcp.settings import Settings
 from skillhub_mcp.skills.problems import Problem

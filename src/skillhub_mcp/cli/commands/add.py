@@ -21,7 +21,7 @@ from skillhub_mcp.harmless import in_line, shortened
 
 if TYPE_CHECKING:
     from skillhub_mcp.library.candidates import Candidate, Candidates
-    from skillhub_mcp.library.install import Terms
+    from skillhub_mcp.library.install import InstallOptions
     from skillhub_mcp.library.sources.opening import OpenOptions
     from skillhub_mcp.library.sources.source import SkillSource
     from skillhub_mcp.library.tree import Tree
@@ -252,7 +252,7 @@ def _restore(
     options: Mapping[str, str],
     place: LibraryPlace,
     opening: OpenOptions,
-    terms: Terms,
+    terms: InstallOptions,
 ) -> int:
     from skillhub_mcp.cli.refreshed_index import refresh_index
     from skillhub_mcp.library.frozen import missing_of, restore

@@ -39,7 +39,7 @@ from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.roots import SOURCES, Source
 
 if TYPE_CHECKING:
-    from skillhub_mcp.locks.kept_library import LockStanding
+    from skillhub_mcp.locks.lock_verifier import LockStanding
     from skillhub_mcp.skills.survey import UnsearchedPlace
 
 _SHOWN_PLACES = 3

@@ -20,7 +20,7 @@ from skillhub_mcp.skills.model import Skill
 if TYPE_CHECKING:
     from skillhub_mcp.auditing.rules import AuditFinding
     from skillhub_mcp.execution.runner import CommandResult
-    from skillhub_mcp.locks.kept_library import LockStanding
+    from skillhub_mcp.locks.lock_verifier import LockStanding
 
 _TOLD_SEVERITIES = ("critical", "high")
 LOCK_META_KEY = "io.skillhub/lock"

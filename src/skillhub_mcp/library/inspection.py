@@ -1,4 +1,4 @@
-"""Looking at a skill before it is in: what the specification and the audit say, and what is new in it.
+"""Inspecting a skill before it is installed: what the specification and the audit say, and what is new in it.
 
 It is read where it was unpacked, and nothing of it is run.
 """
@@ -32,7 +32,7 @@ _BEGINS_A_SCRIPT = b"#!"
 
 
 @dataclass(frozen=True, slots=True)
-class Powers:
+class Capabilities:
     """What a skill may do more than say something: its scripts, files that may be run, hosts in URLs, and tools."""
 
     scripts: frozenset[str] = frozenset()
@@ -40,9 +40,9 @@ class Powers:
     hosts: frozenset[str] = frozenset()
     tools: frozenset[str] = frozenset()
 
-    def beyond(self, before: Powers) -> Powers:
+    def beyond(self, before: Capabilities) -> Capabilities:
         """Return what these have that `before` did not."""
-        return Powers(
+        return Capabilities(
             self.scripts - before.scripts,
             self.executables - before.executables,
             self.hosts - before.hosts,
@@ -53,7 +53,7 @@ class Powers:
         return bool(self.scripts or self.executables or self.hosts or self.tools)
 
 
-NO_POWERS = Powers()
+NO_CAPABILITIES = Capabilities()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Look:
     document: str
     problems: tuple[Finding, ...]
     findings: tuple[AuditFinding, ...]
-    powers: Powers
+    powers: Capabilities
     name: str = ""
 
     @property
@@ -90,7 +90,7 @@ def look_at(directory: str, name: str) -> Look:
         if os.path.splitext(entry.path)[1].lower() in _SCRIPTS or entry.start.startswith(_BEGINS_A_SCRIPT):
             scripts.add(entry.path)
     hosts = {host for _, text in ((SKILL_FILE, document), *files.texts) for host in hosts_in(text)}
-    powers = Powers(
+    powers = Capabilities(
         frozenset(scripts),
         frozenset(executables),
         frozenset(hosts),

@@ -8,7 +8,7 @@ import pytest
 
 from skillhub_mcp.auditing.rules import AuditFinding, Risk
 from skillhub_mcp.errors import SkillWithheld
-from skillhub_mcp.library.looking import NO_POWERS, Look, Powers, accept, hosts_in, look_at
+from skillhub_mcp.library.inspection import NO_CAPABILITIES, Capabilities, Look, accept, hosts_in, look_at
 
 FOUND = (AuditFinding("exfiltration", Risk.CRITICAL, "sends it"), AuditFinding("weak", Risk.HIGH, "may"))
 NOW, BEFORE = "sha256:" + "1" * 64, "sha256:" + "2" * 64
@@ -24,14 +24,14 @@ def test_powers_are_scripts_what_may_be_run_hosts_and_tools(tmp_path: Path) -> N
     (tmp_path / "tool.bin").chmod(0o755)
     look = look_at(str(tmp_path), "pdf")
     assert look.problems == ()
-    assert look.powers == Powers(
+    assert look.powers == Capabilities(
         scripts=frozenset({"fill.py", "go"}),
         executables=frozenset({"tool.bin"}),
         hosts=frozenset({"a.example", "b.example"}),
         tools=frozenset({"Read", "Bash(git:*)"}),
     )
-    assert look.powers.beyond(look.powers) == NO_POWERS
-    assert look.powers.beyond(Powers(hosts=frozenset({"a.example"}))).hosts == {"b.example"}
+    assert look.powers.beyond(look.powers) == NO_CAPABILITIES
+    assert look.powers.beyond(Capabilities(hosts=frozenset({"a.example"}))).hosts == {"b.example"}
 
 
 def test_what_the_specification_says_of_it_is_among_what_is_told(tmp_path: Path) -> None:
@@ -52,10 +52,10 @@ def test_the_hosts_of_urls_are_those_that_would_be_asked(text: str, hosts: set[s
 
 
 def test_a_critical_finding_refuses_and_is_accepted_by_its_rule_for_one_digest() -> None:
-    look = Look("", (), FOUND, NO_POWERS)
+    look = Look("", (), FOUND, NO_CAPABILITIES)
     with pytest.raises(SkillWithheld) as refused:
         accept("pdf", look, NOW, (), {"exfiltration": BEFORE})
     assert "--accept exfiltration" in str(refused.value.hint)
     assert accept("pdf", look, NOW, {"exfiltration", "weak"}, {}) == {"exfiltration": NOW}
     assert accept("pdf", look, NOW, (), {"exfiltration": NOW}) == {"exfiltration": NOW}
-    assert accept("pdf", Look("", (), FOUND[1:], NO_POWERS), NOW, {"exfiltration"}, {}) == {}
+    assert accept("pdf", Look("", (), FOUND[1:], NO_CAPABILITIES), NOW, {"exfiltration"}, {}) == {}

@@ -139,7 +139,7 @@ def lock_paths(root: str) -> tuple[str, ...]:
     return (own, os.path.join(above, LOCK_NAME))
 
 
-class KeptLibrary:
+class LockVerifier:
     """Holds skills against their locks. With `only`, what no lock of ours names is withheld, too.
 
     `option_of` returns, for the path of a lock, the option with which a command reads that lock, as errors name it.

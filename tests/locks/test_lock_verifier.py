@@ -13,9 +13,9 @@ from tests.conftest import SkillWriter
 from tests.locks.locked import lock
 
 from skillhub_mcp.errors import LockUnreadable
-from skillhub_mcp.locks import kept_library
-from skillhub_mcp.locks.kept_library import KeptLibrary, lock_paths
+from skillhub_mcp.locks import lock_verifier
 from skillhub_mcp.locks.lock_file import Lock
+from skillhub_mcp.locks.lock_verifier import LockVerifier, lock_paths
 from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.locks.states import LockState
 
@@ -25,7 +25,7 @@ def test_a_locked_skill_is_unchanged_until_a_file_of_it_is_edited_and_again_when
 ) -> None:
     skill = write_skill("pdf", files={"run.py": "1"})
     lock(skill)
-    library = KeptLibrary()
+    library = LockVerifier()
     assert library.standing(str(skill)).state is LockState.UNCHANGED
     (skill / "run.py").write_text("2")
     standing = library.standing(str(skill))
@@ -37,17 +37,17 @@ def test_a_locked_skill_is_unchanged_until_a_file_of_it_is_edited_and_again_when
 def test_the_file_that_was_right_before_is_named(write_skill: SkillWriter) -> None:
     skill = write_skill("pdf", files={"run.py": "1"})
     lock(skill)
-    library = KeptLibrary()
+    library = LockVerifier()
     library.standing(str(skill))
     (skill / "run.py").write_text("2")
     assert library.standing(str(skill)).differs.first == "run.py"
-    assert KeptLibrary().standing(str(skill)).differs.unknown
+    assert LockVerifier().standing(str(skill)).differs.unknown
 
 
 def test_what_no_lock_names_is_unlocked(write_skill: SkillWriter) -> None:
     one, other = write_skill("pdf"), write_skill("other")
     lock(one)
-    assert KeptLibrary().standing(str(other)).state is LockState.UNLOCKED
+    assert LockVerifier().standing(str(other)).state is LockState.UNLOCKED
 
 
 def test_an_unchanged_library_costs_no_hash(write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +56,7 @@ def test_an_unchanged_library_costs_no_hash(write_skill: SkillWriter, monkeypatc
     skills = [write_skill(name, files={"a": name}) for name in ("one", "two")]
     for skill in skills:
         lock(skill)
-    library = KeptLibrary()
+    library = LockVerifier()
     for _ in range(3):
         assert [library.standing(str(skill)).state for skill in skills] == [LockState.UNCHANGED] * 2
     assert library.digests.hashed == 4
@@ -64,7 +64,7 @@ def test_an_unchanged_library_costs_no_hash(write_skill: SkillWriter, monkeypatc
 
 def test_a_lock_that_another_program_writes_is_read_again(write_skill: SkillWriter) -> None:
     skill = write_skill("pdf")
-    library = KeptLibrary()
+    library = LockVerifier()
     assert library.standing(str(skill)).state is LockState.UNLOCKED
     path = lock(skill)
     assert library.standing(str(skill)).state is LockState.UNCHANGED
@@ -75,7 +75,7 @@ def test_a_lock_that_another_program_writes_is_read_again(write_skill: SkillWrit
 def test_a_lock_that_cannot_be_read_is_told_for_every_skill_beside_it(write_skill: SkillWriter) -> None:
     skill = write_skill("pdf")
     (skill.parent / "skills-lock.json").write_text("{")
-    problem = KeptLibrary().standing(str(skill)).problem
+    problem = LockVerifier().standing(str(skill)).problem
     assert isinstance(problem, LockUnreadable)
     assert problem.line == 1
 
@@ -89,7 +89,7 @@ def test_a_link_instead_of_a_locked_skill_is_a_change_unless_it_leads_to_the_sam
     moved = tmp_path / "elsewhere"
     skill.rename(moved)
     skill.symlink_to(moved)
-    library = KeptLibrary()
+    library = LockVerifier()
     assert library.standing(str(skill)).state is LockState.UNCHANGED
     (moved / "run.py").write_text("2")
     assert library.standing(str(skill)).state is LockState.EDITED
@@ -102,7 +102,7 @@ def test_a_link_to_a_locked_skill_is_held_against_the_lock_there(write_skill: Sk
     linked = tmp_path / "other" / "pdf"
     linked.parent.mkdir()
     linked.symlink_to(skill)
-    assert KeptLibrary().standing(str(linked)).state is LockState.UNCHANGED
+    assert LockVerifier().standing(str(linked)).state is LockState.UNCHANGED
 
 
 def test_the_lock_of_a_project_lies_in_the_project_and_that_of_the_person_in_the_root(tmp_path: Path) -> None:
@@ -119,8 +119,8 @@ def test_a_file_that_cannot_be_read_is_a_change(write_skill: SkillWriter, monkey
     def refused(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(kept_library, "digests_of", refused)
-    standing = KeptLibrary().standing(str(skill))
+    monkeypatch.setattr(lock_verifier, "digests_of", refused)
+    standing = LockVerifier().standing(str(skill))
     assert (standing.state, standing.unread) == (LockState.EDITED, "Permission denied")
 
 
@@ -134,7 +134,7 @@ def test_many_standings_are_those_of_each_and_look_at_every_root_once(
     link = tmp_path / "link"
     link.symlink_to(skills[0])
     asked = [*((str(skill), {"github-repo": "https://example.org/r"}) for skill in skills), (str(link), {})]
-    library = KeptLibrary()
+    library = LockVerifier()
     each = [library.standing(*one) for one in asked]
     assert {one.state for one in each} == {LockState.UNCHANGED, LockState.EDITED, LockState.UNLOCKED}
     resolved: list[str] = []
@@ -151,7 +151,7 @@ def test_many_standings_are_those_of_each_and_look_at_every_root_once(
 
 def test_standings_are_by_the_locks_as_they_are_when_they_are_asked_for(write_skill: SkillWriter) -> None:
     skill = write_skill("pdf")
-    library = KeptLibrary()
+    library = LockVerifier()
     assert [one.state for one in library.standings([(str(skill), None)])] == [LockState.UNLOCKED]
     lock(skill)
     assert [one.state for one in library.standings([(str(skill), None)])] == [LockState.UNCHANGED]
@@ -165,8 +165,8 @@ def test_two_who_ask_first_for_one_root_both_get_its_answer(tmp_path: Path, monk
         assert go_on.wait(30)
         return read_lock(path)
 
-    monkeypatch.setattr(kept_library, "read_lock", slowly)
-    library = KeptLibrary()
+    monkeypatch.setattr(lock_verifier, "read_lock", slowly)
+    library = LockVerifier()
     with ThreadPoolExecutor(2) as threads:
         first = threads.submit(library.standing, str(tmp_path / "pdf"))
         assert reading.wait(30)
