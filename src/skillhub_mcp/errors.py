@@ -328,19 +328,6 @@ class RateLimited(SkillHubError, code="RATE_LIMITED"):
         self.seconds = seconds
 
 
-class ServerBusy(SkillHubError, code="SERVER_BUSY"):
-    """An HTTP server has no thread for another request now."""
-
-    seconds: ClassVar[int] = 1
-
-    def __init__(self) -> None:
-        super().__init__(
-            "This server has no place for another request now",
-            hint="try again in a second",
-            facts={"retry_after": self.seconds},
-        )
-
-
 class BlockedByHook(_About, code="BLOCKED_BY_HOOK", fact="tool"):
     """A PreToolUse hook of the server's operator blocked the call; `reason` is the hook's message."""
 

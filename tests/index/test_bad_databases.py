@@ -28,7 +28,7 @@ from skillhub_mcp.index.schema import table_schema
 from skillhub_mcp.index.store import Store
 from skillhub_mcp.index.views import SyncDepth
 from skillhub_mcp.index.writer_lock import LOCK_FILE
-from skillhub_mcp.server.http.readiness import readiness
+from skillhub_mcp.server.http.pages import readiness
 
 pytestmark = pytest.mark.slow
 

@@ -58,6 +58,35 @@ def test_each_is_asked_once(
     assert {what: times for what, times in asked.items() if times > 1} == {}
 
 
+@pytest.mark.parametrize("surface", ["prompt", "resource"])
+def test_a_load_by_a_prompt_or_a_resource_reads_each_policy_file_once(
+    hub_environment: dict[str, str], write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch, surface: str
+) -> None:
+    write_skill("walrus", "Feeds the walrus.")
+    reads: Counter[int] = Counter()
+    real = PolicyFile.read
+
+    def read(self: PolicyFile[Any]) -> Any:
+        if not threading.current_thread().name.startswith("skillhub-"):
+            reads[id(self)] += 1
+        return real(self)
+
+    async def scenario() -> None:
+        async with in_process({**hub_environment, "SKILLHUB_TOOLS": "core,skill"}) as client:
+
+            async def load() -> object:
+                if surface == "prompt":
+                    return await client.get_prompt("walrus")
+                return await client.read_resource("skill://hub/walrus/SKILL.md")
+
+            await load()
+            monkeypatch.setattr(PolicyFile, "read", read)
+            await load()
+
+    asyncio.run(scenario())
+    assert set(reads.values()) == {1}
+
+
 @pytest.mark.slow
 def test_a_call_over_http_lists_no_tools(hub_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     listed = []

@@ -5,9 +5,10 @@ callers          the caller of the present request
 error_responses  errors in MCP's form
 http/            the HTTP transport: tokens, rate limits, workers, shutdown
 middleware/      what happens around every request: errors, sessions, agreement, hooks, instructions
+notifications    notifications of changed lists and files
 progress         progress notifications, and cancelled calls
-prompts/         prompts and completion
-resources/       skills as resources, and notifications of changes
+prompts          prompts and completion
+resources        skills as resources
 stdio            serving over stdio until the client, or a signal, ends it
 tools/           the tool sets
 """

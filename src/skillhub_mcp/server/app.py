@@ -21,18 +21,14 @@ from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.server.callers import caller_name
 from skillhub_mcp.server.middleware.agreements import SharedAgreements
 from skillhub_mcp.server.middleware.consent import ConsentMiddleware
-from skillhub_mcp.server.middleware.deferred_start import DeferredStartMiddleware
 from skillhub_mcp.server.middleware.error_handling import ErrorHandlingMiddleware, ErrorStyle
-from skillhub_mcp.server.middleware.instructions import CardOptions, InstructionOptions, ServerInstructions
-from skillhub_mcp.server.middleware.nul_arguments import NulArgumentsMiddleware
+from skillhub_mcp.server.middleware.instructions import CardOptions, InstructionOptions, Introduction
 from skillhub_mcp.server.middleware.request_events import RequestEventsMiddleware
-from skillhub_mcp.server.middleware.server_info import ServerInfoMiddleware
 from skillhub_mcp.server.middleware.sessions import Sessions, Transport
 from skillhub_mcp.server.middleware.trust_question import TrustAsking, TrustQuestionMiddleware
-from skillhub_mcp.server.prompts.completion import ArgumentCompletion
-from skillhub_mcp.server.resources.extension import SkillsExtension
-from skillhub_mcp.server.resources.notifications import ChangeNotifier
-from skillhub_mcp.server.resources.provider import SkillResourceProvider
+from skillhub_mcp.server.notifications import ChangeNotifier
+from skillhub_mcp.server.prompts import ArgumentCompletion, SkillPromptProvider, add_session_prompt
+from skillhub_mcp.server.resources import SkillResourceProvider, SkillsExtension
 from skillhub_mcp.server.tools import registration
 from skillhub_mcp.server.tools.core import CoreTools
 from skillhub_mcp.skills.admission import Admission
@@ -98,7 +94,12 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
     """Return the MCP server over `hub`."""
     hub.lookup.also_take_uris(options.publisher.directory_at)
     prewarmer = EntryPrewarmer(hub, options.publisher)
-    start = DeferredStartMiddleware([hub.start, *([prewarmer.start] if options.prewarms else [])])
+
+    def start() -> None:
+        hub.start()
+        if options.prewarms:
+            prewarmer.start()
+
     notifier = ChangeNotifier(hub, options.publisher, prompts="skill" in options.tools, stateless=options.stateless)
     over_stdio = options.transport == "stdio"
 
@@ -118,12 +119,12 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
     @asynccontextmanager
     async def lifespan(_: FastMCP) -> AsyncIterator[None]:
         # Over HTTP no client waits for this process to start, and /readyz should become ready without a request.
-        start.schedule(_START_WITHOUT_LISTING_SECONDS if over_stdio else 0)
+        introduction.schedule(_START_WITHOUT_LISTING_SECONDS if over_stdio else 0)
         notifier.open()
         try:
             yield
         finally:
-            start.cancel()
+            introduction.cancel()
             await notifier.close()
             await asyncio.to_thread(prewarmer.close)
             await asyncio.to_thread(hub.close)
@@ -141,14 +142,11 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
                 stateless=options.stateless,
             ),
             ErrorHandlingMiddleware(options.error_style, known_tools=TOOL_ACTIONS.by_tool),
-            NulArgumentsMiddleware(),
             sessions,
             *([_hook_middleware(options)] if options.hooks else []),
             *([TrustQuestionMiddleware(hub, options.trust)] if options.trust is not None and over_stdio else []),
             ConsentMiddleware(hub.access, sessions, remember=options.remember if over_stdio else None),
-            start,
             notifier,
-            ServerInfoMiddleware(),
         ],
         request_state_security=RequestStateSecurity(keys=[options.state_key]) if options.state_key else None,
         mask_error_details=True,
@@ -160,7 +158,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
     server.completion(completion.complete)
     server.add_provider(SkillResourceProvider(options.publisher, sessions))
     server.add_extension(SkillsExtension(options.publisher, ttl_seconds=_LIST_TTL_SECONDS))
-    ServerInstructions(
+    introduction = Introduction(
         server,
         hub,
         InstructionOptions(
@@ -171,7 +169,9 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
             with_paths=options.expose_paths,
             card=options.card,
         ),
+        start=start,
     )
+    server.add_middleware(introduction)
     _add_tool_sets(server, hub, sessions, options, catalogues)
     return server
 
@@ -225,12 +225,9 @@ def _add_tool_sets(
         )
         registration.register(server, registration.context_tools(context))
     if agents is not None or catalogues is not None:
-        from skillhub_mcp.server.prompts.session_prompt import add_session_prompt
-
         agents_text = None if agents is None else agents.initial_text
         add_session_prompt(server, sessions, catalogues, agents_text, with_paths=with_paths)
     if "skill" in options.tools:
-        from skillhub_mcp.server.prompts.provider import SkillPromptProvider
         from skillhub_mcp.server.tools.skill import SkillTool
 
         registration.register(server, registration.skill_tool(SkillTool(hub, sessions, with_paths=with_paths)))

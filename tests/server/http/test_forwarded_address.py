@@ -51,28 +51,6 @@ def test_a_strangers_headers_change_nothing(environment: dict[str, str], proxies
         assert [knock(url, **HOST, **headers).status_code for headers in said] == [200, 200, 200, 429]
 
 
-@pytest.mark.parametrize(
-    ("proxies", "headers", "warnings"),
-    [
-        ("", {"x-forwarded-for": "198.51.100.1"}, 1),
-        ("", {}, 0),
-        ("127.0.0.1", {"x-forwarded-for": "198.51.100.1"}, 0),
-    ],
-    ids=["undeclared", "no proxy", "declared"],
-)
-def test_of_clients_behind_a_proxy_that_is_not_declared_the_log_says_once_that_they_count_as_one(
-    environment: dict[str, str],
-    caplog: pytest.LogCaptureFixture,
-    proxies: str,
-    headers: dict[str, str],
-    warnings: int,
-) -> None:
-    limits = {"SKILLHUB_RATE_LIMIT": "1", **({"SKILLHUB_TRUSTED_PROXIES": proxies} if proxies else {})}
-    with listening({**environment, **limits}) as url:
-        assert [knock(url, **HOST, **headers).status_code for _ in range(3)] == [200, 429, 429]
-    assert caplog.text.count("until SKILLHUB_TRUSTED_PROXIES has its address") == warnings
-
-
 def test_a_trusted_proxys_clients_are_distinguished_and_cannot_pass_for_others(environment: dict[str, str]) -> None:
     with listening({**environment, "SKILLHUB_TRUSTED_PROXIES": "127.0.0.1", "SKILLHUB_RATE_LIMIT": "2"}) as url:
 

@@ -11,7 +11,7 @@ from tests.locks.locked import lock
 from tests.server.bearers import add_token
 from tests.server.connections import listening
 
-from skillhub_mcp.server.http import skills_page
+from skillhub_mcp.server.http import pages
 
 JSON = {"accept": "application/json"}
 
@@ -52,7 +52,7 @@ def test_the_page_tells_of_each_skill_where_it_is_from_and_how_it_stands(
         # A page of another site cannot read it, and no cache keeps it for another caller.
         assert ask(url, host="evil.example").status_code == 421
         assert page.headers["cache-control"] == "private, no-cache"
-        monkeypatch.setattr(skills_page, "_MOST", 1)
+        monkeypatch.setattr(pages, "_MAX_CHECKED", 1)
         assert ask(url, **JSON).json()["more"] == 3
 
 

@@ -12,8 +12,6 @@ from tests.conftest import SkillWriter, own_rules
 from tests.server.bearers import add_token
 from tests.server.connections import listening
 
-from skillhub_mcp.server.http import well_known
-
 pytestmark = pytest.mark.slow
 
 TOP = "/.well-known/agent-skills"
@@ -120,18 +118,3 @@ def test_rules_that_cannot_be_read_give_nothing_and_say_so(environment: dict[str
 def test_without_the_setting_there_is_no_such_path(environment: dict[str, str]) -> None:
     with listening({**environment, "SKILLHUB_WELL_KNOWN": "0"}) as url:
         assert [ask(url, path).status_code for path in (INDEX, f"{TOP}/pdf.zip")] == [404, 404]
-
-
-def test_large_artifacts_take_turns_and_keep_nobody_waiting(
-    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(well_known, "_LARGE_BYTES", 10)
-    monkeypatch.setattr(well_known, "_LARGE_AT_ONCE", 1)
-    with listening(environment) as url:
-        # Whoever has the last byte has left their place.
-        assert [ask(url, f"{TOP}/pdf.zip").status_code for _ in range(3)] == [200] * 3
-    monkeypatch.setattr(well_known, "_LARGE_AT_ONCE", 0)
-    with listening(environment) as url:
-        busy = ask(url, f"{TOP}/pdf.zip")
-        assert (busy.status_code, busy.headers["retry-after"], busy.json()["error"]) == (503, "5", "server_busy")
-        assert [ask(url, path).status_code for path in (INDEX, f"{TOP}/pdf/SKILL.md")] == [200, 200]

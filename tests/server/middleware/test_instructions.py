@@ -25,7 +25,7 @@ from skillhub_mcp.disclosure.card import DOMAINS, MATCHING, OTHERS
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.index_files import STATE_FILE
 from skillhub_mcp.server.middleware import instructions
-from skillhub_mcp.server.middleware.instructions import CONTEXT, CORE, SKILL, InstructionOptions, ServerInstructions
+from skillhub_mcp.server.middleware.instructions import CONTEXT, CORE, SKILL, InstructionOptions, Introduction
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.version import homepage
 
@@ -280,14 +280,14 @@ def test_a_card_that_nobody_waits_for_any_more_is_not_written(
 ) -> None:
     write_skill("alpha", "Does alpha.")
     read, done = threading.Event(), threading.Event()
-    card, text = ServerInstructions._card, ServerInstructions._text
+    card, text = Introduction._card, Introduction._text
     written: list[str] = []
 
-    def read_late(self: ServerInstructions) -> Any:
+    def read_late(self: Introduction) -> Any:
         assert read.wait(LONG)
         return card(self)
 
-    def write(self: ServerInstructions, given_up: threading.Event) -> str:
+    def write(self: Introduction, given_up: threading.Event) -> str:
         try:
             return text(self, given_up)
         finally:
@@ -297,15 +297,15 @@ def test_a_card_that_nobody_waits_for_any_more_is_not_written(
         written.append("card")
         return "card"
 
-    monkeypatch.setattr(ServerInstructions, "_card", read_late)
-    monkeypatch.setattr(ServerInstructions, "_text", write)
+    monkeypatch.setattr(Introduction, "_card", read_late)
+    monkeypatch.setattr(Introduction, "_text", write)
     monkeypatch.setattr(instructions, "_TIMEOUT_SECONDS", {"stdio": 0.05})
     monkeypatch.setattr(instructions, "render_card", render)
     with hub_of(hub_environment) as hub:
         server = FastMCP("test")
         options = server_options(read_settings(hub_environment)[0], hub)
         told_of = InstructionOptions("stdio", ("core",), 400, None, with_paths=False, card=options.card)
-        ServerInstructions(server, hub, told_of)
+        server.add_middleware(Introduction(server, hub, told_of))
         assert asyncio.run(instructions_of(server)) == CORE
         read.set()
         assert done.wait(LONG)
@@ -328,7 +328,7 @@ def test_examples_turn_with_the_day_and_prefer_what_was_never_loaded(
             options = server_options(settings, hub)
             server = FastMCP("test")
             instructing = InstructionOptions("stdio", ("core",), 400, None, with_paths=False, card=options.card)
-            ServerInstructions(server, hub, instructing, today=lambda: day)
+            server.add_middleware(Introduction(server, hub, instructing, today=lambda: day))
             text = asyncio.run(instructions_of(server))
         assert DOMAINS in text
         return text.rpartition(": ")[2].split(", ")

@@ -30,7 +30,7 @@ from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.server.callers import Caller, CallerToken
 from skillhub_mcp.server.http.app import HttpOptions, make_http_app
-from skillhub_mcp.server.http.readiness import readiness
+from skillhub_mcp.server.http.pages import readiness
 from skillhub_mcp.server.middleware.sessions import _CURRENT, Session, Sessions
 from skillhub_mcp.settings import read_settings
 

@@ -14,7 +14,7 @@ from tests.server.connections import WAYS, Caller, listening, reached
 from tests.server.sessions import command
 
 from skillhub_mcp.publishing.uris import TEMPLATE
-from skillhub_mcp.server.prompts.completion import BY_NAME, complete_path, completion
+from skillhub_mcp.server.prompts import BY_NAME, complete_path, completion
 
 pytestmark = pytest.mark.slow
 

@@ -367,7 +367,7 @@ def test_no_client_is_notified_of_a_skill_outside_its_tokens_filter(tokens: Toke
 def test_subscriptions_have_a_bound(
     hub_environment: dict[str, str], write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("skillhub_mcp.server.resources.notifications.MAX_SUBSCRIPTIONS", 2)
+    monkeypatch.setattr("skillhub_mcp.server.notifications.MAX_SUBSCRIPTIONS", 2)
     write_skill("pdf", files={"a.md": "", "b.md": "", "c.md": ""})
     uris = [f"skill://hub/pdf/{name}.md" for name in "abc"]
 
@@ -381,8 +381,8 @@ def test_subscriptions_have_a_bound(
                 await subscriber.subscribe(uri, no_more=True)
         async with subscribed(url, "auto", *uris) as subscriber:
             assert subscriber.agreed == uris[:2]
-        monkeypatch.setattr("skillhub_mcp.server.resources.notifications.MAX_SUBSCRIPTIONS", 9)
-        monkeypatch.setattr("skillhub_mcp.server.resources.notifications.MAX_WATCHED", 2)
+        monkeypatch.setattr("skillhub_mcp.server.notifications.MAX_SUBSCRIPTIONS", 9)
+        monkeypatch.setattr("skillhub_mcp.server.notifications.MAX_WATCHED", 2)
         async with subscribed(url, "auto", *uris[:2]) as first, subscribed(url, "auto", *reversed(uris)) as second:
             # What is watched already is no burden.
             assert (first.agreed, second.agreed) == (uris[:2], [uris[1], uris[0]])

@@ -29,13 +29,11 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.callers import caller_may_run, caller_visibility
 from skillhub_mcp.server.http.front_page import MCP_PATH, FrontPage, LegibleRefusals
 from skillhub_mcp.server.http.leniency import LenientRequests, WithoutSlash
-from skillhub_mcp.server.http.metrics_route import Exposition, metrics_route
-from skillhub_mcp.server.http.rate_limit import OncePerMinute, RateLimit, TokenBuckets
-from skillhub_mcp.server.http.readiness import readiness_route
+from skillhub_mcp.server.http.pages import Exposition, metrics_route, readiness_route, skills_route
+from skillhub_mcp.server.http.rate_limit import RateLimit, TokenBuckets
 from skillhub_mcp.server.http.shutdown import DisconnectOnShutdown, GracefulServer, exit_cleanly_on_sigterm
-from skillhub_mcp.server.http.skills_page import skills_route
 from skillhub_mcp.server.middleware.consent import ConsentMiddleware
-from skillhub_mcp.server.resources.notifications import ChangeNotifier
+from skillhub_mcp.server.notifications import ChangeNotifier
 
 if TYPE_CHECKING:
     from skillhub_mcp.server.http.auth import AuthOptions
@@ -158,8 +156,7 @@ def _rate_limit(options: HttpOptions) -> list[Middleware]:
     """Return what bounds the requests of a caller who is known by then, on all routes together."""
     if not options.rate_limit:
         return []
-    warning = None if options.trusted_proxies else OncePerMinute()
-    return [Middleware(RateLimit, buckets=TokenBuckets(options.rate_limit), warning=warning)]
+    return [Middleware(RateLimit, buckets=TokenBuckets(options.rate_limit))]
 
 
 def _well_known(

@@ -6,7 +6,9 @@ is logged, shown or stored; the tools get a `CallerToken` without the secret.
 
 from __future__ import annotations
 
+import base64
 import hmac
+import json
 import logging
 import time
 from collections.abc import Mapping
@@ -29,7 +31,6 @@ from skillhub_mcp.policy.access_tokens import NOT_GIVEN, Token, Tokens, digest_o
 from skillhub_mcp.policy.files import PolicyFile
 from skillhub_mcp.server.callers import Caller, CallerToken
 from skillhub_mcp.server.http.front_page import MCP_PATH
-from skillhub_mcp.server.http.jwt_form import Malformed, algorithm_of
 from skillhub_mcp.server.http.rate_limit import WrongTokens, address_of, too_many_requests
 from skillhub_mcp.skills.visibility import Visibility
 
@@ -40,6 +41,7 @@ _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "E
 _SKILLS_CLAIM, _CATEGORIES_CLAIM, _RUN_CLAIM = "skillhub_skills", "skillhub_categories", "skillhub_may_run"
 _ONE_TOKEN = "token"  # noqa: S105 - the name of SKILLHUB_TOKEN's bearer
 _MAX_NAME = 128
+_MAX_TOKEN_CHARACTERS = 16_384
 # Clients compare an issuer letter by letter with what it says of itself, and a URL of pydantic's ends with a slash.
 _AS_WRITTEN = TypeAdapter(AnyHttpUrl, config=ConfigDict(url_preserve_empty_path=True))
 
@@ -127,10 +129,7 @@ class _SignedTokens:
         }
 
     async def verify(self, token: str) -> AccessToken | None:
-        try:
-            verifier = self._verifiers.get(algorithm_of(token))
-        except Malformed:
-            return None
+        verifier = self._verifiers.get(_algorithm_of(token))
         found = None if verifier is None else await verifier.verify_token(token)
         if found is None:
             return None
@@ -143,6 +142,16 @@ class _SignedTokens:
             return None
         caller = Caller(name, visibility if visibility.limits else None, may_run)
         return _caller_token(f"signed {found.subject or found.client_id}", caller, found)
+
+
+def _algorithm_of(token: str) -> str:
+    """Return the algorithm that the header of a JSON Web Token names; empty for any other text."""
+    header = token.partition(".")[0]
+    try:
+        found = json.loads(base64.urlsafe_b64decode(f"{header}{'=' * (-len(header) % 4)}"))
+    except (ValueError, RecursionError):
+        return ""
+    return str(found.get("alg")) if isinstance(found, dict) and len(token) <= _MAX_TOKEN_CHARACTERS else ""
 
 
 class _Backend(BearerAuthBackend):
@@ -184,7 +193,7 @@ def _filter(signed: AccessToken) -> Visibility:
     if signed.expires_at is None:
         raise BadJson("it never expires, so it could not be revoked")
     not_before = signed.claims.get("nbf", 0)
-    if not isinstance(not_before, int | float) or not_before > time.time():
+    if not isinstance(not_before, int | float) or not not_before <= time.time():  # NaN is no time
         raise BadJson("it is not valid yet")
     return filter_of(signed.claims.get(_SKILLS_CLAIM, NOT_GIVEN), signed.claims.get(_CATEGORIES_CLAIM, NOT_GIVEN))
 

@@ -12,7 +12,6 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -84,13 +83,6 @@ class FrontPage:
     def _path(self, path: str) -> str:
         """Return a path of this server as clients see it, below the prefix of a proxy."""
         return urlsplit(self.public_url).path.removesuffix(MCP_PATH) + path
-
-    @staticmethod
-    def not_acceptable() -> Response:
-        """Return 406, as the 2025-11-25 protocol has it: for an Accept header without what an answer may be."""
-        said = "Not Acceptable: Client must accept both application/json and text/event-stream"
-        error = JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=INVALID_REQUEST, message=said))
-        return JSONResponse(error.model_dump(mode="json", exclude_unset=True), HTTPStatus.NOT_ACCEPTABLE, _HEADERS)
 
     def no_stream(self, status: int, headers: Mapping[str, str]) -> Response:
         """Return the refusal of a person's GET of /mcp, with what this is."""
@@ -188,9 +180,6 @@ class LegibleRefusals:
             return self._page.not_found(scope)
         if at_endpoint and status in _NO_STREAM and scope["method"] in ("GET", "HEAD") and _is_a_person(scope):
             return self._page.no_stream(status, {"allow": headers["allow"]} if "allow" in headers else {})
-        if at_endpoint and status == HTTPStatus.NOT_ACCEPTABLE and "content-type" not in headers:
-            # The 2026-07-28 protocol's refusal has no body.
-            return self._page.not_acceptable()
         return None
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
-import logging
 import math
 import time
 from collections.abc import Callable
@@ -17,18 +16,15 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from skillhub_mcp._util.lru import LRUCache
-from skillhub_mcp.errors import RateLimited, SkillHubError
+from skillhub_mcp.errors import RateLimited
 from skillhub_mcp.server.callers import CallerToken
 from skillhub_mcp.server.error_responses import JSONRPC_CODE, error_data, error_text
-
-log = logging.getLogger(__name__)
 
 WRONG_TOKENS_A_MINUTE = 60
 
 _MAX_CLIENTS = 10_000
 _MAX_TOKENS = 10_000
 _MAX_ADDRESS = 64
-_FORWARDING = frozenset((b"x-forwarded-for", b"forwarded"))
 _SECONDS = 60.0
 
 
@@ -88,58 +84,27 @@ class WrongTokens:
         self._buckets.take(address)
 
 
-class OncePerMinute:
-    """A warning that is logged once a minute at most, however often there is a reason."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._next = 0.0
-
-    def log(self, text: str, *values: object) -> None:
-        """Log the text, unless this was done within the last minute."""
-        now = self._clock()
-        if now >= self._next:
-            self._next = now + _SECONDS
-            log.warning(text, *values)
-
-
 class RateLimit:
-    """ASGI middleware: answers 429 to a client that sends more than its bucket allows. Runs after authentication.
+    """ASGI middleware: answers 429 to a client that sends more than its bucket allows. Runs after authentication."""
 
-    Where no proxy is declared, `warning` says that who was refused may be several clients behind one.
-    """
-
-    def __init__(self, app: ASGIApp, buckets: TokenBuckets, *, warning: OncePerMinute | None = None) -> None:
+    def __init__(self, app: ASGIApp, buckets: TokenBuckets) -> None:
         self._app = app
         self._buckets = buckets
-        self._warning = warning
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            seconds = self._buckets.take(client_of(scope))
-            if seconds:
-                if self._warning is not None and not _has_token(scope) and _is_forwarded(scope):
-                    self._warning.log(
-                        "%s sent more than %d requests a minute, which say that they were forwarded: the clients "
-                        "behind a proxy count as one until SKILLHUB_TRUSTED_PROXIES has its address",
-                        address_of(scope),
-                        self._buckets.per_minute,
-                    )
-                error = RateLimited("requests", per_minute=self._buckets.per_minute, seconds=seconds)
-                await too_many_requests(error)(scope, receive, send)
-                return
+        seconds = self._buckets.take(client_of(scope)) if scope["type"] == "http" else 0
+        if seconds:
+            error = RateLimited("requests", per_minute=self._buckets.per_minute, seconds=seconds)
+            await too_many_requests(error)(scope, receive, send)
+            return
         await self._app(scope, receive, send)
 
 
 def too_many_requests(error: RateLimited) -> JSONResponse:
-    """Return the response 429."""
-    return refusal(error, status=429, headers={"retry-after": str(error.seconds)})
-
-
-def refusal(error: SkillHubError, *, status: int, headers: dict[str, str]) -> JSONResponse:
-    """Return a response that is a JSON-RPC error to a client, and a sentence to a person."""
+    """Return the response 429: a JSON-RPC error to a client, a sentence to a person."""
     content = {"code": JSONRPC_CODE, "message": error_text(error), "data": error_data(error)}
-    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": content}, status_code=status, headers=headers)
+    headers = {"retry-after": str(error.seconds)}
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": content}, status_code=429, headers=headers)
 
 
 def address_of(scope: Scope) -> str:
@@ -161,14 +126,6 @@ def client_of(scope: Scope) -> str:
     """Return the client that a request counts for: the bearer of its token, or else its address."""
     token = getattr(scope.get("user"), "access_token", None)
     return f"token {token.client_id}" if isinstance(token, CallerToken) else f"address {address_of(scope)}"
-
-
-def _has_token(scope: Scope) -> bool:
-    return isinstance(getattr(scope.get("user"), "access_token", None), CallerToken)
-
-
-def _is_forwarded(scope: Scope) -> bool:
-    return any(name in _FORWARDING for name, _ in scope["headers"])
 
 
 def _digest(token: str) -> bytes:

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import threading
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from http import HTTPStatus
 
 import anyio.to_thread
 from fastmcp import FastMCP
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
 from skillhub_mcp.errors import (
     BlockedByHook,
@@ -28,7 +25,6 @@ from skillhub_mcp.errors import (
     PolicyUnreadable,
     ResourceNotFound,
     RootUnavailable,
-    ServerBusy,
     SkillFilesUnavailable,
     SkillHubError,
 )
@@ -47,29 +43,14 @@ StandingBefore = Callable[[str], AbstractContextManager[None]]
 
 _TOP = WELL_KNOWN_PATH.rpartition("/")[0]
 _ZIP = ".zip"
-_CHUNK_BYTES = 64 * 1024
-# How many artifacts of more than a megabyte are in memory at once: each may have 64 MiB, and may be read slowly.
-_LARGE_AT_ONCE = 4
-_LARGE_BYTES = 1024 * 1024
-_RETRY_SECONDS = "5"
 _HEADERS = {"cache-control": "private, no-cache", "vary": "Authorization", "x-content-type-options": "nosniff"}
-# What may pass by itself; anything else that keeps a skill from its caller is as if there were no such skill.
-_PASSING = (IndexUnavailable, PolicyUnreadable, RootUnavailable, ServerBusy, SkillFilesUnavailable)
+# These may pass; any other error is answered as if there were no such skill.
+_PASSING = (IndexUnavailable, PolicyUnreadable, RootUnavailable, SkillFilesUnavailable)
 
 
 def nothing_before(_: str) -> AbstractContextManager[None]:
     """Let every use pass: a server without hooks."""
     return nullcontext()
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """What is answered; without a body where the client asked for none, or has it."""
-
-    media_type: str
-    digest: str
-    size: int
-    body: bytes | None = None
 
 
 def well_known_routes(
@@ -81,92 +62,41 @@ def well_known_routes(
     middleware: Sequence[Middleware],
     before: StandingBefore = nothing_before,
 ) -> list[Route]:
-    """Return the routes, behind `middleware`: the guard, what finds out who asks, and the limit of requests."""
+    """Return the routes, behind `middleware`: the guard, authentication, and the limit of requests."""
     artifacts = ArtifactService(hub, serve_dotfiles=serve_dotfiles)
-    routes: Mapping[str, _Answering] = {
-        WELL_KNOWN_PATH: lambda _, __: _whole("application/json", _index(artifacts.all())),
-        f"{_TOP}/{{name}}/{SKILL_FILE}": lambda request, _: _document(artifacts, request),
-        f"{_TOP}/{{name}}{_ZIP}": lambda request, place: _archive(artifacts, request, place),
+    routes: Mapping[str, _Answer] = {
+        WELL_KNOWN_PATH: lambda request: _whole(request, "application/json", _index(artifacts.all())),
+        f"{_TOP}/{{name}}/{SKILL_FILE}": lambda request: _document(artifacts, request),
+        f"{_TOP}/{{name}}{_ZIP}": lambda request: _archive(artifacts, request),
     }
-    places = threading.BoundedSemaphore(_LARGE_AT_ONCE)
-    return [
-        Route(path, _Endpoint(server, page, answer, before, places), methods=["GET"], middleware=middleware)
-        for path, answer in routes.items()
-    ]
+
+    def endpoint(answer: _Answer) -> Callable[[Request], Awaitable[Response]]:
+        async def respond(request: Request) -> Response:
+            if server.auth is not None and not request.user.is_authenticated:
+                return page.unauthorized(request.scope)
+            return await anyio.to_thread.run_sync(_responded, request, answer, before, page)
+
+        return respond
+
+    return [Route(path, endpoint(answer), methods=["GET"], middleware=middleware) for path, answer in routes.items()]
 
 
-class _Place:
-    """One of the places for large artifacts, which is held until the last byte has gone out."""
-
-    def __init__(self, places: threading.BoundedSemaphore) -> None:
-        self._places = places
-        self._is_held = False
-
-    def take(self) -> None:
-        """Take a place. Raises ServerBusy where there is none: whoever reads slowly keeps no thread waiting."""
-        self._is_held = self._places.acquire(blocking=False)
-        if not self._is_held:
-            raise ServerBusy
-
-    def leave(self) -> None:
-        """Give the place back, if one was taken."""
-        if self._is_held:
-            self._is_held = False
-            self._places.release()
+_Answer = Callable[[Request], Response]
 
 
-_Answering = Callable[[Request, _Place], _Answer]
-
-
-class _Endpoint:
-    """An ASGI application that answers one route."""
-
-    def __init__(
-        self,
-        server: FastMCP,
-        page: FrontPage,
-        answer: _Answering,
-        before: StandingBefore,
-        places: threading.BoundedSemaphore,
-    ) -> None:
-        self._server = server
-        self._page = page
-        self._answer = answer
-        self._before = before
-        self._places = places
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        if self._server.auth is not None and not request.user.is_authenticated:
-            await self._page.unauthorized(scope)(scope, receive, send)
-            return
-        place = _Place(self._places)
-        try:
-            response = await anyio.to_thread.run_sync(self._responded, request, place)
-            await response(scope, receive, send)
-        finally:
-            place.leave()
-
-    def _responded(self, request: Request, place: _Place) -> Response:
-        # The thread has the context of this request alone.
-        REQUEST_CONTEXT.set(RequestContext(caller_name() or NAMELESS, "http"))
-        try:
-            with self._before(f"{request.method} {_TOP}"):
-                answer = self._answer(request, place)
-        except _PASSING as error:
-            log.warning("A request for skills to install is not answered: %s", error.message)
-            return _refusal(HTTPStatus.SERVICE_UNAVAILABLE, error, "The skills cannot be given now; try again.")
-        except BlockedByHook as error:
-            return _refusal(HTTPStatus.FORBIDDEN, error, "A hook of this server does not let this skill be installed.")
-        except SkillHubError:
-            return self._page.not_found(request.scope)
-        headers = {**_HEADERS, "etag": f'"{answer.digest}"', "content-length": str(answer.size)}
-        if _has_it(request, answer.digest):
-            del headers["content-length"]
-            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-        if answer.body is None or request.method == "HEAD":
-            return Response(headers={**headers, "content-type": answer.media_type})
-        return StreamingResponse(_chunks(answer.body), headers={**headers, "content-type": answer.media_type})
+def _responded(request: Request, answer: _Answer, before: StandingBefore, page: FrontPage) -> Response:
+    # The thread has the context of this request alone.
+    REQUEST_CONTEXT.set(RequestContext(caller_name() or NAMELESS, "http"))
+    try:
+        with before(f"{request.method} {_TOP}"):
+            return answer(request)
+    except _PASSING as error:
+        log.warning("A request for skills to install is not answered: %s", error.message)
+        return _refusal(HTTPStatus.SERVICE_UNAVAILABLE, error, "The skills cannot be given now; try again.")
+    except BlockedByHook as error:
+        return _refusal(HTTPStatus.FORBIDDEN, error, "A hook of this server does not let this skill be installed.")
+    except SkillHubError:
+        return page.not_found(request.scope)
 
 
 def _index(skills: Sequence[Artifact]) -> bytes:
@@ -185,30 +115,31 @@ def _index(skills: Sequence[Artifact]) -> bytes:
     ).encode()
 
 
-def _document(artifacts: ArtifactService, request: Request) -> _Answer:
+def _document(artifacts: ArtifactService, request: Request) -> Response:
     found, skill = artifacts.find(request.path_params["name"])
-    if not found.is_archive and _is_body_unwanted(request, found):
-        return _Answer("text/markdown; charset=utf-8", found.digest, found.size)
-    return _whole("text/markdown; charset=utf-8", artifacts.document(skill))
+    if not found.is_archive and _has_it(request, found.digest):
+        return _not_modified(found.digest)
+    return _whole(request, "text/markdown; charset=utf-8", artifacts.document(skill))
 
 
-def _archive(artifacts: ArtifactService, request: Request, place: _Place) -> _Answer:
+def _archive(artifacts: ArtifactService, request: Request) -> Response:
     found, skill = artifacts.find(request.path_params["name"])
     if not found.is_archive:
         raise ResourceNotFound(found.name)
-    if _is_body_unwanted(request, found):
-        return _Answer("application/zip", found.digest, found.size)
-    if found.size > _LARGE_BYTES:
-        place.take()
-    return _whole("application/zip", artifacts.artifact(skill))
+    if _has_it(request, found.digest):
+        return _not_modified(found.digest)
+    return _whole(request, "application/zip", artifacts.artifact(skill))
 
 
-def _whole(media_type: str, body: bytes) -> _Answer:
-    return _Answer(media_type, f"sha256:{hashlib.sha256(body).hexdigest()}", len(body), body)
+def _whole(request: Request, media_type: str, body: bytes) -> Response:
+    digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
+    if _has_it(request, digest):
+        return _not_modified(digest)
+    return Response(body, headers={**_HEADERS, "etag": f'"{digest}"', "content-type": media_type})
 
 
-def _is_body_unwanted(request: Request, found: Artifact) -> bool:
-    return request.method == "HEAD" or _has_it(request, found.digest)
+def _not_modified(digest: str) -> Response:
+    return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={**_HEADERS, "etag": f'"{digest}"'})
 
 
 def _has_it(request: Request, digest: str) -> bool:
@@ -217,17 +148,11 @@ def _has_it(request: Request, digest: str) -> bool:
     return f'"{digest}"' in tags or "*" in tags
 
 
-async def _chunks(body: bytes) -> AsyncIterator[bytes]:
-    """Yield a body in pieces, so that a client who reads slowly has no copy of all of it waiting for them."""
-    for at in range(0, len(body), _CHUNK_BYTES):
-        yield body[at : at + _CHUNK_BYTES]
-
-
 def _refusal(status: HTTPStatus, error: SkillHubError, sentence: str) -> Response:
-    """Return a refusal in words of our own: those of the error may name a path of this machine."""
+    """Return a refusal with `sentence`: the error's own words may name a path of this machine."""
     headers = {**_HEADERS, "cache-control": "no-store"}
     if status is HTTPStatus.SERVICE_UNAVAILABLE:
-        headers["retry-after"] = _RETRY_SECONDS
+        headers["retry-after"] = "5"
     return JSONResponse(
         {"error": error.code.lower(), "error_description": sentence}, status_code=status, headers=headers
     )

@@ -78,14 +78,7 @@ class ConsentMiddleware(Middleware):
         context: MiddlewareContext[mcp_types.CallToolRequestParams],
         call_next: CallNext[mcp_types.CallToolRequestParams, Any],
     ) -> Any:
-        async def checked(context: MiddlewareContext[mcp_types.CallToolRequestParams]) -> Any:
-            # In the event loop: to check whether a few small files have changed takes less time than a switch to a
-            # thread. A disk that hangs stops every answer either way.
-            with self._access.pinned() as policy:
-                policy.check_tool(context.message.name)
-                return await call_next(context)
-
-        return await self._with_consent(context, checked, InputRequiredToolResult)
+        return await self._with_consent(context, call_next, InputRequiredToolResult, tool=context.message.name)
 
     async def on_get_prompt(
         self,
@@ -106,10 +99,12 @@ class ConsentMiddleware(Middleware):
         context: MiddlewareContext[Any],
         call_next: CallNext[Any, Any],
         as_question: Callable[[mcp_types.InputRequiredResult], Any],
+        *,
+        tool: str = "",
     ) -> Any:
         client = context.fastmcp_context
         try:
-            return await call_next(context)
+            return await self._checked(context, call_next, tool)
         except FastMCPError as error:
             required = _confirmation_required(error)
             if required is None or client is None or not can_ask(client):
@@ -122,7 +117,14 @@ class ConsentMiddleware(Middleware):
         else:
             reply = await self._asked(client, required)
         await self._apply(reply, required)
-        return await call_next(context)
+        return await self._checked(context, call_next, tool)
+
+    async def _checked(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any], tool: str) -> Any:
+        # In the event loop: checking whether a few small files changed takes less time than a switch to a thread.
+        with self._access.pinned() as policy:
+            if tool:
+                policy.check_tool(tool)
+            return await call_next(context)
 
     async def _asked(self, client: Context, required: ConfirmationRequired) -> mcp_types.ElicitResult:
         """Return the reply. Raises `required` if there is none."""

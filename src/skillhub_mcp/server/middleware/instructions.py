@@ -1,4 +1,6 @@
-"""The server's instructions, which a client's model reads before its first call, within a budget of bytes.
+"""A client's first requests: the server's title and icon, its instructions, and the start of the hub.
+
+The instructions are read by a client's model before its first call, and have a budget of bytes:
 
 1. The rules of the tools come first. The rest is shared by the card and the lists of the sets `skill` and
    `context`; what one leaves unused the other gets, and the card has the skills that a list leaves out.
@@ -7,10 +9,14 @@
 3. Skills of a project that its person has not agreed to are counted on the card, and on no list: a client's model
    reads this text unasked.
 4. A card that is late is left out: a client waits for it only a moment.
+
+The hub starts after the client has its list of tools, because loading the index delays answers.
 """
 
 from __future__ import annotations
 
+import asyncio
+import base64
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +30,9 @@ import anyio.to_thread
 import mcp_types
 from fastmcp import FastMCP
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.server.providers import Provider
+from fastmcp.tools.base import Tool
+from mcp_types import SERVER_INFO_META_KEY, Icon, Implementation
 
 from skillhub_mcp.disclosure.card import CardContext, render_card
 from skillhub_mcp.disclosure.catalogue import (
@@ -42,11 +51,25 @@ from skillhub_mcp.server.middleware.sessions import Transport
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.roots import Source
+from skillhub_mcp.version import homepage
 
 if TYPE_CHECKING:
     from skillhub_mcp.disclosure.context.catalogue import Catalogues
 
 log = logging.getLogger(__name__)
+
+TITLE = "SkillHub: expert skills for agents"
+
+# A hub, and three skills around it.
+_ICON = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24">'
+    '<path d="M12 12 5 5M12 12 19 5M12 12v8" stroke="#2b7a78" stroke-width="2"/>'
+    '<g fill="#17252a"><circle cx="12" cy="12" r="4"/><circle cx="5" cy="5" r="3"/>'
+    '<circle cx="19" cy="5" r="3"/><circle cx="12" cy="20" r="3"/></g></svg>'
+)
+_MEDIA_TYPE = "image/svg+xml"
+# The answer to tools/list is written before the index begins to load.
+_AFTER_LISTING_SECONDS = 0.05
 
 CORE = (
     "SkillHub holds expert instructions (skills), separate from any built into your host. Before a non-trivial task "
@@ -96,8 +119,11 @@ def _set_at_the_end(event: threading.Event) -> Iterator[None]:
         event.set()
 
 
-class ServerInstructions(Middleware):
-    """Writes the instructions of one server, for each client. The skills are read when the first client connects."""
+class Introduction(Middleware):
+    """Introduces one server to each client, and runs `start` shortly after a client has the list of tools.
+
+    The skills are read when the first client connects.
+    """
 
     def __init__(
         self,
@@ -105,16 +131,38 @@ class ServerInstructions(Middleware):
         hub: SkillHub,
         options: InstructionOptions,
         *,
+        start: Callable[[], None] = lambda: None,
         today: Callable[[], date] = lambda: datetime.now(timezone.utc).date(),
     ) -> None:
         self._hub = hub
         self._options = options
+        self._start = start
         self._today = today
+        self._timer: asyncio.TimerHandle | None = None
         self._threads: anyio.CapacityLimiter | None = None
         self._rules = _rules(options.tools)
         server.instructions = self._rules
-        if options.card.kind != "off" and (self._promises_a_list or "core" in options.tools):
-            server.add_middleware(self)
+
+    def schedule(self, seconds: float) -> None:
+        """Start in `seconds`, instead of at the time scheduled before."""
+        self.cancel()
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._start)
+
+    def cancel(self) -> None:
+        """Do not start."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    async def on_list_tools(
+        self,
+        context: MiddlewareContext[mcp_types.ListToolsRequest],
+        call_next: CallNext[mcp_types.ListToolsRequest, Sequence[Tool]],
+    ) -> Sequence[Tool]:
+        client = context.fastmcp_context
+        # The tools without FastMCP's visibility rules of a session, whose store takes 0.1 s to import.
+        tools = await call_next(context) if client is None else await Provider.list_tools(client.fastmcp)
+        self.schedule(_AFTER_LISTING_SECONDS)
+        return tools
 
     async def on_initialize(
         self,
@@ -123,7 +171,9 @@ class ServerInstructions(Middleware):
     ) -> mcp_types.InitializeResult | None:
         text = await self._write()
         result = await call_next(context)
-        return result and result.model_copy(update={"instructions": text})
+        return result and result.model_copy(
+            update={"instructions": text, "server_info": _described(result.server_info)}
+        )
 
     async def on_discover(
         self,
@@ -134,10 +184,15 @@ class ServerInstructions(Middleware):
         result = await call_next(context)
         if not isinstance(result, mcp_types.DiscoverResult):
             return result
-        return result.model_copy(update={"instructions": text})
+        meta = dict(result.meta or {})
+        plain = Implementation.model_validate(meta[SERVER_INFO_META_KEY])
+        meta[SERVER_INFO_META_KEY] = _described(plain).model_dump(mode="json", by_alias=True, exclude_none=True)
+        return result.model_copy(update={"instructions": text, "meta": meta})
 
     async def _write(self) -> str:
         """Return the text for the current client, which is the rules alone if the skills are not available in time."""
+        if self._options.card.kind == "off" or not (self._promises_a_list or "core" in self._options.tools):
+            return self._rules
         if self._threads is None:
             self._threads = anyio.CapacityLimiter(_MAX_THREADS)
         timeout = None if self._promises_a_list else _TIMEOUT_SECONDS[self._options.transport]
@@ -224,6 +279,12 @@ class ServerInstructions(Middleware):
     def _search_tool(self) -> str:
         sets = self._options.tools
         return "search_skills" if "core" in sets else "skill_search" if "context" in sets else "Skill by name"
+
+
+def _described(plain: Implementation) -> Implementation:
+    encoded = base64.b64encode(_ICON.encode()).decode()
+    icon = Icon(src=f"data:{_MEDIA_TYPE};base64,{encoded}", mime_type=_MEDIA_TYPE, sizes=["any"])
+    return plain.model_copy(update={"title": TITLE, "icons": [icon], "website_url": homepage()})
 
 
 def _rules(sets: Sequence[str]) -> str:
