@@ -130,7 +130,10 @@ def write_skill(skills_dir: Path) -> SkillWriter:
 
 
 def own_file(name: str) -> Path:
-    """Return the path of a file of the person's own, below a directory that exists."""
+    """Return the path of a file of the person's own, below a directory that exists.
+
+    Not for a fixture of a module, which has the home of the person who runs the tests.
+    """
     path = Path(os.environ["HOME"], ".skillhub", name)
     path.parent.mkdir(parents=True, exist_ok=True)
     return path

@@ -245,12 +245,6 @@ def test_skills_are_not_chosen_in_a_clients_file(option: str, skillhub: Skillhub
     assert "`skillhub roots add DIR`" in done.err
     warned = skillhub("connect", "cursor", "--dry-run", "--env", "SKILLS_DIR=/x")
     assert "warning: the entry for Cursor has SKILLS_DIR" in warned.err
-    older = {"command": "skillhub-mcp", "env": {"SKILLS_DIR": "~/.skillhub/skills", "LOG_LEVEL": "INFO"}}
-    put(home / ".cursor" / "mcp.json", json.dumps({"mcpServers": {"skillhub": older}}))
-    mended = skillhub("connect", "cursor", "--dry-run")
-    assert '-{"mcpServers": {"skillhub": {"command": "skillhub-mcp", "env": {"SKILLS_DIR": ' in mended.out
-    assert '"env": {"LOG_LEVEL": "INFO"}}}}' in mended.out
-    assert mended.err == ""
 
 
 def test_a_running_server_is_named_with_its_tokens_variable(skillhub: Skillhub, home: Path, started: list[Any]) -> None:

@@ -18,7 +18,7 @@ import mcp
 import mcp_types
 import pytest
 from mcp.client.streamable_http import streamable_http_client
-from tests.conftest import SkillWriter, own_rules
+from tests.conftest import SkillWriter
 from tests.server.connections import Caller
 from tests.server.processes import Process, serving
 
@@ -48,7 +48,8 @@ def two_workers(environment: dict[str, str]) -> Iterator[tuple[Process, int, int
 def shared_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Process, int, int, Path]]:
     """A server with two workers for the tests that end neither, and its rules, under which alpha is loaded unasked."""
     directory = tmp_path_factory.mktemp("workers")
-    rules = directory / "rules.json"
+    rules = directory / ".skillhub" / "permissions.json"
+    rules.parent.mkdir()
     allow(rules, "alpha")
     (directory / "skills" / "alpha").mkdir(parents=True)
     (directory / "skills" / "alpha" / "SKILL.md").write_text(
@@ -60,7 +61,6 @@ def shared_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[P
         "SKILLS_DIR": str(directory / "skills"),
         "DB_PATH": str(directory / "db" / "skills.lancedb"),
         "EMBEDDING_PROVIDER": "none",
-        **own_rules(rules),
     }
     with two_workers(environment) as (server, one, other):
         yield server, one, other, rules
