@@ -310,13 +310,3 @@ def test_a_name_brings_nothing_that_may_not_be_found(tmp_path: Path) -> None:
     assert plain[0][1] < 1.0
     assert search(other) == plain
     assert search(own) == [(own, 1.0)]
-
-
-def test_an_answer_without_a_provider_that_failed_is_not_kept(tmp_path: Path) -> None:
-    embedder = WordEmbedder()
-    index = stored(tmp_path, embedder=embedder)
-    assert found(Searcher(embedder=embedder), index, "bake bread").cacheable
-    embedder.fails = True
-    assert not found(Searcher(embedder=embedder), index, "bake bread").cacheable
-    # Without an embedder nothing is missing.
-    assert found(Searcher(), index, "bake bread").cacheable

@@ -1,8 +1,7 @@
 """The search engine: what a query returns to one caller, from the hub's live index.
 
 A search takes the caller's policy and the current view once, asks the `Searcher` for what fits among the skills that
-the caller may find, has `near_copies` group what says the same and `hits` drop the weak ones at the end. Answers are
-kept while view and policy stay the same.
+the caller may find, has `near_copies` group what says the same and `hits` drop the weak ones at the end.
 """
 
 from __future__ import annotations
@@ -43,10 +42,7 @@ T = TypeVar("T")
 MAX_LIMIT = 100
 _CANDIDATES_PER_HIT = 4
 _WORDS_IN_A_REASON = 3
-_RECENT_ANSWERS = 512
 _RECENT_SETS = 64
-# A longer text is pasted, and hardly asked for again.
-_MOST_KEPT = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +103,7 @@ class SearchAnswer:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What a caller asked for; the key of an answer that is kept."""
+    """What a caller asked for."""
 
     text: str
     limit: int
@@ -154,7 +150,6 @@ class SearchEngine:
         self._options = options
         self._usage = usage
         self._observer = observer
-        self._answers = Recent[tuple[SearchAnswer, RetrievalMode]](_RECENT_ANSWERS)
         # Every skill is looked at for each.
         self._findable = Recent[frozenset[str]](_RECENT_SETS)
 
@@ -230,10 +225,6 @@ class SearchEngine:
     def _search(
         self, asked: _Asked, policy: Policy, snapshot: Snapshot, index: SearchIndex
     ) -> tuple[SearchAnswer, RetrievalMode]:
-        sources = (snapshot, index)
-        known = self._answers.get(sources, policy, asked)
-        if known is not None:
-            return known
         names = Names(snapshot, policy)
         found = self._find(asked, names, policy, index)
         query, hits = found.result.query, []
@@ -258,8 +249,6 @@ class SearchEngine:
             away=_away(snapshot, hits),
             complete=self._options.confidence <= 0.0,
         )
-        if found.result.cacheable and len(asked.text) <= _MOST_KEPT:
-            self._answers.put(sources, policy, asked, (answer, found.result.mode))
         return answer, found.result.mode
 
     def _find(

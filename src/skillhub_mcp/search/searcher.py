@@ -90,7 +90,7 @@ class SearchResult:
     """The hits of one search, best first, and what they were chosen by.
 
     `nearness` is that in meaning of each hit, NaN without a vector. The `evidence` is for the first hit, where there is
-    one. A result is not `cacheable` where a provider failed: the next search may do better.
+    one.
     """
 
     hits: Sequence[Hit]
@@ -99,7 +99,6 @@ class SearchResult:
     mode: RetrievalMode
     candidates: Candidates
     evidence: Evidence | None = None
-    cacheable: bool = True
 
 
 class Searcher:
@@ -157,15 +156,12 @@ class Searcher:
             near = _nearness(index, candidates, numbers, vector, least=least)
             ranking = rank(words, numbers, near, meaning=self._meaning, by_meaning_alone=mode == "vector")
             ranking = self._reranked(candidates, request, ranking).with_first(named)
-            lacks_vector = vector is None and self._embed is not None and index.dimension is not None
-            lacks_model = self._model is not None and self._model_breaker.is_open
-            cacheable = not (lacks_vector or lacks_model)
             if not len(ranking.numbers):
-                return SearchResult([], query, [], mode, candidates, cacheable=cacheable)
+                return SearchResult([], query, [], mode, candidates)
             evidence = evidence_of(query, index.statistics, ranking, skills=len(request.among))
             likely = 1.0 if ranking.numbers[0] == named else likelihood(evidence, self._kind)
             hits = _hits(candidates, ranking, likely, by_words=mode != "vector")
-        return SearchResult(hits, query, ranking.nearness.tolist(), mode, candidates, evidence, cacheable)
+        return SearchResult(hits, query, ranking.nearness.tolist(), mode, candidates, evidence)
 
     def explain(self, index: SearchIndex, result: SearchResult, directory: str) -> tuple[Contribution, ...]:
         """Return what each clause of a query contributes to the text score of a skill, a hit or not, the most first.
