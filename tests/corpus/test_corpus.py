@@ -50,7 +50,7 @@ def body_of(content: bytes) -> bytes:
 def test_every_file_is_served_shadowed_or_refused_with_a_reason(seen: Scan, files: dict[str, bytes]) -> None:
     report = seen.snapshot.report
     served = {skill.directory for skill in seen.snapshot.skills}
-    shadowed = {lost.skill.directory for lost in report.shadowed}
+    shadowed = {lost.skill.directory for lost in Names(seen.snapshot).shadowed()}
     refused = {out.directory for out in report.refused}
     assert served | shadowed | refused == set(files)
     assert len(served) + len(shadowed) + len(refused) == report.found == len(files)
@@ -60,8 +60,9 @@ def test_every_file_is_served_shadowed_or_refused_with_a_reason(seen: Scan, file
 
 
 def test_each_shadowed_skill_names_a_winner_of_its_name_that_is_served(seen: Scan) -> None:
-    assert seen.snapshot.report.shadowed
-    for lost in seen.snapshot.report.shadowed:
+    shadowed = Names(seen.snapshot).shadowed()
+    assert shadowed
+    for lost in shadowed:
         assert lost.winner.name == lost.skill.name
         assert lost.winner is Names(seen.snapshot).find(lost.skill.name)
 

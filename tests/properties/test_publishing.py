@@ -344,7 +344,7 @@ def skills_of(tree: list[tuple[int, bool, str, str]]) -> list[Skill]:
 
 
 def paths_of(skills: list[Skill]) -> dict[str, tuple[str, ...]]:
-    report = ScanReport(ROOTS, len(skills), refused=(), shadowed=(), problems=(), ignored=Ignored(), seconds=0.0)
+    report = ScanReport(ROOTS, len(skills), refused=(), problems=(), ignored=Ignored(), seconds=0.0)
     snapshot = make_snapshot(skills, report)
     return {skill.directory: path for path, skill in skill_paths(snapshot).items()}
 

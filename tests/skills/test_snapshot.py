@@ -22,7 +22,7 @@ SECOND = 1_000_000_000
 
 def shadowed(snapshot: Snapshot) -> list[tuple[str, str]]:
     """The shadowed skills and their winners, by directory name."""
-    lost = snapshot.report.shadowed
+    lost = Names(snapshot).shadowed()
     return [(os.path.basename(s.skill.directory), os.path.basename(s.winner.directory)) for s in lost]
 
 
@@ -69,7 +69,7 @@ def test_within_a_root_the_directory_that_carries_the_name_wins_it_however_old(
         written_at(write_skill(name, f"From {directory}.", directory=directory), 2_000 * SECOND)
     snapshot = look().snapshot
     assert served(snapshot, name) == carries
-    assert {lost.why for lost in snapshot.report.shadowed} == {ShadowReason.DIRECTORY}
+    assert {lost.why for lost in Names(snapshot).shadowed()} == {ShadowReason.DIRECTORY}
 
 
 def test_where_both_directories_carry_the_name_the_later_modified_wins(
@@ -77,7 +77,7 @@ def test_where_both_directories_carry_the_name_the_later_modified_wins(
 ) -> None:
     written_at(write_skill("same", "One.", directory="1.0/same"), 2_000 * SECOND)
     written_at(write_skill("same", "Two.", directory="2.0/same"), 1_000 * SECOND)
-    (lost,) = look().snapshot.report.shadowed
+    (lost,) = Names(look().snapshot).shadowed()
     assert (Path(lost.winner.directory).parent.name, lost.why) == ("1.0", ShadowReason.LATER)
 
 
@@ -109,7 +109,7 @@ def test_only_the_same_file_word_for_word_is_a_copy(
     roots = make_roots([str(tmp_path / "one"), str(tmp_path / "two")])
     seen = scan(roots, memory={}, depth=ReadDepth.WHOLE if whole else ReadDepth.HEADER)
     assert {skill.stamp.is_of_whole_file for skill in seen.snapshot.everything} == {whole}
-    (lost,) = seen.snapshot.report.shadowed
+    (lost,) = Names(seen.snapshot).shadowed()
     assert lost.why is why
 
 
@@ -117,7 +117,7 @@ def test_what_lost_is_kept_for_the_index_but_not_served(look: Looker, write_skil
     for directory in ("a", "b"):
         write_skill("same", directory=directory)
     snapshot = look().snapshot
-    (lost,) = snapshot.report.shadowed
+    (lost,) = Names(snapshot).shadowed()
     assert len(snapshot.skills) == 1
     assert {skill.directory for skill in snapshot.everything} == {lost.skill.directory, lost.winner.directory}
     assert snapshot.by_directory(lost.winner.directory) is lost.winner
@@ -150,7 +150,7 @@ def test_an_alias_never_takes_a_name_that_a_skill_has(look: Looker, write_skill:
     snapshot = look().snapshot
     assert served(snapshot, "chat-with-pdf") == "tame"
     assert served(snapshot, "Chat with PDF") == "wild"
-    assert snapshot.report.shadowed == ()
+    assert Names(snapshot).shadowed() == ()
 
 
 def test_of_two_wild_names_with_one_alias_the_first_by_name_answers(look: Looker, write_skill: SkillWriter) -> None:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from skillhub_mcp.events import REQUEST_CONTEXT, Event, RequestEvent
+from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.problems import Problem, refusal_problems, root_problems, shadowing
 from skillhub_mcp.skills.snapshot import ShadowReason, Snapshot
 
@@ -116,7 +117,7 @@ class LibraryLog:
 
 def _problems_of(snapshot: Snapshot) -> tuple[list[Problem], list[Problem]]:
     """Return the problems of skills, and which of two copies was left out, which changes nothing for anybody."""
-    report = snapshot.report
-    problems = list(refusal_problems(report))
-    problems += [shadowing(lost) for lost in report.shadowed if lost.why is not ShadowReason.COPY]
-    return problems, [shadowing(lost) for lost in report.shadowed if lost.why is ShadowReason.COPY]
+    lost = Names(snapshot).shadowed()
+    problems = list(refusal_problems(snapshot.report))
+    problems += [shadowing(one) for one in lost if one.why is not ShadowReason.COPY]
+    return problems, [shadowing(one) for one in lost if one.why is ShadowReason.COPY]

@@ -46,7 +46,10 @@ class Registry:
         return self._index(self._reader.read(reread=True))
 
     def refresh_index(self, changes: Sequence[str] | None = None) -> RegistryIndex:
-        """Read new and changed files and return the index. With `changes`, only those paths are scanned."""
+        """Read new and changed files and return the index.
+
+        If all paths in `changes` lie in known skills, only those skills are looked at.
+        """
         refuse_nul(changes=changes)
         return self._index(self._reader.read(only=changes))
 

@@ -264,7 +264,6 @@ def scan_from_cache(
         roots=roots,
         found=found,
         refused=tuple(sorted(refused, key=lambda one: one.directory)),
-        shadowed=(),
         problems=tuple(problems),
         ignored=ignored or Ignored(),
         seconds=time.perf_counter() - began,

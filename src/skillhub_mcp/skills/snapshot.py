@@ -77,7 +77,6 @@ class ScanReport:
     roots: tuple[SkillRoot, ...]
     found: int
     refused: tuple[Refused, ...]
-    shadowed: tuple[Shadowed, ...]
     problems: tuple[WalkProblem, ...]
     ignored: Ignored
     seconds: float = field(compare=False)
@@ -99,7 +98,6 @@ class Snapshot:
     _by_name: Mapping[str, Skill] = field(repr=False)
     _by_alias: Mapping[str, Sequence[Skill]] = field(repr=False)
     _by_directory: Mapping[str, Skill] = field(repr=False)
-    _ranks: Mapping[str, int] = field(repr=False)
 
     def named(self, text: str) -> Sequence[Skill]:
         """Return the skills of that name, then those with that safe alias, in order of priority."""
@@ -116,7 +114,8 @@ class Snapshot:
 
     def rank(self, skill: Skill) -> int:
         """Return the place of a skill among its namesakes in order of priority, from 0."""
-        return self._ranks.get(skill.directory, 0)
+        places = (at for at, one in enumerate(self.namesakes(skill)) if one.directory == skill.directory)
+        return next(places, 0)
 
     def root_rank(self, skill: Skill) -> int:
         """Return the place of the skill's root in the order that settles names, from 0, the strongest."""
@@ -175,7 +174,7 @@ class Snapshot:
 
 
 def make_snapshot(skills: Iterable[Skill], report: ScanReport, *, before: Snapshot | None = None) -> Snapshot:
-    """Resolve name conflicts and return the snapshot. Of shadowed skills the `report` says nothing yet.
+    """Put the skills with one name in order and return the snapshot.
 
     A skill that did not change since the snapshot `before` is the same object.
     """
@@ -186,28 +185,24 @@ def make_snapshot(skills: Iterable[Skill], report: ScanReport, *, before: Snapsh
         other = winners.setdefault(skill.name, skill)
         if other is not skill:
             contested.setdefault(skill.name, [other]).append(skill)
-    shadowed: list[Shadowed] = []
     priority = _priority(_root_ranks(report.roots))
     for name, group in contested.items():
         group.sort(key=priority)
         winners[name] = group[0]
-        shadowed += [Shadowed(skill, group[0], shadow_reason(skill, group[0])) for skill in group[1:]]
     served = tuple(sorted(winners.values(), key=lambda s: s.name))
     by_alias: dict[str, list[Skill]] = {}
     for skill in served:
         # A name of nothing but punctuation has no alias: the empty name must not find it.
         if not is_plain_name(skill.name) and (alias := skill.alias) and alias != skill.name:
             by_alias.setdefault(alias, []).append(skill)
-    shadowed.sort(key=lambda s: (s.skill.name, s.skill.directory))
     everything.sort(key=lambda s: s.directory)
     return Snapshot(
         skills=served,
         everything=tuple(everything),
-        report=replace(report, shadowed=tuple(shadowed)),
+        report=report,
         contested={name: tuple(group) for name, group in contested.items()},
         _by_name=winners,
         _by_alias=by_alias,
-        _ranks={skill.directory: number for group in contested.values() for number, skill in enumerate(group)},
         _by_directory={skill.directory: skill for skill in everything},
     )
 

@@ -14,11 +14,11 @@ def check_skills(installation: Installation) -> CheckResult:
     """Return what is served, refused and shadowed."""
     snapshot = installation.view.snapshot
     policy = installation.policy()
-    refused, shadowed = len(snapshot.report.refused), len(snapshot.report.shadowed)
+    lost = (Names(snapshot) if policy is None else Names(snapshot, policy)).shadowed()
+    refused, shadowed = len(snapshot.report.refused), len(lost)
     # Rules that cannot be read let nothing be served.
     nothing = SkillCounts(served=0, refused=refused, shadowed=shadowed)
     counts = nothing if policy is None else count_skills(snapshot, policy)
-    lost = snapshot.report.shadowed if policy is None else Names(snapshot, policy).shadowed()
     people = f", {counts.not_for_models:,} not for models" if counts.not_for_models else ""
     return CheckResult(
         problems=refusal_problems(snapshot.report),
