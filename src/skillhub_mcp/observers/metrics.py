@@ -66,7 +66,9 @@ EMBEDDING_FAILURES = Metric(
 PUBLICATION_CHECKS = Metric(
     "skillhub.publication.checks", "counter", "Times a replica asked for the newest publication", ("outcome",)
 )
-PUBLICATION_SNAPSHOT = Metric("skillhub.publication.snapshot", "gauge", "Number of the publication that a replica serves")
+PUBLICATION_SNAPSHOT = Metric(
+    "skillhub.publication.snapshot", "gauge", "Number of the publication that a replica serves"
+)
 
 METRICS = (
     *(REQUESTS, REQUEST_SECONDS, SEARCH_SECONDS, SEARCH_HITS, LOADS, READS, RUNS, SKILLS, SYNCS, SYNC_SECONDS),
