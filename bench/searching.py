@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import os
@@ -9,11 +10,15 @@ import re
 import resource
 import sqlite3
 import statistics
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
+
+from skillhub_mcp.search.candidates import MOST_CANDIDATES
 
 if TYPE_CHECKING:
     from skillhub_mcp.hub import SearchAnswer
@@ -26,7 +31,9 @@ def figures(library: str, database: str, queries: str) -> tuple[str, float]:
     """Return what was measured, told in one line, and the ratio of our p50 to that of LanceDB's bare query."""
     from lancedb.query import MatchQuery
 
+    from skillhub_mcp.analysis.analyzer import terms
     from skillhub_mcp.bootstrap.hub import make_hub
+    from skillhub_mcp.index.connection import run
     from skillhub_mcp.settings import read_settings
 
     settings, _ = read_settings({**os.environ, "SKILLS_DIR": library, "DB_PATH": database})
@@ -48,10 +55,12 @@ def figures(library: str, database: str, queries: str) -> tuple[str, float]:
 
     table = index.table._table  # noqa: SLF001 - what is measured is what lies below
 
+    async def query(text: str) -> object:
+        found = table.query().nearest_to_text(MatchQuery(text, "terms")).where("root IN ('hub')")
+        return await found.with_row_id().select(["_rowid", "_score"]).limit(MOST_CANDIDATES).to_arrow()
+
     def bare(text: str) -> object:
-        # As the documentation of LanceDB has it, over the descriptions alone; four candidates for each of ten hits.
-        query = table.search(MatchQuery(text, "description")).select(["path", "_score"]).limit(40)
-        return query.to_list()
+        return run(query(" ".join(terms(text))))
 
     def fts5(text: str) -> object:
         words = " OR ".join(f'"{word}"' for word in re.findall(r"\w+", text)) or '""'
@@ -78,6 +87,55 @@ def figures(library: str, database: str, queries: str) -> tuple[str, float]:
         f"building; {_THREADS} at once: {rate:.0f} a second and none lost"
     )
     return told, statistics.median(times["ours"]) / statistics.median(times["bare"])
+
+
+def ingest(library: str, database: str, place: str) -> None:
+    """Read all SKILL.md files, and write the rows of an index with the same indexes to another place."""
+    import lancedb
+
+    for file in Path(library).rglob("SKILL.md"):
+        file.read_bytes()
+    rows = lancedb.connect(database).open_table("skills").to_arrow()
+    from skillhub_mcp.index.schema import indexes
+
+    table = lancedb.connect(place).create_table("skills", rows)
+
+    async def index() -> None:
+        own = await (await lancedb.connect_async(place)).open_table("skills")
+        for name, (column, config) in indexes().items():
+            await own.create_index(column, config=config, name=name)
+
+    del table
+    asyncio.run(index())
+
+
+def profile(environment: Mapping[str, str]) -> dict[str, tuple[int, int]]:
+    """Return how many calls of SkillHub's own code, in how many modules, a search and a load make."""
+    from skillhub_mcp.bootstrap.hub import make_hub
+    from skillhub_mcp.settings import read_settings
+
+    hub = make_hub(read_settings(environment)[0])
+    hub.refresh()
+    name = hub.search("").hits[0].handle
+    hub.search("read a table")
+    hub.load(name)
+    found = {}
+    asked = {"search": lambda: hub.search("extract invoices with pandas"), "load": lambda: hub.load(name)}
+    for what, ask in asked.items():
+        files: list[str] = []
+
+        def count(frame: FrameType, event: str, _: object, files: list[str] = files) -> None:
+            if event == "call" and "skillhub_mcp" in frame.f_code.co_filename:
+                files.append(frame.f_code.co_filename)
+
+        sys.setprofile(count)
+        try:
+            ask()
+        finally:
+            sys.setprofile(None)
+        found[what] = len(files), len(set(files))
+    hub.close()
+    return found
 
 
 def _times(ask: Callable[[str], object], texts: Sequence[str]) -> list[float]:
