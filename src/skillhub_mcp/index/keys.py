@@ -9,7 +9,9 @@ Pure.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
+
+_KNOWN_KEYS = 10_000
 
 
 def free_label(word: str, taken: Collection[str]) -> str:
@@ -55,6 +57,7 @@ class LibraryKeys:
 
     def __init__(self, labels: Mapping[str, str]) -> None:
         self._labels = dict(labels)
+        self._directories: dict[str, str] = {}
         self._by_root = {path: RootKeys(label, path) for path, label in labels.items()}
         self._by_label = {own.label: own for own in self._by_root.values()}
 
@@ -82,9 +85,15 @@ class LibraryKeys:
         own = self._by_label.get(label_of(key))
         return "" if own is None else own.directory(key)
 
-    def directories(self, keys: Iterable[str]) -> list[str]:
+    def directories(self, keys: Sequence[str]) -> list[str]:
         """Return the directory of each key, "" for one of no known root."""
-        return [self.directory(key) for key in keys]
+        known = self._directories
+        # Each search asks for hundreds, and mostly for the same.
+        found = [known[key] if key in known else self.directory(key) for key in keys]
+        if len(known) > _KNOWN_KEYS:
+            known.clear()
+        known.update(zip(keys, found, strict=True))
+        return found
 
     def of(self, directory: str) -> list[str]:
         """Return the keys that the row of a directory may have: one for each root."""

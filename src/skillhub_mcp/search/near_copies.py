@@ -76,7 +76,7 @@ def _say_the_same(name: str, text: str, other_name: str, other_text: str) -> boo
     if text == other_text:
         least = 1 if safe_alias(name) == safe_alias(other_name) else _FEWEST_TERMS
         return first.total() >= least
-    shared = sum(min(times, second[term]) for term, times in first.items() if term in second)
+    shared = (first & second).total()
     if not shared or shared < _SHARED_TERMS * (first.total() + second.total() - shared):
         return False
     added, removed = second - first, first - second
