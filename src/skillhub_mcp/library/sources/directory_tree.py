@@ -38,6 +38,8 @@ class DirectoryTree:
 
     def __init__(self, path: str, bounds: Bounds = BOUNDS) -> None:
         """Walk the directory. Raises SourceUnreachable, and ArchiveRefused for one with too many entries."""
+        # A directory is not a commit, also where it is a checkout of one.
+        self.commit = ""
         self._path = path
         self._bounds = bounds
         self._files: dict[str, _Seen] = {}
@@ -58,17 +60,7 @@ class DirectoryTree:
         except BaseException:
             self.close()
             raise
-        self._entries = in_order([*(seen.entry for seen in self._files.values()), *self._others])
-
-    @property
-    def entries(self) -> Sequence[TreeEntry]:
-        """Every file, link and other thing, in the order of the paths' bytes."""
-        return self._entries
-
-    @property
-    def commit(self) -> str:
-        """Nothing: a directory is not a commit, also where it is a checkout of one."""
-        return ""
+        self.entries: Sequence[TreeEntry] = in_order([*(seen.entry for seen in self._files.values()), *self._others])
 
     def tree_id(self, path: str) -> str:
         """Return nothing: a directory has no ids."""
