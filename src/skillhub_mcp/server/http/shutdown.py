@@ -9,6 +9,7 @@ then is cut off: if no answer has begun with 503, upon which a balancer asks ano
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import socket
 import sys
@@ -20,8 +21,11 @@ from typing import NoReturn
 
 import uvicorn
 from sse_starlette.sse import AppStatus
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+log = logging.getLogger(__name__)
 
 _CUT_OFF = {
     "error": "stopping",
@@ -60,6 +64,9 @@ class DisconnectOnShutdown:
         answer = self._until_stopped if scope["method"] == "GET" else self._app
         try:
             await answer(scope, receive, send_and_note)
+        except ClientDisconnect:
+            # No client is left to answer, and uvicorn would log a traceback.
+            log.debug("A client left before its request was complete")
         except asyncio.CancelledError:
             if not self._stopping.is_set():
                 raise
