@@ -1,0 +1,59 @@
+"""LanceDB answers every search: seen from outside, in a process of a server."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from bench.wire import StdioServer
+from tests.conftest import SkillWriter
+from tests.search.builders import COMMAND
+
+SOURCE = Path(__file__).parents[2] / "src"
+
+
+def maps(server: StdioServer) -> str:
+    return Path(f"/proc/{server.process}/maps").read_text(encoding="utf-8")
+
+
+def found(server: StdioServer, query: str) -> str:
+    return str(server.call("search_skills", {"query": query})["content"][0]["text"])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="no /proc")
+def test_a_server_maps_lancedb_from_its_first_search_on(
+    hub_environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    write_skill("walrus", "Feeds the walrus.")
+    with StdioServer(COMMAND, hub_environment) as server:
+        server.initialize()
+        assert "walrus" in found(server, "walrus")
+    with StdioServer(COMMAND, hub_environment) as server:
+        server.initialize()
+        server.request("tools/list")
+        assert "_lancedb" not in maps(server)
+        assert "walrus" in found(server, "walrus")
+        assert "_lancedb" in maps(server)
+
+
+@pytest.mark.slow
+def test_a_table_that_is_moved_away_is_written_again_or_named(
+    hub_environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    write_skill("walrus", "Feeds the walrus.")
+    write_skill("heron", "Watches the heron.")
+    with StdioServer(COMMAND, hub_environment) as server:
+        server.initialize()
+        assert "walrus" in found(server, "walrus")
+        table = Path(hub_environment["DB_PATH"], "skills.lance")
+        shutil.move(table, table.with_name("away"))
+        answer = found(server, "watches the heron")
+        assert "INDEX_UNAVAILABLE" in answer or ("heron" in answer and table.is_dir())
+
+
+def test_nothing_tunes_the_interpreter_or_the_allocator() -> None:
+    tuned = re.compile(r"mallopt|setswitchinterval|gc\.(?:freeze|set_threshold)|vars\([^)]*\)\[[^]]*\] =")
+    assert [path.name for path in SOURCE.rglob("*.py") if tuned.search(path.read_text(encoding="utf-8"))] == []
