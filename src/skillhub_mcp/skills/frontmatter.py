@@ -170,25 +170,26 @@ def decode(content: bytes) -> tuple[str | None, list[Diagnostic]]:
         return text, found
     if b"\0" in content:
         return None, [violation("file-binary", "the file contains NUL bytes")]
-    plain = _with_line_feeds(content.removeprefix(b"\xef\xbb\xbf"))
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    plain = _with_line_feeds(content)
     try:
         text = plain.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
+        line = plain.count(b"\n", 0, error.start) + 1
         return None, [violation("file-encoding-unknown", "the file is not UTF-8", line=line)]
-    if plain is not content and b"\r" in content and _is_cr_only(content):
-        return text, [violation("file-line-ends", "lines end with a carriage return only")]
-    return text, []
-
-
-def _is_cr_only(content: bytes) -> bool:
-    first = _LINE_BREAK.search(content)
-    return first is not None and first[0] == b"\r" and first.end() < len(content)
+    if plain is content:
+        return text, []
+    return text, [violation("file-line-ends", "lines end with a carriage return only")]
 
 
 def _with_line_feeds(content: bytes) -> bytes:
-    """Return the bytes with line feeds for the carriage returns that end lines alone. The length does not change."""
-    return _LONE_CR.sub(b"\n", content) if b"\r" in content and _is_cr_only(content) else content
+    """Return the bytes with line feeds for carriage returns that end lines alone, if the first line ends so.
+
+    The length does not change.
+    """
+    first = _LINE_BREAK.search(content) if b"\r" in content else None
+    is_cr = first is not None and first[0] == b"\r" and first.end() < len(content)
+    return _LONE_CR.sub(b"\n", content) if is_cr else content
 
 
 @dataclass(frozen=True, slots=True)
