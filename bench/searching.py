@@ -120,7 +120,10 @@ def profile(environment: Mapping[str, str]) -> dict[str, tuple[int, int]]:
     hub.search("read a table")
     hub.load(name)
     found = {}
-    asked = {"search": lambda: hub.search("extract invoices with pandas"), "load": lambda: hub.load(name)}
+    asked: dict[str, Callable[[], object]] = {
+        "search": lambda: hub.search("extract invoices with pandas"),
+        "load": lambda: hub.load(name),
+    }
     for what, ask in asked.items():
         files: list[str] = []
 

@@ -59,4 +59,4 @@ def test_the_directories_of_many_keys_are_those_of_each(
 ) -> None:
     keys = LibraryKeys(dict([(root, "hub"), ("/second", "hub-2")][:labels]))
     asked = [start + rest for start, rest in given_keys]
-    assert keys.directories(iter(asked)) == [keys.directory(key) for key in asked]
+    assert keys.directories(asked) == [keys.directory(key) for key in asked]
