@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Skillhub
-from tests.conftest import SkillWriter, own_rules
+from tests.conftest import SkillWriter, own_file
 
 pytestmark = pytest.mark.slow
 
@@ -87,7 +87,7 @@ def test_other_problems_are_told_beside_the_damage(
     for data in database.glob("*.lance/data/*"):
         truncate(data)
     silent = write_skill("silent", frontmatter="name: silent")
-    rules = tmp_path / "rules.json"
+    rules = own_file("permissions.json")
     rules.write_text("{", encoding="utf-8")
-    found = skillhub("doctor", "--json", **own_rules(rules)).json
+    found = skillhub("doctor", "--json").json
     assert {problem["about"] for problem in found["problems"]} == {str(database), f"{silent}/SKILL.md", str(rules)}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from tests.conftest import SkillWriter, own_rules
+from tests.conftest import SkillWriter, own_file
 from tests.hubs import hub_of
 from tests.server.processes import serving
 
@@ -100,7 +100,7 @@ def test_names_in_settings_rules_and_tokens_that_nothing_has_are_told_once(
 ) -> None:
     write_skill("alpha", category="docs")
     write_skill("beta")
-    rules, tokens = tmp_path / "rules.json", tmp_path / "tokens.json"
+    rules, tokens = own_file("permissions.json"), tmp_path / "tokens.json"
     rule = {"tool": "skill_load", "skill_name": "alhpa"}
     rules.write_text(json.dumps({"permissions": {"deny": [rule], "allow": [{"tool": "skill_load"}]}}), "utf-8")
     for name, visibility in (
@@ -113,7 +113,6 @@ def test_names_in_settings_rules_and_tokens_that_nothing_has_are_told_once(
     environment = {
         **hub_environment,
         "SKILLHUB_ENABLED_CATEGORIES": "dcos",
-        **own_rules(rules),
         "SKILLHUB_TOKENS_FILE": str(tokens),
     }
     mend = "correct it, or add what is missing"

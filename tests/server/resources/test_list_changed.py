@@ -13,7 +13,7 @@ import mcp
 import mcp_types
 import pytest
 from mcp.client.stdio import StdioServerParameters, stdio_client
-from tests.conftest import SkillWriter, own_choices, own_rules
+from tests.conftest import SkillWriter, own_file
 from tests.server.connections import listening as served
 from tests.server.connections import piped
 from tests.server.sessions import COMMAND, command
@@ -138,12 +138,7 @@ def test_a_skill_that_is_switched_off_or_denied_is_sent_as_one_that_is_gone(
     mode: str, hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     write_skill("bird", "Draws a seagull.")
-    rules = tmp_path / "rules.json"
-    environment = {
-        **hub_environment,
-        **own_rules(rules),
-        **own_choices(tmp_path / "choices.json"),
-    }
+    rules = own_file("permissions.json")
 
     def permissions(text: str) -> None:
         rules.write_text(text, encoding="utf-8")
@@ -153,8 +148,8 @@ def test_a_skill_that_is_switched_off_or_denied_is_sent_as_one_that_is_gone(
         async with listening(url, mode) as (client, heard):
             assert len((await client.list_resources()).resources) == 1
             for change in (
-                lambda: command(environment, "disable", "bird"),
-                lambda: command(environment, "enable", "bird"),
+                lambda: command(hub_environment, "disable", "bird"),
+                lambda: command(hub_environment, "enable", "bird"),
                 lambda: permissions('{"permissions": {"others": "allow", "deny": [{"tool": "skill_load"}]}}'),
                 lambda: permissions("no rules"),
             ):
@@ -165,7 +160,7 @@ def test_a_skill_that_is_switched_off_or_denied_is_sent_as_one_that_is_gone(
         return found
 
     permissions('{"permissions": {"others": "allow"}}')
-    with served(environment) as url:
+    with served(hub_environment) as url:
         assert asyncio.run(journey(url)) == [[], ["bird"], [], []]
 
 
