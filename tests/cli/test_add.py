@@ -149,6 +149,16 @@ def standing_of(done: Done) -> dict[str, str]:
     return {one["name"]: one["standing"] for one in done.json["skills"]}
 
 
+def test_a_skill_whose_file_has_other_letter_case_comes_in_under_another_name(
+    source: Path, skillhub: Skillhub, skills_dir: Path
+) -> None:
+    pdf = source / "skills" / "pdf"
+    (pdf / "SKILL.md").rename(pdf / "skill.md")
+    assert skillhub("add", "./source", "--skill", "pdf", "--name", "forms", "--yes").code == 0
+    assert "name: forms" in (skills_dir / "forms" / "skill.md").read_text()
+    assert skillhub("verify").code == 0
+
+
 def test_a_renamed_skill_is_updated_and_restored_under_its_new_name(
     source: Path, skillhub: Skillhub, skills_dir: Path
 ) -> None:

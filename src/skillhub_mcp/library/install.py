@@ -43,6 +43,7 @@ from skillhub_mcp.locks.file_digests import digests_of, same_but_line_ends
 from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text
 from skillhub_mcp.locks.npx_hash import computed_hash
 from skillhub_mcp.locks.plain_files import read_lock
+from skillhub_mcp.skills.discovery import skill_file_in
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.names import is_specified_name, safe_alias
 from skillhub_mcp.validation.fixes import renamed
@@ -412,8 +413,8 @@ def _prepared(
 
 def renamed_files(directory: str, name: str, files: Files) -> Files:
     """Write a skill's new name into the SKILL.md in a directory, and return the files. Raises SkillConflict."""
-    path = os.path.join(directory, SKILL_FILE)
-    with open(path, "r+b") as file:
+    skill_file = skill_file_in(directory) or SKILL_FILE
+    with open(os.path.join(directory, skill_file), "r+b") as file:
         content = renamed(file.read(), name)
         if content is None:
             reason = "cannot be the name of this skill: the name in its SKILL.md cannot be replaced"
@@ -421,8 +422,8 @@ def renamed_files(directory: str, name: str, files: Files) -> Files:
         file.seek(0)
         file.truncate()
         file.write(content)
-    digest = FileDigest(hashlib.sha256(content).hexdigest(), len(content), files[SKILL_FILE].executable)
-    return {**files, SKILL_FILE: digest}
+    digest = FileDigest(hashlib.sha256(content).hexdigest(), len(content), files[skill_file].executable)
+    return {**files, skill_file: digest}
 
 
 def _there(root: str, locked: LockedSkill | None, one: Incoming, entry: LockedSkill) -> tuple[InstalledSkill, bool]:
