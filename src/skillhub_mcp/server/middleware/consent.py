@@ -113,7 +113,7 @@ class ConsentMiddleware(Middleware):
             reply = (client.input_responses or {}).get(_QUESTION)
             # A reply is valid for its own question, and for no other skill or action.
             if client.request_state != _state(required) or not isinstance(reply, mcp_types.ElicitResult):
-                return as_question(self._question(required))
+                return as_question(question(_QUESTION, self._form(required), _state(required)))
         else:
             reply = await self._asked(client, required)
         await self._apply(reply, required)
@@ -133,11 +133,7 @@ class ConsentMiddleware(Middleware):
             try:
                 if self._stopping:
                     question.cancel()
-                return await client.session.elicit(
-                    message=self._message(required),
-                    requested_schema=self._form(required),
-                    related_request_id=client.request_id,
-                )
+                return await elicit(client, self._form(required))
             except (MCPError, ValidationError) as error:
                 log.warning("The client could not ask its user: %s", why_not_asked(error))
                 raise required from error
@@ -184,17 +180,8 @@ class ConsentMiddleware(Middleware):
         forgets = self._remember is None or not required.rule_name or required.untrusted_in
         return [_ONCE, _NO] if forgets else [_ONCE, _ALWAYS, _NO]
 
-    def _form(self, required: ConfirmationRequired) -> dict[str, Any]:
-        answer = {"type": "string", "title": "Allow it?", "enum": self._answers(required)}
-        return {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
-
-    def _question(self, required: ConfirmationRequired) -> mcp_types.InputRequiredResult:
-        params = mcp_types.ElicitRequestFormParams(
-            message=self._message(required), requested_schema=self._form(required)
-        )
-        return mcp_types.InputRequiredResult(
-            input_requests={_QUESTION: mcp_types.ElicitRequest(params=params)}, request_state=_state(required)
-        )
+    def _form(self, required: ConfirmationRequired) -> mcp_types.ElicitRequestFormParams:
+        return form(self._message(required), title="Allow it?", answers=self._answers(required))
 
 
 def _state(required: ConfirmationRequired) -> str:
@@ -205,6 +192,27 @@ def _confirmation_required(error: BaseException | None) -> ConfirmationRequired 
     while error is not None and not isinstance(error, ConfirmationRequired):
         error = error.__cause__
     return error
+
+
+def form(message: str, *, title: str, answers: list[str]) -> mcp_types.ElicitRequestFormParams:
+    """Return a form with one field, `answer`."""
+    answer = {"type": "string", "title": title, "enum": answers}
+    schema = {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
+    return mcp_types.ElicitRequestFormParams(message=message, requested_schema=schema)
+
+
+async def elicit(client: Context, asked: mcp_types.ElicitRequestFormParams) -> mcp_types.ElicitResult:
+    """Show the user a form, in the 2025-11-25 protocol. Raises MCPError and ValidationError."""
+    return await client.session.elicit(
+        message=asked.message, requested_schema=asked.requested_schema, related_request_id=client.request_id
+    )
+
+
+def question(key: str, asked: mcp_types.ElicitRequestFormParams, state: str) -> mcp_types.InputRequiredResult:
+    """Return the result that asks the client to show its user a form, in the 2026-07-28 protocol."""
+    return mcp_types.InputRequiredResult(
+        input_requests={key: mcp_types.ElicitRequest(params=asked)}, request_state=state
+    )
 
 
 def why_not_asked(error: Exception) -> str:

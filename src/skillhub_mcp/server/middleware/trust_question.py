@@ -27,7 +27,7 @@ from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.harmless import path_for_model, shortened
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.tool_actions import Action
-from skillhub_mcp.server.middleware.consent import can_ask, why_not_asked
+from skillhub_mcp.server.middleware.consent import can_ask, elicit, form, question, why_not_asked
 from skillhub_mcp.server.middleware.sessions import is_stateless
 from skillhub_mcp.skills.namesakes import Names
 
@@ -86,10 +86,8 @@ class TrustQuestionMiddleware(Middleware):
             if brought is None:
                 return None
             if is_stateless(client):
-                return _question(brought)
-            reply = await client.session.elicit(
-                message=_message(brought), requested_schema=_form(), related_request_id=client.request_id
-            )
+                return question(_QUESTION, _form(brought), _state(brought))
+            reply = await elicit(client, _form(brought))
             await self._apply(reply, brought)
         except (SkillHubError, MCPError, ValidationError, OSError) as error:
             # The call itself does not depend on the answer.
@@ -151,16 +149,8 @@ def _listed(names: list[str]) -> str:
     return shown + (f" and {more:,} more" if more > 0 else "")
 
 
-def _form() -> dict[str, Any]:
-    answer = {"type": "string", "title": "Trust it?", "enum": [_TRUST, _LATER]}
-    return {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
-
-
-def _question(brought: Brought) -> mcp_types.InputRequiredResult:
-    params = mcp_types.ElicitRequestFormParams(message=_message(brought), requested_schema=_form())
-    return mcp_types.InputRequiredResult(
-        input_requests={_QUESTION: mcp_types.ElicitRequest(params=params)}, request_state=_state(brought)
-    )
+def _form(brought: Brought) -> mcp_types.ElicitRequestFormParams:
+    return form(_message(brought), title="Trust it?", answers=[_TRUST, _LATER])
 
 
 def _state(brought: Brought) -> str:
