@@ -155,7 +155,7 @@ def test_a_skill_whose_file_has_other_letter_case_comes_in_under_another_name(
     pdf = source / "skills" / "pdf"
     (pdf / "SKILL.md").rename(pdf / "skill.md")
     assert skillhub("add", "./source", "--skill", "pdf", "--name", "forms", "--yes").code == 0
-    assert "name: forms" in (skills_dir / "forms" / "skill.md").read_text()
+    assert 'name: "forms"' in (skills_dir / "forms" / "skill.md").read_text()
     assert skillhub("verify").code == 0
 
 
