@@ -223,6 +223,12 @@ def test_a_skill_that_grows_beyond_what_hosts_take_by_being_written_as_utf_8_is_
     assert made(skill).withheld == f"its files have more than {MAX_BYTES:,} bytes"
 
 
+def test_a_skill_file_in_other_letter_case_is_published_once_under_its_right_name(write_skill: SkillWriter) -> None:
+    skill = write_skill("demo", files={"a.txt": "a"})
+    (skill / "SKILL.md").rename(skill / "skill.md")
+    assert paths(made(skill)) == ["SKILL.md", "a.txt"]
+
+
 def test_a_skill_that_cannot_be_read_now_is_withheld_and_tried_again(write_skill: SkillWriter, later: Later) -> None:
     skill = write_skill("demo", files={"a.txt": "a"})
     later()

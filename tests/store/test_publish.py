@@ -56,6 +56,14 @@ def test_lancedb_alone_finds_a_skill_by_full_text_and_reads_its_files(
     assert found_at(target).keys == THREE
 
 
+def test_a_skill_file_in_other_letter_case_is_published(
+    library: Library, three: None, skills_dir: Path, target: Target
+) -> None:
+    (skills_dir / "pdf/SKILL.md").rename(skills_dir / "pdf/skill.md")
+    assert library.publish(target).skills == 3
+    assert found_at(target).keys == THREE
+
+
 def test_a_file_that_several_skills_have_is_stored_once(library: Library, three: None, target: Target) -> None:
     report = library.publish(target)
     assert (report.files, report.new_files, len(rows_of(target, "files"))) == (6, 5, 5)

@@ -15,7 +15,7 @@ from skillhub_mcp.publishing.normalization import Withheld, is_text, published_d
 from skillhub_mcp.publishing.portable_yaml import Json
 from skillhub_mcp.skills.files import FileEntry, list_files, read_whole
 from skillhub_mcp.skills.files.paths import MAX_DEPTH
-from skillhub_mcp.skills.model import SKILL_FILE
+from skillhub_mcp.skills.model import SKILL_FILE, is_skill_file
 
 # The limits that every host must support; a larger skill may be rejected (SEP-2640, Limits).
 MAX_FILES = 512
@@ -119,7 +119,7 @@ def _read(
         return PublishedEntry(name, stamps, withheld=document.reason)
     files = [published_file(SKILL_FILE, document.content)]
     for file in listed:
-        if file.path == SKILL_FILE:
+        if is_skill_file(file.path):
             continue
         published = known.get(file.path)
         if published is None:

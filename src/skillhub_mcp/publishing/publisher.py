@@ -41,7 +41,7 @@ from skillhub_mcp.publishing.uris import (
     skill_paths,
 )
 from skillhub_mcp.skills.files import media_type
-from skillhub_mcp.skills.model import SKILL_FILE, Skill
+from skillhub_mcp.skills.model import SKILL_FILE, Skill, is_skill_file
 from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.snapshot import Snapshot
 from skillhub_mcp.skills.whereabouts import FilesOf, own_directory
@@ -412,7 +412,8 @@ def _is_listed(skill: Skill, names: Names) -> bool:
 def _is_current(skill: Skill, name: str, cached: dict[str, PublishedEntry]) -> bool:
     """Whether the cached entry is of this SKILL.md. Its other files are checked on request."""
     entry = cached.get(skill.directory)
-    stamp = None if entry is None else entry.stamps.get(SKILL_FILE)
+    stamps = {} if entry is None else entry.stamps
+    stamp = next((stamp for path, stamp in stamps.items() if is_skill_file(path)), None)
     own = (skill.stamp.mtime_ns, skill.stamp.ctime_ns)
     return entry is not None and entry.name == name and stamp is not None and stamp[:2] == own
 

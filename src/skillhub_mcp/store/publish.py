@@ -22,7 +22,7 @@ from skillhub_mcp.index.schema import SCHEMA_VERSION
 from skillhub_mcp.index.state_file import entry_to_json
 from skillhub_mcp.index.table import TableVersion
 from skillhub_mcp.index.versions import manifest_name
-from skillhub_mcp.skills.model import SKILL_FILE
+from skillhub_mcp.skills.model import is_skill_file
 from skillhub_mcp.store.contents import ContentLimits, NotPublished, contents_of
 from skillhub_mcp.store.library import LibraryToStore, LockedSkill, SkillToStore
 from skillhub_mcp.store.records import FORMAT, Publication, StoredFile, StoredObject, digest_of
@@ -222,7 +222,7 @@ class _Publication:
             found = self._files_of(skill)
             if found is None:
                 continue
-            own = {file.path: file.sha256 for file, _ in found}.get(SKILL_FILE)
+            own = next((file.sha256 for file, _ in found if is_skill_file(file.path)), None)
             stamp = skill.skill.stamp
             if own is None or (stamp.is_of_whole_file and own != stamp.content_hash):
                 changing.append(skill.skill.name)
@@ -246,7 +246,7 @@ class _Publication:
         for found in contents_of(skill.skill.directory, name=skill.key, limits=self._options.limits):
             if isinstance(found, NotPublished):
                 self._left_out.append(found)
-                if found.path == SKILL_FILE:
+                if is_skill_file(found.path):
                     return None
                 continue
             digest = hashlib.sha256(found.content).hexdigest()
