@@ -18,10 +18,9 @@ def pairs(text: str) -> set[str]:
     return {folded[at : at + 2] for at in range(len(folded) - 1)}
 
 
-@given(wanted=_TEXTS, names=st.lists(_TEXTS, max_size=30), compared=st.integers(1, 5), few=st.integers(0, 9))
-def test_only_the_best_by_letter_pairs_are_near(wanted: str, names: list[str], compared: int, few: int) -> None:
+@given(wanted=_TEXTS, names=st.lists(_TEXTS, max_size=30), compared=st.integers(1, 5))
+def test_only_the_best_by_letter_pairs_are_near(wanted: str, names: list[str], compared: int) -> None:
     best = sorted(names, key=lambda name: (len(pairs(wanted) & pairs(name)), name), reverse=True)[:compared]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(suggestions, "_COMPARED", compared)
-        patch.setattr(suggestions, "_FEW_PAIRS", few)
         assert near_names(wanted, names) == near_names(wanted, best)
