@@ -103,7 +103,6 @@ def bad_neighbours(skills_dir: Path, write_skill: Writer) -> list[str]:
         "unclosed": b"---\nname: unclosed\ndescription: never ends\n",
         "no-yaml": b"---\n{[}: - :\n---\nbody",
         "no-description": b"---\nname: no-description\n---\nbody",
-        "surrogates": b'---\nname: "\\ud800"\ndescription: "\\udfff"\n---\nbody',
         "aliases": b"---\n" + b"a: &a [x, x]\n" + b"".join(b"a%d: [*a, *a]\n" % n for n in range(500)) + b"---\n",
         "huge": b"---\nname: huge\ndescription: huge\n---\n" + b"x" * (17 * 1024 * 1024),
         "huge-header": b"---\nname: h\ndescription: " + b"y" * 200_000 + b"\n---\n",
@@ -238,10 +237,10 @@ def test_a_database_that_is_a_file_is_named_and_left_alone(
 ) -> None:
     write_skill("one", "About walruses.")
     (tmp_path / "precious").write_text("not ours", encoding="utf-8")
-    environment = {**hub_environment, "DB_PATH": str(tmp_path / "precious")}
+    environment = {**hub_environment, "SKILLHUB_DB_PATH": str(tmp_path / "precious")}
     done = command(environment, "index")
     assert done.returncode == 1
-    assert environment["DB_PATH"] in done.stderr
+    assert environment["SKILLHUB_DB_PATH"] in done.stderr
     assert found(environment, "walruses") == ["one"]
     assert (tmp_path / "precious").read_text(encoding="utf-8") == "not ours"
 

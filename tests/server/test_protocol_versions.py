@@ -317,8 +317,7 @@ def test_instructions_stay_within_their_budget_and_say_when_there_are_no_skills(
     async def unbounded() -> str:
         only_skill = {**environment, "SKILLHUB_TOOLS": "skill"}
         async with in_process(only_skill, instructions_max_bytes=100_000) as client:
-            assert client.initialize_result is not None
-            return client.initialize_result.instructions or ""
+            return client.instructions or ""
 
     usual = asyncio.run(instructions())
     assert len(usual.encode()) <= 2_048

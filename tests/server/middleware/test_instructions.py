@@ -60,8 +60,7 @@ def told_within(environment: Environment, most: int) -> str:
 
     async def go() -> str:
         async with in_process(environment, instructions_max_bytes=most) as client:
-            assert client.initialize_result is not None
-            return client.initialize_result.instructions or ""
+            return client.instructions or ""
 
     return asyncio.run(go())
 
@@ -314,9 +313,7 @@ def test_a_card_that_nobody_waits_for_any_more_is_not_written(
         assert asyncio.run(instructions_of(server)).endswith("card")
 
 
-def test_examples_turn_with_the_day_and_prefer_what_was_never_loaded(
-    hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
-) -> None:
+def test_examples_turn_with_the_day(hub_environment: Environment, write_skill: SkillWriter) -> None:
     names = [f"skill-{number:02}" for number in range(40)]
     for name in names:
         write_skill(name, "Draws charts of many kinds, large and small. " * 4, category="charts")
@@ -337,14 +334,6 @@ def test_examples_turn_with_the_day_and_prefer_what_was_never_loaded(
     assert len(first) == 3
     assert examples(today, hub_environment) == first
     assert examples(today + timedelta(days=1), hub_environment) != first
-
-    log = tmp_path / "usage.jsonl"
-    noted = [{"at": f"{today.isoformat()}T09:00:00+00:00", "process": 1, "act": "load", "skill": s} for s in names[3:]]
-    log.write_text("".join(json.dumps(note) + "\n" for note in noted), encoding="utf-8")
-    logged = {**hub_environment, "SKILLHUB_USAGE_LOG": str(log)}
-    # What is loaded today changes nothing before tomorrow.
-    assert examples(today, logged) == first
-    assert sorted(examples(today + timedelta(days=1), logged)) == names[:3]
 
 
 def test_a_library_too_large_to_describe_is_a_map(hub_environment: Environment, write_skill: SkillWriter) -> None:
