@@ -41,7 +41,7 @@ def environment(hub_environment: dict[str, str], tmp_path: Path, write_skill: Sk
     place = project / ".agents" / "skills"
     for name, category in (("alpha", "open"), ("secret-plan", "closed")):
         write_skill(name, f"Does {name} things.", body=f"Body of {name}.\n", category=category, root=place)
-    write_skill("broken-plan", frontmatter="name: broken-plan\ndescription: [", root=place)
+    write_skill("broken-plan", frontmatter="name: broken-plan", root=place)
     return {
         **hub_environment,
         "SKILLHUB_ROOTS": "project,hub",
