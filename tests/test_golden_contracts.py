@@ -41,6 +41,7 @@ def two_skills(write_skill: SkillWriter) -> None:
     )
 
 
+@pytest.mark.acceptance("S2-45")
 def test_the_index_table_is_as_other_programs_know_it(two_skills: None, hub_environment: dict[str, str]) -> None:
     import lancedb
 
@@ -56,6 +57,19 @@ def test_the_index_table_is_as_other_programs_know_it(two_skills: None, hub_envi
         "index-table",
         {"table": table.name, "columns": {field.name: str(field.type) for field in table.schema}, "indexes": indexes},
     )
+
+
+@pytest.mark.acceptance("S2-45")
+def test_the_table_has_a_vector_column_only_with_embeddings(two_skills: None, hub_environment: dict[str, str]) -> None:
+    import lancedb
+
+    columns = {}
+    for provider in ("none", "local"):
+        database = f"{hub_environment['DB_PATH']}-{provider}"
+        with hub_of({**hub_environment, "DB_PATH": database, "EMBEDDING_PROVIDER": provider}) as hub:
+            hub.refresh()
+        columns[provider] = lancedb.connect(database).open_table("skills").schema.names
+    assert ("vector" in columns["none"], "vector" in columns["local"]) == (False, True)
 
 
 def test_the_lock_file_is_as_other_programs_know_it(hub_environment: dict[str, str], tmp_path: Path) -> None:

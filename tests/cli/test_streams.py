@@ -21,7 +21,7 @@ pytestmark = [
 # Forks for each command, which saves importing the program each time. A closed stream is None in a new process too.
 PROGRAM = """
 import json, os, sys
-import skillhub_mcp.cli.open_hub, skillhub_mcp.index.indexer, skillhub_mcp.search.searcher
+import skillhub_mcp.cli.open_hub, skillhub_mcp.index.writer, skillhub_mcp.search.searcher
 from skillhub_mcp.cli.main import run
 
 def child(arguments, condition):
