@@ -438,7 +438,9 @@ def test_a_token_that_no_library_expects_is_a_wrong_token_and_counts_as_one(
         "a deep header": f"{deep}.e30.c2ln",
         "deep claims": f"{base64url(b'{}')}.{deep}.c2ln",
         "a header that is no object": f"{base64url(b'[]')}.e30.c2ln",
+        "an end at infinity": signing.token(exp=float("inf")),
         "a beginning that is no number": signing.token(nbf=float("nan")),
+        "an end after all times": signing.token(exp=10**400),
     }
     with listening(signed) as url:
         assert {why: knock(url, token).status_code for why, token in wrong.items()} == dict.fromkeys(wrong, 401)

@@ -37,6 +37,8 @@ from skillhub_mcp.skills.visibility import Visibility
 log = logging.getLogger(__name__)
 
 # Signatures with public keys. HS256 uses a shared secret, and `none` is no signature.
+# The end of the year 9999, in seconds since 1970.
+_LAST_SECOND = 253_402_300_799
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 _SKILLS_CLAIM, _CATEGORIES_CLAIM, _RUN_CLAIM = "skillhub_skills", "skillhub_categories", "skillhub_may_run"
 _ONE_TOKEN = "token"  # noqa: S105 - the name of SKILLHUB_TOKEN's bearer
@@ -130,7 +132,11 @@ class _SignedTokens:
 
     async def verify(self, token: str) -> AccessToken | None:
         verifier = self._verifiers.get(_algorithm_of(token))
-        found = None if verifier is None else await verifier.verify_token(token)
+        try:
+            found = None if verifier is None else await verifier.verify_token(token)
+        except (OverflowError, ValueError):
+            # A claim is a number that is no time.
+            return None
         if found is None:
             return None
         name = _printable(found.subject or found.client_id)
@@ -190,7 +196,7 @@ def _refused(_: HTTPConnection, error: AuthenticationError) -> Response:
 
 def _filter(signed: AccessToken) -> Visibility:
     """Return the filter in a token's claims. Raises BadJson for a token that is not accepted."""
-    if signed.expires_at is None:
+    if signed.expires_at is None or signed.expires_at > _LAST_SECOND:
         raise BadJson("it never expires, so it could not be revoked")
     not_before = signed.claims.get("nbf", 0)
     if not isinstance(not_before, int | float) or not not_before <= time.time():  # NaN is no time
