@@ -21,7 +21,7 @@ from skillhub_mcp.store.tables import PublicationTables
 from skillhub_mcp.store.targets import Target
 
 # How often a publisher is killed at a random moment, in a directory and in a bucket.
-KILLS = int(os.environ.get("SKILLHUB_KILLS", "20"))
+KILLS = int(os.environ.get("SKILLHUB_KILLS", "10"))
 
 _CHILD = """
 import json, sys
