@@ -34,7 +34,11 @@ _OF_STORAGE = re.compile(
     r"Generic (S3|GCS|MicrosoftAzure|HTTP)|status(?: code)?:? \d{3}|timed? ?out|sending request|onnection"
 )
 # Two writers at once: one of them has to begin again.
-_OF_CONFLICT = re.compile(r"concurrent transaction|commit conflict|Too many concurrent writers|schema does not match")
+_OF_CONFLICT = re.compile(
+    # A table that another publisher has just begun anew has no index yet.
+    r"concurrent transaction|commit conflict|Too many concurrent writers|schema does not match"
+    r"|full-text index is missing"
+)
 # Of a directory, but for what is missing there: that is damage.
 _OF_DISK = re.compile(r"(?:os error |Os \{ code: )(?!2\b)(\d+)")
 # Rows of `publications` that a reader may be about to read.
