@@ -19,7 +19,6 @@ PATTERNS = ("*.md", "docs/**/*.md", "bench/*.md", "examples/**/README.md", ".git
 # What was, what the tests are called, and what is decided and not built.
 _OTHER = (
     "CHANGELOG.md",
-    "docs/inventory.md",
     "docs/reference/acceptance.md",
     "docs/decisions/0021-decided-not-built-yet.md",
 )

@@ -108,3 +108,8 @@ def test_a_skill_that_was_read_again_since_it_was_found_is_audited_by_its_name(
             assert description.encode() in hub.read_bytes(found, "SKILL.md", max_bytes=10_000)
     noted = [json.loads(line) for line in audit.read_text(encoding="utf-8").splitlines()]
     assert [(line["skill"], line["source"]) for line in noted] == [("pdf", "hub")] * 2
+
+
+def test_the_hub_has_at_most_twenty_public_methods() -> None:
+    public = [name for name, member in vars(SkillHub).items() if callable(member) and not name.startswith("_")]
+    assert len(public) <= 20

@@ -824,3 +824,7 @@ def test_a_working_directory_that_a_client_did_not_expand_counts_as_unset() -> N
     settings, sources = read_settings({"SKILLHUB_CWD": "${workspaceFolder}"})
     assert settings.skills.cwd == ""
     assert [one.setting.name for one in sources if one.problem] == ["SKILLHUB_CWD"]
+
+
+def test_there_are_at_most_seventy_settings() -> None:
+    assert sum(len(group.settings) for group in GROUPS) <= 70
