@@ -2,7 +2,7 @@
 
 `python docs/build_site.py [DIRECTORY]`, into build/site by default, with what `pip install '.[docs]'` adds. The pages
 are the repository's Markdown, under the same paths, so that a link works in both; the navigation is docs/README.md.
-Nothing is fetched, neither here nor by a reader's browser (docs/decisions/0032-the-documentation-site.md).
+Nothing is fetched, neither here nor by a reader's browser.
 """
 
 from __future__ import annotations

@@ -20,7 +20,6 @@ PATTERNS = ("*.md", "docs/**/*.md", "bench/*.md", "examples/**/README.md", ".git
 _OTHER = (
     "CHANGELOG.md",
     "docs/reference/acceptance.md",
-    "docs/decisions/0021-decided-not-built-yet.md",
 )
 DOCUMENTS = sorted(
     name

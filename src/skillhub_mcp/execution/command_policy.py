@@ -20,7 +20,7 @@ MAX_ARGUMENT_BYTES = 128 * 1024
 
 _PYTHON_NAMES = frozenset({"python", "python3"})
 # `uv run python` without building an environment for a project around the skill, and without uv's progress in the
-# script's stderr; its errors are still printed (docs/decisions/0005).
+# script's stderr; its errors are still printed (docs/decisions/0034).
 _UV_RUN = ("run", "--quiet", "--no-project")
 # What `uv run` may be given before a script without changing which script that is.
 _UV_FLAGS = frozenset({"--script", "-s", "--quiet", "-q", "--no-project", "--offline", "--isolated"})
@@ -56,7 +56,7 @@ class CommandPolicy:
         `cwd` is the skill's directory. Only the absolute entries of the PATH `search_path` are used, so that a file in
         the skill is never run as a program. `python` and `python3` are one command: either name is allowed when the
         other is listed, and both run through uv where it is installed, whether or not `uv` itself is listed
-        (docs/decisions/0005).
+        (docs/decisions/0034).
 
         Raises `CommandNotAllowed`, `InvalidArgument` for arguments that cannot be passed to a program or exceed
         `MAX_ARGUMENTS` or `MAX_ARGUMENT_BYTES`, and `CommandUnavailable` for a program that is not installed.
