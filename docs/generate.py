@@ -48,9 +48,9 @@ from skillhub_mcp.locks.lock_schema import (  # noqa: E402 - as above
     json_schema,
 )
 from skillhub_mcp.settings import GROUPS, TOOL_SETS, read_settings  # noqa: E402 - as above
+from skillhub_mcp.skills.discovery_report import MAX_DIRECTORIES  # noqa: E402 - as above
 from skillhub_mcp.skills.places import CLIENT_SKILLS, ClientSkills  # noqa: E402 - as above
 from skillhub_mcp.skills.rules import RULES, RuleSource, Severity  # noqa: E402 - as above
-from skillhub_mcp.skills.survey import MAX_DIRECTORIES  # noqa: E402 - as above
 
 
 def settings() -> str:

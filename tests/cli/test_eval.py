@@ -12,7 +12,7 @@ from tests.hubs import hub_of
 
 from skillhub_mcp.evaluation.baselines import BASELINES
 from skillhub_mcp.evaluation.queries import read_queries
-from skillhub_mcp.harmless import on_terminal
+from skillhub_mcp.sanitize import on_terminal
 from skillhub_mcp.usage import UsageLog
 
 Query = dict[str, object]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from skillhub_mcp.cli.next_steps import as_typed, next_steps
+from skillhub_mcp.skills.discovery_report import UnsearchedPlace
 from skillhub_mcp.skills.places import PlaceReason, SkillPlace
 from skillhub_mcp.skills.roots import Source
-from skillhub_mcp.skills.survey import UnsearchedPlace
 
 
 def elsewhere(owner: str, skills: int, *, command: str = "", source: Source = Source.HUB) -> UnsearchedPlace:

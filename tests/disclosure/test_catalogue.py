@@ -26,7 +26,7 @@ from skillhub_mcp.disclosure.catalogue import (
     render_descriptions,
 )
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
-from skillhub_mcp.harmless import shortened, visible
+from skillhub_mcp.sanitize import shortened, visible
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "catalogue"
 UPDATE = "SKILLHUB_UPDATE_GOLDEN"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillhub_mcp.disclosure.hits import descriptions, in_brief, shown
-from skillhub_mcp.harmless import for_model, visible
+from skillhub_mcp.sanitize import for_model, visible
 
 SCORES = st.lists(st.floats(0, 1), max_size=30).map(lambda scores: sorted(scores, reverse=True))
 # What a cut may fall into: tags, emoji of several characters, accents, joiners, scripts without blanks.

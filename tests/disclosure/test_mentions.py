@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.conftest import SkillWriter
 
 from skillhub_mcp.disclosure.mentions import Mentionable, Unresolved, resolve_mentions
-from skillhub_mcp.skills.namesakes import Names
+from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.skills.scanner import scan
 

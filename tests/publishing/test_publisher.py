@@ -549,7 +549,7 @@ def test_what_is_being_written_is_read_when_it_is_whole(
     with publishing(hub_environment) as (publisher, _):
         assert publisher.content("skill://hub/a/SKILL.md").content == whole
         file.write_bytes(b"---\nname: a\n")
-        monkeypatch.setattr("skillhub_mcp.skills.half_written.time.sleep", lambda _: file.write_bytes(whole))
+        monkeypatch.setattr("skillhub_mcp.skills.stable_read.time.sleep", lambda _: file.write_bytes(whole))
         assert publisher.content("skill://hub/a/SKILL.md").content == whole
 
 

@@ -12,7 +12,7 @@ from tests.conftest import SkillWriter
 from tests.judges import Offering
 
 from skillhub_mcp.skills.admission import REGISTRY_STRICT
-from skillhub_mcp.skills.namesakes import Names
+from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.registry_index import (
     Claim,
     Conflict,

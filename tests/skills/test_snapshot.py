@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import SkillWriter
 from tests.skills.conftest import Looker
 
-from skillhub_mcp.skills.namesakes import Names
+from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.skills.scanner import ReadDepth, scan
 from skillhub_mcp.skills.snapshot import ShadowReason, Snapshot

@@ -23,7 +23,7 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.views import SyncDepth
 from skillhub_mcp.server.http.pages import readiness
 from skillhub_mcp.skills.admission import REGISTRY_LENIENT
-from skillhub_mcp.skills.namesakes import Names
+from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.store.publish import publications, roll_back
 from skillhub_mcp.store.replica import PublicationHealth, StorageState
 from skillhub_mcp.store.targets import Target

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from skillhub_mcp.agents_md.files import Note
 from skillhub_mcp.agents_md.schema import AgentsFile, AgentsState, SystemReminderType
-from skillhub_mcp.harmless import contained, in_line
+from skillhub_mcp.sanitize import contained, in_line
 
 # The rules that a model has to know, for the initial block and the reminders to work.
 PROMPT_RULES = (

@@ -22,7 +22,7 @@ from typing import Any
 
 from skillhub_mcp.analysis.lexicon import stop_words
 from skillhub_mcp.analysis.scripts import MARKS, TRIPLED, UNSPACED, fold_marks
-from skillhub_mcp.harmless import without_hidden
+from skillhub_mcp.sanitize import without_hidden
 
 MAX_QUERY_CHARACTERS = 65_536
 MAX_TERM_CHARACTERS = 64

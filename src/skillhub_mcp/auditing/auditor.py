@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from skillhub_mcp.errors import SkillHubError, SkillUnverifiable
 from skillhub_mcp.skills.model import Skill
-from skillhub_mcp.skills.whereabouts import FilesOf, own_directory
+from skillhub_mcp.skills.skill_dirs import FilesOf, own_directory
 
 if TYPE_CHECKING:
     from skillhub_mcp.auditing.kept import KeptAudit, KeptFile

@@ -12,7 +12,7 @@ from functools import lru_cache
 from skillhub_mcp.auditing.citations import eased
 from skillhub_mcp.auditing.rules import AUDIT_RULES, AuditFinding, Pattern, Risk, Where, found
 from skillhub_mcp.auditing.text import AuditText, Folded
-from skillhub_mcp.harmless import shortened
+from skillhub_mcp.sanitize import shortened
 
 _SHOWN = 80
 # A pattern gives up after so many hits that are not near what it needs.

@@ -35,7 +35,7 @@ from skillhub_mcp.search.searcher import Searcher, SearchMode
 from skillhub_mcp.settings import Settings
 from skillhub_mcp.skills.admission import LENIENT, STRICT
 from skillhub_mcp.skills.files import ReadLimits
-from skillhub_mcp.skills.whereabouts import FilesOf, own_directory
+from skillhub_mcp.skills.skill_dirs import FilesOf, own_directory
 from skillhub_mcp.usage import UsageLog
 
 if TYPE_CHECKING:

@@ -38,9 +38,9 @@ from skillhub_mcp.skills.admission import AGENT_CONTEXT
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.roots import agent_context_roots
+from skillhub_mcp.skills.skill_dirs import FilesOf, own_directory
 from skillhub_mcp.skills.snapshot import Snapshot
 from skillhub_mcp.skills.visibility import Visibility
-from skillhub_mcp.skills.whereabouts import FilesOf, own_directory
 
 if TYPE_CHECKING:
     from skillhub_mcp.auditing.auditor import Auditor

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import IO
 
-from skillhub_mcp.harmless import in_line
+from skillhub_mcp.sanitize import in_line
 
 
 class Colour(str, Enum):

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from skillhub_mcp.cli.library_place import LibraryPlace
 from skillhub_mcp.cli.output import error_json, from_home, print_note, print_text
 from skillhub_mcp.errors import SkillNotFound
-from skillhub_mcp.harmless import in_line
 from skillhub_mcp.library.places import is_plain_name
 from skillhub_mcp.library.sources.locked_source import place_of
 from skillhub_mcp.library.sources.upstream import Compared, SourceStanding, Upstreams
 from skillhub_mcp.locks.lock_file import Lock
 from skillhub_mcp.locks.plain_files import read_lock
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.skills.suggestions import near_names
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from skillhub_mcp.chosen_roots import recorded_roots, roots_of
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import SkillHubError
-from skillhub_mcp.harmless import in_line
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.discovery import walk_roots
 from skillhub_mcp.skills.model import SKILL_FILE

@@ -37,7 +37,7 @@ from skillhub_mcp.clients.probe import Probed, desktop_environment, probe
 from skillhub_mcp.clients.snippets import whole_file
 from skillhub_mcp.clients.table import CLIENTS
 from skillhub_mcp.errors import ClientFileRefused, InvalidArgument
-from skillhub_mcp.harmless import in_line
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import read_settings
 
 # A file or a pipe is as wide as its longest line.

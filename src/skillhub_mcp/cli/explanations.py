@@ -6,7 +6,7 @@ import os
 from dataclasses import asdict
 
 from skillhub_mcp.disclosure.why import Account, Cause, Explanation
-from skillhub_mcp.harmless import in_line
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.search.standing import LeftOut, Stand, Standing
 
 

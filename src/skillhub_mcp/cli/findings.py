@@ -13,7 +13,7 @@ from typing import Protocol
 from skillhub_mcp.cli.colours import Colour, Painter
 from skillhub_mcp.cli.output import plural, print_note
 from skillhub_mcp.cli.screen import Screen
-from skillhub_mcp.harmless import in_line
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.skills.rules import RULES, Severity
 from skillhub_mcp.validation.targets import Skipped
 

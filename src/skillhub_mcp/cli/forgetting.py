@@ -11,8 +11,8 @@ from skillhub_mcp.bootstrap.places import forget_kept
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.output import EXIT_OK, plural, print_json, print_note, print_text
 from skillhub_mcp.errors import IndexUnavailable
-from skillhub_mcp.harmless import in_line
 from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots, is_forgotten, roots_to_forget
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings
 
 _KIBIBYTE = 1024

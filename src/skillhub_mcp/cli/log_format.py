@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, TextIO
 
 from skillhub_mcp.cli.progress_line import hide_progress
-from skillhub_mcp.harmless import in_line, on_terminal
+from skillhub_mcp.sanitize import in_line, on_terminal
 
 if TYPE_CHECKING:
     _Handler = logging.StreamHandler[TextIO]

@@ -38,7 +38,7 @@ from skillhub_mcp.errors import (
     SkillHubError,
     SkillNotFound,
 )
-from skillhub_mcp.nul import refuse_nul
+from skillhub_mcp.input_checks import refuse_nul
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

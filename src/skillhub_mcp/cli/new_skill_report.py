@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.cli.output import plural
-from skillhub_mcp.harmless import in_line
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.skills.model import SKILL_FILE
 
 if TYPE_CHECKING:

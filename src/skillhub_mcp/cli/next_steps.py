@@ -12,7 +12,7 @@ from skillhub_mcp.cli.output import plural
 from skillhub_mcp.skills.roots import Source
 
 if TYPE_CHECKING:
-    from skillhub_mcp.skills.survey import UnsearchedPlace
+    from skillhub_mcp.skills.discovery_report import UnsearchedPlace
 
 _PROGRAM = "skillhub"
 _NAMED_CLIENTS = 2

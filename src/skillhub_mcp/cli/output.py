@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from skillhub_mcp.cli.progress_line import hide_progress
 from skillhub_mcp.cli.text_width import cut
 from skillhub_mcp.environment import expand_home
-from skillhub_mcp.harmless import in_json, in_line, on_terminal
+from skillhub_mcp.sanitize import in_json, in_line, on_terminal
 
 if TYPE_CHECKING:
     from skillhub_mcp.disclosure.absence import Absence

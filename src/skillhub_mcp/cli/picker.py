@@ -47,7 +47,7 @@ from skillhub_mcp.cli.picker_rows import (
 )
 from skillhub_mcp.cli.text_width import cut
 from skillhub_mcp.errors import SkillHubError
-from skillhub_mcp.harmless import in_line, on_terminal
+from skillhub_mcp.sanitize import in_line, on_terminal
 
 # Enough to scroll through; typing narrows the rest.
 _MOST_SHOWN = 200

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import ListedSkill, SearchAnswer
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.skills.names import fold_name, typed_command
 from skillhub_mcp.skills.roots import Source
 

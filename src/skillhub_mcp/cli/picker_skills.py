@@ -10,9 +10,9 @@ from skillhub_mcp.chosen_roots import choices_path, project_of
 from skillhub_mcp.cli.commands.choices import namesakes, switched_by_path
 from skillhub_mcp.cli.picker_rows import PickerRow, SearchedFor, picker_rows, searched_for
 from skillhub_mcp.errors import SkillHubError
-from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import MAX_LIMIT
 from skillhub_mcp.policy.files import change_choices
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings
 from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.model import SKILL_FILE

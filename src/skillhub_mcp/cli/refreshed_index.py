@@ -27,7 +27,7 @@ def refresh_index(options: Mapping[str, str], names: Sequence[str] = ()) -> Refr
     """
     from skillhub_mcp.cli.open_hub import open_hub
     from skillhub_mcp.settings import settings_of
-    from skillhub_mcp.skills.namesakes import Names
+    from skillhub_mcp.skills.name_resolution import Names
 
     try:
         if settings_of(options).replica.read_only:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.cli.output import from_home, print_note
-from skillhub_mcp.harmless import in_line
 from skillhub_mcp.redaction import redacted
+from skillhub_mcp.sanitize import in_line
 
 if TYPE_CHECKING:
     from skillhub_mcp.cli.library_place import LibraryPlace

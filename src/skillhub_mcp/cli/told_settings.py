@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from skillhub_mcp.cli.output import print_note
-from skillhub_mcp.harmless import in_line
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, read_settings
 
 

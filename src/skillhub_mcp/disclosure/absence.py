@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from skillhub_mcp.index.filter import Filter
 from skillhub_mcp.policy.access import Availability, Policy
 from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import fold_name
-from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.problems import Problem, refusal_problems, root_problems
 from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.snapshot import ScanReport, Snapshot

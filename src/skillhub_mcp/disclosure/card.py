@@ -18,7 +18,7 @@ from datetime import date
 from skillhub_mcp.disclosure.catalogue import largest_fitting
 from skillhub_mcp.disclosure.domains import Domain, group_by_domain, pick_examples, rotate
 from skillhub_mcp.disclosure.project_match import keyword_matches
-from skillhub_mcp.harmless import in_element, shortened, visible
+from skillhub_mcp.sanitize import in_element, shortened, visible
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import is_plain_name
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
-from skillhub_mcp.harmless import for_model, in_element, in_json, path_for_model, shortened, visible
+from skillhub_mcp.sanitize import for_model, in_element, in_json, path_for_model, shortened, visible
 from skillhub_mcp.skills.names import shown_name
 
 CatalogueScope = Literal["repo", "user"]

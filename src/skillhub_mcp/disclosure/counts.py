@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from skillhub_mcp.policy.access import Availability, Policy
-from skillhub_mcp.skills.namesakes import Names
+from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.snapshot import Snapshot
 
 

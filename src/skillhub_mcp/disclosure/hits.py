@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from skillhub_mcp.harmless import for_model
+from skillhub_mcp.sanitize import for_model
 
 # From such a first score on it is clear which skill fits. Then others are shown that have such a share of it, or five.
 _CLEAR = 0.9

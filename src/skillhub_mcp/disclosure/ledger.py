@@ -10,7 +10,7 @@ from skillhub_mcp._util.lru import LRUCache
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.skills.model import Skill
-from skillhub_mcp.skills.whereabouts import skill_path
+from skillhub_mcp.skills.skill_dirs import skill_path
 
 Layer = Literal["catalogue", "skill", "file", "agents"]
 

@@ -16,19 +16,19 @@ from skillhub_mcp.disclosure.absence import why_nothing
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.events import UseEvent
 from skillhub_mcp.index.views import ViewSource
-from skillhub_mcp.nul import refuse_nul
+from skillhub_mcp.input_checks import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.skills.discovery import WalkProblem
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, Trust, is_skill_file, skill_directory
+from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import fold_name
-from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.problems import sentences
 from skillhub_mcp.skills.roots import Source, leads_out, split_source
 from skillhub_mcp.skills.scanner import is_outdated
+from skillhub_mcp.skills.skill_dirs import skill_path
 from skillhub_mcp.skills.snapshot import Refused, Snapshot, UnavailableRoot
 from skillhub_mcp.skills.suggestions import not_found
-from skillhub_mcp.skills.whereabouts import skill_path
 
 NOTHING_SERVED = "available skills: (none)"
 

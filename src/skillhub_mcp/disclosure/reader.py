@@ -23,7 +23,7 @@ from skillhub_mcp.errors import (
     SkillUnreadable,
 )
 from skillhub_mcp.events import NULL_OBSERVER, Observer, UseEvent, observe
-from skillhub_mcp.nul import refuse_nul
+from skillhub_mcp.input_checks import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant, Policy, load_grant
 from skillhub_mcp.policy.gate import SkillUse, pass_gate
 from skillhub_mcp.policy.tool_actions import Action
@@ -38,12 +38,12 @@ from skillhub_mcp.skills.files import (
     read_whole,
     short_digest,
 )
-from skillhub_mcp.skills.half_written import read_settled
 from skillhub_mcp.skills.model import Skill, SkillDocument, is_skill_file
-from skillhub_mcp.skills.namesakes import Names
+from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.roots import Source, leads_out
+from skillhub_mcp.skills.skill_dirs import FilesOf, own_directory
 from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot
-from skillhub_mcp.skills.whereabouts import FilesOf, own_directory
+from skillhub_mcp.skills.stable_read import read_settled
 from skillhub_mcp.usage import UsageLog
 
 if TYPE_CHECKING:

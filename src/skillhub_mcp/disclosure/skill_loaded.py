@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from skillhub_mcp.harmless import contained, in_attribute, path_for_model
+from skillhub_mcp.sanitize import contained, in_attribute, path_for_model
 
 # Prescribed byte for byte, in Japanese: "Follow the instructions of the skill above."
 FOLLOW = "上記のスキルの指示に従ってください。"

@@ -14,14 +14,14 @@ from skillhub_mcp.policy.rules import Decision
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.policy.trust import TrustMode
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, Trust
+from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import fold_name, safe_alias, typed_command
-from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.places import shell_path
 from skillhub_mcp.skills.problems import refusal, root_problems
 from skillhub_mcp.skills.roots import SkillRoot, is_at_or_below, split_source
+from skillhub_mcp.skills.skill_dirs import skill_path
 from skillhub_mcp.skills.snapshot import Refused, Snapshot
 from skillhub_mcp.skills.suggestions import near_names
-from skillhub_mcp.skills.whereabouts import skill_path
 
 _NEAR = 3
 _TRUST = "skillhub trust"

@@ -24,7 +24,7 @@ from skillhub_mcp.errors import CommandUnavailable, InvalidArgument, SandboxFail
 from skillhub_mcp.execution.command_policy import absolute_path_entries
 from skillhub_mcp.execution.processes import RUN_ID_VARIABLE, has_exited, kill_all
 from skillhub_mcp.execution.sandbox import OFF, Confinement, Sandbox, launched
-from skillhub_mcp.harmless import in_line
+from skillhub_mcp.sanitize import in_line
 
 log = logging.getLogger(__name__)
 

@@ -27,11 +27,11 @@ from skillhub_mcp.index.watcher import RootWatcher
 from skillhub_mcp.index.writer import Committed, Embedded, IndexWriter, SyncReport
 from skillhub_mcp.skills.admission import LENIENT, Admission
 from skillhub_mcp.skills.differences import differences
-from skillhub_mcp.skills.half_written import JUST_WRITTEN_SECONDS
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.scanner import Scan, scan, scan_from_cache
 from skillhub_mcp.skills.snapshot import Snapshot
+from skillhub_mcp.skills.stable_read import JUST_WRITTEN_SECONDS
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from skillhub_mcp._util.safe_json import BadJson, read_json
-from skillhub_mcp.harmless import shortened
+from skillhub_mcp.sanitize import shortened
 from skillhub_mcp.skills.files.paths import MAX_PATH_BYTES
 
 MARKETPLACE = ".claude-plugin/marketplace.json"

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from skillhub_mcp.events import REQUEST_CONTEXT, Event, RequestEvent
-from skillhub_mcp.skills.namesakes import Names
+from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.problems import Problem, refusal_problems, root_problems, shadowing
 from skillhub_mcp.skills.snapshot import ShadowReason, Snapshot
 

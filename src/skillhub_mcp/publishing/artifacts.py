@@ -18,16 +18,16 @@ from dataclasses import dataclass
 from skillhub_mcp._util.lru import LRUCache
 from skillhub_mcp._util.zip_archive import ArchivedFile, archive
 from skillhub_mcp.errors import PathNotAllowed, ResourceNotFound, SkillFileNotFound, SkillHubError
-from skillhub_mcp.harmless import for_model, shortened
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import Policy
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.publishing.entries import FileIdentity, is_settled, unlisted_reason
 from skillhub_mcp.publishing.uris import published_name
+from skillhub_mcp.sanitize import for_model, shortened
 from skillhub_mcp.skills.files import FileEntry, list_files, read_whole
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
+from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import is_utf_8
-from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.parser import MAX_SPECIFIED_DESCRIPTION
 
 log = logging.getLogger(__name__)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import yaml
 
-from skillhub_mcp.harmless import in_frontmatter, shortened
 from skillhub_mcp.publishing.portable_yaml import Json, read_portable
+from skillhub_mcp.sanitize import in_frontmatter, shortened
 from skillhub_mcp.skills.frontmatter import Document, Value, parse, repaired
 from skillhub_mcp.skills.parser import MAX_SPECIFIED_COMPATIBILITY, MAX_SPECIFIED_DESCRIPTION, allowed_tools
 

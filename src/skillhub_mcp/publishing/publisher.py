@@ -25,7 +25,6 @@ from skillhub_mcp.errors import (
     SkillFileNotFound,
     SkillNotFound,
 )
-from skillhub_mcp.harmless import path_for_model
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Availability, Grant, Policy
 from skillhub_mcp.publishing.entries import MAX_BYTES, PublishedEntry, PublishedFile, published_file, refresh_entry
@@ -40,11 +39,12 @@ from skillhub_mcp.publishing.uris import (
     skill_file,
     skill_paths,
 )
+from skillhub_mcp.sanitize import path_for_model
 from skillhub_mcp.skills.files import media_type
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, is_skill_file
-from skillhub_mcp.skills.namesakes import Names
+from skillhub_mcp.skills.name_resolution import Names
+from skillhub_mcp.skills.skill_dirs import FilesOf, own_directory
 from skillhub_mcp.skills.snapshot import Snapshot
-from skillhub_mcp.skills.whereabouts import FilesOf, own_directory
 
 PAGE = 100
 # resources/list is for browsing; skills/list returns all skills of a large library, in pages.

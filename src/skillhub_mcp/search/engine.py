@@ -29,8 +29,8 @@ from skillhub_mcp.search.recent import Recent
 from skillhub_mcp.search.searcher import RetrievalMode, Searcher, SearchRequest, SearchResult
 from skillhub_mcp.search.standing import LeftOut, Stand, Standing
 from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import safe_alias
-from skillhub_mcp.skills.namesakes import Names
 from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot
 from skillhub_mcp.usage import UsageLog

@@ -22,7 +22,7 @@ from skillhub_mcp.errors import (
     SkillHubError,
     SkillNotFound,
 )
-from skillhub_mcp.harmless import path_for_model
+from skillhub_mcp.sanitize import path_for_model
 
 log = logging.getLogger(__name__)
 

@@ -24,11 +24,11 @@ from pydantic import PrivateAttr
 
 from skillhub_mcp.disclosure.skill_loaded import render_skill_loaded, substitute_arguments
 from skillhub_mcp.errors import InvalidArgument, PolicyUnreadable, SkillHubError
-from skillhub_mcp.harmless import for_model, path_for_model, shortened
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import load_grant
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.publishing.uris import SCHEME, TEMPLATE
+from skillhub_mcp.sanitize import for_model, path_for_model, shortened
 from skillhub_mcp.server.middleware.sessions import Sessions
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, is_skill_file
 from skillhub_mcp.skills.names import shown_name

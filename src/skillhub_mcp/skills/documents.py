@@ -10,10 +10,10 @@ from skillhub_mcp.errors import SkillHubError, SkillUnreadable
 from skillhub_mcp.skills.discovery import skill_file_in
 from skillhub_mcp.skills.files import read_whole
 from skillhub_mcp.skills.frontmatter import body_of, parse
-from skillhub_mcp.skills.half_written import read_settled
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, SkillDocument
 from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES
-from skillhub_mcp.skills.whereabouts import skill_path
+from skillhub_mcp.skills.skill_dirs import skill_path
+from skillhub_mcp.skills.stable_read import read_settled
 
 
 def read_document(skill: Skill, directory: str | None = None) -> SkillDocument:

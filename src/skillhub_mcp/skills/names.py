@@ -6,7 +6,7 @@ import re
 import shlex
 import unicodedata
 
-from skillhub_mcp.harmless import for_model
+from skillhub_mcp.sanitize import for_model
 
 # The last four count as letters and show nothing.
 _NOT_IN_AN_ALIAS = re.compile("[\\W_\u115f\u1160\u3164\uffa0]+")

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.nul import refuse_nul
+from skillhub_mcp.input_checks import refuse_nul
 from skillhub_mcp.skills.admission import REGISTRY_STRICT, Admission
-from skillhub_mcp.skills.namesakes import Names
+from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.registry_index import IndexEntry, RegistryIndex, build_registry_index, to_index_entry
 from skillhub_mcp.skills.roots import SkillRoot, Source, distinct_roots
 from skillhub_mcp.skills.scanner import SnapshotReader

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from skillhub_mcp.skills.model import Skill
-from skillhub_mcp.skills.namesakes import Names
+from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.rules import Diagnostic
 from skillhub_mcp.skills.snapshot import Snapshot

@@ -2,7 +2,7 @@
 
 Of two skills with one name, the one in the earlier root comes first; within a root the one whose directory carries the
 name, then the one modified later. The other is reported as shadowed, and stays available as `name@source` or by its
-path. `namesakes` settles who answers to a name for a caller who may not have the first.
+path. `name_resolution` settles who answers to a name for a caller who may not have the first.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Snapshot:
     """The skills at one moment, sorted by name. `everything` includes shadowed skills, sorted by directory.
 
     `contested` has the names that several skills have, with those in order of priority. `skills` has the first of each
-    name: who answers to a name for somebody is settled by `namesakes`.
+    name: who answers to a name for somebody is settled by `name_resolution`.
     """
 
     skills: Sequence[Skill]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
 from skillhub_mcp.errors import EmbeddingError, RerankingError
-from skillhub_mcp.harmless import in_line
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import local_path
 from skillhub_mcp.skills.problems import Problem
 

@@ -6,7 +6,7 @@ from skillhub_mcp.cli.checks.check import Check, CheckResult
 from skillhub_mcp.cli.checks.installation import Installation
 from skillhub_mcp.cli.output import plural
 from skillhub_mcp.disclosure.counts import SkillCounts, count_skills
-from skillhub_mcp.skills.namesakes import Names
+from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.problems import refusal_problems, shadowing
 
 

@@ -17,7 +17,7 @@ from skillhub_mcp.cli.output import EXIT_OK, from_home, one_line, plural, print_
 from skillhub_mcp.cli.pager import add_pager_option, paging
 from skillhub_mcp.cli.replica_note import note_publication_beside
 from skillhub_mcp.errors import InvalidArgument, LockUnreadable, SkillNotFound
-from skillhub_mcp.harmless import in_line, shortened
+from skillhub_mcp.sanitize import in_line, shortened
 
 if TYPE_CHECKING:
     from skillhub_mcp.library.candidates import Candidate, Candidates

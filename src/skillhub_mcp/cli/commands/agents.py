@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text, write_file
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.harmless import in_line
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, skill_argument
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
-from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.choices import Choices
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import fold_name, typed_command
-from skillhub_mcp.skills.namesakes import Names
 
 if TYPE_CHECKING:
     from skillhub_mcp.policy.access import Policy

@@ -11,7 +11,7 @@ from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.errors import InvalidArgument, InvalidSetting
-from skillhub_mcp.harmless import in_line
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import BY_NAME, GROUPS, near_setting, read_settings, unknown_settings, write_setting
 
 _SET = "Write a setting to ~/.config/skillhub/settings.toml, or remove it. Environment variables override the file."

@@ -19,7 +19,7 @@ from skillhub_mcp.cli.replica_note import note_publication
 from skillhub_mcp.cli.screen import room_beside
 from skillhub_mcp.cli.told_settings import told_settings
 from skillhub_mcp.errors import InvalidArgument, InvalidSetting
-from skillhub_mcp.harmless import in_line
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings
 
 if TYPE_CHECKING:

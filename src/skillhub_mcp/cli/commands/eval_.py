@@ -26,7 +26,7 @@ from skillhub_mcp.cli.output import (
 )
 from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.errors import InvalidArgument, QueriesUnreadable
-from skillhub_mcp.harmless import in_line, on_terminal
+from skillhub_mcp.sanitize import in_line, on_terminal
 from skillhub_mcp.settings import settings_of
 
 if TYPE_CHECKING:

@@ -17,12 +17,12 @@ from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.disclosure.absence import nothing_there
 from skillhub_mcp.disclosure.counts import SkillCounts, count_skills
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.views import SyncDepth, View
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.admission import is_strict
-from skillhub_mcp.skills.namesakes import Names
+from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.snapshot import Shadowed
 
 

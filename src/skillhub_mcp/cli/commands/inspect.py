@@ -14,8 +14,8 @@ from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.cli.told_settings import told_settings
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, fit
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
-from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.skills.model import is_skill_file
 
 

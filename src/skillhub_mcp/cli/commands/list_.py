@@ -30,9 +30,9 @@ from skillhub_mcp.cli.screen import stdout_screen
 from skillhub_mcp.cli.table import TableRow, table_lines
 from skillhub_mcp.disclosure.absence import Absence
 from skillhub_mcp.disclosure.counts import SkillCounts, count_skills
-from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import ListedSkill, SkillHub
 from skillhub_mcp.policy.access import Availability
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import fold_name
@@ -40,7 +40,7 @@ from skillhub_mcp.skills.roots import SOURCES, Source
 
 if TYPE_CHECKING:
     from skillhub_mcp.locks.lock_verifier import LockStanding
-    from skillhub_mcp.skills.survey import UnsearchedPlace
+    from skillhub_mcp.skills.discovery_report import UnsearchedPlace
 
 _SHOWN_PLACES = 3
 # A list waits for the audit of a few new skills, not of a library: a server and `skillhub audit` look at all of it.

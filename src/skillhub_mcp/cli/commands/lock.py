@@ -12,8 +12,8 @@ from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, plac
 from skillhub_mcp.cli.named_directories import named_directories
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, from_home, print_json, print_note, print_text
 from skillhub_mcp.cli.replica_note import note_publication_beside
-from skillhub_mcp.harmless import in_line
 from skillhub_mcp.redaction import redacted
+from skillhub_mcp.sanitize import in_line
 
 if TYPE_CHECKING:
     from skillhub_mcp.library.locking_present import PresentSkill

@@ -13,7 +13,7 @@ from skillhub_mcp.cli.output import EXIT_OK, print_json, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.harmless import in_line
+from skillhub_mcp.sanitize import in_line
 
 
 def add_parser(subparsers: Any) -> None:

@@ -15,7 +15,6 @@ from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
-from skillhub_mcp.harmless import in_line
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 from skillhub_mcp.policy.access import RuleFiles, UnreadableRules
 from skillhub_mcp.policy.files import PolicyFile, forget_rules, put_rule
@@ -31,6 +30,7 @@ from skillhub_mcp.policy.rules import (
 )
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.policy.unknown_names import KnownNames
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.digest import skill_digest
 from skillhub_mcp.skills.model import Skill

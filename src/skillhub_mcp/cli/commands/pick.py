@@ -35,8 +35,8 @@ from skillhub_mcp.cli.picker_rows import (
     warning_about,
 )
 from skillhub_mcp.cli.screen import room_beside
-from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import MAX_LIMIT
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, settings_of
 
 

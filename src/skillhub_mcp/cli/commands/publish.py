@@ -18,7 +18,7 @@ from skillhub_mcp.cli.output import EXIT_OK, plural, print_json, print_text, siz
 from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument, InvalidSetting, LibraryChanging
-from skillhub_mcp.harmless import in_line
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.store.contents import ContentLimits
 from skillhub_mcp.store.publish import PublishOptions, PublishReport, publications, publish, roll_back

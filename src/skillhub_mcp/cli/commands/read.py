@@ -14,7 +14,7 @@ from skillhub_mcp.cli.output import EXIT_OK, print_json
 from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.cli.progress_line import hide_progress
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.harmless import on_terminal
+from skillhub_mcp.sanitize import on_terminal
 
 
 def add_parser(subparsers: Any) -> None:

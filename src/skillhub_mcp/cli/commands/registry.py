@@ -28,7 +28,7 @@ from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.cli.screen import room_beside
 from skillhub_mcp.disclosure.registry_json import index_json, report_json, snapshot_json
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.harmless import in_json, in_line
+from skillhub_mcp.sanitize import in_json, in_line
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.admission import is_strict
 from skillhub_mcp.skills.discovery import SkipReason

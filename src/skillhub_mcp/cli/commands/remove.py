@@ -15,7 +15,7 @@ from skillhub_mcp.cli.output import EXIT_OK, from_home, print_json, print_note, 
 from skillhub_mcp.cli.replica_note import note_publication_beside
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
-from skillhub_mcp.harmless import in_line
+from skillhub_mcp.sanitize import in_line
 
 if TYPE_CHECKING:
     from skillhub_mcp.cli.refreshed_index import RefreshedIndex

@@ -22,17 +22,17 @@ from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, pr
 from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.cli.replica_note import served_publication
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.harmless import in_line
 from skillhub_mcp.policy.files import change_roots
 from skillhub_mcp.redaction import redacted
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.discovery import walk_roots
 from skillhub_mcp.skills.recorded_roots import RECORDABLE_PLACES, RecordedRoots
 from skillhub_mcp.skills.roots import SkillRoot, absolute, is_at_or_below
 
 if TYPE_CHECKING:
+    from skillhub_mcp.skills.discovery_report import Surroundings, UnsearchedPlace
     from skillhub_mcp.skills.places import PlaceReason
-    from skillhub_mcp.skills.survey import Surroundings, UnsearchedPlace
 
 _WHAT = "a directory, or builtin (the examples) or claude (.claude/skills of the project and of the home directory)"
 _INDENT = " " * 4
@@ -244,7 +244,7 @@ def _roots_of_entry(entry: str, roots: Sequence[SkillRoot]) -> list[SkillRoot]:
 
 def _counted(entry: str, roots: Sequence[SkillRoot]) -> dict[str, object]:
     """Return the number of skills of an entry, also in words. Of a large directory only a part is looked into."""
-    from skillhub_mcp.skills.survey import MAX_DIRECTORIES
+    from skillhub_mcp.skills.discovery_report import MAX_DIRECTORIES
 
     own = [] if entry not in RECORDABLE_PLACES else _roots_of_entry(entry, roots)
     bounded = [replace(root, max_directories=MAX_DIRECTORIES) for root in own or [SkillRoot(entry, entry)]]

@@ -25,8 +25,8 @@ from skillhub_mcp.cli.output import (
 from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.cli.screen import stdout_screen
 from skillhub_mcp.disclosure.hits import two_digits
-from skillhub_mcp.harmless import in_line
 from skillhub_mcp.hub import SearchAnswer
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.search.hits import FITS
 from skillhub_mcp.skills.roots import SOURCES, Source
 

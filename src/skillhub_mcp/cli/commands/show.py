@@ -13,7 +13,7 @@ from skillhub_mcp.cli.colours import Colour, painter
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_painted, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
-from skillhub_mcp.harmless import in_line
+from skillhub_mcp.sanitize import in_line
 
 
 def add_parser(subparsers: Any) -> None:

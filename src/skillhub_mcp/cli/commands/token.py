@@ -14,10 +14,10 @@ from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.harmless import in_line
 from skillhub_mcp.policy.access_tokens import NOT_GIVEN, Token, Tokens, filter_of, make_token
 from skillhub_mcp.policy.files import change_tokens, tokens_file
 from skillhub_mcp.policy.unknown_names import KnownNames
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.suggestions import near_names
 from skillhub_mcp.skills.visibility import Visibility

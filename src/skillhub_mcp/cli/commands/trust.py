@@ -25,12 +25,12 @@ from skillhub_mcp.cli.output import (
 from skillhub_mcp.disclosure.brought import Brought, BroughtPlace, BroughtSkill
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.harmless import in_line
 from skillhub_mcp.library.plan import is_alike
 from skillhub_mcp.policy.access import UnreadableRules
 from skillhub_mcp.policy.files import change_trust
 from skillhub_mcp.policy.rules import RULE_LISTS
 from skillhub_mcp.policy.trust import TrustMode, TrustRecord
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.model import Trust
 

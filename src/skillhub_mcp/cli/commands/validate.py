@@ -19,7 +19,7 @@ from skillhub_mcp.cli.pager import add_pager_option, paging
 from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.cli.replica_note import note_publication
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.harmless import in_line
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.rules import RULES, Severity
 

@@ -20,13 +20,13 @@ from skillhub_mcp.policy.files import choices_file, read_text
 from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.discovery import skill_file_in
 from skillhub_mcp.skills.model import skill_directory
+from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import fold_name
-from skillhub_mcp.skills.namesakes import Names
 
 if TYPE_CHECKING:
     from skillhub_mcp.disclosure.why import AskedPath, Cause, Deciding
+    from skillhub_mcp.skills.discovery_report import UnsearchedPlace
     from skillhub_mcp.skills.snapshot import Snapshot
-    from skillhub_mcp.skills.survey import UnsearchedPlace
 
 
 def add_parser(subparsers: Any) -> None:

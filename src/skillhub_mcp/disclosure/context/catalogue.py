@@ -17,14 +17,14 @@ from skillhub_mcp.disclosure.context.schema import SkillCatalog, SkillLoadError,
 from skillhub_mcp.disclosure.lookup import FoundByName
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
-from skillhub_mcp.nul import refuse_nul
+from skillhub_mcp.input_checks import refuse_nul
 from skillhub_mcp.project import Project
 from skillhub_mcp.skills.admission import AGENT_CONTEXT
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.roots import SkillRoot, Source, agent_context_roots, leads_out
 from skillhub_mcp.skills.scanner import SnapshotReader
+from skillhub_mcp.skills.skill_dirs import skill_path
 from skillhub_mcp.skills.snapshot import Refused, Snapshot
-from skillhub_mcp.skills.whereabouts import skill_path
 
 _ID = re.compile("[0-9a-f]{24}")
 _MAX_CATALOGUES = 32

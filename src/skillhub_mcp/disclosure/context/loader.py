@@ -13,14 +13,14 @@ from skillhub_mcp.disclosure.context.schema import SkillMetadata
 from skillhub_mcp.disclosure.ledger import Shown
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import AmbiguousSkill, InvalidArgument, SkillHubError, SkillNotFound, SkillUnreadable
-from skillhub_mcp.harmless import contained, in_attribute, in_element, path_for_model
-from skillhub_mcp.nul import refuse_nul
+from skillhub_mcp.input_checks import refuse_nul
+from skillhub_mcp.sanitize import contained, in_attribute, in_element, path_for_model
 from skillhub_mcp.skills.documents import is_usable
 from skillhub_mcp.skills.files import list_files, read_whole
 from skillhub_mcp.skills.frontmatter import decode
-from skillhub_mcp.skills.half_written import read_settled
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES
+from skillhub_mcp.skills.stable_read import read_settled
 from skillhub_mcp.skills.suggestions import not_found
 
 _NANOSECONDS_PER_MILLISECOND = 1_000_000

@@ -15,10 +15,10 @@ from enum import Enum
 from skillhub_mcp._util.file_modes import changeable_by_others
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import IntegrityFailed
-from skillhub_mcp.harmless import in_line
 from skillhub_mcp.library.sources.git import GitRepository, last_line
 from skillhub_mcp.library.sources.git_refs import TAGS
 from skillhub_mcp.library.sources.git_tree import GitTree
+from skillhub_mcp.sanitize import in_line
 
 ALLOWED_SIGNERS = "~/.skillhub/allowed_signers"
 

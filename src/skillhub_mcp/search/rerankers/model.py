@@ -11,7 +11,7 @@ from typing import Protocol
 
 from skillhub_mcp.embedders.remote import RequestFailed, answered_within, sendable
 from skillhub_mcp.errors import RerankingError
-from skillhub_mcp.harmless import for_model
+from skillhub_mcp.sanitize import for_model
 
 _DESCRIPTION_CHARACTERS = 400
 # Some models reason before they answer, while a person waits.

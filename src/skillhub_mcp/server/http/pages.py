@@ -19,8 +19,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from skillhub_mcp.errors import PolicyUnreadable, SkillHubError
-from skillhub_mcp.harmless import for_model, path_for_model
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.sanitize import for_model, path_for_model
 from skillhub_mcp.server.http.front_page import SKILLS_PATH, FrontPage, wants_json
 
 if TYPE_CHECKING:

@@ -24,9 +24,9 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from skillhub_mcp.errors import ConfirmationRequired, PermissionDenied, PolicyUnwritable
-from skillhub_mcp.harmless import for_model, path_for_model, shortened
 from skillhub_mcp.policy.access import Access, Grant
 from skillhub_mcp.policy.tool_actions import Action
+from skillhub_mcp.sanitize import for_model, path_for_model, shortened
 from skillhub_mcp.server.middleware.sessions import Sessions, is_stateless
 
 log = logging.getLogger(__name__)

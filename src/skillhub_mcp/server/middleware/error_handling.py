@@ -19,7 +19,7 @@ from mcp_types import INVALID_PARAMS
 from pydantic import ValidationError
 
 from skillhub_mcp.errors import InvalidArgument, SkillHubError, ToolNotFound
-from skillhub_mcp.nul import refuse_nul
+from skillhub_mcp.input_checks import refuse_nul
 from skillhub_mcp.server.error_responses import (
     JSONRPC_CODE,
     error_data,

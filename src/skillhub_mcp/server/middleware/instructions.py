@@ -49,7 +49,7 @@ from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.middleware.sessions import Transport
 from skillhub_mcp.skills.model import Skill
-from skillhub_mcp.skills.namesakes import Names
+from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.version import homepage
 

@@ -24,12 +24,12 @@ from pydantic import ValidationError
 
 from skillhub_mcp.disclosure.brought import Brought
 from skillhub_mcp.errors import SkillHubError
-from skillhub_mcp.harmless import path_for_model, shortened
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.tool_actions import Action
+from skillhub_mcp.sanitize import path_for_model, shortened
 from skillhub_mcp.server.middleware.consent import can_ask, elicit, form, question, why_not_asked
 from skillhub_mcp.server.middleware.sessions import is_stateless
-from skillhub_mcp.skills.namesakes import Names
+from skillhub_mcp.skills.name_resolution import Names
 
 log = logging.getLogger(__name__)
 

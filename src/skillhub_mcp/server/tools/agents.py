@@ -21,7 +21,7 @@ from skillhub_mcp.agents_md.resolver import AgentsResolver
 from skillhub_mcp.agents_md.schema import AgentsFile, AgentsState
 from skillhub_mcp.agents_md.session import AgentsSession, MakeResolver, SavedSessions
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.harmless import path_for_model
+from skillhub_mcp.sanitize import path_for_model
 from skillhub_mcp.server.callers import caller_key
 from skillhub_mcp.server.middleware.sessions import SESSION_META_KEY, Session, Sessions
 from skillhub_mcp.server.tools.arguments import Path

@@ -10,9 +10,9 @@ from pydantic import Field
 
 from skillhub_mcp.disclosure.ledger import skill_key
 from skillhub_mcp.disclosure.skill_loaded import render_skill_loaded
-from skillhub_mcp.harmless import path_for_model
 from skillhub_mcp.hub import LoadedSkill, SkillHub
 from skillhub_mcp.policy.access import load_grant
+from skillhub_mcp.sanitize import path_for_model
 from skillhub_mcp.server.middleware.sessions import Sessions
 from skillhub_mcp.server.tools.arguments import MAX_NAME_CHARACTERS
 from skillhub_mcp.skills.model import is_skill_file

@@ -10,7 +10,7 @@ from tests.conftest import SkillWriter
 from tests.judges import Offering
 
 from skillhub_mcp.skills.model import Skill
-from skillhub_mcp.skills.namesakes import Names
+from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.roots import Source, distinct_roots
 from skillhub_mcp.skills.scanner import scan
 from skillhub_mcp.skills.snapshot import Snapshot

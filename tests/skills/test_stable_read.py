@@ -12,12 +12,12 @@ import pytest
 from tests.conftest import SkillWriter
 
 from skillhub_mcp.errors import SkillUnreadable
-from skillhub_mcp.skills import half_written
+from skillhub_mcp.skills import stable_read
 from skillhub_mcp.skills.documents import read_document
-from skillhub_mcp.skills.half_written import is_just_written
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.skills.scanner import scan
+from skillhub_mcp.skills.stable_read import is_just_written
 
 AN_HOUR_NS = 3_600_000_000_000
 
@@ -57,7 +57,7 @@ def test_what_is_being_written_is_read_when_it_is_whole(
     file = Path(skill.directory, "SKILL.md")
     whole = file.read_bytes()
     clock = Clock(lambda: (file.write_bytes(whole), None)[1] if clock.waits == 2 else None)
-    monkeypatch.setattr(half_written, "time", clock)
+    monkeypatch.setattr(stable_read, "time", clock)
     file.write_bytes(half)
     assert read_document(skill).instructions == "Whole.\n"
     assert clock.waits == 2
@@ -68,7 +68,7 @@ def test_what_is_being_written_is_read_when_it_is_whole(
 def test_what_stays_broken_is_waited_for_a_moment_and_no_longer(skill: Skill, monkeypatch: pytest.MonkeyPatch) -> None:
     file = Path(skill.directory, "SKILL.md")
     clock = Clock(lambda: None)
-    monkeypatch.setattr(half_written, "time", clock)
+    monkeypatch.setattr(stable_read, "time", clock)
     file.write_bytes(b"")
     with pytest.raises(SkillUnreadable) as refused:
         read_document(skill)
@@ -79,7 +79,7 @@ def test_what_stays_broken_is_waited_for_a_moment_and_no_longer(skill: Skill, mo
 def test_what_was_broken_long_ago_is_told_at_once(skill: Skill, monkeypatch: pytest.MonkeyPatch) -> None:
     file = Path(skill.directory, "SKILL.md")
     clock = Clock(lambda: None)
-    monkeypatch.setattr(half_written, "time", clock)
+    monkeypatch.setattr(stable_read, "time", clock)
     file.write_bytes(b"")
     long_ago = time.time_ns() - AN_HOUR_NS
     os.utime(file, ns=(long_ago, long_ago))
@@ -90,7 +90,7 @@ def test_what_was_broken_long_ago_is_told_at_once(skill: Skill, monkeypatch: pyt
 
 def test_what_vanishes_while_it_is_waited_for_is_told(skill: Skill, monkeypatch: pytest.MonkeyPatch) -> None:
     file = Path(skill.directory, "SKILL.md")
-    monkeypatch.setattr(half_written, "time", Clock(lambda: file.unlink(missing_ok=True)))
+    monkeypatch.setattr(stable_read, "time", Clock(lambda: file.unlink(missing_ok=True)))
     file.write_bytes(b"")
     with pytest.raises(SkillUnreadable, match=r"SKILL\.md.*cannot be used"):
         read_document(skill)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhub_mcp.harmless import (
+from skillhub_mcp.sanitize import (
     all_for_model,
     contained,
     for_model,
