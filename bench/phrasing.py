@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.judged import ANSWERS, DEVELOPMENT, ROOT, TASKS, Question, asked_by_agents, asked_by_people
-from bench.quality import Measured, measure, replace_table
+from bench.quality import Measured, measure
 
 from skillhub_mcp.evaluation.measures import mean_quality
 
@@ -63,8 +63,7 @@ def main() -> None:
         "|---|---|---|---|---|---|",
         *(_line(name, asked[name], found[name]) for name in asked),
     ]
-    replace_table("phrasing", lines)
-    replace_table("second try", _second_tries(people))
+    print("\n".join([*lines, "", *_second_tries(people)]))
 
 
 def _second_tries(people: list[Question]) -> list[str]:

@@ -1,6 +1,6 @@
-"""How well search finds the right skill: `python -m bench.quality` renews the tables of docs/benchmarks.md.
+"""How well search finds the right skill: `python -m bench.quality` renews the table of docs/benchmarks.md.
 
-`python -m bench.quality MODEL` renews that of a sentence encoder, with the one in the directory MODEL. The skills and
+`python -m bench.quality MODEL` prints that of the sentence encoder in the directory MODEL. The skills and
 the development queries are beside the project; the other questions are in `bench/tasks`.
 """
 
@@ -36,12 +36,10 @@ from skillhub_mcp.embedders.base import Embedder
 from skillhub_mcp.evaluation.baselines import Engine, EngineAnswer, make_baseline
 from skillhub_mcp.evaluation.measures import (
     Quality,
-    bootstrap_interval,
     calibration_error,
     mean_quality,
     measure_quality,
     refused_where_kept,
-    reliability,
 )
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.search_index import SearchIndex
@@ -49,7 +47,6 @@ from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.documents import read_document
 
 _REPORT = ROOT / "docs" / "benchmarks.md"
-_PARTS = ("without translations", "without spelling", "without meaning", "without body")
 _PATIENCE_SECONDS = 60.0
 _DEPTH = 10
 _DRAWS = 200
@@ -162,55 +159,36 @@ def main(model: str = "") -> None:
     if model:
         with _corpus_hub("onnx", model) as (hub, _, _):
             engine = _of_hub(hub)
-            replace_table("encoder", _encoder({way: _ask(engine, questions) for way, questions in asked.items()}))
+            print("\n".join(_encoder({way: _ask(engine, questions) for way, questions in asked.items()})))
         return
     with _corpus_hub("local") as (hub, index, embedder):
         # A search returns no skill that models may not choose: who may look among more finds more.
         findable = [skill for skill in hub.skills() if not skill.disable_model_invocation]
         skills = [(skill, read_document(skill).instructions) for skill in findable]
         among = frozenset(skill.directory for skill, _ in skills)
-        plain, with_vectors = SixtyLines(skills, meaning=0.0), SixtyLines(skills, meaning=0.5)
+        plain = SixtyLines(skills, meaning=0.0)
         engines: dict[str, Engine] = {
             "ours": _of_hub(hub),
             "sixty lines": lambda text: EngineAnswer(plain.search(text), True),
-            "sixty lines and vectors": lambda text: EngineAnswer(with_vectors.search(text), True),
         }
         found: dict[str, dict[str, Measured]] = {}
-        for name in ("lancedb", "words", *_PARTS):
+        for name in ("lancedb", "words"):
             engine = make_baseline(name, index, among, embedder)
             found[name] = {way: _ask(engine, questions) for way, questions in asked.items()}
         for name, own in engines.items():
             found[name] = {way: _ask(own, questions) for way, questions in asked.items()}
     replace_table("quality", _quality(asked, found))
-    replace_table("parts", _parts(asked, found))
-    replace_table("kept", _kept(found["ours"]))
-    replace_table("reliability", _reliability(found["ours"]))
 
 
 def _quality(asked: Mapping[str, Sequence[Question]], found: Mapping[str, Mapping[str, Measured]]) -> list[str]:
-    columns = ("lancedb", "sixty lines", "sixty lines and vectors", "ours", "words")
-    titles = ("LanceDB's full text", "BM25F, 60 lines", "BM25F + half static vectors", "ours", "ours without vectors")
-    lines = [
-        f"| asked as | questions | {' | '.join(titles)} | refused | error | by chance | p50 |",
-        f"|---|---|{'---|' * len(titles)}---|---|---|---|",
-    ]
+    columns = ("lancedb", "sixty lines", "words", "ours")
+    titles = ("LanceDB's full text", "BM25F in 60 lines", "ours without vectors", "ours")
+    lines = [f"| asked as | questions | {' | '.join(titles)} | refused |", f"|---|---|{'---|' * len(titles)}---|"]
     for way, questions in asked.items():
-        ours = found["ours"][way]
         cells = " | ".join(found[name][way].three() for name in columns)
-        there = sum(bool(one.relevant) for one in questions)
-        time_taken = f"{1_000 * statistics.median(ours.seconds):.1f} ms"
-        numbers = f"{there} + {len(questions) - there}"
-        lines.append(f"| {way} | {numbers} | {cells} | {ours.refused()} | {ours.error()} | {time_taken} |")
-    return lines
-
-
-def _kept(found: Mapping[str, Measured]) -> list[str]:
-    lines = [
-        "| hopeless ones refused where 95 % are kept of | all others | found among ten | found first |",
-        "|---|---|---|---|",
-    ]
-    for way, own in found.items():
-        lines.append(f"| {way} | {own.refused()} | {own.refused(found_among=_DEPTH)} | {own.refused(found_among=1)} |")
+        answered = sum(bool(one.relevant) for one in questions)
+        numbers = f"{answered} + {len(questions) - answered}"
+        lines.append(f"| {way} | {numbers} | {cells} | {found['ours'][way].refused()} |")
     return lines
 
 
@@ -218,30 +196,6 @@ def _encoder(found: Mapping[str, Measured]) -> list[str]:
     lines = ["| asked as | a sentence encoder | refused | error | by chance | told |", "|---|---|---|---|---|---|"]
     for way, own in found.items():
         lines.append(f"| {way} | {own.three()} | {own.refused()} | {own.error()} | {own.told()} |")
-    return lines
-
-
-def _parts(asked: Mapping[str, Sequence[Question]], found: Mapping[str, Mapping[str, Measured]]) -> list[str]:
-    ways = [way for way in asked if not way.startswith("development")]
-    lines = [f"| nDCG@10 gained by | {' | '.join(ways)} |", f"|---|{'---|' * len(ways)}"]
-    for part in _PARTS:
-        cells = []
-        for way in ways:
-            pairs = zip(found["ours"][way].qualities, found[part][way].qualities, strict=True)
-            gains = [ours.ndcg_at_10 - others.ndcg_at_10 for ours, others in pairs]
-            low, high = bootstrap_interval(gains)
-            cells.append(f"{statistics.fmean(gains):+.3f} ({low:+.3f} … {high:+.3f})")
-        lines.append(f"| {part.removeprefix('without ')} | {' | '.join(cells)} |")
-    return lines
-
-
-def _reliability(found: Mapping[str, Measured]) -> list[str]:
-    ways = [way for way in found if way.startswith("held out") and "long" not in way]
-    lines = ["| asked as | score | questions | mean score | first hit right |", "|---|---|---|---|---|"]
-    for way in ways:
-        for one in reliability(found[way].scored):
-            low = int(one.score * 10) / 10
-            lines.append(f"| {way} | {low:.1f}–{low + 0.1:.1f} | {one.questions} | {one.score:.2f} | {one.right:.2f} |")
     return lines
 
 

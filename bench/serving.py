@@ -165,9 +165,8 @@ def native_listing(environment: Mapping[str, str]) -> tuple[float, float]:
 
 async def _native_listing(environment: Mapping[str, str]) -> tuple[float, float]:
     from fastmcp import Client, FastMCP
-    from fastmcp.server.providers.skills import SkillsDirectoryProvider
     from fastmcp.skills.client import SkillsClientExtension
-    from fastmcp.skills.extension import SkillsExtension
+    from fastmcp.skills.provider import SkillsDirectoryProvider
 
     from skillhub_mcp.bootstrap.hub import make_hub
     from skillhub_mcp.bootstrap.server import server_options
@@ -180,9 +179,7 @@ async def _native_listing(environment: Mapping[str, str]) -> tuple[float, float]
     hub.refresh()
     ours = make_server(hub, server_options(settings, hub, over_http=True))
     theirs = FastMCP("peer", list_page_size=100)
-    provider = SkillsDirectoryProvider(roots=[Path(environment["SKILLS_DIR"])], experimental_skills=True)
-    theirs.add_provider(provider)
-    theirs.add_extension(SkillsExtension(providers=[provider]))
+    theirs.add_provider(SkillsDirectoryProvider(Path(environment["SKILLS_DIR"])))
 
     async def seconds(server: Any) -> tuple[float, int]:
         async with Client(server, extensions=[SkillsClientExtension()]) as client:
