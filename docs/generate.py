@@ -362,7 +362,7 @@ def audit_rules() -> str:
             for rule in AUDIT_RULES.values()
             if rule.severity is risk
         ]
-        sections.append("\n".join(("| rule | finds | mend | published |", "|---|---|---|---|", *rows)))
+        sections.append("\n".join(("| rule | finds | fix | published |", "|---|---|---|---|", *rows)))
     return page(
         "Rules of the audit",
         "auditing/rules.py",

@@ -645,9 +645,9 @@ def test_a_filter_that_names_nothing_is_told_of_and_one_that_is_unset_or_empty_i
         settings, _ = read_settings({**hub_environment, setting: ","})
         with hub_of({**hub_environment, setting: ","}) as hub:
             (told,) = name_problems(settings, hub.views.snapshot())
-            assert told.about == setting
+            assert told.subject == setting
             assert "nothing is served" in told.sentence()
-            assert any(cause.about == setting for cause in hub.why_nothing().causes)
+            assert any(cause.subject == setting for cause in hub.why_nothing().causes)
         assert visible(hub_environment, **{setting: ""}) == {"first", "second", "third"}
     both = {"SKILLHUB_ENABLED_SKILLS": ",", "SKILLHUB_ENABLED_CATEGORIES": "docs"}
     assert visible(hub_environment, **both) == set()

@@ -38,7 +38,7 @@ class UsageLog:
     def _is_used(self) -> bool:
         exposure = _exposure(self._path)
         if exposure is not None:
-            log.warning("Nothing is noted in the usage log %s: %s; %s", self._path, exposure.reason, exposure.mend)
+            log.warning("Nothing is noted in the usage log %s: %s; %s", self._path, exposure.reason, exposure.fix)
         return exposure is None
 
     def record_search(self, query: str, found: Sequence[str], *, confident: bool) -> None:
@@ -91,7 +91,7 @@ def read_usage(path: str) -> Usage:
     """
     exposure = _exposure(path)
     if exposure is not None:
-        raise QueriesUnreadable(path, 0, f"is not used: {exposure.reason}", hint=exposure.mend)
+        raise QueriesUnreadable(path, 0, f"is not used: {exposure.reason}", hint=exposure.fix)
     usage = Usage()
     searches: list[_Search] = []
     for number, line in _lines(path):

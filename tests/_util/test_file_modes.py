@@ -101,7 +101,7 @@ def test_a_file_is_its_owners_where_nobody_else_may_write_it_or_put_another_in_i
     file.parent.chmod(0o777)
     found = changeable_by_others(str(file))
     assert found is not None
-    assert (found.path, found.mend) == (str(file.parent), f"run chmod go-w {file.parent}")
+    assert (found.path, found.fix) == (str(file.parent), f"run chmod go-w {file.parent}")
     # Not the path, which a client over HTTP may not read.
     assert found.reason == "others may write to a directory that it is in (mode 0777)"
     file.parent.chmod(0o1777)

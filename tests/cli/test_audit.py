@@ -179,8 +179,8 @@ def test_a_list_doctor_and_show_tell_what_is_critical(skillhub: Skillhub, write_
     assert skillhub("show", "bad", "--json").json["audit"][0]["line"] == 7
     doctor = json.loads(skillhub("doctor", "--json").out)
     assert doctor["audit"] == {"critical": 1, "high": 0, "not_audited": 0}
-    assert any("override-instructions" in one["what"] for one in doctor["warnings"])
-    assert any(f"skillhub audit {bad_directory}" in one["mend"] for one in doctor["warnings"])
+    assert any("override-instructions" in one["message"] for one in doctor["warnings"])
+    assert any(f"skillhub audit {bad_directory}" in one["fix"] for one in doctor["warnings"])
     why = skillhub("why", "bad", SKILLHUB_AUDIT="block").out
     assert "withheld by the audit" in why
     assert f"skillhub audit {bad_directory}" in why

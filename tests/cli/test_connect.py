@@ -537,7 +537,7 @@ def test_an_entry_that_the_client_switched_off_is_reported_as_off_and_stays_off(
     assert (changed["outcome"], changed["is_off"], started) == ("updated", True, [])
     assert [name, "off"] in [line.split()[:2] for line in skillhub("connect", "--list").out.splitlines()]
     (warning,) = [one for one in skillhub("doctor", "--json").json["warnings"] if one["check"] == "clients"]
-    assert "'skillhub' is switched off in " in warning["what"]
+    assert "'skillhub' is switched off in " in warning["message"]
     assert skillhub("disconnect", name, "--yes").code == 0
 
 

@@ -79,8 +79,8 @@ def test_a_skill_that_no_host_can_be_given_natively_is_a_warning_with_its_reason
     done = skillhub("doctor", "--json")
     assert (done.code, done.json["verdict"], done.json["problems"]) == (0, "warnings", [])
     (warning,) = done.json["warnings"]
-    assert (warning["check"], warning["about"]) == ("published", str(large))
-    assert "it has more than 512 files" in warning["what"]
+    assert (warning["check"], warning["subject"]) == ("published", str(large))
+    assert "it has more than 512 files" in warning["message"]
     assert skillhub("doctor").out.startswith("1 warning. 1 skill served.\n")
     (published,) = done.json["published"]
     assert published["uri"] is None
@@ -100,7 +100,7 @@ def test_rules_that_cannot_be_read_are_a_problem_and_not_a_failure(
     rules.write_text("{", encoding="utf-8")
     done = skillhub("doctor", "--json")
     assert done.code == 1
-    assert [problem["about"] for problem in done.json["problems"]] == [str(rules)]
+    assert [problem["subject"] for problem in done.json["problems"]] == [str(rules)]
 
 
 def test_json_has_every_skill_and_where_it_is_published(skillhub: Skillhub, write_skill: SkillWriter) -> None:
@@ -171,8 +171,8 @@ def test_a_directory_that_was_named_has_to_be_there_even_where_another_has_skill
         other.touch()
     done = skillhub("doctor", SKILLS_DIR=f"{skills_dir}{os.pathsep}{other}")
     told = {"missing": ("does not exist", "create it"), "file": ("is a file, not a directory", "name a directory")}
-    what, mend = told[kind]
-    assert (done.code, f"1 problem. 1 skill served.\n\nproblem  {other}\n  {what}\n  → {mend}" in done.out) == (1, True)
+    what, fix = told[kind]
+    assert (done.code, f"1 problem. 1 skill served.\n\nproblem  {other}\n  {what}\n  → {fix}" in done.out) == (1, True)
 
 
 def test_a_filter_that_leaves_nothing_is_a_problem(skillhub: Skillhub, write_skill: SkillWriter) -> None:
@@ -205,7 +205,7 @@ def test_a_variable_that_is_no_setting_is_a_warning_with_the_setting_that_it_may
     write_skill("painter")
     done = skillhub("doctor", "--json", PATH="", SKILLHUB_ENABLED_SKILL="painter", SKILLHUB_SKILLS_DIR="/x")
     assert done.code == 0
-    told = {one["about"]: one["what"] for one in done.json["warnings"] if one["check"] == "settings"}
+    told = {one["subject"]: one["message"] for one in done.json["warnings"] if one["check"] == "settings"}
     assert told == {
         "SKILLHUB_ENABLED_SKILL": "is no setting, and has no effect: did you mean SKILLHUB_ENABLED_SKILLS?",
         "SKILLHUB_SKILLS_DIR": "is no setting, and has no effect: did you mean SKILLS_DIR?",
@@ -227,9 +227,9 @@ def test_a_file_that_stops_a_server_is_a_problem_though_no_command_needs_it(
         assert done.out.startswith("1 problem. 1 skill served.\n\nproblem  ")
         return done.out.partition("\n\nproblem  ")[2]
 
-    mend = "  → correct it; a server that needs it does not start\n"
+    fix = "  → correct it; a server that needs it does not start\n"
     hooks, config = "SKILLHUB_HOOKS", "SKILLHUB_AGENTS_CONFIG"
-    there = f"{hooks}\n  {hooks}={str(gone)!r} cannot be read: No such file or directory\n{mend}"
+    there = f"{hooks}\n  {hooks}={str(gone)!r} cannot be read: No such file or directory\n{fix}"
     assert problem(SKILLHUB_HOOKS=str(gone)) == there
     assert problem(SKILLHUB_HOOKS=str(broken)).startswith(f"{hooks}\n  {hooks}={str(broken)!r} is not valid JSON: ")
     assert problem(SKILLHUB_AGENTS_CONFIG="{").startswith(f"{config}\n  {config}='{{' cannot be used: Invalid JSON: ")
@@ -291,7 +291,7 @@ def test_a_namesake_is_a_note_and_spoils_nothing(skillhub: Skillhub, write_skill
     assert f"\nnote  {lost}\n  lost the name 'painter' to " in skillhub("doctor", "--verbose", **roots).out
     as_json = skillhub("doctor", "--json", **roots).json
     # How commands are confined is this machine's, and how busy it is.
-    notes = [note["about"] for note in as_json["notes"] if note["check"] != "sandbox"]
+    notes = [note["subject"] for note in as_json["notes"] if note["check"] != "sandbox"]
     assert (as_json["verdict"], notes) == ("well", [str(lost)])
 
 
@@ -369,7 +369,7 @@ def test_files_that_others_may_write_are_a_problem_and_those_they_may_read_a_war
     own = {"SKILLHUB_TOKENS_FILE": tokens, "SKILLHUB_USAGE_LOG": log}
     done = skillhub("doctor", "--json", PATH="", **{name: str(file) for name, file in own.items()})
     assert done.code == 1
-    told = [(one["about"], one["what"], one["mend"]) for one in (*done.json["problems"], *done.json["warnings"])]
+    told = [(one["subject"], one["message"], one["fix"]) for one in (*done.json["problems"], *done.json["warnings"])]
     wrong = "is not used: others may write it (mode 0666)"
     assert told == [
         *((str(file), wrong, f"run chmod go-w {file}") for file in (rules, log)),
@@ -384,7 +384,7 @@ def test_how_commands_are_confined_is_told_and_off_is_a_warning_where_they_are_e
     off = skillhub("doctor", "--json", SKILLHUB_SANDBOX="off", SKILLHUB_ENABLE_RUN="1").json
     assert off["sandbox"] == {"name": "off", "reason": None}
     (warning,) = [one for one in off["warnings"] if one["check"] == "sandbox"]
-    assert "run unconfined" in warning["what"]
+    assert "run unconfined" in warning["message"]
     assert skillhub("doctor", "--json", SKILLHUB_SANDBOX="off").json["warnings"] == []
 
 
@@ -398,6 +398,6 @@ def test_that_no_sandbox_works_is_a_problem_only_where_commands_are_enabled(
     enabled = skillhub("doctor", "--json", SKILLHUB_ENABLE_RUN="1")
     assert (enabled.code, enabled.json["sandbox"]) == (1, {"name": None, "reason": reason})
     (problem,) = [one for one in enabled.json["problems"] if one["check"] == "sandbox"]
-    assert reason in problem["what"]
+    assert reason in problem["message"]
     without = skillhub("doctor", "--json")
     assert (without.code, [one["check"] for one in without.json["notes"]].count("sandbox")) == (0, 1)

@@ -17,7 +17,7 @@ from skillhub_mcp.version import version
 
 
 @pytest.mark.slow
-def test_each_clients_entry_is_started_and_what_is_wrong_is_told_with_its_mend(
+def test_each_clients_entry_is_started_and_what_is_wrong_is_told_with_its_fix(
     skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
 ) -> None:
     write_skill("painter")
@@ -38,14 +38,14 @@ def test_each_clients_entry_is_started_and_what_is_wrong_is_told_with_its_mend(
     told = skillhub("doctor", "--json", HOME=str(home), PATH="").json
     assert len(told["problems"]) == 1, told
     (problem,) = told["problems"]
-    assert (problem["check"], problem["about"]) == ("clients", str(home / ".lmstudio" / "mcp.json"))
-    assert problem["what"] == "LM Studio's entry 'skillhub' does not answer: /gone/skillhub-mcp does not exist"
-    assert problem["mend"] == "skillhub connect lm-studio"
+    assert (problem["check"], problem["subject"]) == ("clients", str(home / ".lmstudio" / "mcp.json"))
+    assert problem["message"] == "LM Studio's entry 'skillhub' does not answer: /gone/skillhub-mcp does not exist"
+    assert problem["fix"] == "skillhub connect lm-studio"
     cursor, studio = told["connections"]
     assert (cursor["client"], cursor["answers"], cursor["version"]) == ("cursor", True, version())
     assert "search_skills" in cursor["tools"]
     assert (studio["client"], studio["answers"]) == ("lm-studio", False)
-    notes = {note["what"]: note["mend"] for note in told["notes"] if note["check"] == "clients"}
+    notes = {note["message"]: note["fix"] for note in told["notes"] if note["check"] == "clients"}
     assert notes == {"Windsurf is installed here and not connected": "skillhub connect windsurf"}
 
 
@@ -77,6 +77,6 @@ def test_a_misspelt_setting_of_an_entry_is_a_warning(
     (tmp_path / ".cursor").mkdir()
     (tmp_path / ".cursor" / "mcp.json").write_text(json.dumps({"mcpServers": {"skillhub": entry}}), encoding="utf-8")
     (warning,) = skillhub("doctor", "--json", HOME=str(tmp_path), PATH="").json["warnings"]
-    assert warning["about"] == str(tmp_path / ".cursor" / "mcp.json")
-    assert "sets SKILLHUB_ENABLED_SKILL, which is no setting" in warning["what"]
-    assert warning["what"].endswith("did you mean SKILLHUB_ENABLED_SKILLS?")
+    assert warning["subject"] == str(tmp_path / ".cursor" / "mcp.json")
+    assert "sets SKILLHUB_ENABLED_SKILL, which is no setting" in warning["message"]
+    assert warning["message"].endswith("did you mean SKILLHUB_ENABLED_SKILLS?")

@@ -90,4 +90,4 @@ def test_other_problems_are_told_beside_the_damage(
     rules = own_file("permissions.json")
     rules.write_text("{", encoding="utf-8")
     found = skillhub("doctor", "--json").json
-    assert {problem["about"] for problem in found["problems"]} == {str(database), f"{silent}/SKILL.md", str(rules)}
+    assert {problem["subject"] for problem in found["problems"]} == {str(database), f"{silent}/SKILL.md", str(rules)}

@@ -355,7 +355,7 @@ def test_a_skills_directory_that_is_missing_is_named(skillhub: Skillhub, tmp_pat
     assert f"{tmp_path}/nowhere does not exist; create it, or correct SKILLS_DIR" in done.out
     assert "No SKILL.md was found" not in done.out
     (problem,) = skillhub("index", "--json", "--skills-dir", tmp_path / "nowhere").json["problems"]
-    assert problem["mend"] == "create it, or correct SKILLS_DIR"
+    assert problem["fix"] == "create it, or correct SKILLS_DIR"
 
 
 def test_an_empty_skills_directory_is_named_and_no_failure_and_one_with_refusals_alone_is_one(
@@ -363,8 +363,8 @@ def test_an_empty_skills_directory_is_named_and_no_failure_and_one_with_refusals
 ) -> None:
     skills_dir.mkdir(exist_ok=True)
     empty = skillhub("index")
-    mend = "put a folder with a SKILL.md there, as `skillhub add SOURCE` and `skillhub new NAME` do"
-    said = f"No SKILL.md was found: {skills_dir} has no skill; {mend}\n"
+    fix = "put a folder with a SKILL.md there, as `skillhub add SOURCE` and `skillhub new NAME` do"
+    said = f"No SKILL.md was found: {skills_dir} has no skill; {fix}\n"
     assert (empty.code, empty.out.endswith(said)) == (0, True)
     silent = write_skill("silent", frontmatter="name: silent")
     assert skillhub("index").code == skillhub("list").code == 1

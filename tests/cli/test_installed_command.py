@@ -140,7 +140,7 @@ def test_doctor_reports_another_program_first_on_path_and_how_to_fix_it(
         "version": "7.0.1",
         "owner": "another program",
     }
-    assert [problem["about"] for problem in as_json["problems"]] == [f"{stranger}/skillhub-mcp"]
+    assert [problem["subject"] for problem in as_json["problems"]] == [f"{stranger}/skillhub-mcp"]
 
 
 @pytest.mark.slow

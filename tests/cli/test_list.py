@@ -89,8 +89,8 @@ def test_an_empty_library_says_what_to_do_and_is_no_failure(skillhub: Skillhub, 
     for command in (["list"], ["search", "x"], ["pick", "--list"]):
         done = skillhub(*command)
         assert (done.code, done.err) == (0, "")
-        mend = "put a folder with a SKILL.md there, as `skillhub add SOURCE` and `skillhub new NAME` do"
-        assert done.out == f"No skills:\n  {skills_dir}\n      has no skill\n      → {mend}\n"
+        fix = "put a folder with a SKILL.md there, as `skillhub add SOURCE` and `skillhub new NAME` do"
+        assert done.out == f"No skills:\n  {skills_dir}\n      has no skill\n      → {fix}\n"
 
 
 @pytest.mark.slow
@@ -108,7 +108,7 @@ def test_each_cause_of_no_skills_is_told_with_its_path_and_its_mend_and_is_a_fai
         done = skillhub(*command, SKILLS_DIR=str(where), **settings)
         assert done.code == 1
         problems = skillhub(*command, "--json", SKILLS_DIR=str(where), **settings).json["problems"]
-        assert all(problem["about"] in done.out and problem["mend"] in done.out for problem in problems)
+        assert all(problem["subject"] in done.out and problem["fix"] in done.out for problem in problems)
         return done.out
 
     assert f"{nowhere}\n      does not exist\n      → create it, or correct SKILLS_DIR" in told(nowhere)

@@ -286,8 +286,8 @@ def test_what_is_told_to_type_about_a_changed_skill_reads_the_lock_that_names_it
     shown = skillhub("show", "one", "--json", SKILLHUB_FROZEN="1", **chosen)
     assert shown.error["hint"] == f"`skillhub verify {option}` lists every file that differs"
     assert f"`skillhub verify {option}` lists" in skillhub("why", "one", SKILLHUB_FROZEN="1", **chosen).out
-    mend = f"see `skillhub verify {option}`; `skillhub lock one {option}` locks it as it is now"
-    assert mend in skillhub("doctor", **chosen).out
+    fix = f"see `skillhub verify {option}`; `skillhub lock one {option}` locks it as it is now"
+    assert fix in skillhub("doctor", **chosen).out
     assert f"`skillhub lock one {option}` locks it anew" in skillhub("lock", *option.split(), **chosen).out
     refused = skillhub("add", "--frozen", *option.split(), **chosen)
     assert f"`skillhub verify {option}` names the files" in refused.err

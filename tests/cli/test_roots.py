@@ -212,7 +212,7 @@ def test_a_record_that_is_not_understood_is_named_left_alone_and_stops_nothing(
     assert skillhub("roots", SKILLS_DIR="").code == 1
     doctor = skillhub("doctor", "--json", SKILLS_DIR="")
     assert doctor.code == 1
-    assert [one["about"] for one in doctor.json["problems"]] == [str(record)]
+    assert [one["subject"] for one in doctor.json["problems"]] == [str(record)]
     for action, target in (("add", home / ".agents" / "skills"), ("remove", "builtin")):
         done = skillhub("roots", action, target, "--json", SKILLS_DIR="")
         assert (done.code, done.error["code"], done.error["path"]) == (1, "ROOTS_UNREADABLE", str(record))
@@ -238,9 +238,9 @@ def test_doctor_warns_of_what_is_not_searched_and_still_succeeds(
     write_skill("theirs", root=home / ".gemini" / "skills")
     done = skillhub("doctor", "--json", SKILLS_DIR="")
     assert done.json["not_searched"] == [{"path": str(home / ".gemini" / "skills"), "skills": 1}]
-    warning = next(one for one in done.json["warnings"] if one["about"] == "1 skill in ~/.gemini/skills")
-    assert warning["mend"] == "`skillhub roots add ~/.gemini/skills` serves it"
-    assert not [one for one in done.json["problems"] if "gemini" in one["about"]]
+    warning = next(one for one in done.json["warnings"] if one["subject"] == "1 skill in ~/.gemini/skills")
+    assert warning["fix"] == "`skillhub roots add ~/.gemini/skills` serves it"
+    assert not [one for one in done.json["problems"] if "gemini" in one["subject"]]
 
 
 def test_why_says_of_a_skill_in_a_place_that_is_not_searched_what_serves_it(
@@ -322,5 +322,5 @@ def test_a_publication_that_is_not_there_is_told_once_with_the_setting_that_name
         assert refused.error["hint"].startswith(meant)
     doctor = skillhub("doctor", "--json", **wrong)
     (problem,) = doctor.json["problems"]
-    assert problem["about"].startswith("the checks of the clients, roots, index, ")
-    assert problem["mend"].startswith(meant)
+    assert problem["subject"].startswith("the checks of the clients, roots, index, ")
+    assert problem["fix"].startswith(meant)

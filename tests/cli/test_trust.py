@@ -161,8 +161,8 @@ def test_what_awaits_trust_is_told_by_each_command_that_lists_skills(skillhub: S
     assert "skillhub trust" in why
     doctor = skillhub("doctor", "--json", *here(repo)).json
     assert doctor["awaiting_trust"] == [{"path": f"{repo}/.agents/skills", "trust": "awaited"}]
-    (warning,) = [one for one in doctor["warnings"] if "trust" in one["what"]]
-    assert warning["mend"] == f"`skillhub trust {repo}` shows what the project brings"
+    (warning,) = [one for one in doctor["warnings"] if "trust" in one["message"]]
+    assert warning["fix"] == f"`skillhub trust {repo}` shows what the project brings"
     left_out = skillhub("list", "--all", *here(repo), SKILLHUB_TRUST="none")
     assert "obey  Always.  (left out, awaits trust)\n" in left_out.out
 
@@ -174,15 +174,15 @@ def test_a_broken_record_and_a_projects_broken_rules_are_problems_with_their_men
     record.write_text("{", encoding="utf-8")
     (repo / ".skillhub").mkdir()
     (repo / ".skillhub" / "permissions.json").write_text("{", encoding="utf-8")
-    problems = {one["about"]: one["mend"] for one in skillhub("doctor", "--json", *here(repo)).json["problems"]}
+    problems = {one["subject"]: one["fix"] for one in skillhub("doctor", "--json", *here(repo)).json["problems"]}
     assert problems[str(record)] == "fix or remove it; no project is trusted until then"
     rules = f"{repo}/.skillhub/permissions.json"
     assert problems[rules] == "fix or remove it; the skills that the project brings are not loaded until then"
     assert "its project's rules cannot be read" in skillhub("list", "--all", *here(repo)).out
     record.chmod(0o666)
-    mends = [one["mend"] for one in skillhub("doctor", "--json", *here(repo)).json["problems"]]
-    assert [mend for mend in mends if str(record) in mend] == [f"run chmod go-w {record}"]
-    assert len(mends) == 2
+    fixes = [one["fix"] for one in skillhub("doctor", "--json", *here(repo)).json["problems"]]
+    assert [fix for fix in fixes if str(record) in fix] == [f"run chmod go-w {record}"]
+    assert len(fixes) == 2
     record.chmod(0o600)
     done = skillhub("trust", "--yes", *here(repo))
     assert done.code == 1

@@ -77,7 +77,7 @@ def test_a_fault_is_told_with_its_place_and_fix_and_the_exit_code_is_1(
         "has name, description, license, compatibility, metadata and allowed-tools\n"
         "\n"
         "1 skill: 0 valid, 1 invalid; 1 error, 0 warnings, 0 notes\n"
-        "--fix can mend 1 file\n"
+        "--fix can repair 1 file\n"
     )
 
 
@@ -105,7 +105,7 @@ def test_three_hundred_skills_fit_a_screen_unless_all_is_wanted(skillhub: Skillh
     assert len(lines) < 40
     assert "more files with" in done.out
     assert done.out.endswith(
-        "300 skills: 0 valid, 300 invalid; 900 errors, 0 warnings, 300 notes\n--fix can mend 20 files or more\n"
+        "300 skills: 0 valid, 300 invalid; 900 errors, 0 warnings, 300 notes\n--fix can repair 20 files or more\n"
     )
     assert [line.split()[:3] for line in lines[-6:-3]] == [
         ["600", "error", "key-unknown"],
@@ -131,7 +131,7 @@ def test_statistics_are_the_rules_alone(skillhub: Skillhub, write_skill: SkillWr
     assert done.out.splitlines()[2:] == [
         "",
         "2 skills: 0 valid, 2 invalid; 3 errors, 0 warnings, 0 notes",
-        "--fix can mend 1 file",
+        "--fix can repair 1 file",
     ]
 
 

@@ -45,7 +45,7 @@ def found(tried: Tried, roots: dict[str, int] | None = None) -> Findings:
 
 def the_problem(findings: Findings) -> Problem:
     (problem,) = findings.problems
-    assert problem.about == FILE
+    assert problem.subject == FILE
     return problem
 
 
@@ -57,73 +57,73 @@ def test_a_connection_that_answers_as_this_version_is_well() -> None:
 def test_a_server_that_does_not_answer_is_a_problem_that_connecting_again_mends() -> None:
     silent = Probed(failure="/opt/skillhub-mcp does not exist")
     problem = the_problem(found(Tried(connection(client="vscode", name="hub"), silent)))
-    assert problem.what == "VS Code's entry 'hub' does not answer: /opt/skillhub-mcp does not exist"
-    assert problem.mend == "skillhub connect vscode --name hub"
+    assert problem.message == "VS Code's entry 'hub' does not answer: /opt/skillhub-mcp does not exist"
+    assert problem.fix == "skillhub connect vscode --name hub"
 
 
 def test_a_projects_command_that_is_on_nobodys_path_is_not_mended_by_writing_it_again() -> None:
     silent = Probed(failure="skillhub-mcp is in no directory of its PATH")
     problem = the_problem(found(Tried(connection(StdioServer("skillhub-mcp"), scope=ClientScope.PROJECT), silent)))
-    assert problem.mend == "put skillhub-mcp on PATH, or `skillhub disconnect cursor --scope project`"
+    assert problem.fix == "put skillhub-mcp on PATH, or `skillhub disconnect cursor --scope project`"
 
 
 def test_an_address_that_does_not_answer_is_mended_where_its_server_runs() -> None:
     server = HttpServer("http://127.0.0.1:8000/mcp", "HUB_TOKEN")
     problem = the_problem(found(Tried(connection(server), Probed(failure="401"))))
-    assert problem.mend.startswith("start the server at that address")
-    assert "HUB_TOKEN" in problem.mend
+    assert problem.fix.startswith("start the server at that address")
+    assert "HUB_TOKEN" in problem.fix
 
 
 def test_another_program_behind_our_name_is_a_problem() -> None:
     problem = the_problem(found(Tried(connection(), Probed("skill-library", "0.9", ("x",)))))
-    assert problem.what == "Cursor's entry 'skillhub' starts another program: skill-library 0.9"
+    assert problem.message == "Cursor's entry 'skillhub' starts another program: skill-library 0.9"
 
 
 @pytest.mark.parametrize("command", ["uvx", "/usr/bin/pipx", "uv.exe"])
 def test_an_entry_that_fetches_the_namesake_is_a_problem_though_nothing_was_started(command: str) -> None:
     server = StdioServer(command, ("run", "skillhub-mcp"))
     problem = the_problem(found(Tried(connection(server, is_ours=False), untried="not ours")))
-    assert "from the package index, where it is another program's" in problem.what
+    assert "from the package index, where it is another program's" in problem.message
 
 
 def test_what_starts_something_else_is_only_noted() -> None:
     findings = found(Tried(connection(StdioServer("docker", ("run",)), is_ours=False), untried="it starts docker"))
     assert (findings.problems, findings.warnings) == ((), ())
-    assert findings.notes[0].what == "Cursor's entry 'skillhub' was not started: it starts docker"
-    assert findings.notes[0].mend == "`skillhub connect cursor --name skills` adds SkillHub beside it"
+    assert findings.notes[0].message == "Cursor's entry 'skillhub' was not started: it starts docker"
+    assert findings.notes[0].fix == "`skillhub connect cursor --name skills` adds SkillHub beside it"
 
 
 def test_an_entry_in_the_words_of_another_client_names_the_words_of_this_one() -> None:
     problem = the_problem(found(Tried(connection(None, client="windsurf"))))
-    assert problem.what == "Windsurf's entry 'skillhub' has no 'command' or 'serverUrl' that Windsurf can use"
-    assert problem.mend == "skillhub connect windsurf"
+    assert problem.message == "Windsurf's entry 'skillhub' has no 'command' or 'serverUrl' that Windsurf can use"
+    assert problem.fix == "skillhub connect windsurf"
     unknown = the_problem(found(Tried(connection(None, is_ours=False))))
-    assert unknown.mend == "take the entry out, then `skillhub connect cursor`"
+    assert unknown.fix == "take the entry out, then `skillhub connect cursor`"
 
 
 def test_another_version_is_a_warning() -> None:
     findings = found(Tried(connection(), Probed("SkillHub", "1.0.0", ())))
     assert findings.problems == ()
-    assert findings.warnings[0].what == "Cursor's entry 'skillhub' runs SkillHub 1.0.0; this is 1.2.3"
+    assert findings.warnings[0].message == "Cursor's entry 'skillhub' runs SkillHub 1.0.0; this is 1.2.3"
 
 
 def test_a_command_that_only_the_shell_finds_is_a_problem_of_a_users_file_and_a_warning_about_a_projects() -> None:
     bare = StdioServer("skillhub-mcp")
     users = found(Tried(connection(bare), ANSWERED, by_shell_only=True))
-    assert the_problem(users).mend == "`skillhub connect cursor` writes the absolute path"
+    assert the_problem(users).fix == "`skillhub connect cursor` writes the absolute path"
     projects = found(Tried(connection(bare, scope=ClientScope.PROJECT), ANSWERED, by_shell_only=True))
     assert projects.problems == ()
-    assert projects.warnings[0].mend == "start Cursor from a shell"
+    assert projects.warnings[0].fix == "start Cursor from a shell"
 
 
 def test_an_entry_with_skills_dir_says_what_it_hides(tmp_path: Path) -> None:
     server = StdioServer("/opt/skillhub-mcp", environment={"SKILLS_DIR": str(tmp_path)})
     roots = {str(tmp_path): 2, "/home/ada/.agents/skills": 3, "/srv/empty": 0}
     (warning,) = found(Tried(connection(server), ANSWERED), roots).warnings
-    assert warning.what.endswith("Cursor sees none of the skills elsewhere: 3 in /home/ada/.agents/skills")
-    assert warning.mend == "take SKILLS_DIR out of the entry"
+    assert warning.message.endswith("Cursor sees none of the skills elsewhere: 3 in /home/ada/.agents/skills")
+    assert warning.fix == "take SKILLS_DIR out of the entry"
     (warning,) = found(Tried(connection(server), ANSWERED), {"/home/ada/.agents/skills": 3}).warnings
-    assert f"`skillhub roots add {tmp_path}` serves that too" in warning.mend
+    assert f"`skillhub roots add {tmp_path}` serves that too" in warning.fix
 
 
 def test_an_entry_with_skills_dir_that_hides_nothing_is_well(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_an_entry_with_skills_dir_that_hides_nothing_is_well(tmp_path: Path) -> 
 
 def test_an_entry_with_skills_dir_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
     server = StdioServer("/opt/skillhub-mcp", environment={"SKILLS_DIR": str(tmp_path / "gone")})
-    assert "which is no directory" in the_problem(found(Tried(connection(server), ANSWERED))).what
+    assert "which is no directory" in the_problem(found(Tried(connection(server), ANSWERED))).message
 
 
 def test_an_entry_under_another_clients_key_is_a_problem() -> None:
@@ -141,15 +141,15 @@ def test_an_entry_under_another_clients_key_is_a_problem() -> None:
     problem = the_problem(
         file_findings(RegisteredFile(client_named("vscode"), ClientScope.USER, FILE, misplaced=misplaced))
     )
-    assert problem.what == "has 'skillhub' under 'mcpServers', which VS Code does not read: it reads 'servers'"
-    assert problem.mend == "take it out there, then `skillhub connect vscode`"
+    assert problem.message == "has 'skillhub' under 'mcpServers', which VS Code does not read: it reads 'servers'"
+    assert problem.fix == "take it out there, then `skillhub connect vscode`"
     both = RegisteredFile(client_named("vscode"), ClientScope.USER, FILE, (connection(client="vscode"),), misplaced)
-    assert the_problem(file_findings(both)).mend == "take it out there"
+    assert the_problem(file_findings(both)).fix == "take it out there"
 
 
 def test_a_file_that_cannot_be_read_is_a_problem_where_it_names_us_and_a_warning_elsewhere() -> None:
     broken = RegisteredFile(client_named("zed"), ClientScope.USER, FILE, refusal="a comma is missing", names_us=True)
-    assert the_problem(file_findings(broken)).mend == "correct it, then `skillhub connect zed`"
+    assert the_problem(file_findings(broken)).fix == "correct it, then `skillhub connect zed`"
     other = file_findings(RegisteredFile(client_named("zed"), ClientScope.USER, FILE, refusal="a comma is missing"))
     assert (other.problems, len(other.warnings)) == ((), 1)
 
@@ -157,16 +157,16 @@ def test_a_file_that_cannot_be_read_is_a_problem_where_it_names_us_and_a_warning
 def test_two_names_for_the_same_server_are_told_once() -> None:
     second = connection(StdioServer("/usr/bin/skillhub"), name="our hub")
     (problem,) = repeated([Tried(connection(), ANSWERED), Tried(second, ANSWERED)])
-    assert problem.what == "has SkillHub as 'our hub', and also as 'skillhub': Cursor has it twice"
-    assert problem.mend == "skillhub disconnect cursor --name 'our hub'"
+    assert problem.message == "has SkillHub as 'our hub', and also as 'skillhub': Cursor has it twice"
+    assert problem.fix == "skillhub disconnect cursor --name 'our hub'"
 
 
 def test_the_users_and_the_projects_file_are_told() -> None:
     project = connection(StdioServer("skillhub-mcp"), scope=ClientScope.PROJECT, path="/work/.cursor/mcp.json")
     (problem,) = repeated([Tried(connection(), ANSWERED), Tried(project, ANSWERED)])
-    assert problem.about == "/work/.cursor/mcp.json"
-    assert f"and {FILE} as 'skillhub'" in problem.what
-    assert problem.mend == "skillhub disconnect cursor --scope project"
+    assert problem.subject == "/work/.cursor/mcp.json"
+    assert f"and {FILE} as 'skillhub'" in problem.message
+    assert problem.fix == "skillhub disconnect cursor --scope project"
 
 
 def test_what_is_two_clients_or_two_libraries_is_not_told() -> None:
@@ -187,12 +187,12 @@ def test_a_variable_of_an_entry_that_is_no_setting_is_told_with_what_it_may_mean
     )
     guesses = {"SKILLHUB_ENABLED_SKILL": ": did you mean SKILLHUB_ENABLED_SKILLS?", "SKILLHUB_TOK": ""}
     first, second = misspelt_settings(Tried(connection(sets), ANSWERED), guesses)
-    assert first.about == second.about == FILE
-    assert first.what == (
+    assert first.subject == second.subject == FILE
+    assert first.message == (
         "Cursor's entry 'skillhub' sets SKILLHUB_ENABLED_SKILL, which is no setting, and has no effect: "
         "did you mean SKILLHUB_ENABLED_SKILLS?"
     )
-    assert second.what.endswith("sets SKILLHUB_TOK, which is no setting, and has no effect")
+    assert second.message.endswith("sets SKILLHUB_TOK, which is no setting, and has no effect")
     # Also of one that was not started; and of another program it is not our business.
     assert misspelt_settings(Tried(connection(sets), untried="it is the project's"), guesses) == (first, second)
     assert misspelt_settings(Tried(connection(sets), Probed("Other", "1", ())), guesses) == ()

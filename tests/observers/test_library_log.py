@@ -115,15 +115,15 @@ def test_names_in_settings_rules_and_tokens_that_nothing_has_are_told_once(
         "SKILLHUB_ENABLED_CATEGORIES": "dcos",
         "SKILLHUB_TOKENS_FILE": str(tokens),
     }
-    mend = "correct it, or add what is missing"
+    fix = "correct it, or add what is missing"
     forget = "`skillhub permissions forget NAME`"
     filtered = "categories that are not here: 'dcos' (did you mean 'docs'?); nothing is served until then: "
     granted = "categories that are not here: 'dosc' (did you mean 'docs'?); it grants nothing until then: "
     expected = [
-        f"SKILLHUB_ENABLED_CATEGORIES names {filtered}{mend}",
+        f"SKILLHUB_ENABLED_CATEGORIES names {filtered}{fix}",
         f"{rules} has rules for skills that are not here: 'alhpa' (did you mean 'alpha'?); correct them, or {forget}",
-        f"the token 'ci' in {tokens} grants skills that are not here: 'beat' (did you mean 'beta'?); {mend}",
-        f"the token 'bot' in {tokens} grants {granted}{mend}",
+        f"the token 'ci' in {tokens} grants skills that are not here: 'beat' (did you mean 'beta'?); {fix}",
+        f"the token 'bot' in {tokens} grants {granted}{fix}",
     ]
     with hub_of(environment) as hub:
         log_library(hub, read_settings(environment)[0])

@@ -59,7 +59,7 @@ SETTINGS = ("SKILLS", "CATEGORIES")
 
 
 def test_a_problem_says_where_the_name_is_and_what_follows_from_it(known: KnownNames) -> None:
-    mend = "correct it, or add what is missing"
+    fix = "correct it, or add what is missing"
 
     def told(visibility: Visibility) -> list[str]:
         return [problem.sentence() for problem in server_filter_problems(known, visibility, SETTINGS)]
@@ -67,27 +67,27 @@ def test_a_problem_says_where_the_name_is_and_what_follows_from_it(known: KnownN
     assert told(Visibility()) == []
     assert told(Visibility(frozenset({"csv-reader"}), frozenset({"nothing"}))) == []
     assert told(Visibility(frozenset({"csv-reader", "walrus"}))) == [
-        f"SKILLS names skills that are not here: 'walrus'; {mend}"
+        f"SKILLS names skills that are not here: 'walrus'; {fix}"
     ]
     assert told(Visibility(categories=frozenset({"walrus"}))) == [
-        f"CATEGORIES names categories that are not here: 'walrus'; nothing is served until then: {mend}"
+        f"CATEGORIES names categories that are not here: 'walrus'; nothing is served until then: {fix}"
     ]
     many = Visibility(frozenset(f"walrus-{number:02}" for number in range(14)))
     (long,) = told(many)
     assert "'walrus-11' and 2 more; " in long
     tokens = [make_token(name, visibility)[0] for name, visibility in (("one", Visibility()), ("two", many))]
     (problem,) = tokens_problems(known, "/t.json", Tokens((*tokens,)))
-    assert (problem.about, problem.what.startswith("grants skills that are not here: 'walrus-00'")) == (
+    assert (problem.subject, problem.message.startswith("grants skills that are not here: 'walrus-00'")) == (
         "the token 'two' in /t.json",
         True,
     )
     known_name = Rules(allow=(PermissionRule("skill_load", "csv-reader"),))
     assert rules_problems(known, "/r.json", known_name, changeable=True) == ()
     misspelt = Rules(deny=(PermissionRule("skill_load", "csv-raeder"),))
-    mends = [one.mend for own in (True, False) for one in rules_problems(known, "/r.json", misspelt, changeable=own)]
-    assert mends == ["correct them, or `skillhub permissions forget NAME`", "correct them there, or remove them"]
+    fixes = [one.fix for own in (True, False) for one in rules_problems(known, "/r.json", misspelt, changeable=own)]
+    assert fixes == ["correct them, or `skillhub permissions forget NAME`", "correct them there, or remove them"]
     (problem,) = rules_problems(known, "/r.json", misspelt, changeable=True)
-    assert (problem.about, problem.what) == (
+    assert (problem.subject, problem.message) == (
         "/r.json",
         "has rules for skills that are not here: 'csv-raeder' (did you mean 'csv-reader'?)",
     )

@@ -72,7 +72,7 @@ def test_each_client_of_the_table_is_there_once_with_relative_paths() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "choice", "why", "mend"),
+    ("place", "choice", "why", "fix"),
     [
         (CURSOR, DEFAULT, "is Cursor's", "skillhub roots add SHOWN"),
         (IN_PROJECT, DEFAULT, "is Cursor's", "skillhub roots add --project SHOWN"),
@@ -97,12 +97,12 @@ def test_each_client_of_the_table_is_there_once_with_relative_paths() -> None:
     ],
 )
 def test_what_is_not_searched_says_why_and_the_one_thing_that_serves_it(
-    place: SkillPlace, choice: RootsChoice, why: str, mend: str
+    place: SkillPlace, choice: RootsChoice, why: str, fix: str
 ) -> None:
     reason = why_not(place, choice, shown="SHOWN")
     assert why in reason.why
-    assert (reason.command or reason.setting) == mend.format(path=place.path).replace(":", os.pathsep)
-    assert bool(reason.command) is mend.startswith("skillhub")
+    assert (reason.command or reason.setting) == fix.format(path=place.path).replace(":", os.pathsep)
+    assert bool(reason.command) is fix.startswith("skillhub")
 
 
 @pytest.mark.parametrize(

@@ -40,11 +40,11 @@ def test_a_file_that_has_changed_since_it_was_read_is_not_overwritten(fixed: Fix
 
 
 @pytest.mark.parametrize(
-    ("number", "mend"),
+    ("number", "fix"),
     [(errno.ENOSPC, "free space on its disk"), (errno.EACCES, "see that you can write its directory")],
 )
 def test_a_write_that_fails_leaves_the_old_file_and_says_what_mends_it(
-    fixed: FixedFile, monkeypatch: pytest.MonkeyPatch, number: int, mend: str
+    fixed: FixedFile, monkeypatch: pytest.MonkeyPatch, number: int, fix: str
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise OSError(number, os.strerror(number))
@@ -52,6 +52,6 @@ def test_a_write_that_fails_leaves_the_old_file_and_says_what_mends_it(
     monkeypatch.setattr(apply_fixes, "atomic_write", fail)
     problem = write(fixed)
     assert problem is not None
-    assert (problem.about, problem.what) == (fixed.path, f"cannot be written: {os.strerror(number)}")
-    assert problem.mend.startswith(mend)
+    assert (problem.subject, problem.message) == (fixed.path, f"cannot be written: {os.strerror(number)}")
+    assert problem.fix.startswith(fix)
     assert Path(fixed.path).read_bytes() == fixed.before

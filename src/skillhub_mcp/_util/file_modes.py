@@ -32,7 +32,7 @@ class Exposure:
 
     path: str
     reason: str
-    mend: str
+    fix: str
 
 
 def private_mode(directory: str) -> int | None:

@@ -110,9 +110,9 @@ def exposed_files(settings: Settings) -> tuple[tuple[Problem, ...], tuple[Proble
         # One that cannot be looked at is told of where it is used.
         with suppress(OSError):
             if found := changeable_by_others(path):
-                changeable.append(Problem(path, f"is not used: {found.reason}", found.mend))
+                changeable.append(Problem(path, f"is not used: {found.reason}", found.fix))
             elif found := readable_by_others(path):
-                readable.append(Problem(path, found.reason, found.mend))
+                readable.append(Problem(path, found.reason, found.fix))
     return tuple(changeable), tuple(readable)
 
 

@@ -95,8 +95,8 @@ def missing_note(found: Iterable[Compared], place: LibraryPlace) -> str:
     if not missing:
         return ""
     are = "is" if len(missing) == 1 else "are"
-    root, mend = in_line(from_home(place.root)), in_line(place.command("add", "--frozen"))
-    return f"{', '.join(missing)} {are} not in {root}: `{mend}` brings back what the lock says"
+    root, fix = in_line(from_home(place.root)), in_line(place.command("add", "--frozen"))
+    return f"{', '.join(missing)} {are} not in {root}: `{fix}` brings back what the lock says"
 
 
 def comparison_json(one: Compared) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def _standing_json(standing: Standing) -> dict[str, object]:
         "left_out": None if standing.left_out is None else standing.left_out.value,
         "first": None if first is None else {"name": first.handle, "score": round(first.score, 4)},
         "matched": [one.asked for one in own.parts],
-        "differences": [asdict(one) | {"what": one.describe()} for one in standing.differences],
+        "differences": [asdict(one) | {"message": one.describe()} for one in standing.differences],
         "nearness": own.nearness,
         "first_nearness": None if first is None else first.nearness,
     }
@@ -73,7 +73,7 @@ def _cause_lines(causes: tuple[Cause, ...]) -> list[str]:
     lines = []
     for cause in causes:
         where = f"{cause.path}:{cause.line}" if cause.line else cause.path
-        line = f"{where}{': ' if where else ''}{cause.what}{'; ' if cause.mend else ''}{cause.mend}"
+        line = f"{where}{': ' if where else ''}{cause.message}{'; ' if cause.fix else ''}{cause.fix}"
         lines.append(f"  {in_line(line)}")
     return lines
 

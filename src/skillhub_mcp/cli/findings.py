@@ -68,7 +68,7 @@ _VALIDATION_COLOURS: Mapping[Enum, Colour] = {
 class FindingsText:
     """Text for findings. `base` is the directory that paths are relative to, and `paint` colours the text.
 
-    `fixes` say by rule how to mend what it found, and `colours` are those of the severities, the worst first.
+    `fixes` say by rule how to fix what it found, and `colours` are those of the severities, the worst first.
     """
 
     base: str

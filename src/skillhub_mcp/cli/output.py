@@ -109,7 +109,7 @@ def print_waiting(name: str) -> None:
 
 
 def print_absence(absence: Absence) -> None:
-    """Print on stdout why there is nothing to show, each cause with its mend."""
+    """Print on stdout why there is nothing to show, each cause with its fix."""
     print_text(_absence_text(absence))
 
 
@@ -125,7 +125,7 @@ def _absence_text(absence: Absence) -> str:
 def problem_lines(problems: Sequence[Problem]) -> str:
     """Return the first twenty problems, three lines each, and how many more there are."""
     lines = [
-        f"  {in_line(from_home(one.about))}\n      {in_line(one.what)}\n      → {in_line(one.mend)}"
+        f"  {in_line(from_home(one.subject))}\n      {in_line(one.message)}\n      → {in_line(one.fix)}"
         for one in problems[:_SHOWN_PROBLEMS]
     ]
     more = len(problems) - _SHOWN_PROBLEMS
@@ -140,7 +140,7 @@ def from_home(about: str) -> str:
 
 def problems_json(problems: Sequence[Problem]) -> list[dict[str, str]]:
     """Return problems as JSON values."""
-    return [{"about": one.about, "what": one.what, "mend": one.mend} for one in problems]
+    return [{"subject": one.subject, "message": one.message, "fix": one.fix} for one in problems]
 
 
 def print_json(value: object) -> None:

@@ -176,8 +176,8 @@ def _of_version(tried: Tried, version: str, command: str) -> Findings:
         return Findings()
     connection = tried.connection
     what = f"{connection.client.title}'s entry {connection.name!r} runs SkillHub {answered}; this is {version}"
-    mend = command if isinstance(connection.server, StdioServer) else "update the server at that address"
-    return Findings(warnings=(Problem(connection.path, what, mend),))
+    fix = command if isinstance(connection.server, StdioServer) else "update the server at that address"
+    return Findings(warnings=(Problem(connection.path, what, fix),))
 
 
 def _of_directories(tried: Tried, roots: Mapping[str, int]) -> Findings:
@@ -198,8 +198,8 @@ def _of_directories(tried: Tried, roots: Mapping[str, int]) -> Findings:
     what = f"{about}, and so {connection.client.title} sees none of the skills elsewhere: {', '.join(hidden)}"
     unknown = sorted(searched - set(places))
     added = f"; `skillhub roots add {shlex.quote(unknown[0])}` serves that too" if unknown else ""
-    mend = f"take SKILLS_DIR out of the entry{added}"
-    return Findings(warnings=(Problem(connection.path, what, mend),))
+    fix = f"take SKILLS_DIR out of the entry{added}"
+    return Findings(warnings=(Problem(connection.path, what, fix),))
 
 
 def _mend_of_silence(tried: Tried, command: str) -> str:
@@ -225,8 +225,8 @@ def _same(first: Connection, second: Connection) -> bool:
     )
 
 
-def _problem(connection: Connection, what: str, mend: str) -> Findings:
-    return Findings(problems=(Problem(connection.path, what, mend),))
+def _problem(connection: Connection, what: str, fix: str) -> Findings:
+    return Findings(problems=(Problem(connection.path, what, fix),))
 
 
 def _connect(client: Client, scope: ClientScope, name: str = DEFAULT_NAME) -> str:

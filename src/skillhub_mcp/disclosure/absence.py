@@ -1,4 +1,4 @@
-"""Why a list or a search has nothing to show: each cause with its mend. Pure.
+"""Why a list or a search has nothing to show: each cause with its fix. Pure.
 
 A caller with a filter of their own learns nothing about the skills beyond it.
 """
@@ -63,8 +63,8 @@ def why_nothing(
             return Absence((none,), mistake=False)
         return _filtered_out(offered, Filter.create(category, tags), source)
     if policy.caller.limits:
-        mend = "ask the server's operator which skills it covers"
-        return Absence((Problem("this access", "covers no skill that is here", mend),), mistake=True)
+        fix = "ask the server's operator which skills it covers"
+        return Absence((Problem("this access", "covers no skill that is here", fix),), mistake=True)
     settings = (*root_problems(snapshot.report), *_beyond_filter(snapshot, policy))
     refusals = refusal_problems(snapshot.report)
     # Refusals last: there may be many, of which none keeps back what a filter or a choice does.
@@ -127,8 +127,8 @@ def _withheld(snapshot: Snapshot, policy: Policy, *, for_models: bool) -> list[P
         (Availability.ON, "for people only (disable-model-invocation)", "they load by name"),
     )
     return [
-        Problem(_skills(counts[availability]), what, mend)
-        for availability, what, mend in causes
+        Problem(_skills(counts[availability]), what, fix)
+        for availability, what, fix in causes
         if counts[availability] and (for_models or availability is not Availability.ON)
     ]
 

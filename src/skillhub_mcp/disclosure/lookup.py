@@ -187,7 +187,7 @@ def _not_found(name: str, snapshot: Snapshot, policy: Policy, *, search_tool: st
     if problem is not None:
         what = "the SKILL.md of a folder" if is_skill_file(os.path.basename(problem.path)) else "a folder"
         why = f"{what} of that name {problem.reason}"
-        return SkillNotFound(name, hint=problem.mend, reason=why, path=problem.path)
+        return SkillNotFound(name, hint=problem.fix, reason=why, path=problem.path)
     if folder is not None and policy.offers(folder) and not os.path.isabs(handle := names.handle(folder)):
         why = _other_name(name, folder, snapshot.source(folder))
         return SkillNotFound(name, near=[handle], hint=f"load it as {handle!r}", reason=why)

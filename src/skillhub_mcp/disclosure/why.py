@@ -51,10 +51,10 @@ class Verdict(str, Enum):
 class Cause:
     """One thing that decides about a skill: what it is, the path and the line where it stands, and how to change it."""
 
-    what: str
+    message: str
     path: str = ""
     line: int | None = None
-    mend: str = ""
+    fix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,10 +186,10 @@ def _withheld(skill: Skill, policy: Policy, availability: Availability) -> Itera
     found = policy.audit.withholds(skill) if policy.audit and availability is Availability.WITHHELD else None
     if found is not None:
         what = f"SKILLHUB_AUDIT=block, and the audit found something critical: {found.rule} ({found.place})"
-        yield Verdict.WITHHELD, Cause(what, mend=f"read it with `skillhub audit {quote(skill.directory)}`")
+        yield Verdict.WITHHELD, Cause(what, fix=f"read it with `skillhub audit {quote(skill.directory)}`")
     changed = policy.locks.differs(skill) if policy.locks and availability is Availability.CHANGED else None
     if changed is not None:
-        yield Verdict.CHANGED, Cause(f"SKILLHUB_FROZEN: {changed.message}", mend=changed.hint or "")
+        yield Verdict.CHANGED, Cause(f"SKILLHUB_FROZEN: {changed.message}", fix=changed.hint or "")
 
 
 def _against(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Deciding) -> Iterator[tuple[Verdict, Cause]]:
@@ -197,34 +197,34 @@ def _against(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Decidin
     if not policy.visibility.allows(skill):
         its = "its category" if policy.visibility.names is None else "it"
         what = f"{policy.visibility.setting} does not name {its}"
-        yield Verdict.FILTERED, Cause(what, mend="add it there, or unset the setting")
+        yield Verdict.FILTERED, Cause(what, fix="add it there, or unset the setting")
     if deciding.choices is not None:
         off = switched_off(deciding.choices, skill, project=policy.project)
         if off is not None:
             handle = Names(snapshot, policy).handle(skill)
             named = (skill.alias or skill.directory) if handle == skill.name else handle
-            mend = typed_command("skillhub enable", named, option="--project" * off.in_project)
-            yield Verdict.OFF, Cause(off.text, off.path, off.line, mend)
+            fix = typed_command("skillhub enable", named, option="--project" * off.in_project)
+            yield Verdict.OFF, Cause(off.text, off.path, off.line, fix)
     availability = policy.availability(skill)
     if availability is Availability.UNTRUSTED:
-        yield Verdict.UNTRUSTED, Cause(f"{_AWAITED[skill.trust]}, and SKILLHUB_TRUST=none leaves it out", mend=_TRUST)
+        yield Verdict.UNTRUSTED, Cause(f"{_AWAITED[skill.trust]}, and SKILLHUB_TRUST=none leaves it out", fix=_TRUST)
     if availability is Availability.UNDECIDED and policy.unreadable is not None:
         error = policy.unreadable.as_error()
-        yield Verdict.UNDECIDED, Cause(error.message, policy.unreadable.path, mend=error.fix)
+        yield Verdict.UNDECIDED, Cause(error.message, policy.unreadable.path, fix=error.fix)
     files = [file for file in deciding.rules if policy.heeds_project(skill) or not file.of_project]
     for denial in denials(files, skill, Action.LOAD, tools=policy.tools):
-        mend = "remove that rule; `skillhub permissions show` lists all"
-        yield Verdict.DENIED, Cause(f"the rule {denial.text} denies it", denial.path, denial.line, mend)
+        fix = "remove that rule; `skillhub permissions show` lists all"
+        yield Verdict.DENIED, Cause(f"the rule {denial.text} denies it", denial.path, denial.line, fix)
     yield from _withheld(skill, policy, availability)
     names = Names(snapshot, policy)
     lost = names.shadowing(skill)
     if lost is not None:
         what = f"the skill there has the name: {lost.why.value}"
-        yield Verdict.SHADOWED, Cause(what, lost.winner.directory, mend=f"it loads as {names.handle(skill)}")
+        yield Verdict.SHADOWED, Cause(what, lost.winner.directory, fix=f"it loads as {names.handle(skill)}")
     if skill.disable_model_invocation:
         what = "disable-model-invocation is set: models do not find it"
         file = skill_path(skill)
-        yield Verdict.FOR_PEOPLE, Cause(what, file, mend="it loads by name, or remove that key")
+        yield Verdict.FOR_PEOPLE, Cause(what, file, fix="it loads by name, or remove that key")
 
 
 def _of_served(skill: Skill, snapshot: Snapshot, policy: Policy) -> list[Cause]:
@@ -234,10 +234,10 @@ def _of_served(skill: Skill, snapshot: Snapshot, policy: Policy) -> list[Cause]:
     if skill.awaits_trust:
         asked = ", and an agent has to ask its user before it loads it" if policy.trust is TrustMode.ASK else ""
         what = f"{_AWAITED[skill.trust]}: it takes no name of yours, is not pinned and not described on the card{asked}"
-        notes.append(Cause(what, mend=_TRUST))
+        notes.append(Cause(what, fix=_TRUST))
     if policy.decide(Action.LOAD, skill) is Decision.CONFIRM:
         what = "the rules do not allow it, so an agent has to ask its user first"
-        notes.append(Cause(what, mend=f"skillhub permissions allow {skill.alias}"))
+        notes.append(Cause(what, fix=f"skillhub permissions allow {skill.alias}"))
     notes += [
         Cause(f"has lost the name to it: {lost.why.value}", lost.skill.directory)
         for other in snapshot.namesakes(skill)
@@ -250,7 +250,7 @@ def _refused(refused: Refused, snapshot: Snapshot) -> Account:
     problem, reason = refusal(refused), refused.reason
     file = os.path.join(refused.directory, SKILL_FILE)
     source = {root.path: root.source.value for root in snapshot.report.roots}.get(refused.root, "")
-    cause = Cause(problem.what, file, reason.line, problem.mend)
+    cause = Cause(problem.message, file, reason.line, problem.fix)
     return Account(Verdict.REFUSED, refused.directory, "", "", source, (cause,))
 
 
@@ -266,7 +266,7 @@ def _why_no_name(asked: str, snapshot: Snapshot) -> Iterator[Cause]:
     places = ", ".join(root.given for root in snapshot.report.roots) or "no directory"
     yield Cause(f"no skill is named {asked!r} below {places}")
     for problem in root_problems(snapshot.report):
-        yield Cause(problem.what, problem.about, mend=problem.mend)
+        yield Cause(problem.message, problem.subject, fix=problem.fix)
 
 
 def _why_no_path(path: AskedPath, spelt: Sequence[str], snapshot: Snapshot) -> Cause:
@@ -281,8 +281,8 @@ def _why_no_path(path: AskedPath, spelt: Sequence[str], snapshot: Snapshot) -> C
         return Cause("has no SKILL.md" if path.is_directory else "is no directory", path.path)
     if not any(contains(root.path) for root in roots):
         add = f"`skillhub roots add {shell_path(os.path.dirname(path.path), home='')}` has its directory searched"
-        mend = f"put it below {roots[0].given}, or {add}" if roots else add
-        return Cause("is below no directory that is searched", path.path, mend=mend)
+        fix = f"put it below {roots[0].given}, or {add}" if roots else add
+        return Cause("is below no directory that is searched", path.path, fix=fix)
     around = next((skill.directory for skill in snapshot.everything if contains(skill.directory)), None)
     if around is not None:
         return Cause("is inside of another skill, and a skill holds no others", around)
@@ -290,4 +290,4 @@ def _why_no_path(path: AskedPath, spelt: Sequence[str], snapshot: Snapshot) -> C
     for reason, place in skipped:
         if contains(place):
             return Cause(f"is not searched: {reason.value}", place)
-    return Cause("was not found by the scan", path.path, mend="skillhub index --verify")
+    return Cause("was not found by the scan", path.path, fix="skillhub index --verify")

@@ -49,12 +49,12 @@ _OFFSET_POSITIONS = frozenset({"roberta", "xlm-roberta", "camembert", "mpnet"})
 
 
 class ModelUnusable(Exception):
-    """A model cannot be used. `mend` says what to do."""
+    """A model cannot be used. `fix` says what to do."""
 
-    def __init__(self, reason: str, *, mend: str) -> None:
+    def __init__(self, reason: str, *, fix: str) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.mend = mend
+        self.fix = fix
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def read_model_directory(path: str) -> ModelDirectory:
     """Return what is in the directory. Raises ModelUnusable."""
     if not os.path.isdir(path):
         problem = "is a file, not a directory" if os.path.exists(path) else "is not there"
-        raise ModelUnusable(problem, mend="name the directory that holds tokenizer.json and model.onnx")
+        raise ModelUnusable(problem, fix="name the directory that holds tokenizer.json and model.onnx")
     tokenizer = _tokenizer(path)
     model = _model(path)
     try:
@@ -117,7 +117,7 @@ def read_model_directory(path: str) -> ModelDirectory:
         digest = _digest((*_weights(model), tokenizer), said)
     except OSError as error:
         problem = f"has a file that cannot be read: {error.strerror or error} ({error.filename})"
-        raise ModelUnusable(problem, mend="make its files readable to you") from error
+        raise ModelUnusable(problem, fix="make its files readable to you") from error
     labels = config.get("id2label")
     pad_token = config.get("pad_token_id")
     return ModelDirectory(
@@ -144,9 +144,9 @@ def _tokenizer(path: str) -> str:
     if others:
         raise ModelUnusable(
             f"has {others[0]} and no tokenizer.json",
-            mend="take tokenizer.json from the model's page, or save its fast tokenizer there (save_pretrained)",
+            fix="take tokenizer.json from the model's page, or save its fast tokenizer there (save_pretrained)",
         )
-    raise ModelUnusable("has no tokenizer.json", mend="name the directory that holds tokenizer.json and model.onnx")
+    raise ModelUnusable("has no tokenizer.json", fix="name the directory that holds tokenizer.json and model.onnx")
 
 
 def _model(path: str) -> str:
@@ -164,8 +164,8 @@ def _model(path: str) -> str:
         return found[0]
     if found:
         names = ", ".join(os.path.relpath(one, path) for one in found)
-        raise ModelUnusable(f"has {names}, and none is model.onnx", mend="name the one to use model.onnx")
-    raise ModelUnusable("has no model.onnx", mend="export the model to ONNX, or take its onnx/model.onnx")
+        raise ModelUnusable(f"has {names}, and none is model.onnx", fix="name the one to use model.onnx")
+    raise ModelUnusable("has no model.onnx", fix="export the model to ONNX, or take its onnx/model.onnx")
 
 
 def _weights(model: str) -> tuple[str, ...]:
@@ -242,7 +242,7 @@ def _json(path: str, name: str) -> Any:
 
 
 def _broken(name: str, why: str) -> ModelUnusable:
-    return ModelUnusable(f"has a {name} that cannot be read: {why}", mend="take the file from the model's page again")
+    return ModelUnusable(f"has a {name} that cannot be read: {why}", fix="take the file from the model's page again")
 
 
 def _pooling(path: str, modules: Mapping[str, str]) -> Pooling | None:
@@ -260,7 +260,7 @@ def _pooling(path: str, modules: Mapping[str, str]) -> Pooling | None:
     if way is None:
         raise ModelUnusable(
             f"pools token vectors by {' and '.join(ways)} ({name})",
-            mend=f"use a model that pools by one of {', '.join(_POOLINGS)}",
+            fix=f"use a model that pools by one of {', '.join(_POOLINGS)}",
         )
     return way
 

@@ -89,7 +89,7 @@ class OnnxEmbedder:
     def _vectors(self, texts: Sequence[str], lane: str, seconds: float) -> list[Vector]:
         if self.identity == _UNKNOWN:
             # Its vectors would be taken for those of whatever model comes as late.
-            raise self._failure(ModelUnusable("was not there when this program started", mend="start it again"))
+            raise self._failure(ModelUnusable("was not there when this program started", fix="start it again"))
         vectors: list[Vector] = [[]] * len(texts)
         try:
             deadline = time.monotonic() + seconds
@@ -112,7 +112,7 @@ class OnnxEmbedder:
     def _failure(self, error: ModelUnusable) -> EmbeddingError:
         return EmbeddingError(
             f"The model in {self._model.path} (EMBEDDING_MODEL) {error.reason}",
-            hint=f"{error.mend}; EMBEDDING_PROVIDER=auto searches without it",
+            hint=f"{error.fix}; EMBEDDING_PROVIDER=auto searches without it",
         )
 
 
@@ -135,7 +135,7 @@ def _pooled(output: Output, directory: ModelDirectory) -> NDArray[Any]:
         if directory.applies_dense:
             raise ModelUnusable(
                 "has a layer after pooling that its model.onnx lacks (modules.json)",
-                mend="export it with that layer, to an output called sentence_embedding",
+                fix="export it with that layer, to an output called sentence_embedding",
             )
         answered = _POOL[way_of_pooling(directory)](answered, output.mask)
     expected = len(output.mask), np.clip(answered.shape[-1], _FEWEST_NUMBERS, _MOST_NUMBERS) if answered.ndim else 0
@@ -143,7 +143,7 @@ def _pooled(output: Output, directory: ModelDirectory) -> NDArray[Any]:
         shapes = ", ".join(f"{one} {list(array.shape)}" for one, array in found.items())
         raise ModelUnusable(
             f"answers {len(output.mask)} texts with {shapes}, which are no vectors of texts",
-            mend="use a sentence encoder; a cross-encoder is for SEARCH_RERANK_MODEL",
+            fix="use a sentence encoder; a cross-encoder is for SEARCH_RERANK_MODEL",
         )
     return answered
 
@@ -195,7 +195,7 @@ def _units(vectors: NDArray[Any]) -> NDArray[Any]:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not np.isfinite(lengths).all() or not lengths.all():
         raise ModelUnusable(
-            "answers with zero or non-finite numbers", mend="use an export with 32-bit numbers, or export it again"
+            "answers with zero or non-finite numbers", fix="use an export with 32-bit numbers, or export it again"
         )
     units: NDArray[Any] = vectors / lengths
     return units

@@ -104,15 +104,15 @@ class _Network:
         unknown = sorted(self._inputs.keys() - set(_INPUTS))
         if unknown or "input_ids" not in self._inputs:
             named = f"asks for {', '.join(unknown)}" if unknown else "asks for no input_ids"
-            raise ModelUnusable(f"{named}, which is no encoder of texts", mend="use a model that encodes texts")
+            raise ModelUnusable(f"{named}, which is no encoder of texts", fix="use a model that encodes texts")
         if not self._outputs:
-            raise ModelUnusable("answers with no floating-point numbers", mend="use an export with such an output")
+            raise ModelUnusable("answers with no floating-point numbers", fix="use an export with such an output")
         fixed = [one if isinstance(one, int) else 0 for one in self._inputs["input_ids"].shape]
         batch, self.tokens = (*fixed, 0, 0)[:2]
         if batch > 1:
-            raise ModelUnusable(f"takes {batch} texts at a time only", mend="export it with a dynamic batch size")
+            raise ModelUnusable(f"takes {batch} texts at a time only", fix="export it with a dynamic batch size")
         if self.tokens > MAX_BATCH_TOKENS:
-            raise ModelUnusable(f"takes {self.tokens} tokens at a time only", mend="export it with a dynamic length")
+            raise ModelUnusable(f"takes {self.tokens} tokens at a time only", fix="export it with a dynamic length")
         self.most_texts = batch or MAX_BATCH_TEXTS
         tokens = min(directory.max_tokens, self.tokens or directory.max_tokens)
         tokenizer.no_padding()
@@ -178,7 +178,7 @@ def _load(directory: ModelDirectory) -> _Network:
     except ImportError as error:
         raise ModelUnusable(
             f"needs the package {error.name or 'onnxruntime'}, which is not installed or does not load ({error})",
-            mend="in a checkout of SkillHub: pip install '.[onnx]'",
+            fix="in a checkout of SkillHub: pip install '.[onnx]'",
         ) from error
     # Windows has a switch of its own.
     onnxruntime.disable_telemetry_events()
@@ -195,7 +195,7 @@ def _load(directory: ModelDirectory) -> _Network:
         session = onnxruntime.InferenceSession(directory.model, options, providers=["CPUExecutionProvider"])
     # Looked at last: what was read is then what the digest is of.
     if directory.has_changed:
-        raise ModelUnusable("has changed since this program looked at it", mend="start it again, for the new model")
+        raise ModelUnusable("has changed since this program looked at it", fix="start it again, for the new model")
     return _Network(tokenizer, session, directory)
 
 
@@ -208,7 +208,7 @@ def _answer(future: futures.Future[T], deadline: float) -> T:
 
 
 def _late() -> ModelUnusable:
-    return ModelUnusable("did not answer in time", mend="use a smaller model, or one with 8-bit weights")
+    return ModelUnusable("did not answer in time", fix="use a smaller model, or one with 8-bit weights")
 
 
 @contextmanager
@@ -219,7 +219,7 @@ def _translated(problem: str) -> Iterator[None]:
     except Exception as error:
         why = (str(error).splitlines() or [type(error).__name__])[0][:_MOST_CHARACTERS_OF_ERROR]
         raise ModelUnusable(
-            f"{problem}: {why}", mend="export the model again, or take it from its page again"
+            f"{problem}: {why}", fix="export the model again, or take it from its page again"
         ) from error
 
 

@@ -81,7 +81,7 @@ def read_hooks(path: str) -> tuple[Hook, ...]:
         raise InvalidSetting(SETTING, path, f"is not valid JSON: {error}") from error
     if exposure is not None:
         # Whoever writes it runs what they like as this user.
-        raise InvalidSetting(SETTING, path, f"cannot be used: {exposure.reason}", hint=exposure.mend)
+        raise InvalidSetting(SETTING, path, f"cannot be used: {exposure.reason}", hint=exposure.fix)
     try:
         return tuple(_parse_hooks(content))
     except _InvalidHooks as error:

@@ -19,7 +19,7 @@ LOCK_NAME = "skills-lock.json"
 VERSION = 1
 OURS = "skillhub"
 
-_MEND = "mend it, or take it from the repository's history; SkillHub leaves it as it is"
+_FIX = "correct it, or take it from the repository's history; SkillHub leaves it as it is"
 _NEWER = "update SkillHub, or change the lock with the program that wrote it"
 _MARKERS = ("<<<<<<< ", "=======", ">>>>>>> ")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -150,21 +150,21 @@ def parse_lock(text: str, path: str) -> Lock:
     try:
         whole = read_json(text, pairs=_unique)
     except _NamedTwiceError as error:
-        raise LockUnreadable(path, str(error), line=_line_of(text, error.key), hint=_MEND) from error
+        raise LockUnreadable(path, str(error), line=_line_of(text, error.key), hint=_FIX) from error
     except BadJson as error:
-        raise LockUnreadable(path, str(error), line=error.line, hint=_MEND) from error
+        raise LockUnreadable(path, str(error), line=error.line, hint=_FIX) from error
     if not isinstance(whole, dict) or not isinstance(whole.get("skills"), dict):
-        raise LockUnreadable(path, "it has no object of skills", hint=_MEND)
+        raise LockUnreadable(path, "it has no object of skills", hint=_FIX)
     version = whole.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or version < VERSION:
-        raise LockUnreadable(path, f"its version is {version!r}, and SkillHub knows {VERSION}", hint=_MEND)
+        raise LockUnreadable(path, f"its version is {version!r}, and SkillHub knows {VERSION}", hint=_FIX)
     skills: list[LockedSkill] = []
     for name, entry in whole.pop("skills").items():
         try:
             skills.append(_skill(name, entry))
         except _NotOfItsKindError as error:
             if version == VERSION:
-                raise LockUnreadable(path, str(error), line=_line_of(text, name), hint=_MEND) from error
+                raise LockUnreadable(path, str(error), line=_line_of(text, name), hint=_FIX) from error
     return Lock(path, version, tuple(skills), kept=json.dumps(whole))
 
 
@@ -178,7 +178,7 @@ def lock_text(lock: Lock) -> str:
     try:
         text = json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
     except RecursionError as error:
-        raise LockUnreadable(lock.path, "it is nested too deeply", hint=_MEND) from error
+        raise LockUnreadable(lock.path, "it is nested too deeply", hint=_FIX) from error
     return _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 

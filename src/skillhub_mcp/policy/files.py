@@ -277,7 +277,7 @@ def _check_writable(path: str, what: str) -> None:
         exposure = replaceable_by_others(path)
         if exposure is not None:
             # A file there would be refused when it is read, and take every skill with it.
-            fix = f"nothing was changed; {exposure.mend}"
+            fix = f"nothing was changed; {exposure.fix}"
             raise PolicyUnwritable(what, path=exposure.path, reason=exposure.reason, fix=fix)
         make_private_directory(directory)
     except OSError as error:

@@ -68,8 +68,8 @@ def rules_problems(known: KnownNames, path: str, rules: Rules, *, changeable: bo
     With `changeable`, it is the file that `skillhub permissions` changes.
     """
     what = "has rules for skills that are not here: "
-    mend = "correct them" + (", or `skillhub permissions forget NAME`" if changeable else " there, or remove them")
-    return _problems(path, what, known.unknown_in_rules(rules), mend)
+    fix = "correct them" + (", or `skillhub permissions forget NAME`" if changeable else " there, or remove them")
+    return _problems(path, what, known.unknown_in_rules(rules), fix)
 
 
 def tokens_problems(known: KnownNames, path: str, tokens: Tokens) -> tuple[Problem, ...]:
@@ -101,21 +101,21 @@ def _filter_problems(
         return (
             Problem(named, f"is set and names nothing: {empty}", "name something, or unset it to serve every skill"),
         )
-    mend = "correct it, or add what is missing"
+    fix = "correct it, or add what is missing"
     if not known.any_allowed(visibility):
-        mend = f"{empty} until then: {mend}"
+        fix = f"{empty} until then: {fix}"
     if visibility.names is not None:
         unknown, kind, subject = known.unknown_skills(visibility), "skills", about[0]
     else:
         unknown, kind, subject = known.unknown_categories(visibility), "categories", about[1]
-    return _problems(subject, f"{verb} {kind} that are not here: ", unknown, mend)
+    return _problems(subject, f"{verb} {kind} that are not here: ", unknown, fix)
 
 
-def _problems(about: str, what: str, unknown: tuple[UnknownName, ...], mend: str) -> tuple[Problem, ...]:
+def _problems(about: str, what: str, unknown: tuple[UnknownName, ...], fix: str) -> tuple[Problem, ...]:
     shown = ", ".join(map(str, unknown[:_SHOWN]))
     more = len(unknown) - _SHOWN
     rest = f" and {more:,} more" if more > 0 else ""
-    return (Problem(about, f"{what}{shown}{rest}", mend),) if unknown else ()
+    return (Problem(about, f"{what}{shown}{rest}", fix),) if unknown else ()
 
 
 def _unknown_folded(names: Iterable[str], known: Collection[str], offered: Collection[str]) -> tuple[UnknownName, ...]:

@@ -55,7 +55,7 @@ def read_file(path: str, *, within: str = "") -> Mapping[str, object]:
             raise _unusable(path, "it is a link out of the project")
         exposure = None if within else changeable_by_others(path)
         if exposure is not None:
-            raise _unusable(path, exposure.reason, hint=exposure.mend)
+            raise _unusable(path, exposure.reason, hint=exposure.fix)
         with open(os.open(path, os.O_RDONLY | _NO_WAITING), "rb") as file:
             text = file.read(4 * _MOST_CHARACTERS + 1).decode("utf-8-sig")
         return read_toml(text, most_characters=_MOST_CHARACTERS)

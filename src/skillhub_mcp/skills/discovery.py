@@ -47,11 +47,11 @@ class FoundSkillFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WalkProblem:
-    """A path that could not be read, the reason, and how to mend it."""
+    """A path that could not be read, the reason, and how to fix it."""
 
     path: str
     reason: str
-    mend: str = "make it readable, or remove it from the roots"
+    fix: str = "make it readable, or remove it from the roots"
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,8 +243,8 @@ class _Walker:
                 # What lies there is not served either way.
                 continue
             if any(is_skill_file(name) and not is_directory for name, is_directory in names.items()):
-                mend = "move it up, or name a directory nearer to it in SKILLS_DIR"
-                self._report(directory, f"is a skill more than {MAX_DEPTH} levels below its root", mend)
+                fix = "move it up, or name a directory nearer to it in SKILLS_DIR"
+                self._report(directory, f"is a skill more than {MAX_DEPTH} levels below its root", fix)
                 has_any = True
             else:
                 below = (name for name, is_directory in names.items() if is_directory)
@@ -287,8 +287,8 @@ class _Walker:
         if not self._root.leads_out(directory):
             return False
         if not any(is_at_or_below(directory, root.real) for root in self.roots if not root.within):
-            mend = "put the skill itself there, or run `skillhub roots add --project` with the directory that it is in"
-            self._report(path, "is a link out of the project and is not followed", mend)
+            fix = "put the skill itself there, or run `skillhub roots add --project` with the directory that it is in"
+            self._report(path, "is a link out of the project and is not followed", fix)
         return True
 
     def _skip(self, reason: SkipReason, path: str) -> None:
@@ -297,8 +297,8 @@ class _Walker:
         if len(paths) < MAX_NAMED_PER_REASON:
             paths.append(_writable(self._root.as_configured(path)))
 
-    def _report(self, path: str, reason: str | OSError, mend: str | None = None) -> None:
-        self._problems[_problem(self._root.as_configured(path), reason, mend)] = None
+    def _report(self, path: str, reason: str | OSError, fix: str | None = None) -> None:
+        self._problems[_problem(self._root.as_configured(path), reason, fix)] = None
 
     def _stat_skill_file(self, entry: os.DirEntry[str], directory: str, name: str) -> FoundSkillFile | None:
         try:
@@ -397,10 +397,10 @@ def _forget(root: SkillRoot) -> str:
     return f"run `skillhub roots remove {shell_path(root.path, home='')}`"
 
 
-def _problem(path: str, reason: str | OSError, mend: str | None = None) -> WalkProblem:
+def _problem(path: str, reason: str | OSError, fix: str | None = None) -> WalkProblem:
     if isinstance(reason, OSError):
         reason = _reason(reason)
-    return WalkProblem(_writable(path), reason) if mend is None else WalkProblem(_writable(path), reason, mend)
+    return WalkProblem(_writable(path), reason) if fix is None else WalkProblem(_writable(path), reason, fix)
 
 
 def _writable(path: str) -> str:

@@ -1,4 +1,4 @@
-"""What is wrong with the skills that a scan found: what it is about, what is wrong with it, how to mend it. Pure."""
+"""What is wrong with the skills that a scan found: what it is about, what is wrong with it, how to fix it. Pure."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ _IN_A_SENTENCE = 3
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is affected, what is wrong with it, and how to mend it.
+    """What is affected, what is wrong with it, and how to fix it.
 
-    `about` is a path or a setting. Where it is a path, `remote` names it to those who may not read this machine's
-    paths; they are not told the mend, which is not theirs. What is `only_here` they are not told at all.
+    `subject` is a path or a setting. Where it is a path, `remote` names it to those who may not read this machine's
+    paths; they are not told the fix, which is not theirs. What is `only_here` they are not told at all.
     """
 
-    about: str
-    what: str
-    mend: str
+    subject: str
+    message: str
+    fix: str
     remote: str = field(default="", kw_only=True)
     only_here: bool = field(default=False, kw_only=True)
 
     def sentence(self, *, with_paths: bool = True) -> str:
         """Return the problem in one sentence."""
         if self.remote and not with_paths:
-            return f"{self.remote} {self.what}"
-        return f"{self.about} {self.what}; {self.mend}"
+            return f"{self.remote} {self.message}"
+        return f"{self.subject} {self.message}; {self.fix}"
 
 
 def sentences(problems: Iterable[Problem], *, with_paths: bool = True) -> str:
@@ -49,7 +49,7 @@ def root_problems(report: ScanReport) -> tuple[Problem, ...]:
         Problem(
             one.path,
             one.reason,
-            one.mend,
+            one.fix,
             remote="A skills directory" if one.path in own else f"The directory {os.path.basename(one.path)!r}",
         )
         for one in report.problems

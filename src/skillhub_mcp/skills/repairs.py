@@ -169,7 +169,7 @@ REPAIRS: Mapping[str, Callable[[_Entry, Reads], str]] = {
     "values that need quotes": _with_values_quoted,
     "a value that is only text": _as_text,
 }
-"""The repairs of one entry by what they mend, the smallest first. After the last one every entry can be read."""
+"""The repairs of one entry by what they fix, the smallest first. After the last one every entry can be read."""
 
 
 def _meant(written: str) -> str:

@@ -21,7 +21,7 @@ from skillhub_mcp.validation.targets import Target
 # A file is replaced by a new one beside it.
 _CLOSED = "see that you can write its directory, then run the command again"
 _FULL = "free space on its disk, then run the command again"
-_MENDS = {errno.EACCES: _CLOSED, errno.EPERM: _CLOSED, errno.ENOSPC: _FULL, errno.EDQUOT: _FULL}
+_FIXES = {errno.EACCES: _CLOSED, errno.EPERM: _CLOSED, errno.ENOSPC: _FULL, errno.EDQUOT: _FULL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,6 @@ def write(fixed: FixedFile) -> Problem | None:
         if fixed.renamed is not None:
             os.rename(*fixed.renamed)
     except OSError as error:
-        mend = _MENDS.get(error.errno or 0, "mend that, then run the command again")
-        return Problem(fixed.path, f"cannot be written: {error.strerror or error}", mend)
+        fix = _FIXES.get(error.errno or 0, "correct that, then run the command again")
+        return Problem(fixed.path, f"cannot be written: {error.strerror or error}", fix)
     return None

@@ -17,7 +17,7 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: 
 
 @dataclass(frozen=True, slots=True)
 class SarifRule:
-    """A rule in a log: its id, what it holds or finds, how to mend it, its level, and further properties."""
+    """A rule in a log: its id, what it holds or finds, how to fix it, its level, and further properties."""
 
     id: str
     text: str

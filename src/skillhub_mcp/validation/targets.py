@@ -90,7 +90,7 @@ def _found(walk: Walk) -> Iterator[Target]:
     for place in walk.problems:
         unreadable = os.path.lexists(place.path) and not os.access(place.path, os.R_OK)
         rule = "file-unreadable" if unreadable else "file-missing"
-        yield Target(place.path, None, problem=f"{place.reason}; {place.mend}", rule=rule)
+        yield Target(place.path, None, problem=f"{place.reason}; {place.fix}", rule=rule)
 
 
 def _client_places(hidden: str) -> Iterator[str]:

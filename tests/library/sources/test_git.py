@@ -106,7 +106,7 @@ def test_the_line_that_says_why_is_told_without_a_password_and_hides_nothing(mes
 
 @pytest.mark.skipif(os.name != "posix", reason="the program of this test is a script")
 @pytest.mark.parametrize(
-    ("said", "mend"),
+    ("said", "fix"),
     [
         ("fatal: could not read Username for 'https://h': terminal prompts disabled", "git ls-remote"),
         ("git@h: Permission denied (publickey).\nfatal: Could not read from remote repository.", "git ls-remote"),
@@ -118,7 +118,7 @@ def test_the_line_that_says_why_is_told_without_a_password_and_hides_nothing(mes
         ("fatal: something else", "None"),
     ],
 )
-def test_who_is_not_let_in_or_reaches_nobody_is_told_what_mends_it(tmp_path: Path, said: str, mend: str) -> None:
+def test_who_is_not_let_in_or_reaches_nobody_is_told_what_mends_it(tmp_path: Path, said: str, fix: str) -> None:
     failing = tmp_path / "git"
     failing.write_text(
         f"#!{sys.executable}\nimport sys\n\nprint({said!r}, file=sys.stderr)\nsys.exit(128)\n", encoding="utf-8"
@@ -129,7 +129,7 @@ def test_who_is_not_let_in_or_reaches_nobody_is_told_what_mends_it(tmp_path: Pat
     with pytest.raises(SourceUnreachable) as refused:
         repository.list_refs(("HEAD",))
     repository.close()
-    assert mend in str(refused.value.hint)
+    assert fix in str(refused.value.hint)
 
 
 def test_a_repository_that_is_too_large_is_refused_however_fast_it_came(tmp_path: Path) -> None:

@@ -166,16 +166,16 @@ def test_each_refusal_says_what_to_do(site: LyingSite) -> None:
     site.answers[f"/torn-index{WELL_KNOWN_PATH}"] = whole(b"{")
     site.answers[f"/no-list{WELL_KNOWN_PATH}"] = whole(json.dumps({"$schema": SCHEMA}).encode())
     publish(site, {}, top="/empty")
-    mends = {}
+    fixes = {}
     for path in (*site.answers, "/torn-index", "/no-list", "/empty", "/nothing"):
         with pytest.raises(SourceUnreachable) as refused:
             opened(site, path)
-        mends[path] = refused.value.hint
+        fixes[path] = refused.value.hint
     with pytest.raises(SourceUnreachable) as unreachable:
         open_web("http://127.0.0.1:1/", [], OPTIONS, open_zip)
-    mends["nobody"] = unreachable.value.hint
-    assert [path for path, mend in mends.items() if not mend] == []
-    assert "SKILLHUB_SOURCE_TOKENS" in str(mends["/401"])
+    fixes["nobody"] = unreachable.value.hint
+    assert [path for path, fix in fixes.items() if not fix] == []
+    assert "SKILLHUB_SOURCE_TOKENS" in str(fixes["/401"])
 
 
 def test_pages_that_answer_everything_with_200_are_no_skills(site: LyingSite) -> None:

@@ -108,18 +108,18 @@ def test_a_command_off_the_list_is_refused(running: Environment, write_skill: Sk
 
 
 @pytest.mark.parametrize(
-    ("command", "mend"),
+    ("command", "fix"),
     [
         ("cat SKILL.md", "give the name alone, and what follows it as args"),
         ("/bin/cat", "give the name without a path"),
     ],
 )
 def test_a_line_in_place_of_a_command_is_told_where_its_arguments_go(
-    running: Environment, write_skill: SkillWriter, command: str, mend: str
+    running: Environment, write_skill: SkillWriter, command: str, fix: str
 ) -> None:
     write_skill("one")
     told = f"COMMAND_NOT_ALLOWED: {command!r} is not an allowed command. Allowed commands: "
-    assert run(running, command).text == f"{told}python, uv, node, cat, ls, grep; {mend}."
+    assert run(running, command).text == f"{told}python, uv, node, cat, ls, grep; {fix}."
 
 
 @pytest.mark.acceptance("S2-38")

@@ -97,7 +97,7 @@ def _each_cause_once(examined: Sequence[Examined]) -> tuple[Examined, ...]:
         names = failed.pop(one.failure, []) if one.failure else [one.check.name]
         if len(names) > 1:
             about = f"the checks of the {', '.join(names[:-1])} and {names[-1]}"
-            problems = tuple(replace(problem, about=about) for problem in one.result.problems)
+            problems = tuple(replace(problem, subject=about) for problem in one.result.problems)
             told.append(replace(one, result=CheckResult(problems=problems)))
         else:
             told.append(one if names else replace(one, result=CheckResult()))
@@ -110,8 +110,8 @@ def _made(check: Check, installation: Installation) -> Examined:
         return Examined(check, check.look(installation))
     except SkillHubError as error:
         named = with_publication(error, installation.settings)
-        mend = named.hint or "mend this first: the check needs it"
-        problem = Problem(about, f"failed: {named.message}", mend)
+        fix = named.hint or "correct this first: the check needs it"
+        problem = Problem(about, f"failed: {named.message}", fix)
         return Examined(check, CheckResult(problems=(problem,)), failure=named.message)
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""

@@ -13,7 +13,7 @@ from skillhub_mcp.skills.problems import Problem
 class CheckResult:
     """What one check found. Each finding is a `Problem`: what it is about, what is wrong, and what mends it.
 
-    The mend names one command where there is one. With `problems` something does not work as it was set up, and doctor
+    The fix names one command where there is one. With `problems` something does not work as it was set up, and doctor
     exits with 1. With `warnings` it does, though perhaps not as its owner thinks. `notes` are shown only to who asks
     for all of it. Each begins with what concerns the most.
 

@@ -26,8 +26,8 @@ def check_index(installation: Installation) -> CheckResult:
         if view.index is not None:
             view.index.table.check()
     except IndexDamaged as error:
-        mend = f"run {_REBUILD}; it is derived from the skills"
-        problems.append(Problem(redacted(settings.index.db_path), f"the index is damaged: {error}", mend))
+        fix = f"run {_REBUILD}; it is derived from the skills"
+        problems.append(Problem(redacted(settings.index.db_path), f"the index is damaged: {error}", fix))
     if view.problem is not None:
         problems.append(Problem("index", view.problem.message, view.problem.hint or f"run {_REBUILD}"))
     # What a model of the person's own lacks is told by the check of the models.
@@ -65,8 +65,8 @@ def _unused_roots(roots: Sequence[IndexedRoot]) -> tuple[tuple[Problem, ...], tu
     for one in roots:
         if one.there:
             what = f"is not used by this configuration; the index has {root_facts(one)}"
-            mend = "leave it for the project or the server that uses it; `skillhub index --forget` drops such rows"
-            notes.append(Problem(one.path, what, mend))
+            fix = "leave it for the project or the server that uses it; `skillhub index --forget` drops such rows"
+            notes.append(Problem(one.path, what, fix))
         else:
             what = f"is gone or not mounted, and no root here; the index has {root_facts(one)}"
             warnings.append(

@@ -22,7 +22,7 @@ def check_locks(installation: Installation) -> CheckResult:
     unchanged = sum(one.state is LockState.UNCHANGED for _, one in standings)
     return CheckResult(
         problems=tuple(
-            Problem(path, error.message, error.hint or "mend it") for path, error in sorted(unreadable.items())
+            Problem(path, error.message, error.hint or "correct it") for path, error in sorted(unreadable.items())
         ),
         warnings=tuple(
             Problem(

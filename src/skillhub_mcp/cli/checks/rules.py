@@ -22,7 +22,7 @@ def check_rules(installation: Installation) -> CheckResult:
         if hub.skills():
             return CheckResult(problems=named)
         # What it says of directories, refusals and misspelt filters is told already.
-        told = {one.about for one in (*named, *root_problems(snapshot.report), *refusal_problems(snapshot.report))}
+        told = {one.subject for one in (*named, *root_problems(snapshot.report), *refusal_problems(snapshot.report))}
         causes = hub.why_nothing(for_models=False).causes
     except PolicyUnreadable as error:
         if error.fix == CLOSE_TO_OTHERS:
@@ -30,7 +30,7 @@ def check_rules(installation: Installation) -> CheckResult:
             return CheckResult()
         return CheckResult(problems=(Problem(error.path, error.message, error.hint or "fix the file"),))
     # Of skills elsewhere the roots tell.
-    causes = tuple(cause for cause in causes if cause.about not in told and not cause.only_here)
+    causes = tuple(cause for cause in causes if cause.subject not in told and not cause.only_here)
     return CheckResult(problems=(*named, *causes))
 
 

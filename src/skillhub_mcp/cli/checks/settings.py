@@ -36,14 +36,14 @@ def check_settings(installation: Installation) -> CheckResult:
 def _unreadable(settings: Settings) -> Iterator[Problem]:
     """Yield what stops a server at its start, and no command that has no use for it."""
     # Of hooks that others may write the check of the files tells.
-    exposed = {one.about for one in exposed_files(settings)[0]}
+    exposed = {one.subject for one in exposed_files(settings)[0]}
     for value, read in ((settings.execution.hooks, read_hooks), (settings.disclosure.agents_config, read_config)):
         try:
             if value and value not in exposed:
                 read(value)
         except InvalidSetting as error:
-            mend = error.hint or "correct it; a server that needs it does not start"
-            yield Problem(error.setting, error.message, mend)
+            fix = error.hint or "correct it; a server that needs it does not start"
+            yield Problem(error.setting, error.message, fix)
 
 
 CHECK = Check("settings", check_settings)

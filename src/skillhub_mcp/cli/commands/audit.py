@@ -72,7 +72,7 @@ def add_parser(subparsers: Any) -> None:
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--full", action="store_true", help="print every finding, even if they do not fit a screen")
     shown.add_argument("--statistics", action="store_true", help="print only how often each rule found something")
-    shown.add_argument("--list-rules", action="store_true", help="print the rules instead, and how to mend findings")
+    shown.add_argument("--list-rules", action="store_true", help="print the rules instead, and how to fix findings")
     review = parser.add_mutually_exclusive_group()
     review.add_argument(
         "--accept", action="store_true", help="record that you reviewed the findings of the one skill at PATH"
@@ -313,7 +313,7 @@ def _json(audited: Sequence[_Audited]) -> dict[str, object]:
         "rules": {
             rule: {
                 "finds": AUDIT_RULES[rule].finds,
-                "mend": AUDIT_RULES[rule].fix,
+                "fix": AUDIT_RULES[rule].fix,
                 "published": AUDIT_RULES[rule].source,
                 "explained_by": explaining_command(rule, "audit"),
             }
@@ -378,4 +378,4 @@ def _list_rules(rules: Collection[str], *, as_json: bool) -> None:
         return
     for rule in listed:
         print_text(f"{rule.id} ({rule.severity.value}; {rule.source})")
-        print_text(f"      finds: {rule.finds}\n      mend: {rule.fix}")
+        print_text(f"      finds: {rule.finds}\n      fix: {rule.fix}")

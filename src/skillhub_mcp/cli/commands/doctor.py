@@ -106,9 +106,9 @@ def _text(examined: Sequence[Examined], paint: Painter, *, verbose: bool) -> Ite
             found = {"problem": result.problems, "warning": result.warnings, "note": result.notes}[severity]
             for problem in found if verbose else found[:_SHOWN]:
                 yield ""
-                yield f"{paint(severity, colour, Colour.BOLD)}  {paint(from_home(problem.about), Colour.BOLD)}"
-                yield f"  {paint(problem.what)}"
-                yield f"  {paint('→', Colour.GREEN)} {paint(problem.mend)}"
+                yield f"{paint(severity, colour, Colour.BOLD)}  {paint(from_home(problem.subject), Colour.BOLD)}"
+                yield f"  {paint(problem.message)}"
+                yield f"  {paint('→', Colour.GREEN)} {paint(problem.fix)}"
             more = len(found) - _SHOWN
             if more > 0 and not verbose:
                 yield ""

@@ -133,7 +133,7 @@ def index_report_json(view: View, counts: SkillCounts, lost: Sequence[Shadowed],
             for s in lost
         ],
         "problems": [
-            {"path": problem.path, "reason": problem.reason, "mend": problem.mend} for problem in report.problems
+            {"path": problem.path, "reason": problem.reason, "fix": problem.fix} for problem in report.problems
         ],
     }
 
@@ -154,7 +154,7 @@ def index_report_text(view: View, counts: SkillCounts, lost: Sequence[Shadowed],
         f"digest    {view.snapshot.digest}",
         f"time      {seconds:.2f} s",
     ]
-    lines += [f"\n{in_line(f'{problem.path} {problem.reason}; {problem.mend}')}" for problem in report.problems]
+    lines += [f"\n{in_line(f'{problem.path} {problem.reason}; {problem.fix}')}" for problem in report.problems]
     for refused in report.refused:
         by_strict = " by a strict rule" if is_strict(refused.reason.rule) else ""
         lines.append(f"\n{in_line(refused.directory)}/SKILL.md is refused{by_strict}:")

@@ -152,7 +152,7 @@ def _note_elsewhere(elsewhere: Sequence[UnsearchedPlace]) -> None:
     if elsewhere:
         print_note("")
     for problem in (one.as_problem() for one in elsewhere[:_SHOWN_PLACES]):
-        print_note(f"{in_line(problem.about)} {in_line(problem.what)}\n  → {in_line(problem.mend)}")
+        print_note(f"{in_line(problem.subject)} {in_line(problem.message)}\n  → {in_line(problem.fix)}")
     more = len(elsewhere) - _SHOWN_PLACES
     if more > 0:
         print_note(f"{plural(more, 'more place')} with skills: `skillhub roots` lists them")

@@ -177,7 +177,7 @@ def _print_fixable(chosen: Sequence[Target], results: Sequence[ValidationResult]
     )
     count = sum(1 for _ in islice(fixable, _COUNTED_FIXABLE))
     if count:
-        print_text(f"--fix can mend {plural(count, 'file')}{' or more' if count == _COUNTED_FIXABLE else ''}")
+        print_text(f"--fix can repair {plural(count, 'file')}{' or more' if count == _COUNTED_FIXABLE else ''}")
 
 
 def _totals(results: Sequence[ValidationResult]) -> dict[str, int]:
@@ -198,7 +198,7 @@ def _results_json(results: Sequence[ValidationResult]) -> dict[str, object]:
         "rules": {
             rule: {
                 "holds": RULES[rule].requirement,
-                "mend": RULES[rule].fix,
+                "fix": RULES[rule].fix,
                 "explained_by": explaining_command(rule),
             }
             for rule in broken

@@ -102,8 +102,8 @@ def _tell(found: VerifiedLibrary, place: LibraryPlace) -> None:
     _tell_small_differences(found, place)
     if found.unlocked:
         print_note(f"{plural(len(found.unlocked), 'skill')} that no lock names: `{place.command('lock')}` locks them")
-    if mend := _mend(found, place):
-        print_note(f"\n{mend}")
+    if fix := _fix(found, place):
+        print_note(f"\n{fix}")
 
 
 def _tell_small_differences(found: VerifiedLibrary, place: LibraryPlace) -> None:
@@ -117,24 +117,24 @@ def _tell_small_differences(found: VerifiedLibrary, place: LibraryPlace) -> None
         print_note(f"`{in_line(place.command('lock', names=differ))}` writes it again")
 
 
-def _mend(found: VerifiedLibrary, place: LibraryPlace) -> str:
+def _fix(found: VerifiedLibrary, place: LibraryPlace) -> str:
     """Return what a person types where skills are not as they were locked; empty where nothing helps, or is needed."""
     wrong = [one for one in found.skills if one.differs or one.is_missing]
     edited = [one.locked.name for one in wrong if one.differs]
-    mends = []
+    fixes = []
     if trashed := [one.locked.name for one in wrong if one.is_missing and one.in_trash]:
-        mends.append(f"`{in_line(place.command('remove', '--undo', names=trashed))}` brings back what is in the trash")
+        fixes.append(f"`{in_line(place.command('remove', '--undo', names=trashed))}` brings back what is in the trash")
     if any(_comes_from_elsewhere(one.locked, place) for one in wrong):
         back = place.command("add", "--frozen", *(["--replace"] if edited else []))
-        mends.append(f"`{in_line(back)}` brings back what the lock says")
+        fixes.append(f"`{in_line(back)}` brings back what the lock says")
     if edited:
-        mends.append(f"`{in_line(place.command('lock', names=edited))}` locks what is there")
+        fixes.append(f"`{in_line(place.command('lock', names=edited))}` locks what is there")
     lost = [
         in_line(one.locked.name) for one in wrong if one.is_missing and one.locked.ours and one.locked.ours.has_edits
     ]
     if lost:
-        mends.append(f"the edits of {', '.join(lost)} that were locked are only where they were made")
-    return ", and ".join(mends)
+        fixes.append(f"the edits of {', '.join(lost)} that were locked are only where they were made")
+    return ", and ".join(fixes)
 
 
 def _comes_from_elsewhere(locked: LockedSkill, place: LibraryPlace) -> bool:

@@ -83,7 +83,7 @@ def _elsewhere(name: str, path: AskedPath | None, places: Sequence[UnsearchedPla
         for directory in place.directories:
             is_asked = fold_name(os.path.basename(directory)) == fold_name(name)
             if is_asked if path is None else os.path.realpath(directory) == path.real:
-                yield Cause(f"is not searched: {place.reason.why}", directory, mend=place.reason.advice(place.skills))
+                yield Cause(f"is not searched: {place.reason.why}", directory, fix=place.reason.advice(place.skills))
 
 
 def _deciding(settings: Settings) -> Deciding:

@@ -100,8 +100,8 @@ class NotThere(SourceUnreachable):
 
     def __init__(self, source: str, status: int) -> None:
         answered = f"is not given: the site answers with {status}"
-        reason, mend = _STATUSES.get(status, (answered, _TELL_THE_SITE))
-        super().__init__(source, reason, hint=mend)
+        reason, fix = _STATUSES.get(status, (answered, _TELL_THE_SITE))
+        super().__init__(source, reason, hint=fix)
         self.status = status
 
 
@@ -141,7 +141,7 @@ class Downloader:
                 found = await self._ask(url)
             except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError, ValueError) as error:
                 reason = _in_words(error, self._options.limits)
-                raise SourceUnreachable(shown(url), reason, hint=_mend(error)) from error
+                raise SourceUnreachable(shown(url), reason, hint=_fix(error)) from error
             if isinstance(found, Download):
                 return found
             self._check(found, came_from=url)
@@ -207,10 +207,10 @@ class Downloader:
         """Raise SourceUnreachable for a URL that is not asked; `came_from` is what led to it, if it was not typed."""
         problem = refusal(url, named=self._named, came_from=came_from, insecure=self._options.insecure)
         if problem:
-            mend = "type the address that you mean" if came_from else _LOOK_AT_ADDRESS
+            fix = "type the address that you mean" if came_from else _LOOK_AT_ADDRESS
             if problem.endswith(_ANYBODY):
-                mend = "use https, or --insecure where that is what you want"
-            raise SourceUnreachable(shown(came_from or url), problem, hint=mend)
+                fix = "use https, or --insecure where that is what you want"
+            raise SourceUnreachable(shown(came_from or url), problem, hint=fix)
 
 
 @asynccontextmanager
@@ -341,7 +341,7 @@ def _in_words(error: Exception, limits: DownloadLimits) -> str:
     return f"cannot be reached: {error or type(error).__name__}"
 
 
-def _mend(error: Exception) -> str:
+def _fix(error: Exception) -> str:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):

@@ -71,7 +71,7 @@ _NO_REPOSITORY = "not appear to be a git repository"
 _LEADS_ELSEWHERE = "it leads to an address that is not fetched from here: write that URL instead, if it is right"
 _NETWORK = "look at the network and the host's name, and try again"
 # Words of git and of servers, and what mends what they are about. The first that fits is told.
-_MENDS = (
+_FIXES = (
     ("dubious ownership", "it belongs to somebody else: git config --global --add safe.directory PATH"),
     ("host key verification failed", "connect to the host once with ssh, and look at its key"),
     ("not allowed", _LEADS_ELSEWHERE),
@@ -241,7 +241,7 @@ class GitRepository:
         """Return the error for git that failed, with its last line."""
         said = last_line(messages)
         folded = messages.lower()
-        hint = next((mend.format(location=self.location) for words, mend in _MENDS if words in folded), None)
+        hint = next((fix.format(location=self.location) for words, fix in _FIXES if words in folded), None)
         if self.location.startswith("file:") and _NO_REPOSITORY in folded:
             before, sign, skill = self.location.rpartition("@")
             hint = "for a directory that is no repository write its path, without file://"

@@ -147,7 +147,7 @@ def _verified(git: GitRepository, arguments: Sequence[str], begins: bytes, allow
     signers = expand_home(allowed_signers)
     exposure = changeable_by_others(signers)
     if exposure is not None:
-        return _uncheckable(f"{allowed_signers} is not used: {exposure.reason}; {exposure.mend}")
+        return _uncheckable(f"{allowed_signers} is not used: {exposure.reason}; {exposure.fix}")
     _, outcome = git.try_run(*arguments, settings={"gpg.ssh.allowedSignersFile": _joined(git, signers)})
     return read_ssh(outcome.messages, verified=outcome.exit_code == 0)
 

@@ -53,7 +53,7 @@ class LocalReranker:
     def _failure(self, error: ModelUnusable) -> RerankingError:
         return RerankingError(
             f"The model in {self._model.path} (SEARCH_RERANK_MODEL) {error.reason}",
-            hint=f"{error.mend}; SEARCH_RERANK=0 searches without it",
+            hint=f"{error.fix}; SEARCH_RERANK=0 searches without it",
         )
 
 
@@ -70,11 +70,11 @@ def _odds(output: Output, directory: ModelDirectory) -> list[float]:
         shapes = ", ".join(f"{name} {list(array.shape)}" for name, array in found.items())
         raise ModelUnusable(
             f"answers {len(output.mask)} pairs of texts with {shapes}, which says of none how well it fits",
-            mend="use a cross-encoder with one label, or two; a sentence encoder is for EMBEDDING_MODEL",
+            fix="use a cross-encoder with one label, or two; a sentence encoder is for EMBEDDING_MODEL",
         )
     if not np.isfinite(logits).all():
         raise ModelUnusable(
-            "answers with numbers that are not finite", mend="use an export with 32-bit numbers, or export it again"
+            "answers with numbers that are not finite", fix="use an export with 32-bit numbers, or export it again"
         )
     strength = logits[:, -1] - (logits[:, 0] if logits.shape[1] == _YES_OR_NO else 0.0)
     odds: list[float] = (0.5 + 0.5 * np.tanh(strength / 2.0)).tolist()
