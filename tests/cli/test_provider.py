@@ -14,7 +14,7 @@ from tests.fakes.embedding_api import TROUBLES, EmbeddingApi
 from tests.hubs import hub_of
 
 from skillhub_mcp.bootstrap import models
-from skillhub_mcp.embedders import EmbedderOptions, TimeLimits
+from skillhub_mcp.embedders import make_embedder
 from skillhub_mcp.index import live
 
 pytestmark = pytest.mark.slow
@@ -123,8 +123,7 @@ def test_an_index_without_embeddings_is_told_and_still_answers(skillhub: Skillhu
 @pytest.fixture
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """The waits for a provider are what they are, but shorter."""
-    options = partial(EmbedderOptions, waiting=TimeLimits(0.6, 0.3), unhurried=TimeLimits(0.7, 0.4))
-    monkeypatch.setattr(models, "EmbedderOptions", options)
+    monkeypatch.setattr(models, "make_embedder", partial(make_embedder, waiting=0.6, unhurried=0.7))
 
 
 @pytest.mark.acceptance("S2-11")

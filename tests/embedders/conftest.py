@@ -1,4 +1,4 @@
-"""Fixtures: the providers, a fake server for both of them, and embedders that are closed when a test ends."""
+"""Fixtures: the providers, a fake server for both of them, and embedders over it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Literal
 import pytest
 from tests.fakes.embedding_api import EmbeddingApi
 
-from skillhub_mcp.embedders import EmbedderOptions, TimeLimits, make_embedder
+from skillhub_mcp.embedders import make_embedder
 from skillhub_mcp.embedders.remote import RemoteEmbedder
 
 KEY = "sk-secret-key-of-a-person"
-PATIENT = TimeLimits(total=20.0, outage=20.0)
 
 Provider = Literal["openai", "gemini"]
 MakeEmbedder = Callable[..., RemoteEmbedder]
@@ -35,27 +34,17 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingApi]:
 
 
 @pytest.fixture
-def make(api: EmbeddingApi, provider: Provider) -> Iterator[MakeEmbedder]:
-    made: list[RemoteEmbedder] = []
-
+def make(api: EmbeddingApi, provider: Provider) -> MakeEmbedder:
     def make_one(
-        *,
-        api_key: str = KEY,
-        base_url: str | None = None,
-        waiting: TimeLimits = PATIENT,
-        unhurried: TimeLimits = PATIENT,
+        *, api_key: str = KEY, base_url: str | None = None, waiting: float = 20.0, unhurried: float = 20.0
     ) -> RemoteEmbedder:
-        options = EmbedderOptions(
-            provider=provider,
-            model=None,
+        return make_embedder(
+            provider,
+            model="",
             api_key=api_key,
             base_url=base_url or api.url_for(provider),
             waiting=waiting,
             unhurried=unhurried,
         )
-        made.append(make_embedder(options))
-        return made[-1]
 
-    yield make_one
-    for embedder in made:
-        embedder.close()
+    return make_one

@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
-import time
 import traceback
 
 import pytest
 from tests.embedders.conftest import KEY, MakeEmbedder, Provider
 from tests.fakes.embedding_api import DIMENSION, TROUBLES, EmbeddingApi, gemini_answer, openai_answer
 
-from skillhub_mcp.embedders import TimeLimits
 from skillhub_mcp.embedders.remote import MAX_BATCH_TEXTS
 from skillhub_mcp.errors import EmbeddingError
 
-SHORT = TimeLimits(total=0.5, outage=0.5)
+SHORT = 0.5
 
 
 @pytest.mark.slow
@@ -82,23 +80,21 @@ def test_the_key_is_sent_but_never_shown(make: MakeEmbedder, api: EmbeddingApi) 
     assert KEY not in "".join(traceback.format_exception(type(caught.value), caught.value, caught.value.__traceback__))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["sk-secret\n-key", "sk-secrét"])
-def test_a_key_that_http_cannot_send_fails_at_once_and_is_not_shown(
-    make: MakeEmbedder, api: EmbeddingApi, key: str
-) -> None:
-    with pytest.raises(EmbeddingError, match="cannot be called with these settings") as caught:
+def test_a_key_that_http_cannot_send_fails_and_is_not_shown(make: MakeEmbedder, api: EmbeddingApi, key: str) -> None:
+    with pytest.raises(EmbeddingError, match="could not be reached") as caught:
         make(api_key=key).embed_query("x")
     shown = "".join(traceback.format_exception(type(caught.value), caught.value, caught.value.__traceback__))
     assert "sk-secr" not in shown
     assert api.requests == []
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:1/v1", "ftp://127.0.0.1", "http://\x00"])
-def test_an_invalid_address_fails_at_once(make: MakeEmbedder, address: str) -> None:
-    started = time.monotonic()
-    with pytest.raises(EmbeddingError, match="cannot be called with these settings"):
-        make(base_url=address, waiting=TimeLimits(60.0, 60.0)).embed_query("x")
-    assert time.monotonic() - started < 30  # it was not tried until the deadline
+@pytest.mark.slow
+@pytest.mark.parametrize("address", ["127.0.0.1:1/v1", "ftp://127.0.0.1", "http://127.0.0.1:9"])
+def test_an_address_that_cannot_be_reached_is_an_embedding_error(make: MakeEmbedder, address: str) -> None:
+    with pytest.raises(EmbeddingError, match="could not be reached"):
+        make(base_url=address).embed_query("x")
 
 
 def test_settings_of_other_programs_divert_nothing(
@@ -114,42 +110,18 @@ def test_settings_of_other_programs_divert_nothing(
 
 
 @pytest.mark.slow
-def test_a_failure_that_lasts_ends_with_the_deadline(make: MakeEmbedder, api: EmbeddingApi) -> None:
-    api.fail(*[503] * 1000)
-    with pytest.raises(EmbeddingError, match="503"):
-        make(waiting=TimeLimits(20.0, 1.2)).embed_query("x")
-    assert len(api.requests) < 20
-
-
-def test_a_wait_beyond_the_deadline_is_not_started(make: MakeEmbedder, api: EmbeddingApi) -> None:
-    api.fail(429, 200, retry_after="3600")
-    with pytest.raises(EmbeddingError, match="429"):
-        make().embed_query("x")
-    assert len(api.requests) == 1
-
-
-@pytest.mark.slow
-def test_a_server_that_hangs_is_abandoned(make: MakeEmbedder, api: EmbeddingApi) -> None:
-    api.hang()
-    with pytest.raises(EmbeddingError):
-        make(waiting=SHORT).embed_query("x")
-    with pytest.raises(EmbeddingError):
-        make(unhurried=SHORT).embed_documents(["x"])
-
-
-@pytest.mark.slow
 def test_an_answer_that_comes_byte_by_byte_is_abandoned(make: MakeEmbedder, api: EmbeddingApi) -> None:
     api.drip()  # for 30 seconds, at no time silent for long
-    started = time.monotonic()
     with pytest.raises(EmbeddingError, match="in time"):
         make(waiting=SHORT).embed_query("x")
-    assert time.monotonic() - started < 15
 
 
-def test_a_server_that_is_not_there_is_an_embedding_error(make: MakeEmbedder) -> None:
-    with pytest.raises(EmbeddingError, match="could not be reached"):
-        # However long the first of its calls takes on a busy machine.
-        make(base_url="http://127.0.0.1:9", waiting=TimeLimits(total=60.0, outage=0.5)).embed_query("x")
+@pytest.mark.slow
+def test_a_failure_that_lasts_is_named_after_the_retries(make: MakeEmbedder, api: EmbeddingApi) -> None:
+    api.fail_always(503)
+    with pytest.raises(EmbeddingError, match="503"):
+        make().embed_query("x")
+    assert len(api.requests) == 3
 
 
 @pytest.mark.parametrize(
@@ -191,16 +163,6 @@ def test_vectors_of_different_lengths_are_refused(make: MakeEmbedder, api: Embed
         make().embed_documents(["x", "y"])
 
 
-@pytest.mark.parametrize("provider", ["openai"], indirect=True)  # Gemini's vectors carry no index
-def test_vectors_without_their_index_are_refused(make: MakeEmbedder, api: EmbeddingApi) -> None:
-    answer = openai_answer([[1.0, 2.0], [2.0, 1.0]])
-    for item in answer["data"]:
-        item["index"] = 0
-    api.answer_with(answer)
-    with pytest.raises(EmbeddingError, match="unclear order"):
-        make().embed_documents(["x", "y"])
-
-
 def test_a_character_that_utf8_cannot_encode_fails_no_batch(make: MakeEmbedder, api: EmbeddingApi) -> None:
     assert len(make().embed_documents(["a\ud800b", "c"])) == 2
     assert api.texts == ["a?b", "c"]
@@ -216,25 +178,10 @@ def test_documents_and_queries_are_distinguished_where_the_provider_does(
     assert asked == ([["RETRIEVAL_DOCUMENT"], ["RETRIEVAL_QUERY"]] if provider == "gemini" else [[], []])
 
 
-def test_a_closed_embedder_opens_again(make: MakeEmbedder) -> None:
-    embedder = make()
-    first = embedder.embed_query("x")
-    embedder.close()
-    embedder.close()
-    assert embedder.embed_query("x") == first
-
-
-def test_an_answer_of_another_protocol_is_refused(make: MakeEmbedder, api: EmbeddingApi) -> None:
-    api.answer_with({"hello": "world"})
-    with pytest.raises(EmbeddingError):
-        make().embed_query("x")
-
-
 def test_making_an_embedder_imports_no_sdk() -> None:
     program = (
         "import sys; from skillhub_mcp.embedders import *;"
-        "make_embedder(EmbedderOptions('openai', None, 'k', None));"
-        "make_embedder(EmbedderOptions('gemini', None, 'k', None));"
+        "[make_embedder(one, model='', api_key='k', base_url=None) for one in ('openai', 'gemini')];"
         "assert not {'openai', 'google.genai', 'httpx', 'httpx2'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
@@ -242,28 +189,13 @@ def test_making_an_embedder_imports_no_sdk() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_every_trouble_is_an_embedding_error_within_its_time_at_a_query_and_at_indexing(
+def test_every_trouble_is_an_embedding_error_at_a_query_and_at_indexing(
     make: MakeEmbedder, api: EmbeddingApi, trouble: str
 ) -> None:
     embedder = make(waiting=SHORT, unhurried=SHORT)
     TROUBLES[trouble](api)
-    started = time.monotonic()
     for ask in (lambda: embedder.embed_query("x"), lambda: embedder.embed_documents(["x", "y"])):
         with pytest.raises(EmbeddingError):
             ask()
-    assert time.monotonic() - started < 15
     api.recover()
     assert len(make().embed_documents(["x", "y"])) == 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("status", "requests"), [(401, 1), (403, 1), (429, 2), (500, 2)])
-def test_the_retries_of_the_sdk_do_not_multiply_ours(
-    make: MakeEmbedder, api: EmbeddingApi, status: int, requests: int
-) -> None:
-    # Ours are 0.25 to 0.5 and then 0.5 to 1 seconds apart; each of the SDKs retries twice or more by itself.
-    api.fail_always(status)
-    with pytest.raises(EmbeddingError, match=str(status)):
-        make(waiting=TimeLimits(total=0.7, outage=0.7)).embed_query("x")
-    # A machine that is busy with other things may leave no time for the second; the SDK's own would be at once.
-    assert 1 <= len(api.requests) <= requests

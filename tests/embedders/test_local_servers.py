@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from tests.embedders.conftest import KEY, PATIENT, Provider
+from tests.embedders.conftest import KEY, MakeEmbedder, Provider
 from tests.fakes.embedding_api import DIMENSION, LOCAL_SERVERS, EmbeddingApi, LocalServer, embed
 
-from skillhub_mcp.embedders import EmbedderOptions, make_embedder
 from skillhub_mcp.embedders.openai import OpenAIRequest
 from skillhub_mcp.embedders.remote import MAX_BATCH_TEXTS, RemoteEmbedder
 from skillhub_mcp.errors import EmbeddingError
@@ -31,11 +28,9 @@ def provider() -> Provider:
 
 
 @pytest.fixture
-def embedder(api: EmbeddingApi, server: LocalServer) -> Iterator[RemoteEmbedder]:
+def embedder(api: EmbeddingApi, server: LocalServer, make: MakeEmbedder) -> RemoteEmbedder:
     api.behave_as(server)
-    made = make_embedder(EmbedderOptions("openai", "nomic-embed-text", KEY, api.url_for("openai"), PATIENT, PATIENT))
-    yield made
-    made.close()
+    return make()
 
 
 def unit(text: str) -> list[float]:
@@ -45,21 +40,14 @@ def unit(text: str) -> list[float]:
 
 
 def test_all_texts_get_their_vectors_in_their_order_however_many_it_takes_at_once(
-    embedder: RemoteEmbedder, api: EmbeddingApi, server: LocalServer
+    embedder: RemoteEmbedder, api: EmbeddingApi
 ) -> None:
     vectors = embedder.embed_documents(SHORT)
     assert all(vector == pytest.approx(unit(text), abs=1e-6) for text, vector in zip(SHORT, vectors, strict=True))
     assert "dimensions" not in api.requests[0].body
-    # What it takes is learnt once.
-    api.requests.clear()
-    embedder.embed_documents(SHORT)
-    assert max(len(request.body["input"]) for request in api.requests) <= server.texts
-    assert len(api.requests) <= 1 + len(SHORT) / min(server.texts, MAX_BATCH_TEXTS) * 2
 
 
-def test_a_text_that_is_longer_than_it_takes_is_shortened_and_no_other(
-    embedder: RemoteEmbedder, api: EmbeddingApi
-) -> None:
+def test_a_text_that_is_longer_than_it_takes_is_shortened_and_no_other(embedder: RemoteEmbedder) -> None:
     texts = [*SHORT[:5], LONG, *SHORT[5:10]]
     vectors = embedder.embed_documents(texts)
     assert [len(vector) for vector in vectors] == [DIMENSION] * len(texts)
@@ -67,10 +55,6 @@ def test_a_text_that_is_longer_than_it_takes_is_shortened_and_no_other(
     assert vectors[5] == pytest.approx(unit(LONG), abs=0.05)
     assert vectors[6] == pytest.approx(unit(texts[6]), abs=1e-6)
     assert embedder.embed_query(LONG) == pytest.approx(unit(LONG), abs=0.05)
-    # One long text says nothing of how many it takes.
-    api.requests.clear()
-    embedder.embed_documents(SHORT[:20])
-    assert len(api.requests) == 1
 
 
 def test_what_is_refused_for_another_reason_fails_after_few_requests(
@@ -91,4 +75,3 @@ def test_its_model_orders_hits(api: EmbeddingApi, server: LocalServer) -> None:
     tries = len(api.requests)
     request.answer("choose", '{"task": "feed", "skills": []}', timeout=9.0)
     assert len(api.requests) == tries + 1
-    request.close()

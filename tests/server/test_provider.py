@@ -16,7 +16,7 @@ from tests.fakes.embedding_api import TROUBLES, EmbeddingApi
 from tests.server.connections import WAYS, Caller, reached
 
 from skillhub_mcp.bootstrap import hub, models
-from skillhub_mcp.embedders import EmbedderOptions, TimeLimits
+from skillhub_mcp.embedders import make_embedder
 from skillhub_mcp.index import live
 from skillhub_mcp.index.index_files import STATE_FILE
 from skillhub_mcp.index.row_embedder import EmbeddingOptions
@@ -47,8 +47,7 @@ def api() -> Iterator[EmbeddingApi]:
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """The waits for a provider are what they are, but shorter."""
-    options = partial(EmbedderOptions, waiting=TimeLimits(0.6, 0.3), unhurried=TimeLimits(0.7, 0.4))
-    monkeypatch.setattr(models, "EmbedderOptions", options)
+    monkeypatch.setattr(models, "make_embedder", partial(make_embedder, waiting=0.6, unhurried=0.7))
     monkeypatch.setattr(hub, "EmbeddingOptions", partial(EmbeddingOptions, pause_seconds=0.2))
     monkeypatch.setattr(models, "PROVIDER_REST_SECONDS", 0.1)
     monkeypatch.setattr(live, "_EMBEDDING_REST_SECONDS", 0.1)
@@ -130,7 +129,7 @@ def test_a_provider_that_fails_at_indexing_or_at_a_query_is_no_error_and_vectors
 def test_a_skill_is_found_while_a_provider_is_busy_with_many_others(
     hub_environment: Environment, write_skill: SkillWriter, api: EmbeddingApi, way: tuple[str, str], monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(models, "EmbedderOptions", EmbedderOptions)
+    monkeypatch.setattr(models, "make_embedder", make_embedder)
     for number in range(120):
         write_skill(f"skill-{number}", f"Does the thing number {number}.")
     environment = choose(hub_environment, "openai", api)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skillhub_mcp.embedders import Embedder, EmbedderOptions, local, make_embedder
+from skillhub_mcp.embedders import Embedder, local, make_embedder
 from skillhub_mcp.embedders.circuit_breaker import CircuitBreaker
 from skillhub_mcp.search.rerankers import Reranker, make_reranker
 from skillhub_mcp.search.searcher import PROVIDER_REST_SECONDS
@@ -29,12 +29,10 @@ def choose_embedder(settings: Settings) -> Embedder | None:
     if provider not in ("openai", "gemini"):
         return None
     return make_embedder(
-        EmbedderOptions(
-            provider=provider,
-            model=settings.embedding.model or None,
-            api_key=settings.embedding.api_key,
-            base_url=settings.embedding.base_url or None,
-        )
+        provider,
+        model=settings.embedding.model,
+        api_key=settings.embedding.api_key,
+        base_url=settings.embedding.base_url or None,
     )
 
 

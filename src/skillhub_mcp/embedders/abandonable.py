@@ -1,4 +1,4 @@
-"""Calls that their caller may stop waiting for: the thread is left behind, and keeps neither caller nor process."""
+"""Calls that their caller may stop waiting for: their thread then keeps neither caller nor process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def start_abandonable(ask: Callable[[], T], *, name: str = "skillhub-embedding") -> Future[T]:
-    """Call `ask` in a thread of its own, of that `name`, and return the future of what it returns or raises."""
+    """Call `ask` in a daemon thread of that `name`, and return the future of what it returns or raises."""
     answer: Future[T] = Future()
 
     def run() -> None:
@@ -20,6 +20,5 @@ def start_abandonable(ask: Callable[[], T], *, name: str = "skillhub-embedding")
         except BaseException as error:  # noqa: BLE001 - raised again where the answer is taken
             answer.set_exception(error)
 
-    # A daemon, so that a provider that never finishes its answer cannot keep the process alive.
     threading.Thread(target=run, name=name, daemon=True).start()
     return answer

@@ -1,7 +1,4 @@
-"""A circuit breaker: after a failure a provider is not called for a while, so that callers do not wait for it.
-
-Used for embeddings in `search.searcher` and `index.row_embedder`, and for the model reranker.
-"""
+"""A pause after a failure of a provider, so that callers do not wait for it."""
 
 from __future__ import annotations
 
@@ -10,18 +7,17 @@ from collections.abc import Callable
 
 
 class CircuitBreaker:
-    """Open for `seconds` after a failure, and twice as long after each further one without a success between them.
+    """Open for `seconds` after a failure, and twice as long after each further one, up to `longest` seconds.
 
-    It is open for at most `longest` seconds, by default as long as the first time. Safe to use from several threads.
+    A success closes it. `longest` is `seconds` by default. Safe to use from several threads.
     """
 
     def __init__(
         self, seconds: float, *, longest: float | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._seconds = seconds
+        self._seconds = self._next = seconds
         self._longest = seconds if longest is None else longest
         self._clock = clock
-        self._next = seconds
         self._open_until = float("-inf")
 
     @property

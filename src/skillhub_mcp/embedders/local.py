@@ -1,8 +1,6 @@
-"""The local embedder: static word vectors, read from the files of the `wordllama` package where it is installed.
+"""The local embedder: static word vectors, read from the files of the `wordllama` package if it is installed.
 
-The package itself is not imported: its loader looks on the network for files that are installed with it, and importing
-it configures logging for the whole process. Its weights and its tokenizer are plain files, which two small libraries
-read.
+The package itself is not imported: its loader uses the network, and importing it configures logging for the process.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillhub_mcp.embedders.remote import sendable
 from skillhub_mcp.errors import EmbeddingError
 
 if TYPE_CHECKING:
@@ -38,10 +37,7 @@ def is_installed() -> bool:
 
 
 class LocalEmbedder:
-    """An Embedder over static word vectors: the mean of a text's tokens. Reads the tokenizer at the first call, 2 MB.
-
-    The weights, 16 MB, are mapped: only those of the words that occur are ever in memory.
-    """
+    """An Embedder over static word vectors: the mean of a text's tokens. The weights, 16 MB, are memory-mapped."""
 
     identity = "local:wordllama-l2-supercat-256"
     is_instant = True
@@ -65,7 +61,7 @@ class LocalEmbedder:
         with self._loading:
             model = self._model
         # One by one: the tokenizer's own threads cost more than they save on texts this short.
-        each = [model.tokenizer.encode(_plain(text), add_special_tokens=False).ids for text in texts]
+        each = [model.tokenizer.encode(sendable(text), add_special_tokens=False).ids for text in texts]
         # Numbers of half precision are converted one by one: each only once, however often it occurs.
         distinct, places = np.unique(np.array(list(chain.from_iterable(each)), dtype=np.intp), return_inverse=True)
         weights = model.weights[distinct].astype(np.float32)
@@ -106,10 +102,9 @@ class _Model:
 
 
 def _mapped(path: Path, tensor: str) -> NDArray[Any]:
-    """Return a matrix of half-precision numbers of a safetensors file, without reading it.
+    """Return a matrix of half-precision numbers of a safetensors file, mapped: `safetensors` itself copies it.
 
-    The format is a length, a JSON header of that length, and the numbers; `safetensors` itself copies them all. Raises
-    OSError, ValueError or KeyError for another file.
+    The format is a length, a JSON header of that length, and the numbers.
     """
     import numpy as np
 
@@ -120,8 +115,3 @@ def _mapped(path: Path, tensor: str) -> NDArray[Any]:
         raise ValueError(f"{path.name} holds {entry['dtype']} numbers, not F16")
     start = 8 + size + entry["data_offsets"][0]
     return np.memmap(path, dtype="<f2", mode="r", offset=start, shape=tuple(entry["shape"]))
-
-
-def _plain(text: str) -> str:
-    """Return `text` as the tokenizer accepts it: lone surrogates become question marks."""
-    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,15 +1,12 @@
-"""A directory with a model for ONNX: which of its files are used, and what they say about using it. Opens no model.
+"""The files of an ONNX model, and what they say about pooling, prompts and lengths. Opens no model.
 
-The layouts are those of Hugging Face's exports: `model.onnx` or `onnx/model.onnx` with `tokenizer.json`, beside what
-Sentence Transformers writes about pooling, prompts and lengths. Whatever is not said has the usual value.
+The layouts are those of Hugging Face's exports, with the files of Sentence Transformers.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import re
-import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -25,8 +22,6 @@ _OTHER_TOKENIZERS = ("vocab.txt", "tokenizer.model", "sentencepiece.bpe.model", 
 # The network's cost grows with the square of the length, and a description has at most 1,024 characters.
 _MOST_TOKENS = 512
 _MOST_CONFIG_BYTES = 1_000_000
-# The largest vocabularies take 40 MB; the whole file is read into memory, several times over.
-_MOST_TOKENIZER_BYTES = 100_000_000
 # Hashing a model of a gigabyte takes a second at each start. Training changes weights everywhere, so that parts tell
 # two models apart; a file of up to 8 MiB is hashed whole.
 _DIGEST_PARTS = 64
@@ -67,17 +62,16 @@ class Prompts:
 
 @dataclass(frozen=True, slots=True)
 class ModelDirectory:
-    """The files of a model, and what they say. `stamps` are the sizes and times of the files that were read.
+    """The files of a model, and what they say.
 
-    `pooling` is None where no file says how token vectors become one. `labels` is how many numbers a classifier
-    answers with, where `config.json` says it. Where `applies_dense`, a layer that is not in `model` follows pooling.
+    `pooling` is None if no file says how token vectors become one. `labels` is how many numbers a classifier answers
+    with, if `config.json` says it. With `applies_dense`, a layer that is not in `model` follows pooling.
     """
 
     path: str
     model: str
     tokenizer: str
     digest: str
-    stamps: tuple[tuple[int, int, int], ...]
     max_tokens: int
     pad_token: int
     lowercase: bool
@@ -85,14 +79,6 @@ class ModelDirectory:
     prompts: Prompts
     labels: int | None
     applies_dense: bool
-
-    @property
-    def has_changed(self) -> bool:
-        """Whether a file that is read to use the model is another now, or gone."""
-        try:
-            return _stamps((*_weights(self.model), self.tokenizer)) != self.stamps
-        except (OSError, ModelUnusable):
-            return True
 
 
 def read_model_directory(path: str) -> ModelDirectory:
@@ -103,9 +89,6 @@ def read_model_directory(path: str) -> ModelDirectory:
     tokenizer = _tokenizer(path)
     model = _model(path)
     try:
-        stamps = _stamps((*_weights(model), tokenizer))
-        if os.path.getsize(tokenizer) > _MOST_TOKENIZER_BYTES:
-            raise _broken("tokenizer.json", f"it has more than {_MOST_TOKENIZER_BYTES // 1_000_000} MB")
         config = _config(path, "config.json")
         own_tokenizer = _config(path, "tokenizer_config.json")
         sentence = _config(path, "sentence_bert_config.json")
@@ -125,7 +108,6 @@ def read_model_directory(path: str) -> ModelDirectory:
         model=model,
         tokenizer=tokenizer,
         digest=digest,
-        stamps=stamps,
         max_tokens=_max_tokens(config, own_tokenizer, sentence),
         pad_token=pad_token if type(pad_token) is int and pad_token >= 0 else 0,
         lowercase=sentence.get("do_lower_case") is True,
@@ -175,20 +157,6 @@ def _weights(model: str) -> tuple[str, ...]:
     return (model, *(os.path.join(folder, one) for one in sorted(others)))
 
 
-def _stamps(paths: Sequence[str]) -> tuple[tuple[int, int, int], ...]:
-    found = map(_status, paths)
-    return tuple((one.st_size, one.st_mtime_ns, one.st_ino) for one in found)
-
-
-def _status(path: str) -> os.stat_result:
-    """Return the status of a regular file. Raises ModelUnusable and OSError."""
-    status = os.stat(path)
-    if not stat.S_ISREG(status.st_mode):
-        # Opening a pipe waits for its writer, for ever.
-        raise _broken(os.path.basename(path), "it is no regular file")
-    return status
-
-
 def _digest(paths: Sequence[str], said: str) -> str:
     digest = hashlib.sha256(said.encode("utf-8", "surrogateescape"))
     for path in paths:
@@ -205,38 +173,26 @@ def _digest(paths: Sequence[str], said: str) -> str:
 
 
 def _config(path: str, name: str) -> Mapping[str, Any]:
-    """Return the object that a file holds, empty where it is not there. Raises ModelUnusable and OSError."""
+    """Return the object that a file holds, empty if it does not exist. Raises ModelUnusable and OSError."""
     read = _json(path, name)
-    if read is None:
-        return {}
-    if not isinstance(read, dict):
-        raise _broken(name, "it is no object")
-    return read
+    return read if isinstance(read, dict) else {}
 
 
 def _modules(path: str) -> Mapping[str, str]:
     """Return the folder of each layer of Sentence Transformers, by its class. Raises ModelUnusable and OSError."""
     read = _json(path, "modules.json")
-    if read is None:
-        return {}
-    if not isinstance(read, list) or not all(isinstance(one, dict) for one in read):
-        raise _broken("modules.json", "it is no list of objects")
-    return {str(one.get("type", "")): str(one.get("path", "")) for one in read}
+    layers = [one for one in read if isinstance(one, dict)] if isinstance(read, list) else []
+    return {str(one.get("type", "")): str(one.get("path", "")) for one in layers}
 
 
 def _json(path: str, name: str) -> Any:
     try:
-        _status(os.path.join(path, name))
         with open(os.path.join(path, name), encoding="utf-8") as file:
-            text = file.read(_MOST_CONFIG_BYTES + 1)
+            return read_json(file.read(_MOST_CONFIG_BYTES))
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:
         raise _broken(name, "it is not UTF-8") from error
-    if len(text) > _MOST_CONFIG_BYTES:
-        raise _broken(name, "it has more than a million characters")
-    try:
-        return read_json(text)
     except BadJson as error:
         raise _broken(name, str(error)) from error
 
@@ -247,8 +203,6 @@ def _broken(name: str, why: str) -> ModelUnusable:
 
 def _pooling(path: str, modules: Mapping[str, str]) -> Pooling | None:
     folder = next((folder for kind, folder in modules.items() if kind.endswith(".Pooling")), "1_Pooling")
-    if "\0" in folder or os.path.isabs(folder) or os.pardir in re.split(r"[/\\]", folder):
-        raise _broken("modules.json", "it names a folder elsewhere")
     name = os.path.join(folder, "config.json")
     config = _config(path, name)
     # Older versions write one switch for each way, newer ones a name.

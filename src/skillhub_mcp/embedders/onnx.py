@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from numpy.typing import NDArray
-
-log = logging.getLogger(__name__)
 
 _IDENTITY_DIGITS = 16
 _UNKNOWN = "onnx:unknown"
@@ -56,7 +53,6 @@ class OnnxEmbedder:
         self._model = OnnxModel(path)
         self._waiting = waiting
         self._unhurried = unhurried
-        self._told_of_change = False
 
     @cached_property
     def identity(self) -> str:
@@ -88,7 +84,7 @@ class OnnxEmbedder:
 
     def _vectors(self, texts: Sequence[str], lane: str, seconds: float) -> list[Vector]:
         if self.identity == _UNKNOWN:
-            # Its vectors would be taken for those of whatever model comes as late.
+            # The index would take them for vectors of another model.
             raise self._failure(ModelUnusable("was not there when this program started", fix="start it again"))
         vectors: list[Vector] = [[]] * len(texts)
         try:
@@ -99,26 +95,13 @@ class OnnxEmbedder:
                     vectors[number] = unit.tolist()
         except ModelUnusable as error:
             raise self._failure(error) from error
-        self._tell_of_change()
         return vectors
-
-    def _tell_of_change(self) -> None:
-        if not self._told_of_change and self._model.directory.has_changed:
-            self._told_of_change = True
-            log.warning(
-                "The model in %s has changed; the one that was loaded is used until a restart", self._model.path
-            )
 
     def _failure(self, error: ModelUnusable) -> EmbeddingError:
         return EmbeddingError(
             f"The model in {self._model.path} (EMBEDDING_MODEL) {error.reason}",
             hint=f"{error.fix}; EMBEDDING_PROVIDER=auto searches without it",
         )
-
-
-def way_of_pooling(directory: ModelDirectory) -> Pooling:
-    """Return how token vectors become one: by the mean, where the model's files do not say."""
-    return directory.pooling or "mean"
 
 
 def _pooled(output: Output, directory: ModelDirectory) -> NDArray[Any]:
@@ -137,7 +120,7 @@ def _pooled(output: Output, directory: ModelDirectory) -> NDArray[Any]:
                 "has a layer after pooling that its model.onnx lacks (modules.json)",
                 fix="export it with that layer, to an output called sentence_embedding",
             )
-        answered = _POOL[way_of_pooling(directory)](answered, output.mask)
+        answered = _POOL[directory.pooling or "mean"](answered, output.mask)
     expected = len(output.mask), np.clip(answered.shape[-1], _FEWEST_NUMBERS, _MOST_NUMBERS) if answered.ndim else 0
     if answered.shape != expected:
         shapes = ", ".join(f"{one} {list(array.shape)}" for one, array in found.items())

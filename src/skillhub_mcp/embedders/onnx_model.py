@@ -1,7 +1,6 @@
-"""One model in this process: its tokenizer and its network, loaded with the first call, within bounds of time.
+"""An ONNX model in this process: its tokenizer and its network, loaded with the first call, within time limits.
 
-Nothing here reaches the network: `onnxruntime` sends telemetry from version 1.29 on, which is why the extra stops
-before it, and what would start it is switched off for any version.
+Nothing here reaches the network: `onnxruntime` sends telemetry from version 1.29 on, so it is switched off.
 """
 
 from __future__ import annotations
@@ -193,9 +192,6 @@ def _load(directory: ModelDirectory) -> _Network:
     options.log_severity_level = _FATAL_ONLY
     with _translated("has a model.onnx that cannot be read"):
         session = onnxruntime.InferenceSession(directory.model, options, providers=["CPUExecutionProvider"])
-    # Looked at last: what was read is then what the digest is of.
-    if directory.has_changed:
-        raise ModelUnusable("has changed since this program looked at it", fix="start it again, for the new model")
     return _Network(tokenizer, session, directory)
 
 

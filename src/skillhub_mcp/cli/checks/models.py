@@ -42,7 +42,7 @@ def check_models(installation: Installation) -> CheckResult:
 
 
 def _check_encoder(path: str, missing: str | None) -> CheckResult:
-    from skillhub_mcp.embedders.onnx import OnnxEmbedder, way_of_pooling
+    from skillhub_mcp.embedders.onnx import OnnxEmbedder
 
     embedder = OnnxEmbedder(path, waiting=_SECONDS)
     try:
@@ -51,7 +51,7 @@ def _check_encoder(path: str, missing: str | None) -> CheckResult:
         directory = embedder.directory
     except EmbeddingError as error:
         return CheckResult(problems=(_problem(path, error),), facts={"embeddings": _fact("embeddings", path)})
-    pooling = way_of_pooling(directory)
+    pooling = directory.pooling or "mean"
     said = pooling if directory.pooling else f"{pooling} (no file says)"
     prompts = directory.prompts
     told = "no prompts"
