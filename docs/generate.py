@@ -29,7 +29,6 @@ PYTHONS_FOR_HELP = ((3, 11), (3, 12))
 
 sys.path.insert(0, str(PROJECT))
 
-from bench.hostile_skills import RESULTS  # noqa: E402 - found only once the project's root is on the path
 from docs.client_files import client_files, clients_table, readme_snippets  # noqa: E402 - found only once the project's root is on the path
 from tests.requirements import GAPS, PARTS, REQUIREMENTS, claims  # noqa: E402 - found only once the project's root is on the path
 
@@ -120,7 +119,7 @@ def places() -> str:
     return page(
         "Places that may hold skills",
         "skills/places.py",
-        "[Where skills come from](../guides/registry.md) says which places are searched, and how others are added. "
+        "[Where skills come from](../guides/find-skills.md) says which places are searched, and how others are added. "
         "`skillhub roots` lists those of this machine.",
         "## Where other clients keep skills\n\n"
         "These are not searched until `skillhub roots add` adds them. `skillhub list`, `skillhub doctor` and a server "
@@ -326,8 +325,8 @@ def diagnostics() -> str:
     severities = list(Severity)
     origins = {
         RuleSource.SPECIFICATION: "Rules of the Agent Skills specification, and what is needed to read a SKILL.md.",
-        RuleSource.REGISTRY: "Further rules of a strict [registry](../guides/registry.md).",
-        RuleSource.AGENT_CONTEXT: "Further rules of the [agent-context tools](../guides/context.md).",
+        RuleSource.REGISTRY: "Further rules of a strict [registry](../guides/find-skills.md).",
+        RuleSource.AGENT_CONTEXT: "Further rules of the [agent-context tools](../guides/integrate.md).",
         RuleSource.ADVICE: "Advice that makes a skill better. Only `skillhub validate` checks it.",
     }
     sections = []
@@ -366,110 +365,25 @@ def audit_rules() -> str:
     return page(
         "Rules of the audit",
         "auditing/rules.py",
-        "What [`skillhub audit`](../guides/audit.md) looks for, by the worst severity that a rule reports. A finding "
+        "What [`skillhub audit`](../guides/write.md) looks for, by the worst severity that a rule reports. A finding "
         "is less severe where the text cites an attack or forbids it, and where a rule says so.",
         *sections,
     )
 
 
-def audit_figures() -> str:
-    """Return the tables of what the audit finds, beside another scanner, as `bench/audit.py` measured it."""
-    figures = json.loads(RESULTS.read_text(encoding="utf-8"))
-    rows = []
-    for pattern, own in figures["held-out"].items():
-        ours, other = own["skillhub"], own["other"]
-        rows.append((pattern, *_shares(ours), *_shares(other)))
-    both = [
-        {key: sum(own[tool][key] for own in figures["held-out"].values()) for key in ("skills", "warned", "critical")}
-        for tool in ("skillhub", "other")
-    ]
-    rows.append(("**all**", *_shares(both[0]), *_shares(both[1])))
-    tuned = figures["tuned"].values()
-    developed, found = (sum(one["skillhub"][key] for one in tuned) for key in ("skills", "warned"))
-    sentence = (
-        "Held-out hostile skills that have a finding of high or critical severity, and a critical one, by pattern; "
-        f"beside {figures['other']} with its static and behavioural analysers. Of the {developed} skills that the "
-        f"detectors were developed on, {found} are found."
-    )
-    head = ("pattern", "SkillHub", "critical", "the other", "critical")
-    shown = [sentence, table(head, rows)]
-    shown += _another_hand(figures)
-    if "real" in figures:
-        names = {"skillhub": "SkillHub", "other": "the other"}
-        real = [
-            (names[tool], *(_share(counts, severity) for severity in ("critical", "high", "medium", "low", "none")))
-            for tool, counts in figures["real"].items()
-        ]
-        count = figures["real"]["skillhub"]["skills"]
-        sentence = (
-            f"False alarms: the worst finding in each of {count:,} real skills of 38 public repositories, taken to "
-            "be honest. About half of ours that are high pipe a vendor's installer into a shell."
-        )
-        shown += [sentence, table(("", "critical", "high", "medium", "low", "none"), real)]
-    return "\n\n".join(shown) + "\n"
-
-
-def _another_hand(figures: Mapping[str, Any]) -> list[str]:
-    """Return the table of the skills that somebody else wrote, blind, and as the rules are since."""
-    blind, now = figures["blind"], figures["another-hand"]
-    columns = [(blind["another-hand"], "skillhub"), (blind["another-hand"], "other"), (now, "skillhub")]
-    rows = [
-        (pattern, *(share for figures_of, tool in columns for share in _shares(figures_of[pattern][tool])))
-        for pattern in blind["another-hand"]
-    ]
-    totals = [
-        _shares({key: sum(one[tool][key] for one in own.values()) for key in ("skills", "warned", "critical")})
-        for own, tool in columns
-    ]
-    rows.append(("**all**", *(share for total in totals for share in total)))
-    honest, since = blind["another-hand-benign"], figures["another-hand-benign"]
-    alarms = [_alarms(honest["skillhub"]), _alarms(honest["other"]), _alarms(since["skillhub"])]
-    rows.append(("honest skills, alarmed", *(share for total in alarms for share in total)))
-    sentence = (
-        "Skills of another hand, who had read neither the rules nor the other tables: measured once on "
-        f"{blind['date']}, before anything was changed for them. The last two columns are of the rules as they have "
-        "been changed since, with these skills in sight, and are no measure of what is found blind."
-    )
-    head = ("pattern", "SkillHub, blind", "critical", "the other, blind", "critical", "SkillHub since", "critical")
-    return [sentence, table(head, rows)]
-
-
-def _alarms(counts: Mapping[str, int]) -> tuple[str, str]:
-    return f"{counts['critical'] + counts['high']} of {counts['skills']}", str(counts["critical"])
-
-
-def _shares(counts: Mapping[str, int]) -> tuple[str, str]:
-    return f"{counts['warned']} of {counts['skills']}", str(counts["critical"])
-
-
-def _share(counts: Mapping[str, int], severity: str) -> str:
-    return f"{counts[severity]:,} ({counts[severity] / counts['skills']:.1%})"
-
-
 def acceptance() -> str:
-    """Return the page of every acceptance row and the tests that prove it."""
-    proofs = claims()
+    """Return the page of every acceptance row; the tests that prove one carry its id."""
+    proved = len(REQUIREMENTS.keys() & claims().keys())
     entries = []
-    for row, sentence in REQUIREMENTS.items():
-        part, _, number = row.partition("-")
-        if number == "1":
-            entries.append(f"## {part}\n\n{PARTS[part]}.")
-        files: dict[str, list[str]] = {}
-        for proof in proofs.get(row, ()):
-            file, _, name = proof.partition("::")
-            files.setdefault(file, []).append(name)
-        lines = [f"**{row}** {plain(sentence)}", ""]
-        if row in GAPS:
-            lines.append(f"- not proved yet: {plain(GAPS[row])}")
-        for file, names in files.items():
-            lines.append(f"- [{file}](../../tests/{file}): " + ", ".join(f"`{name}`" for name in names))
-        entries.append("\n".join(lines))
-    proved = len(REQUIREMENTS.keys() & proofs.keys())
+    for part, title in PARTS.items():
+        rows = [(row, text) for row, text in REQUIREMENTS.items() if row.startswith(f"{part}-")]
+        lines = [f"- **{row}** {plain(text)}" + (" (not proved yet)" if row in GAPS else "") for row, text in rows]
+        entries.append(f"## {part}\n\n{title}.\n\n" + "\n".join(lines))
     return page(
         "Acceptance",
-        "tests/requirements.py and the marks of the tests",
-        f"What SkillHub must do, row by row, and the tests that prove it from the outside: {proved} of "
-        f"{len(REQUIREMENTS)} rows are proved. Tests and issues refer to a row by its id.",
+        "tests/requirements.py",
+        f"What SkillHub must do: {proved} of {len(REQUIREMENTS)} rows are proved from the outside. The tests that "
+        "prove a row carry its id.",
         *entries,
     )
 
@@ -490,7 +404,6 @@ PAGES: dict[str, Callable[[], str]] = {
 SNIPPETS: dict[str, Callable[[], str]] = {
     "README.md": readme_snippets,
     "examples/clients/README.md": clients_table,
-    "docs/guides/audit.md": audit_figures,
 }
 
 

@@ -146,6 +146,6 @@ def test_a_command_that_the_program_takes_is_not(line: str) -> None:
 
 def test_the_documents_with_commands_are_read() -> None:
     found = {document: list(blocks((PROJECT / document).read_text(encoding="utf-8"))) for document in DOCUMENTS}
-    assert found["docs/guides/permissions.md"]
+    assert found["docs/guides/control.md"]
     assert found["docs/guides/http.md"]
     assert found["README.md"]

@@ -137,7 +137,7 @@ def test_no_line_installs_the_program_of_our_name_from_the_package_index() -> No
 
 def test_the_files_with_instructions_are_searched() -> None:
     searched = set(_files())
-    assert {"README.md", "pyproject.toml", "docs/guides/embeddings.md", "docs/reference/cli.md"} <= searched
+    assert {"README.md", "pyproject.toml", "docs/guides/find-skills.md", "docs/reference/cli.md"} <= searched
     assert {"examples/ci/github-actions.yml", "examples/clients/README.md", ".pre-commit-hooks.yaml"} <= searched
     assert {"src/skillhub_mcp/embedders/local.py", "tests/golden/cli/skillhub.txt"} <= searched
 

@@ -1,4 +1,4 @@
-"""A library that is kept, from a stranger's repository to another machine: what docs/guides/library.md promises."""
+"""A library that is kept, from a stranger's repository to another machine: what docs/guides/install.md promises."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.library.sources.repositories import Repository, skill_text
 pytestmark = pytest.mark.slow
 
 PROGRAM = os.fspath(Path(sysconfig.get_path("scripts"), "skillhub"))
-GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "library.md"
+GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "install.md"
 
 
 class Machine:

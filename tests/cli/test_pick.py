@@ -41,7 +41,7 @@ from skillhub_mcp.cli.picker_rows import (
 from skillhub_mcp.errors import IndexUnavailable
 
 PLENTY_OF_SECONDS = 30.0
-GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "permissions.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "control.md"
 
 
 def row(name: str, description: str = "Does it.", *, scope: str = "user", state: str = "on") -> PickerRow:

@@ -7,9 +7,8 @@ import re
 from pathlib import Path
 
 PROJECT = Path(__file__).parents[2]
-GUIDE = (PROJECT / "docs" / "guides" / "hosts.md").read_text(encoding="utf-8")
-LIBRARY_GUIDE = (PROJECT / "docs" / "guides" / "library.md").read_text(encoding="utf-8")
-BUNDLE_GUIDE = (PROJECT / "docs" / "guides" / "bundle.md").read_text(encoding="utf-8")
+GUIDE = (PROJECT / "docs" / "guides" / "connect.md").read_text(encoding="utf-8")
+LIBRARY_GUIDE = (PROJECT / "docs" / "guides" / "install.md").read_text(encoding="utf-8")
 NAMES = {
     "sdk1": "MCP Python SDK",
     "fastmcp": "FastMCP client",
@@ -45,7 +44,7 @@ def pinned() -> dict[str, str]:
 def test_the_guide_names_every_client_in_the_version_that_it_was_tried_with() -> None:
     versions = pinned()
     suite = versions.pop("@modelcontextprotocol/conformance")
-    assert f"`@anthropic-ai/mcpb` {versions.pop('@anthropic-ai/mcpb')} accepts" in BUNDLE_GUIDE
+    assert f"`@anthropic-ai/mcpb` {versions.pop('@anthropic-ai/mcpb')} accepts" in GUIDE
     assert f"`npx skills` (tried with {versions.pop('skills')})" in LIBRARY_GUIDE
     tried = re.findall(r"^\| (\w[^|]*?) (\d\S*) \|", GUIDE, re.MULTILINE)
     assert sorted(tried) == sorted((NAMES[name], at) for name, at in versions.items())

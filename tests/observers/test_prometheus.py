@@ -16,7 +16,7 @@ from skillhub_mcp.observers.metrics import METRICS
 from skillhub_mcp.observers.prometheus import Prometheus, prometheus_name
 from skillhub_mcp.settings import read_settings
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "observability.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "http.md"
 
 
 @pytest.fixture
