@@ -11,7 +11,7 @@ from skillhub_mcp.errors import InvalidArgument, LibraryUnwritable
 from skillhub_mcp.skills.builtin import builtin_directory
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.roots import make_roots
-from skillhub_mcp.skills.scanner import SnapshotReader
+from skillhub_mcp.skills.scanner import read_snapshot
 
 # What running an example's scripts leaves behind.
 _LEFT_BEHIND = "__pycache__"
@@ -19,7 +19,7 @@ _LEFT_BEHIND = "__pycache__"
 
 def examples() -> Sequence[Skill]:
     """Return the skills that come with SkillHub, by name."""
-    return SnapshotReader(make_roots([builtin_directory()])).snapshot.skills
+    return read_snapshot(make_roots([builtin_directory()])).skills
 
 
 def files_of(example: Skill) -> Mapping[str, bytes]:

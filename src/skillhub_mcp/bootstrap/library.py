@@ -20,7 +20,7 @@ from skillhub_mcp.skills.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from skillhub_mcp.disclosure.brought import Brought
-    from skillhub_mcp.disclosure.context.catalogue import Catalogues
+    from skillhub_mcp.disclosure.context.catalogue import Catalogues, Present
     from skillhub_mcp.skills.discovery_report import Surroundings, UnsearchedPlace
     from skillhub_mcp.skills.registry import Registry
 
@@ -92,8 +92,8 @@ def make_registry(settings: Settings, *, lenient: bool = False) -> Registry:
     )
 
 
-def make_catalogues(settings: Settings, access: Access) -> Catalogues:
-    """Return the agent-context catalogues by working directory, limited to what `access` allows. Reads no files yet."""
+def make_catalogues(settings: Settings, access: Access, present: Present | None = None) -> Catalogues:
+    """Return the agent-context catalogues, limited to what `access` allows; `present` returns what a hub serves."""
     from skillhub_mcp.disclosure.context.catalogue import CatalogueLimits, Catalogues
 
     return Catalogues(
@@ -104,6 +104,7 @@ def make_catalogues(settings: Settings, access: Access) -> Catalogues:
         enabled_in=lambda root: access.now(root).offers,
         judge=project_trust(settings).judged,
         reports_errors=access.sees_everything,
+        present=present,
     )
 
 
@@ -116,7 +117,7 @@ def brought_in(settings: Settings) -> Brought:
     """Return what the project brings, searched by the hub or by the agent-context tools. Raises InvalidSetting."""
     from skillhub_mcp.disclosure.brought import brought_by
     from skillhub_mcp.policy.project_trust import brought_digest
-    from skillhub_mcp.skills.scanner import SnapshotReader
+    from skillhub_mcp.skills.scanner import read_snapshot
 
     project = project_of(settings)
     context = agent_context_roots(project, home=expand_home("~"))
@@ -130,7 +131,7 @@ def brought_in(settings: Settings) -> Brought:
             except (SkillUnverifiable, OSError) as error:
                 unread = isinstance(error, OSError) and f"{error.filename!r} cannot be read: {error.strerror}"
                 problems[root.path] = unread or str(error)
-    return brought_by(project.root, SnapshotReader(judged).snapshot, digests, problems)
+    return brought_by(project.root, read_snapshot(judged), digests, problems)
 
 
 def agree_to(brought: Brought) -> None:

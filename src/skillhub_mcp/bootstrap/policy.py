@@ -55,14 +55,14 @@ def every_skill(settings: Settings, snapshot: Snapshot) -> tuple[Skill, ...]:
 
     Served or not, and also those whose name another skill won.
     """
-    from skillhub_mcp.skills.scanner import SnapshotReader
+    from skillhub_mcp.skills.scanner import read_snapshot
 
     found = {skill.directory: skill for skill in snapshot.everything}
     if settings.disclosure.skills_enabled and not settings.replica.read_only:
         chosen = agent_context_roots(project_while_serving(settings), home=expand_home("~"))
-        roots = project_trust(settings).judged(chosen)
-        context = SnapshotReader(roots, AGENT_CONTEXT).snapshot.everything
-        found = {skill.directory: skill for skill in context} | found
+        if snapshot.below(chosen) is None:
+            context = read_snapshot(project_trust(settings).judged(chosen), AGENT_CONTEXT).everything
+            found = {skill.directory: skill for skill in context} | found
     return tuple(found[directory] for directory in sorted(found))
 
 

@@ -67,7 +67,7 @@ def server_options(
 
     replica = settings.replica.read_only
     context = ContextOptions(
-        lambda: make_catalogues(settings, hub.access),
+        lambda: make_catalogues(settings, hub.access, hub.views.snapshot),
         settings.disclosure.skill_search_limit,
         settings.disclosure.skill_search_max_limit,
     )

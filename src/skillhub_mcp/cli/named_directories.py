@@ -58,13 +58,13 @@ def _directory(typed: str, place: LibraryPlace, locked: set[str], settings: Sett
 def _holding(root: str, name: str) -> list[str]:
     """Return the directories right below a root whose skill has that name, or that safe alias."""
     from skillhub_mcp.skills.roots import make_roots
-    from skillhub_mcp.skills.scanner import SnapshotReader
+    from skillhub_mcp.skills.scanner import read_snapshot
 
     there = set(present(root))
     if not there:
         return []
     # Only where no directory has the name: reading every skill of a large library takes its time.
-    skills = SnapshotReader(make_roots([root])).snapshot.named(name)
+    skills = read_snapshot(make_roots([root])).named(name)
     real = os.path.realpath(root)
     below = (os.path.split(skill.directory) for skill in skills)
     return sorted(last for parent, last in below if os.path.realpath(parent) == real and last in there)

@@ -12,7 +12,7 @@ from skillhub_mcp.locks.lock_file import Lock
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import safe_alias
 from skillhub_mcp.skills.roots import SkillRoot
-from skillhub_mcp.skills.scanner import SnapshotReader
+from skillhub_mcp.skills.scanner import read_snapshot
 
 _REPLACE = "--replace puts that one into the trash"
 _REPLACE_BELOW = "--replace gives the name to the new one"
@@ -36,7 +36,7 @@ def displaced(
     top = os.path.realpath(root)
     if not coming or not os.path.isdir(top):
         return {}, {}
-    here = SnapshotReader((SkillRoot(top, root),)).snapshot.everything
+    here = read_snapshot((SkillRoot(top, root),)).everything
     before = {skill.directory: skill.name for skill in here}
     found, refused = dict[str, Sequence[str]](), dict[str, SkillConflict]()
     for directory, name in coming.items():

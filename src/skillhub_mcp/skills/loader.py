@@ -16,7 +16,7 @@ from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import shown_name
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.roots import make_roots
-from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES, SnapshotReader
+from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES, read_snapshot
 from skillhub_mcp.skills.skill_dirs import skill_path
 from skillhub_mcp.skills.suggestions import not_found
 
@@ -65,7 +65,7 @@ class SkillLoader:
 
     def load_skills(self) -> None:
         """Scan the directory again, to find new and changed skills and to drop deleted ones."""
-        self._snapshot = SnapshotReader(self._roots).snapshot
+        self._snapshot = read_snapshot(self._roots)
 
     def parse_skill_md(self, path: Path | str) -> ParsedSkill | None:
         """Parse one SKILL.md. Returns None if its frontmatter is unusable; never raises on its content.

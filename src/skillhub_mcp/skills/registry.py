@@ -16,7 +16,7 @@ from skillhub_mcp.skills.admission import REGISTRY_STRICT, Admission
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.registry_index import IndexEntry, RegistryIndex, build_registry_index, to_index_entry
 from skillhub_mcp.skills.roots import SkillRoot, Source, distinct_roots
-from skillhub_mcp.skills.scanner import SnapshotReader
+from skillhub_mcp.skills.scanner import ReadDepth, Scan, scan
 from skillhub_mcp.skills.snapshot import Snapshot
 
 AnyRoot = SkillRoot | str | os.PathLike[str] | Mapping[str, object]
@@ -29,21 +29,18 @@ class Registry:
     """
 
     def __init__(self, roots: Sequence[AnyRoot], *, admission: Admission = REGISTRY_STRICT) -> None:
-        self._reader = SnapshotReader(as_roots(roots), admission)
-
-    @property
-    def roots(self) -> tuple[SkillRoot, ...]:
-        """The roots in order of priority: the first wins a name."""
-        return self._reader.roots
+        self.roots = as_roots(roots)
+        self._admission = admission
+        self._last: Scan | None = None
 
     @property
     def snapshot(self) -> Snapshot:
         """The skills as of the last scan."""
-        return self._reader.snapshot
+        return self._scanned() if self._last is None else self._last.snapshot
 
     def build_index(self) -> RegistryIndex:
         """Read every SKILL.md again and return the index with its report."""
-        return self._index(self._reader.read(reread=True))
+        return self._index(self._scanned(reread=True))
 
     def refresh_index(self, changes: Sequence[str] | None = None) -> RegistryIndex:
         """Read new and changed files and return the index.
@@ -51,7 +48,7 @@ class Registry:
         If all paths in `changes` lie in known skills, only those skills are looked at.
         """
         refuse_nul(changes=changes)
-        return self._index(self._reader.read(only=changes))
+        return self._index(self._scanned(only=changes))
 
     def find(self, name: str, *, source: Source | str | None = None) -> IndexEntry | None:
         """Return the skill of that name; with `source`, the one from that source, even if it is shadowed.
@@ -71,6 +68,19 @@ class Registry:
         snapshot = self.snapshot
         chosen = snapshot.skills if source is None else Names(snapshot).of_source(as_source(source))
         return tuple(to_index_entry(skill, snapshot.source(skill)) for skill in chosen)
+
+    def _scanned(self, *, reread: bool = False, only: Sequence[str] | None = None) -> Snapshot:
+        before = self._last
+        self._last = scan(
+            self.roots,
+            memory={} if before is None else before.memory,
+            admission=self._admission,
+            reread=reread,
+            depth=ReadDepth.HEADER,
+            only=only,
+            before=before,
+        )
+        return self._last.snapshot
 
     def _index(self, snapshot: Snapshot) -> RegistryIndex:
         return replace(build_registry_index(Names(snapshot)), refresh=self.refresh_index)

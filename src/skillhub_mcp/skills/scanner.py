@@ -151,35 +151,9 @@ def scan(
     return Scan(snapshot, after, look.opened, look.changed or removed, admission, tuple(look.undecided))
 
 
-class SnapshotReader:
-    """The snapshots of some roots for a caller without an index: headers only, and each again only if it changed.
-
-    Nothing is read before the first use. Not thread-safe.
-    """
-
-    def __init__(self, roots: tuple[SkillRoot, ...], admission: Admission = LENIENT) -> None:
-        self.roots = roots
-        self._admission = admission
-        self._last: Scan | None = None
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The snapshot of the last read."""
-        return self.read() if self._last is None else self._last.snapshot
-
-    def read(self, *, reread: bool = False, only: Sequence[str] | None = None) -> Snapshot:
-        """Return the present snapshot; `reread` and `only` are those of `scan`."""
-        before = self._last
-        self._last = scan(
-            self.roots,
-            memory={} if before is None else before.memory,
-            admission=self._admission,
-            reread=reread,
-            depth=ReadDepth.HEADER,
-            only=only,
-            before=before,
-        )
-        return self._last.snapshot
+def read_snapshot(roots: tuple[SkillRoot, ...], admission: Admission = LENIENT) -> Snapshot:
+    """Return the skills below some roots, reading headers only, for a caller without a hub."""
+    return scan(roots, memory={}, admission=admission, depth=ReadDepth.HEADER).snapshot
 
 
 class _Look:

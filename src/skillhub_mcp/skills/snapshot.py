@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
@@ -18,7 +18,7 @@ from functools import cached_property
 from skillhub_mcp.skills.discovery import Ignored, WalkProblem
 from skillhub_mcp.skills.model import Skill, skill_directory
 from skillhub_mcp.skills.names import is_plain_name
-from skillhub_mcp.skills.roots import SkillRoot, Source, split_source
+from skillhub_mcp.skills.roots import SkillRoot, Source, is_at_or_below, split_source
 from skillhub_mcp.skills.rules import Diagnostic
 
 
@@ -149,6 +149,21 @@ class Snapshot:
     def unavailable_root(self, skill: Skill) -> UnavailableRoot | None:
         """Return the skill's root if that is not there now, so that the skill is known and cannot be read."""
         return next((root for root in self.report.unavailable if root.path == skill.root), None)
+
+    def below(self, roots: Collection[SkillRoot]) -> Snapshot | None:
+        """Return the part below some of the roots, or None if one of them was not scanned."""
+        paths = {root.path for root in roots}
+        if not paths <= self._roots.keys():
+            return None
+        report = replace(
+            self.report,
+            roots=tuple(root for root in self.report.roots if root.path in paths),
+            refused=tuple(refused for refused in self.report.refused if refused.root in paths),
+            problems=tuple(
+                problem for problem in self.report.problems if any(is_at_or_below(problem.path, path) for path in paths)
+            ),
+        )
+        return make_snapshot((skill for skill in self.everything if skill.root in paths), report)
 
     @cached_property
     def digest(self) -> str:

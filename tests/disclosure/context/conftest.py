@@ -11,19 +11,12 @@ from typing import Any
 import pytest
 from tests.conftest import SkillWriter
 
-from skillhub_mcp.disclosure.context import catalogue
 from skillhub_mcp.disclosure.context.catalogue import CatalogueLimits, Catalogues
 from skillhub_mcp.project import find_project
 from skillhub_mcp.skills.model import Trust
 from skillhub_mcp.skills.roots import SkillRoot
 
 Add = Callable[..., Path]
-
-
-@pytest.fixture(autouse=True)
-def _every_look_is_cheap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However busy this machine is, so that each call looks at the files."""
-    monkeypatch.setattr(catalogue, "_CHEAP_SCAN_SECONDS", 3_600.0)
 
 
 @pytest.fixture

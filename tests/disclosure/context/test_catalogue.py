@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.disclosure.context.conftest import Add, agreed
 
-from skillhub_mcp.disclosure.context import catalogue as catalogue_module
+from skillhub_mcp.bootstrap.hub import make_hub
+from skillhub_mcp.bootstrap.library import make_catalogues
 from skillhub_mcp.disclosure.context.catalogue import CatalogueLimits, Catalogues, Listing, skill_id
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.project import find_project
-from skillhub_mcp.skills import scanner
-from skillhub_mcp.skills.scanner import scan
+from skillhub_mcp.settings import settings_of
 
 LONG = "x" * 1_024
 
@@ -228,14 +225,11 @@ def test_two_files_of_one_name_are_both_listed(catalogues: Catalogues, add: Add,
 
 
 @pytest.mark.acceptance("S0-76")
-def test_a_catalogue_follows_the_files_and_stays_the_same_value_while_nothing_changes(
-    catalogues: Catalogues, add: Add, project: Path
-) -> None:
+def test_a_catalogue_follows_the_files(catalogues: Catalogues, add: Add, project: Path) -> None:
     gone = add(project, "gone")
     # A file of this very moment is read again: its time may not tell what is still written to it.
     os.utime(gone / "SKILL.md", ns=(1_700_000_000_000_000_001,) * 2)
     before = catalogues.listing()
-    assert catalogues.listing() is before
     add(project, "new")
     shutil.rmtree(gone)
     assert names(catalogues.listing()) == [("repo", "new")]
@@ -243,53 +237,25 @@ def test_a_catalogue_follows_the_files_and_stays_the_same_value_while_nothing_ch
 
 
 @pytest.mark.acceptance("S0-76")
-def test_a_look_that_is_dear_is_made_again_after_two_seconds_or_when_it_is_forced(
-    add: Add, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_catalogue_of_the_hubs_project_has_the_skills_that_the_hub_serves(
+    add: Add, project: Path, home: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(catalogue_module, "_CHEAP_SCAN_SECONDS", -1.0)
-    monkeypatch.setattr(catalogue_module, "_IDLE_FACTOR", 1e12)
-    now = 0.0
-    own = Catalogues(
-        lambda _: find_project(str(project)), home=str(home), limits=CatalogueLimits(9, 9), clock=lambda: now
-    )
-    assert names(own.listing()) == []
     add(project, "first")
-    now = 1.9
-    assert names(own.listing()) == []
-    now = 2.1
-    assert names(own.listing()) == [("repo", "first")]
-    add(project, "second")
-    assert names(own.listing()) == [("repo", "first")]
-    assert names(own.listing(force_reload=True)) == [("repo", "first"), ("repo", "second")]
-
-
-def test_calls_that_wait_for_each_other_share_a_look_that_began_after_they_came(
-    add: Add, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    all_came, looks, asked = threading.Event(), 0, 0
-
-    def clock() -> float:
-        nonlocal asked
-        asked += 1
-        if asked == 6:
-            # Five calls, and the look of the first.
-            all_came.set()
-        return float(asked)
-
-    def slow_scan(*arguments: Any, **options: Any) -> Any:
-        nonlocal looks
-        looks += 1
-        assert all_came.wait(30)
-        return scan(*arguments, **options)
-
-    monkeypatch.setattr(scanner, "scan", slow_scan)
-    own = Catalogues(lambda _: find_project(str(project)), home=str(home), limits=CatalogueLimits(9, 9), clock=clock)
-    add(project, "here")
-    with ThreadPoolExecutor(5) as threads:
-        seen = list(threads.map(lambda _: own.listing(force_reload=True), range(5)))
-    assert [names(listing) for listing in seen] == [[("repo", "here")]] * 5
-    # The first look may have begun before the others came: at most one more was made for them.
-    assert looks <= 2
+    add(home, "mine")
+    settings = settings_of({"SKILLHUB_CWD": str(project), "SKILLHUB_ROOTS": "project,user", "SKILLHUB_TRUST": "all"})
+    hub = make_hub(settings, background=False)
+    try:
+        own = make_catalogues(settings, hub.access, hub.views.snapshot)
+        assert names(own.listing()) == [("repo", "first"), ("user", "mine")]
+        add(project, "second")
+        assert names(own.listing()) == [("repo", "first"), ("user", "mine")]
+        assert [skill.name for skill in hub.skills()] == ["first", "mine"]
+        assert names(own.listing(force_reload=True)) == [("repo", "first"), ("repo", "second"), ("user", "mine")]
+        assert [skill.name for skill in hub.skills()] == ["first", "mine", "second"]
+        (other := tmp_path / "other").mkdir()
+        assert names(own.listing(str(other))) == [("user", "mine")]
+    finally:
+        hub.close()
 
 
 def test_a_link_that_is_switched_and_a_marker_that_appears_are_followed(
@@ -315,15 +281,6 @@ def test_each_working_directory_has_its_own_catalogue(catalogues: Catalogues, ad
     assert names(catalogues.listing(str(project / "a"))) == [("repo", "for-a")]
     assert names(catalogues.listing(str(project / "b"))) == [("repo", "for-b")]
     assert names(catalogues.listing()) == []
-
-
-def test_only_the_last_catalogues_are_kept(catalogues: Catalogues, project: Path) -> None:
-    first = catalogues.listing()
-    for number in range(32):
-        (project / str(number)).mkdir()
-        catalogues.listing(str(project / str(number)))
-    assert catalogues.listing() is not first
-    assert catalogues.listing(str(project / "31")) is catalogues.listing(str(project / "31"))
 
 
 def test_a_working_directory_that_does_not_exist_is_refused(catalogues: Catalogues, tmp_path: Path) -> None:

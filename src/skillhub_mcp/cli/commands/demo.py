@@ -224,9 +224,9 @@ def _first_lines(text: str) -> str:
 def _upfront_cost(directories: Sequence[str]) -> tuple[int, int]:
     from skillhub_mcp.skills.model import SKILL_FILE
     from skillhub_mcp.skills.roots import make_roots
-    from skillhub_mcp.skills.scanner import SnapshotReader
+    from skillhub_mcp.skills.scanner import read_snapshot
 
-    skills = SnapshotReader(make_roots(directories)).snapshot.skills
+    skills = read_snapshot(make_roots(directories)).skills
     texts = (Path(skill.directory, SKILL_FILE).read_text(encoding="utf-8", errors="replace") for skill in skills)
     return len(skills), sum(estimate_tokens(text) for text in texts)
 

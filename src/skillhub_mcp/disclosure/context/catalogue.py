@@ -7,9 +7,9 @@ import hashlib
 import os
 import re
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from skillhub_mcp._util.lru import LRUCache
 from skillhub_mcp.disclosure.catalogue import Budget, CatalogueEntry, Rendered, fit, render_codelia
@@ -19,21 +19,22 @@ from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.input_checks import refuse_nul
 from skillhub_mcp.project import Project
-from skillhub_mcp.skills.admission import AGENT_CONTEXT
+from skillhub_mcp.skills.admission import AGENT_CONTEXT, Admission
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.roots import SkillRoot, Source, agent_context_roots, leads_out
-from skillhub_mcp.skills.scanner import SnapshotReader
+from skillhub_mcp.skills.scanner import ReadDepth, Scan, scan
 from skillhub_mcp.skills.skill_dirs import skill_path
 from skillhub_mcp.skills.snapshot import Refused, Snapshot
 
 _ID = re.compile("[0-9a-f]{24}")
 _MAX_CATALOGUES = 32
-# A scan this cheap is made for every call. One that costs more takes at most about a tenth of one processor, and a
-# change is seen after two seconds at the latest.
-_CHEAP_SCAN_SECONDS = 0.05
-_IDLE_FACTOR = 10
-_MAX_AGE_SECONDS = 2.0
 _NANOSECONDS_PER_MILLISECOND = 1_000_000
+
+
+class Present(Protocol):
+    """Returns the skills that the hub serves, as `ViewSource.snapshot` does."""
+
+    def __call__(self, *, fresh: bool, admission: Admission) -> Snapshot: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,28 +75,15 @@ class Listing:
         return tuple(skill for skill in self.shown if not self.by_path[skill.path].awaits_trust)
 
 
-@dataclass(slots=True)
-class _Look:
-    """What the last look at the files of one working directory found. It began at `looked_at`."""
-
-    project: Project
-    roots: tuple[SkillRoot, ...]
-    reader: SnapshotReader
-    snapshot: Snapshot
-    looked_at: float
-    listing: tuple[Callable[[Skill], bool], Listing] | None = None
-
-
 class Catalogues:
-    """The catalogues of the last 32 working directories that were used. Safe to use from several threads.
+    """The catalogues of working directories. Safe to use from several threads.
 
-    Each call looks at the files again, unless that takes long and was done a moment ago.
-
+    `present` returns the skills that the hub serves, `present(fresh=True)` after looking for changes. Roots that are
+    not among the hub's are scanned on each call; the last 32 scans are kept, so that only changed files are read.
     `find_project` returns the project of a directory; an empty directory is the default. `home` has the user's skills.
     Skills that `is_allowed` rejects are treated as if they did not exist. `enabled_in` returns, for a project's root,
-    the predicate for enabled skills; an equal predicate means that neither the enabled nor the allowed skills have
-    changed. `reports_errors` is whether errors are reported to the present client. `judge` returns roots with the trust
-    that they have now. `clock` returns seconds.
+    the predicate for enabled skills. `reports_errors` is whether errors are reported to the present client. `judge`
+    returns roots with the trust that they have now.
     """
 
     def __init__(
@@ -108,7 +96,7 @@ class Catalogues:
         enabled_in: Callable[[str], Callable[[Skill], bool]] = lambda _: _always_enabled,
         reports_errors: Callable[[], bool] = lambda: True,
         judge: Callable[[tuple[SkillRoot, ...]], tuple[SkillRoot, ...]] = lambda roots: roots,
-        clock: Callable[[], float] = time.monotonic,
+        present: Present | None = None,
     ) -> None:
         self._find_project = find_project
         self._judge = judge
@@ -117,29 +105,22 @@ class Catalogues:
         self._reports_errors = reports_errors
         self._home = home
         self._limits = limits
-        self._clock = clock
+        self._present = present
         self._lock = threading.Lock()
-        self._looks: LRUCache[str, _Look] = LRUCache(_MAX_CATALOGUES)
+        self._scans: LRUCache[tuple[str, ...], Scan] = LRUCache(_MAX_CATALOGUES)
 
     def listing(self, cwd: str | None = None, *, force_reload: bool = False) -> Listing:
-        """Return the skills for `cwd`; with `force_reload`, as they are at this moment, whatever it costs to look.
+        """Return the skills for `cwd`; with `force_reload`, after looking for changes.
 
-        The same value as before while nothing has changed. Raises InvalidArgument for a `cwd` that is no directory.
+        Raises InvalidArgument for a `cwd` that is not a directory.
         """
         refuse_nul(cwd=cwd)
         if cwd is not None and not os.path.isdir(expand_home(cwd)):
             raise InvalidArgument("cwd", f"{cwd!r} is not a directory")
         project = self._find_project(expand_home(cwd or ""))
-        is_enabled = self._enabled_in(project.root)
-        asked_at = self._clock()
-        with self._lock:
-            look = self._look(project, since=asked_at if force_reload else None)
-            if look.listing is None or look.listing[0] != is_enabled:
-                listing = _listing(project, look, self._is_allowed, is_enabled)
-                if not self._reports_errors():
-                    listing = replace(listing, errors=(), refused={})
-                look.listing = (is_enabled, listing)
-            return look.listing[1]
+        snapshot = self._snapshot(project, fresh=force_reload)
+        listing = _listing(project, snapshot, self._is_allowed, self._enabled_in(project.root))
+        return listing if self._reports_errors() else replace(listing, errors=(), refused={})
 
     def select(self, select: Callable[[Listing], SkillMetadata]) -> tuple[Listing, SkillMetadata]:
         """Return the default catalogue and the skill that `select` chooses from it.
@@ -165,35 +146,20 @@ class Catalogues:
             return None
         return FoundByName(listing.by_path[found.path], found.id, Source(scope_source(found)))
 
-    def _look(self, project: Project, *, since: float | None) -> _Look:
-        """Return what a look at the files finds, with `since` one that began after that. The caller holds the lock."""
+    def _snapshot(self, project: Project, *, fresh: bool) -> Snapshot:
         roots = agent_context_roots(project, home=self._home)
-        before = self._looks.get(project.cwd)
-        same = before is not None and (before.project, before.roots) == (project, roots)
-        # Of many calls that wait for each other's looks, not each has to look itself.
-        if before is not None and same and not (self._is_due(before) if since is None else before.looked_at <= since):
-            return before
-        looked_at = self._clock()
-        judged = self._judge(roots)
-        reader = SnapshotReader(judged, AGENT_CONTEXT) if before is None else before.reader
-        reader.roots = judged
-        snapshot = reader.read()
-        look = _Look(
-            project,
-            roots,
-            reader,
-            snapshot,
-            looked_at,
-            listing=before.listing if before is not None and same and snapshot == before.snapshot else None,
-        )
-        self._looks.put(project.cwd, look)
-        return look
-
-    def _is_due(self, look: _Look) -> bool:
-        seconds = look.snapshot.report.seconds
-        if seconds <= _CHEAP_SCAN_SECONDS:
-            return True
-        return self._clock() - look.looked_at >= min(seconds * _IDLE_FACTOR, _MAX_AGE_SECONDS)
+        served = None if self._present is None else self._present(fresh=fresh, admission=AGENT_CONTEXT).below(roots)
+        if served is not None:
+            return served
+        paths = tuple(root.path for root in roots)
+        with self._lock:
+            before = self._scans.get(paths)
+            memory = {} if before is None else before.memory
+            now = scan(
+                self._judge(roots), memory=memory, admission=AGENT_CONTEXT, depth=ReadDepth.HEADER, before=before
+            )
+            self._scans.put(paths, now)
+        return now.snapshot
 
     def initial(self, *, with_paths: bool = True) -> Rendered:
         """Return the catalogue for the start of a session, within the limits."""
@@ -247,9 +213,8 @@ def _always_enabled(_: Skill) -> bool:
 
 
 def _listing(
-    project: Project, look: _Look, is_allowed: Callable[[Skill], bool], is_enabled: Callable[[Skill], bool]
+    project: Project, snapshot: Snapshot, is_allowed: Callable[[Skill], bool], is_enabled: Callable[[Skill], bool]
 ) -> Listing:
-    snapshot = look.snapshot
     skills = [(_metadata(skill, snapshot.source(skill)), skill) for skill in snapshot.everything if is_allowed(skill)]
     skills.sort(key=lambda pair: (pair[0].scope != "repo", pair[0].path))
     return Listing(
@@ -260,7 +225,7 @@ def _listing(
         hidden=frozenset(metadata.path for metadata, skill in skills if skill.disable_model_invocation),
         disabled=frozenset(metadata.path for metadata, skill in skills if not is_enabled(skill)),
         by_path={metadata.path: skill for metadata, skill in skills},
-        refused=dict(_refused(look)),
+        refused=dict(_refused(snapshot)),
     )
 
 
@@ -286,8 +251,8 @@ def _errors(snapshot: Snapshot) -> Iterable[SkillLoadError]:
         yield SkillLoadError(path=problem.path, message=problem.reason)
 
 
-def _refused(look: _Look) -> Iterable[tuple[str, SkillLoadError]]:
-    for refused in look.snapshot.report.refused:
+def _refused(snapshot: Snapshot) -> Iterable[tuple[str, SkillLoadError]]:
+    for refused in snapshot.report.refused:
         yield os.path.basename(refused.directory), _refusal(refused)
         if refused.name:
             yield refused.name, _refusal(refused)
