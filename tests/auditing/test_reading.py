@@ -11,6 +11,7 @@ from skillhub_mcp.auditing import reading
 from skillhub_mcp.auditing.audit import audit_skill
 from skillhub_mcp.auditing.reading import read_skill_files, signature
 from skillhub_mcp.auditing.rules import Risk
+from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES
 
 
 @pytest.fixture
@@ -57,6 +58,11 @@ def test_what_is_beyond_the_bounds_is_told_and_not_read(skill: Path, monkeypatch
     assert (worst.rule, worst.path, worst.severity) == ("not-read", "SKILL.md", Risk.HIGH)
     monkeypatch.setattr(reading, "MAX_ENTRIES", 2)
     assert any("more than 2 files" in one.message for one in audit_skill(str(skill)).findings)
+
+
+def test_a_skill_md_above_the_size_bound_is_reported_with_the_bound_of_every_command(skill: Path) -> None:
+    os.truncate(skill / "SKILL.md", MAX_SKILL_FILE_BYTES + 1)
+    assert read_skill_files(str(skill)).unread == (("SKILL.md", "its 16,777,217 bytes are more than 16,777,216"),)
 
 
 def test_a_skill_md_in_small_letters_is_audited_with_its_header(skill: Path) -> None:

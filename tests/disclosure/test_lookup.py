@@ -126,6 +126,7 @@ def test_an_empty_name_is_told_to_be_one(hub_environment: dict[str, str], write_
     ("named", "reason"),
     [
         ("TOOLS", "it is written 'tools'"),
+        ("tools (beta)@hub", "it is written 'tools-beta'"),
         ("tools@user", "the source 'user' has no skill of that name"),
         ("elsewhere@hub", "the folder of that name holds 'other'"),
         ("elsewhere@user", "the source 'user' has no skill of that name"),
@@ -135,8 +136,9 @@ def test_why_another_name_is_meant_is_true(
     hub_environment: dict[str, str], write_skill: SkillWriter, named: str, reason: str
 ) -> None:
     write_skill("tools")
+    write_skill("tools-beta")
     write_skill("other", directory="elsewhere")
     with hub_of(hub_environment) as hub, pytest.raises(SkillNotFound) as failed:
         hub.load(named)
     assert failed.value.message == f"No skill is named {named!r}: {reason}"
-    assert failed.value.hint in ("load it as 'tools'", "load it as 'other'")
+    assert failed.value.hint in ("load it as 'tools'", "load it as 'tools-beta'", "load it as 'other'")

@@ -19,11 +19,11 @@ from skillhub_mcp import build_index, refresh_index
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.skills.admission import REGISTRY_LENIENT, REGISTRY_STRICT, Admission
 from skillhub_mcp.skills.discovery import SkipReason
+from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.registry import AnyRoot, Registry, as_roots, as_source
 from skillhub_mcp.skills.registry_index import Controls, Meta, RegistryIndex
 from skillhub_mcp.skills.roots import SkillRoot, Source, distinct_roots
-from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES
 
 MtimeSetter = Callable[[Path, int], None]
 SECOND = 1_000_000_000

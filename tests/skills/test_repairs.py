@@ -20,6 +20,8 @@ WORDS_LOST = {
     "hash-within": ("Posts to #general when done.", "Posts to #general when done."),
     "hash-first": ("#1 tool for notes. Use daily.", "#1 tool for notes. Use daily."),
     "bang": ("!urgent checks first.", "!urgent checks first."),
+    "bangs": ("!!! Read this first.", "!!! Read this first."),
+    "bangs-and-word": ("!!important notes.", "!!important notes."),
     "bang-over-lines": ("!urgent checks\n  before all.", "!urgent checks before all."),
     "ampersand": ("&co helps. Use it.", "&co helps. Use it."),
 }
@@ -39,6 +41,7 @@ QUOTING = {
     "folded-on-the-line": ("> Plans a week.", "Plans a week."),
     "folded-and-more": ("> Plans a week.\n  And a month.", "Plans a week. And a month."),
     "literal-on-the-line": ("| Plans a week.", "Plans a week."),
+    "literal-not-indented": ("|\nPlans a week.\nOr more.", "Plans a week. Or more."),
     "colon": ("Use for: planning", "Use for: planning"),
     "not-indented": ("Use for: planning\nand more.", "Use for: planning and more."),
     "hash-over-lines": ("Posts to #general\n  when done.", "Posts to #general when done."),
@@ -61,6 +64,7 @@ BEFORE = {
     "heading": "# Planner\n\n" + PLAIN,
     "code-block": "```markdown\n" + PLAIN + "```\n",
     "code-block-of-the-header": PLAIN.replace("Body.\n", "```\nBody.\n").replace("---\nname", "```yaml\n---\nname"),
+    "indentation": "\n".join(f"  {line}" for line in PLAIN.splitlines()[:4]) + "\nBody.\n",
     "zero-width": "\u200b" + PLAIN,
     "second-mark": "\ufeff\ufeff" + PLAIN,
 }
@@ -191,9 +195,9 @@ def test_sentences_before_the_frontmatter_are_not_removed() -> None:
     assert fix(text, "planner").content == text
 
 
-def test_tags_of_a_repaired_list_have_no_brackets() -> None:
-    content = skill("Plans.", "tags: [next,@x/y]\n").encode()
+def test_tags_and_tools_of_a_repaired_list_have_no_brackets() -> None:
+    content = skill("Plans.", "tags: [next,@x/y]\nallowed-tools: [Bash(git:*), Read\n").encode()
     stamp = FileStamp(0, 0, "", 0)
     found = parse_skill(content, directory="/planner", root="/", directory_name="planner", stamp=stamp).skill
     assert found is not None
-    assert found.tags == ("next", "@x/y")
+    assert (found.tags, found.allowed_tools) == (("next", "@x/y"), ("Bash(git:*)", "Read"))

@@ -10,8 +10,9 @@ import pytest
 from tests.skills.conftest import Looker
 
 from skillhub_mcp.skills.admission import LENIENT
+from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES
 from skillhub_mcp.skills.rules import RULES, RuleSource, Severity, violation
-from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES, CachedSkillFile
+from skillhub_mcp.skills.scanner import CachedSkillFile
 
 SOUND = "---\nname: a-skill\ndescription: Does it.\n---\nBody\n"
 

@@ -23,7 +23,7 @@ from skillhub_mcp.skills.digest import skill_stamp
 from skillhub_mcp.skills.discovery import skill_file_in
 from skillhub_mcp.skills.files import read_start_of
 from skillhub_mcp.skills.files.paths import MAX_DEPTH
-from skillhub_mcp.skills.model import SKILL_FILE
+from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE, is_skill_file
 from skillhub_mcp.skills.roots import is_at_or_below
 
 MAX_ENTRIES = 2_000
@@ -179,7 +179,9 @@ def _read(directory: str, path: str, budget: _Budget) -> bytes | None:
     budget.files -= not media
     budget.whole -= len(content)
     if size > len(content) and not media:
-        budget.unread.append((path, f"its {size:,} bytes are more than {wanted:,}"))
+        is_refused = is_skill_file(path) and size > MAX_SKILL_FILE_BYTES
+        most = MAX_SKILL_FILE_BYTES if is_refused else wanted
+        budget.unread.append((path, f"its {size:,} bytes are more than {most:,}"))
     return content
 
 

@@ -21,13 +21,13 @@ from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.skills.discovery import WalkProblem
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, Trust, is_skill_file, skill_directory
-from skillhub_mcp.skills.name_resolution import Names
+from skillhub_mcp.skills.name_resolution import Names, is_folder_of, resembles
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.problems import sentences
 from skillhub_mcp.skills.roots import Source, leads_out, split_source
 from skillhub_mcp.skills.scanner import is_outdated
 from skillhub_mcp.skills.skill_dirs import skill_path
-from skillhub_mcp.skills.snapshot import Refused, Snapshot, UnavailableRoot
+from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot
 from skillhub_mcp.skills.suggestions import not_found
 
 NOTHING_SERVED = "available skills: (none)"
@@ -176,8 +176,8 @@ def _not_found(name: str, snapshot: Snapshot, policy: Policy, *, search_tool: st
     names = Names(snapshot, policy)
     offered = [skill.name for skill in names.offered() if not skill.disable_model_invocation]
     # Callers with a filter get the same answer for every name: another would tell what is beyond it.
-    folder = None if policy.caller.limits else folder_named(snapshot, name)
-    if isinstance(folder, Refused):
+    refused = (one for one in snapshot.report.refused if is_folder_of(one.directory, name))
+    if not policy.caller.limits and (folder := next(refused, None)) is not None:
         reason = folder.reason
         at = f" at line {reason.line}" if reason.line else ""
         why = f"the SKILL.md of a folder of that name is refused{at}: {reason.message} ({reason.rule})"
@@ -188,8 +188,10 @@ def _not_found(name: str, snapshot: Snapshot, policy: Policy, *, search_tool: st
         what = "the SKILL.md of a folder" if is_skill_file(os.path.basename(problem.path)) else "a folder"
         why = f"{what} of that name {problem.reason}"
         return SkillNotFound(name, hint=problem.fix, reason=why, path=problem.path)
-    if folder is not None and policy.offers(folder) and not os.path.isabs(handle := names.handle(folder)):
-        why = _other_name(name, folder, snapshot.source(folder))
+    other = next((skill for skill in snapshot.everything if resembles(skill, name)), None)
+    may_have = other is not None and not policy.caller.limits and policy.offers(other)
+    if other is not None and may_have and not os.path.isabs(handle := names.handle(other)):
+        why = _other_name(name, other, snapshot.source(other))
         return SkillNotFound(name, near=[handle], hint=f"load it as {handle!r}", reason=why)
     if not offered and not policy.caller.limits:
         causes = sentences(why_nothing(snapshot, policy).causes, with_paths=False)
@@ -202,34 +204,13 @@ def _other_name(asked: str, skill: Skill, source: Source) -> str:
     _, wanted = split_source(asked)
     if wanted and wanted != source.value:
         return f"the source {wanted!r} has no skill of that name"
-    if fold_name(skill.name) == fold_name(asked):
-        return f"it is written {skill.name!r}"
-    return f"the folder of that name holds {skill.name!r}"
-
-
-def folder_named(snapshot: Snapshot, name: str) -> Refused | Skill | None:
-    """Return what a folder of that name, or at that path, holds instead of a skill of that name."""
-    plain = _folder(name)
-    folded = fold_name(plain)
-
-    def is_meant(directory: str) -> bool:
-        return directory == plain or fold_name(os.path.basename(directory)) == folded
-
-    refused = (one for one in snapshot.report.refused if is_meant(one.directory))
-    renamed = (skill for skill in snapshot.everything if is_meant(skill.directory))
-    return next(refused, None) or next(renamed, None)
+    if is_folder_of(skill.directory, asked) and fold_name(skill.name) != fold_name(asked):
+        return f"the folder of that name holds {skill.name!r}"
+    return f"it is written {skill.name!r}"
 
 
 def _problem_named(snapshot: Snapshot, name: str) -> WalkProblem | None:
-    """Return what keeps a folder of that name, or at that path, from being read; None where nothing does."""
-    plain, roots = _folder(name), {root.path for root in snapshot.report.roots}
-    for one in snapshot.report.problems:
-        directory = _folder(one.path)
-        if one.path not in roots and (directory == plain or fold_name(os.path.basename(directory)) == fold_name(plain)):
-            return one
-    return None
-
-
-def _folder(name: str) -> str:
-    """Return the folder that a name, a path, or either with a source means."""
-    return skill_directory(os.path.normpath(split_source(name)[0]))
+    """Return what keeps a folder of that name, or at that path, from being read; None if nothing does."""
+    roots = {root.path for root in snapshot.report.roots}
+    problems = (one for one in snapshot.report.problems if one.path not in roots)
+    return next((one for one in problems if is_folder_of(skill_directory(one.path), name)), None)

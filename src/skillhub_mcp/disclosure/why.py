@@ -14,11 +14,11 @@ from skillhub_mcp.policy.rules import Decision
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.policy.trust import TrustMode
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, Trust
-from skillhub_mcp.skills.name_resolution import Names
-from skillhub_mcp.skills.names import fold_name, safe_alias, typed_command
+from skillhub_mcp.skills.name_resolution import Names, is_folder_of, resembles
+from skillhub_mcp.skills.names import fold_name, typed_command
 from skillhub_mcp.skills.places import shell_path
 from skillhub_mcp.skills.problems import refusal, root_problems
-from skillhub_mcp.skills.roots import SkillRoot, is_at_or_below, split_source
+from skillhub_mcp.skills.roots import SkillRoot, is_at_or_below
 from skillhub_mcp.skills.skill_dirs import skill_path
 from skillhub_mcp.skills.snapshot import Refused, Snapshot
 from skillhub_mcp.skills.suggestions import near_names
@@ -127,13 +127,13 @@ def explain(
     name = asked if found is None else found.name
     meant = [] if found is None else [found]
     if path is None:
-        meant += [skill for skill in snapshot.everything if skill is not found and _goes_by(skill, name)]
+        meant += [skill for skill in snapshot.everything if skill is not found and resembles(skill, name)]
     accounts = [_account(skill, snapshot, policy, deciding, asked=asked) for skill in meant]
-    folders = spelt or (_without_source(asked),)
+    folders = spelt or (asked,)
     accounts += [
         _refused(one, snapshot)
         for one in snapshot.report.refused
-        if any(_is_folder(one.directory, folder) for folder in folders)
+        if any(is_folder_of(one.directory, folder) for folder in folders)
     ]
     if accounts:
         return Explanation(asked, tuple(accounts))
@@ -148,20 +148,6 @@ def _spellings(path: AskedPath, roots: Sequence[SkillRoot]) -> tuple[str, ...]:
     """Return the path as it was given, without links, and as the roots that it is below were configured."""
     below = (root.path + path.real.removeprefix(root.real) for root in roots if is_at_or_below(path.real, root.real))
     return tuple(dict.fromkeys((path.path, path.real, *below)))
-
-
-def _goes_by(skill: Skill, name: str) -> bool:
-    wanted = _without_source(name)
-    same = fold_name(skill.name) == fold_name(wanted) or (bool(skill.alias) and skill.alias == safe_alias(wanted))
-    return same or _is_folder(skill.directory, wanted)
-
-
-def _without_source(name: str) -> str:
-    return split_source(name)[0]
-
-
-def _is_folder(directory: str, wanted: str) -> bool:
-    return directory == wanted or fold_name(os.path.basename(directory)) == fold_name(wanted)
 
 
 def _account(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Deciding, *, asked: str) -> Account:

@@ -26,11 +26,10 @@ from skillhub_mcp.library.sources.source import ALL_SKILLS
 from skillhub_mcp.library.tree import Tree, TreeEntryKind
 from skillhub_mcp.library.unpack import ChosenFile, skill_files
 from skillhub_mcp.skills.discovery import MAX_DEPTH, is_skipped_directory
-from skillhub_mcp.skills.model import SKILL_FILE, FileStamp, Skill, is_skill_file
+from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE, FileStamp, Skill, is_skill_file
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.places import PROJECT_PLACES
-from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES
 from skillhub_mcp.skills.suggestions import not_found
 
 _NO_SKILL = f"a skill is a directory with a {SKILL_FILE}: look whether its path or its ref is another"

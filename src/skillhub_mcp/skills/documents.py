@@ -10,8 +10,7 @@ from skillhub_mcp.errors import SkillHubError, SkillUnreadable
 from skillhub_mcp.skills.discovery import skill_file_in
 from skillhub_mcp.skills.files import read_whole
 from skillhub_mcp.skills.frontmatter import body_of, parse
-from skillhub_mcp.skills.model import SKILL_FILE, Skill, SkillDocument
-from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES
+from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE, Skill, SkillDocument
 from skillhub_mcp.skills.skill_dirs import skill_path
 from skillhub_mcp.skills.stable_read import read_settled
 

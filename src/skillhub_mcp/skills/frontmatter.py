@@ -32,19 +32,17 @@ MAX_NODES = 10_000
 # How many characters may precede the frontmatter. Blank lines do not count.
 _MAX_BEFORE = 4_096
 _BLANKS_BEFORE = re.compile(rf"[\r\n \t{INVISIBLE}]*")
-_OPENING = re.compile(rf"^[ \t{INVISIBLE}]*(?P<fence>-{{3,}}|\+{{3,}})[ \t]*\r?\n", re.MULTILINE)
-_CLOSING = {
-    "-": re.compile(r"^-{3,}[ \t]*\r?(?:\n|\Z)", re.MULTILINE),
-    "+": re.compile(r"^\+{3,}[ \t]*\r?(?:\n|\Z)", re.MULTILINE),
-}
+_OPENING = re.compile(rf"^(?P<indent>[ \t{INVISIBLE}]*)(?P<fence>-{{3,}}|\+{{3,}})[ \t]*\r?\n", re.MULTILINE)
 _REQUIRED_KEY = re.compile(r"^[ \t]*(?:name|description)[ \t]*[:=]", re.MULTILINE)
 _TOML_KEY = re.compile(r"^(?:name|description)[ \t]*=", re.MULTILINE)
 _LINE_BREAK = re.compile(rb"\r\n?|\n")
+_WITHOUT_INVISIBLE = dict.fromkeys(map(ord, INVISIBLE))
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _UTF_16_BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # The rest of a line behind a plain value: YAML takes it for a comment.
+_YAML_TAG = re.compile(r"!!(?:str|int|float|bool|null|map|seq|set|timestamp|binary|python)\b")
 _LOST_WORDS = re.compile(r"[ \t]*(#[^\s#][^\r\n]*)")
 # libyaml is ten times faster; the pure-Python parser reads the same language where libyaml is not installed.
 _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -216,12 +214,18 @@ def _opening(text: str, start: int) -> re.Match[str] | None:
     return found if found is not None and found.start() - _blanks_before(text) <= _MAX_BEFORE else None
 
 
+def _closing(opening: re.Match[str]) -> re.Pattern[str]:
+    """Return the pattern of the closing fence, which is indented as the opening one is."""
+    indent = opening["indent"].translate(_WITHOUT_INVISIBLE)
+    return re.compile(rf"^{indent}\{opening['fence'][0]}{{3,}}[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
+
+
 def _fences(text: str) -> tuple[re.Match[str], re.Match[str] | None] | None:
     """Return the opening and the closing fence; no closing fence if that is missing, None if there is neither."""
     start = 0
     while (opening := _opening(text, start)) is not None:
         first = opening.start() <= _blanks_before(text)
-        closing = _CLOSING[opening["fence"][0]].search(text, opening.end())
+        closing = _closing(opening).search(text, opening.end())
         if first and opening["fence"] == "---":
             return opening, closing
         if closing is None:
@@ -271,9 +275,6 @@ def _without_code_fence(body: str) -> str:
 def _is_code_fence(line: str) -> bool:
     plain = line.strip()
     return plain.startswith(("```", "~~~")) and not plain.strip(plain[0])
-
-
-_WITHOUT_INVISIBLE = dict.fromkeys(map(ord, INVISIBLE))
 
 
 class _Read(NamedTuple):
@@ -478,7 +479,7 @@ class _EventReader:
         if behind is not None:
             start = start if event.value or event.tag or event.anchor else behind.start(1)
             self._lose(start, behind.end(), behind[1])
-        elif event.tag is not None and not self._header.startswith("!!", start):
+        elif event.tag is not None and not _YAML_TAG.match(self._header, start):
             self._lose(start, end, event.tag)
         elif event.anchor is not None and f"*{event.anchor}" not in self._header:
             self._lose(start, end, f"&{event.anchor}")

@@ -11,12 +11,12 @@ from skillhub_mcp.input_checks import refuse_nul
 from skillhub_mcp.sanitize import for_model
 from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.files import read_whole
-from skillhub_mcp.skills.model import FileStamp
+from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, FileStamp
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import shown_name
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.roots import make_roots
-from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES, read_snapshot
+from skillhub_mcp.skills.scanner import read_snapshot
 from skillhub_mcp.skills.skill_dirs import skill_path
 from skillhub_mcp.skills.suggestions import not_found
 

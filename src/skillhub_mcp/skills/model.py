@@ -12,6 +12,7 @@ from skillhub_mcp.skills.names import safe_alias
 from skillhub_mcp.skills.rules import Diagnostic
 
 SKILL_FILE = "SKILL.md"
+MAX_SKILL_FILE_BYTES = 16 * 1024 * 1024
 
 
 def is_skill_file(name: str) -> bool:

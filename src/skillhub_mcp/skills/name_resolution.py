@@ -9,17 +9,31 @@ A skill that awaits trust takes no name, no alias and no handle of one that does
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from skillhub_mcp.skills.model import Skill
-from skillhub_mcp.skills.names import shown_name
-from skillhub_mcp.skills.roots import Source
+from skillhub_mcp.skills.model import Skill, skill_directory
+from skillhub_mcp.skills.names import fold_name, safe_alias, shown_name
+from skillhub_mcp.skills.roots import Source, split_source
 from skillhub_mcp.skills.snapshot import Shadowed, ShadowReason, Snapshot, shadow_reason
 
 
+def is_folder_of(directory: str, text: str) -> bool:
+    """Whether a text is the name or the path of a folder, or of the SKILL.md in it, with or without a source."""
+    folder = skill_directory(os.path.normpath(split_source(text)[0]))
+    return directory == folder or fold_name(os.path.basename(directory)) == fold_name(folder)
+
+
+def resembles(skill: Skill, text: str) -> bool:
+    """Whether a text is the name of a skill but for its spelling or its source, or means its folder."""
+    wanted = split_source(text)[0]
+    same_alias = bool(skill.alias) and skill.alias == safe_alias(wanted)
+    return fold_name(skill.name) == fold_name(wanted) or same_alias or is_folder_of(skill.directory, wanted)
+
+
 class Judge(Protocol):
-    """What decides which skills somebody gets: a policy, for one."""
+    """Decides which skills a caller gets, as a policy does."""
 
     def offers(self, skill: Skill, /) -> bool:
         """Whether `skill` is served."""

@@ -98,10 +98,13 @@ def read_skill(document: Document, *, directory: str, root: str, directory_name:
 
 
 def allowed_tools(value: Value) -> tuple[str, ...]:
-    """Return `allowed-tools` as a tuple. A string is split at blanks and commas outside parentheses."""
+    """Return `allowed-tools` as a tuple. A string is split at blanks and commas outside parentheses.
+
+    A list that was repaired is text with its brackets.
+    """
     if isinstance(value, list):
         return tuple(text for item in value if isinstance(item, str) and (text := item.strip()))
-    return tuple(_split_outside_parentheses(value)) if isinstance(value, str) else ()
+    return tuple(_split_outside_parentheses(value.strip("[]"))) if isinstance(value, str) else ()
 
 
 def _allowed_tools(document: Document, found: list[Diagnostic]) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ _SPECIFIED_KEY = re.compile(
 _NESTED_KEY = re.compile(rf"\A([\w.-]+){_BLANK}*:(?:{_BLANK}*[^\S \n]{_BLANK}*)")
 _INDENT = re.compile(rf"{_BLANK}*(?:-{_BLANK}+)*")
 _BLOCK_SCALAR = re.compile(r"[|>][+-]?[1-9]?[+-]?[ \t]*(?:#.*)?")
-_BLOCK_SIGN = re.compile(r"[|>][+-]?[ \t]+")
+_BLOCK_SIGN = re.compile(r"[|>][+-]?\s+")
 # Characters that YAML allows nowhere, not even quoted.
 UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff\ufffe\uffff]")
 _REQUIRED = ("name", "description")

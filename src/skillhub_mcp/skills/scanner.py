@@ -28,7 +28,7 @@ from skillhub_mcp.skills.discovery import (
 )
 from skillhub_mcp.skills.files import read_start, read_whole
 from skillhub_mcp.skills.frontmatter import header_end, is_text
-from skillhub_mcp.skills.model import NO_SHAPE, FileStamp, HeaderShape, Skill
+from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, NO_SHAPE, FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.rules import Diagnostic, violation
@@ -36,7 +36,6 @@ from skillhub_mcp.skills.skill_dirs import skill_path
 from skillhub_mcp.skills.snapshot import Refused, ScanReport, Snapshot, UnavailableRoot, make_snapshot
 from skillhub_mcp.skills.stable_read import is_just_written
 
-MAX_SKILL_FILE_BYTES = 16 * 1024 * 1024
 _FIRST_BYTES = 2_048
 
 # A file written twice within one tick of the file system's clock keeps its mtime: a younger one proves nothing.

@@ -9,10 +9,9 @@ from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.skills.discovery import skill_file_in
 from skillhub_mcp.skills.files import ReadLimits, list_files, read_file, read_whole
-from skillhub_mcp.skills.model import SKILL_FILE, FileStamp, Skill, is_skill_file
+from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE, FileStamp, Skill, is_skill_file
 from skillhub_mcp.skills.parser import ParseResult, parse_skill
 from skillhub_mcp.skills.rules import Diagnostic, violation
-from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES
 from skillhub_mcp.validation.advice import (
     body_advice,
     description_advice,

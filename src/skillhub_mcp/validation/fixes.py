@@ -149,8 +149,9 @@ def _without_text_before(subject: _Subject) -> str:
         return subject.text
     if document.values is None:
         return subject.text[len(document.before) :]
-    body_start = _end_of_fences(subject)
-    return subject.text[len(document.before) : body_start] + document.body
+    closing = document.header_start + len(document.header)
+    fence = subject.text[closing : _end_of_fences(subject)].lstrip(" \t")
+    return subject.text[len(document.before) : closing] + fence + document.body
 
 
 def _end_of_fences(subject: _Subject) -> int:

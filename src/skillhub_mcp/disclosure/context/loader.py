@@ -18,8 +18,7 @@ from skillhub_mcp.sanitize import contained, in_attribute, in_element, path_for_
 from skillhub_mcp.skills.documents import is_usable
 from skillhub_mcp.skills.files import list_files, read_whole
 from skillhub_mcp.skills.frontmatter import decode
-from skillhub_mcp.skills.model import SKILL_FILE
-from skillhub_mcp.skills.scanner import MAX_SKILL_FILE_BYTES
+from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE
 from skillhub_mcp.skills.stable_read import read_settled
 from skillhub_mcp.skills.suggestions import not_found
 
