@@ -324,8 +324,8 @@ def test_every_client_that_is_installed_is_connected_and_one_that_cannot_be_stop
     assert "Codex: connected (~/.codex/config.toml)." in done.out
     assert "Goose: put this into ~/.config/goose/config.yaml" in done.out
     assert (
-        "Cursor: nothing was changed (~/.cursor/mcp.json): Expecting property name enclosed in double quotes "
-        "(line 1, column 17)\n"
+        "Cursor: nothing was changed (~/.cursor/mcp.json): Expecting property name enclosed in double quotes: "
+        "line 1 column 17 (char 16)\n"
         "  hint: correct it, and run the command again\n"
     ) in done.out
     assert "Kiro: nothing was changed (~/.kiro/settings/mcp.json): 'skillhub' in it is something else" in done.out

@@ -111,7 +111,6 @@ CHANGED = [
     ClientFile(
         "TOML, dates and lists of tables", "codex", "on = 2026-11-22\n[[rule]]\na = [\n  [1],\n  [2],\n]\n[[rule]]\n"
     ),
-    ClientFile("TOML, text over lines", "codex", 'notes = """\n[mcp_servers.skillhub]\ncommand = "no"\n"""\n'),
 ]
 
 # Files that are left alone, and a word of the reason.
@@ -133,11 +132,10 @@ REFUSED = [
         "twice|something else",
     ),
     (ClientFile("a line end in a text", "cursor", '{"a": "b\nc"}'), "control character"),
-    (ClientFile("no number", "cursor", '{"a": NaN}'), "value"),
     (ClientFile("too deep for Python's reader", "cursor", '{"a":' * 100_000), "deep"),
     (ClientFile("TOML, servers in braces", "codex", 'mcp_servers = { fetch = { command = "uvx" } }\n'), "mcp_servers"),
     (ClientFile("broken TOML", "codex", "[mcp_servers\n"), "line 1"),
     (ClientFile("TOML that is too deep", "codex", "a = " + "[" * 5_000), "deep"),
     (ClientFile("TOML with a table twice", "codex", "[mcp_servers.a]\n[mcp_servers.a]\n"), "twice|exists"),
-    (ClientFile("TOML, servers that are a number", "codex", "mcp_servers = 1\n"), "mcp_servers'? is not an? "),
+    (ClientFile("TOML, servers that are a number", "codex", "mcp_servers = 1\n"), "Cannot overwrite|is not an object"),
 ]

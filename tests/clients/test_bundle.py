@@ -125,19 +125,7 @@ def test_an_installation_that_does_not_list_its_files_is_refused_with_what_to_do
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr(wheel, "distribution", unknown)
-    with pytest.raises(SkillHubError, match="tells what belongs to it"):
-        own_wheel()
-
-
-def test_a_checkout_that_requires_more_than_when_it_was_installed_is_refused(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    written = (PROJECT / "pyproject.toml").read_text(encoding="utf-8")
-    (tmp_path / "pyproject.toml").write_text(
-        written.replace('    "numpy', '    "another>=1",\n    "numpy'), encoding="utf-8"
-    )
-    monkeypatch.setattr(wheel, "__file__", str(tmp_path / "src" / "skillhub_mcp" / "clients" / "wheel.py"))
-    with pytest.raises(SkillHubError, match="has changed since this installation was made"):
+    with pytest.raises(SkillHubError, match="skillhub-mcp is not installed"):
         own_wheel()
 
 

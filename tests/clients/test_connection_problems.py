@@ -36,7 +36,7 @@ def connection(
     path: str = FILE,
     is_ours: bool = True,
 ) -> Connection:
-    return Connection(client_named(client), scope, path, name, {}, server, is_ours)
+    return Connection(client_named(client), scope, path, name, server, is_ours)
 
 
 def found(tried: Tried, roots: dict[str, int] | None = None) -> Findings:
@@ -98,7 +98,7 @@ def test_an_entry_in_the_words_of_another_client_names_the_words_of_this_one() -
     assert problem.message == "Windsurf's entry 'skillhub' has no 'command' or 'serverUrl' that Windsurf can use"
     assert problem.fix == "skillhub connect windsurf"
     unknown = the_problem(found(Tried(connection(None, is_ours=False))))
-    assert unknown.fix == "take the entry out, then `skillhub connect cursor`"
+    assert unknown.fix == "remove the entry, then `skillhub connect cursor`"
 
 
 def test_another_version_is_a_warning() -> None:
@@ -121,7 +121,7 @@ def test_an_entry_with_skills_dir_says_what_it_hides(tmp_path: Path) -> None:
     roots = {str(tmp_path): 2, "/home/ada/.agents/skills": 3, "/srv/empty": 0}
     (warning,) = found(Tried(connection(server), ANSWERED), roots).warnings
     assert warning.message.endswith("Cursor sees none of the skills elsewhere: 3 in /home/ada/.agents/skills")
-    assert warning.fix == "take SKILLS_DIR out of the entry"
+    assert warning.fix == "remove SKILLS_DIR from the entry"
     (warning,) = found(Tried(connection(server), ANSWERED), {"/home/ada/.agents/skills": 3}).warnings
     assert f"`skillhub roots add {tmp_path}` serves that too" in warning.fix
 
@@ -142,9 +142,9 @@ def test_an_entry_under_another_clients_key_is_a_problem() -> None:
         file_findings(RegisteredFile(client_named("vscode"), ClientScope.USER, FILE, misplaced=misplaced))
     )
     assert problem.message == "has 'skillhub' under 'mcpServers', which VS Code does not read: it reads 'servers'"
-    assert problem.fix == "take it out there, then `skillhub connect vscode`"
+    assert problem.fix == "remove it there, then `skillhub connect vscode`"
     both = RegisteredFile(client_named("vscode"), ClientScope.USER, FILE, (connection(client="vscode"),), misplaced)
-    assert the_problem(file_findings(both)).fix == "take it out there"
+    assert the_problem(file_findings(both)).fix == "remove it there"
 
 
 def test_a_file_that_cannot_be_read_is_a_problem_where_it_names_us_and_a_warning_elsewhere() -> None:

@@ -23,7 +23,7 @@ def refused(
     written: bool = False,
 ) -> bool:
     machine = Machine(this_system(), {"PATH": str(place / "bin")}, "/home/ada", str(place / "project"))
-    connection = Connection(client_named("cursor"), scope, "mcp.json", "skillhub", {}, server, is_ours, written)
+    connection = Connection(client_named("cursor"), scope, "mcp.json", "skillhub", server, is_ours, written)
     return bool(why_not_started(connection, machine))
 
 

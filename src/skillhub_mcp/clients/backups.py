@@ -1,8 +1,9 @@
-"""Copies of clients' files from before they were changed: the last ten, for the owner only."""
+"""Records of changed client files: what was there before, so that disconnecting restores it byte for byte."""
 
 from __future__ import annotations
 
-import contextlib
+import hashlib
+import json
 import os
 import shutil
 from dataclasses import dataclass
@@ -10,60 +11,89 @@ from datetime import datetime, timezone
 
 from skillhub_mcp._util.atomic_write import atomic_write
 from skillhub_mcp._util.file_modes import make_private, make_private_directory
+from skillhub_mcp.clients.model import ClientEntry
 
-_MOST = 10
-_PLACE = "PLACE"
+_MAX_BACKUPS = 100
+_RECORD = "change.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """One copy: the path of the file that it was made of, where the copy is, and when it was made."""
+    """One change of the file at `path`: the copy of its content before (None if it did not exist), and what followed.
+
+    `after` is the digest of the new content, `entry` our entry in it, and `directories` those made for the file.
+    """
 
     path: str
-    copy: str
-    made: str
+    copy: str | None = None
+    name: str = ""
+    entry: ClientEntry | None = None
+    after: str = ""
+    directories: tuple[str, ...] = ()
 
-    def content(self) -> bytes:
+    def content(self) -> bytes | None:
         """Return the bytes of the copy. Raises OSError."""
+        if self.copy is None:
+            return None
         with open(self.copy, "rb") as file:
             return file.read()
 
 
 class Backups:
-    """The copies in `directory`: each in a directory named by its time, under its own name, with its path beside it."""
+    """The last hundred changes in `directory`, each in a directory named by its time, readable by the owner only."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
 
-    def keep(self, path: str, content: bytes) -> None:
-        """Keep a copy, and remove the oldest beyond ten. Raises OSError."""
+    def keep(self, change: Backup, before: bytes | None) -> None:
+        """Record a change and a copy of what was there before it. Raises OSError."""
         make_private_directory(self._directory)
         make_private([self._directory])
-        made = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H%M%S.%fZ")
-        directory = os.path.join(self._directory, made)
+        directory = os.path.join(self._directory, datetime.now(timezone.utc).strftime("%Y-%m-%dT%H%M%S.%fZ"))
         os.mkdir(directory, mode=0o700)
-        atomic_write(os.path.join(directory, os.path.basename(path)), content, mode=0o600)
-        # Last: a copy without its place counts as none.
-        atomic_write(os.path.join(directory, _PLACE), os.fsencode(path), mode=0o600)
-        for old in self._directories()[:-_MOST]:
+        if before is not None:
+            atomic_write(os.path.join(directory, os.path.basename(change.path)), before, mode=0o600)
+        record = {
+            "path": change.path,
+            "existed": before is not None,
+            "name": change.name,
+            "entry": change.entry,
+            "after": change.after,
+            "directories": change.directories,
+        }
+        # Last: a directory without it is ignored.
+        atomic_write(os.path.join(directory, _RECORD), json.dumps(record).encode("ascii"), mode=0o600)
+        for old in self._directories()[:-_MAX_BACKUPS]:
             shutil.rmtree(os.path.join(self._directory, old), ignore_errors=True)
 
-    def newest(self, path: str) -> Backup | None:
-        """Return the newest copy of the file at `path`; None where there is none."""
-        return next((backup for backup in reversed(self.all()) if backup.path == path), None)
+    def of(self, path: str) -> list[Backup]:
+        """Return the recorded changes of a file, the newest first."""
+        found = map(self._read, reversed(self._directories()))
+        return [backup for backup in found if backup is not None and backup.path == path]
 
-    def all(self) -> list[Backup]:
-        """Return every copy, the oldest first."""
-        found = []
-        for made in self._directories():
-            directory = os.path.join(self._directory, made)
-            with contextlib.suppress(OSError), open(os.path.join(directory, _PLACE), "rb") as file:
-                path = os.fsdecode(file.read())
-                found.append(Backup(path, os.path.join(directory, os.path.basename(path)), made))
-        return found
+    def original(self, path: str, name: str, content: bytes | None) -> Backup | None:
+        """Return the first of our changes that led to this content without anyone else's between them."""
+        first = None
+        for backup in self.of(path):
+            if content is not None and (backup.name, backup.after) == (name, digest_of(content)):
+                first, content = backup, backup.content()
+        return first
+
+    def _read(self, made: str) -> Backup | None:
+        directory = os.path.join(self._directory, made)
+        try:
+            with open(os.path.join(directory, _RECORD), "rb") as file:
+                record = json.load(file)
+        except (OSError, ValueError):
+            return None
+        path = str(record["path"])
+        copy = os.path.join(directory, os.path.basename(path)) if record["existed"] else None
+        return Backup(path, copy, record["name"], record["entry"], record["after"], tuple(record["directories"]))
 
     def _directories(self) -> list[str]:
-        try:
-            return sorted(os.listdir(self._directory))
-        except FileNotFoundError:
-            return []
+        return sorted(os.listdir(self._directory)) if os.path.isdir(self._directory) else []
+
+
+def digest_of(content: bytes) -> str:
+    """Return the digest that a record has of a file's bytes."""
+    return hashlib.sha256(content).hexdigest()

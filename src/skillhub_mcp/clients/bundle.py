@@ -1,7 +1,7 @@
-"""An MCP bundle (`.mcpb`) of this installation: one file that Claude Desktop and other hosts install with one click.
+"""Make an MCP bundle (`.mcpb`) of this installation, which Claude Desktop and other hosts install with one click.
 
-The host runs it with a uv of its own, which reads the bundle's pyproject.toml: our wheel comes from the bundle, and
-what that depends on from the package index.
+The host's own uv reads the bundle's pyproject.toml: it takes our wheel from the bundle, and its dependencies from the
+package index.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from skillhub_mcp.__main__ import main
 main()
 '''
 _PYPROJECT = """\
-# The environment of this bundle. The wheel is the one in `wheels`: on the package index its name belongs to another
-# program, and its version is one that no index accepts.
+# On the package index, the wheel's name belongs to another program.
 [project]
 name = "skillhub-bundle"
 version = "{version}"
@@ -40,7 +39,7 @@ package = false
 {distribution} = {{ path = "wheels/{file_name}" }}
 """
 
-# What the host shows a person before the server runs; the server's own descriptions are written for a model.
+# Shown by the host before the server runs.
 _TOOLS = {
     "search_skills": "Finds the skills that fit a task.",
     "load_skill": "Returns the instructions of one skill.",
@@ -50,7 +49,7 @@ _TOOLS = {
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A bundle: the version of the program in it, the usual name of its file and its bytes."""
+    """A bundle: the version of the program in it, its file name and its bytes."""
 
     version: str
     file_name: str
@@ -58,10 +57,7 @@ class Bundle:
 
 
 def make_bundle() -> Bundle:
-    """Return the bundle of this installation; the same installation gives the same bytes.
-
-    Raises SkillHubError where the installation does not tell what belongs to it, OSError where a file cannot be read.
-    """
+    """Return the bundle of this installation; the same files give the same bytes. Raises SkillHubError, OSError."""
     wheel = own_wheel()
     project = _PYPROJECT.format(
         version=wheel.version,

@@ -1,41 +1,38 @@
-"""Connecting a client: what would change, worked out from its file, and then the change itself.
+"""Plan how to connect or disconnect a client, and carry the plan out.
 
-Planning reads and writes nothing else; a plan is carried out only if the file is still what was read.
+Planning changes nothing; a plan is carried out only if the file is still what was read.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeAlias, TypeVar
 
-from skillhub_mcp.clients.backups import Backups
+from skillhub_mcp.clients.backups import Backup, Backups, digest_of
 from skillhub_mcp.clients.editing import entries_in, is_switched_off, with_entry, without_entry
 from skillhub_mcp.clients.entries import DEFAULT_NAME, entry_of, server_of
 from skillhub_mcp.clients.files import (
     FileAsRead,
-    last_that_exists,
     missing_directories,
     read_client_file,
     refuse_changed,
     refuse_unwritable,
-    remove_client_file,
-    write_client_file,
+    replace_client_file,
 )
 from skillhub_mcp.clients.machine import Machine
 from skillhub_mcp.clients.model import Client, ClientEntry, ClientScope, EntryValue, HttpServer, Server
-from skillhub_mcp.clients.originals import Original, Originals, digest_of
 from skillhub_mcp.clients.ownership import merged, starts_skillhub
 from skillhub_mcp.clients.snippets import file_with
 from skillhub_mcp.clients.splice import InvalidText
 from skillhub_mcp.errors import ClientFileRefused, InvalidArgument
 
 _T = TypeVar("_T")
-_OWN_DIRECTORY = ".skillhub"
+_OTHER = "{!r} in it is something else than SkillHub"
 
 
 class ChangeKind(str, Enum):
@@ -49,7 +46,7 @@ class ChangeKind(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A client's file, and the bytes that it is to have; None where it is to go."""
+    """A client's file, and its new bytes; None to remove it."""
 
     client: Client
     scope: ClientScope
@@ -65,7 +62,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """Commands of a client's own program that do what we would, in its file that is not ours to write."""
+    """Commands of the client's own program that change its file, which SkillHub does not write."""
 
     client: Client
     scope: ClientScope
@@ -79,10 +76,7 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Nothing is to be done: the file already is as wanted. `server` is the one that it leads to, if any.
-
-    `hint` is what does what was left undone: the entry of a server that is running stays as it is.
-    """
+    """Nothing to do. `server` is the one that the entry leads to, if any; `hint` says how to change it anyway."""
 
     client: Client
     scope: ClientScope
@@ -95,7 +89,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class ToPaste:
-    """What a person puts in a place that is not ours to write: the text, and where it goes."""
+    """Text that the user pastes, and where."""
 
     client: Client
     scope: ClientScope
@@ -109,17 +103,16 @@ Plan: TypeAlias = FileChange | Registration | Settled | ToPaste
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """An entry of a client's file that leads to SkillHub, or has its name.
+    """An entry of a client's file that starts SkillHub, or has its name.
 
-    `server` is None where the client could not use the entry. `is_ours` says whether it starts SkillHub, or leads to
-    what we wrote there, which `was_written_here` says. One that `is_off` is switched off in the client.
+    `server` is None if the client cannot use the entry. `is_ours`: it starts SkillHub, or `connect` wrote it
+    (`was_written_here`). `is_off`: it is switched off in the client.
     """
 
     client: Client
     scope: ClientScope
     path: str
     name: str
-    entry: EntryValue
     server: Server | None
     is_ours: bool
     was_written_here: bool = False
@@ -127,20 +120,18 @@ class Connection:
 
 
 class Connections:
-    """Connects and disconnects the clients of one machine, whose `home` keeps copies and originals."""
+    """Connects and disconnects the clients of one machine, whose `home` keeps the backups."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        self._own = os.path.join(machine.home, _OWN_DIRECTORY)
-        self._backups = Backups(os.path.join(self._own, "backups"))
-        self._originals = Originals(os.path.join(self._own, "originals"))
+        self._backups = Backups(os.path.join(machine.home, ".skillhub", "backups"))
 
     def path_of(self, client: Client, scope: ClientScope) -> str | None:
-        """Return the path of the client's file of a scope, also one that is only read; None where it has none."""
+        """Return the path of the client's file of a scope, also one that is only read; None if it has none."""
         candidates = client.files(scope, self._machine)
         if not candidates and scope is ClientScope.USER:
             candidates = client.registry_files(self._machine)
-        return last_that_exists(candidates) if candidates else None
+        return next((path for path in reversed(candidates) if os.path.lexists(path)), next(iter(candidates), None))
 
     def found(self, client: Client, scope: ClientScope, *, name: str = DEFAULT_NAME) -> list[Connection]:
         """Return every entry of a client's file that starts SkillHub or has the name. Raises ClientFileRefused."""
@@ -149,13 +140,13 @@ class Connections:
             return []
         found = []
         file = read_client_file(path)
-        for key, entry in self._entries(client, file).items():
+        for key, entry in _entries(client, file).items():
             server = server_of(client, entry) if isinstance(entry, dict) else None
             if key == name or starts_skillhub(server):
-                written = self._was_ours(client, path, key, entry)
+                written = self._was_written(client, file.place, key, server)
                 is_ours = starts_skillhub(server) or written
                 is_off = is_switched_off(client, file.text, key)
-                found.append(Connection(client, scope, path, key, entry, server, is_ours, written, is_off))
+                found.append(Connection(client, scope, path, key, server, is_ours, written, is_off))
         return found
 
     def plan(
@@ -168,29 +159,37 @@ class Connections:
         registrar: str | None,
         replaces_address: bool = True,
     ) -> Plan:
-        """Return what connects `client` to `server`.
+        """Return what connects `client` to `server`. Raises InvalidArgument, ClientFileRefused.
 
         `registrar` is the path of the client's own program, if it is installed. Without `replaces_address` an entry of
-        ours for a server that is running does not become one for a server that the client starts. Raises
-        InvalidArgument where the client cannot have this connection, and ClientFileRefused where its file is to be left
-        alone.
+        ours for a running server does not become one for a server that the client starts.
         """
         entry = entry_of(client, server, name=name)
         if client.is_printed:
             return ToPaste(client, scope, name, file_with(client, name, entry), client.where)
-        if client.registrar and scope is ClientScope.USER:
-            return self._plan_registration(client, name, entry, registrar, replaces_address=replaces_address)
         path = self.path_of(client, scope)
         if path is None:
             raise no_file_of(client, scope)
         file = self._read(path, scope)
-        entries = self._entries(client, file)
-        kind = ChangeKind.UPDATE if name in entries else ChangeKind.CONNECT
+        entries = _entries(client, file)
+        kind = ChangeKind.CONNECT
         if name in entries:
-            entry = self._update(client, file, name, entries[name], entry)
-            if settled := _settled(client, scope, name, path, entries[name], entry, replaces_address=replaces_address):
+            kind, old = ChangeKind.UPDATE, entries[name]
+            if not self._is_ours(client, file.place, name, old):
+                hint = "with `--name skills` SkillHub is connected beside it"
+                raise ClientFileRefused(path, _OTHER.format(name), hint=hint, name_taken=True)
+            entry = merged(client, old, entry)
+            settled = _settled(client, scope, name, path, old, entry, replaces_address=replaces_address)
+            if settled is not None:
                 return replace(settled, is_off=is_switched_off(client, file.text, name))
-        changed = self._changed(file, lambda: with_entry(client, file.text, name, entry))
+        if client.registrar and scope is ClientScope.USER:
+            written = json.dumps(entry, ensure_ascii=False)
+            commands = [["add-json", "--scope", "user", name, written]]
+            if name in entries:
+                commands.insert(0, ["remove", "--scope", "user", name])
+            server_now = server_of(client, entry)
+            return _registration(client, name, kind, path, commands, registrar, server=server_now, entry=entry)
+        changed = _checked(file, lambda: with_entry(client, file.text, name, entry))
         refuse_unwritable(file)
         is_off = is_switched_off(client, changed, name)
         after = _encoded(file, changed)
@@ -199,99 +198,72 @@ class Connections:
     def plan_removal(
         self, client: Client, scope: ClientScope, *, name: str = DEFAULT_NAME, registrar: str | None
     ) -> Plan:
-        """Return what takes our entry out of a client's file. Raises ClientFileRefused, as `plan` does.
+        """Return what removes our entry from a client's file. Raises ClientFileRefused.
 
-        A file that nobody touched since gets its bytes back; of another one, only our entry goes.
+        A file that nothing else has changed since is restored; from any other, only our entry goes.
         """
         _refuse_printed(client)
         path = self.path_of(client, scope)
         if path is None:
             return Settled(client, scope, name, "")
         file = self._read(path, scope)
-        entries = self._entries(client, file)
+        entries = _entries(client, file)
         if name not in entries:
             return Settled(client, scope, name, path)
         if not self._is_ours(client, file.place, name, entries[name]):
-            raise ClientFileRefused(path, f"{name!r} in it is something else than SkillHub")
+            raise ClientFileRefused(path, _OTHER.format(name))
+        kind = ChangeKind.DISCONNECT
         if client.registrar and scope is ClientScope.USER:
-            command = (client.registrar, "mcp", "remove", "--scope", "user", name)
-            if registrar is None:
-                return ToPaste(client, scope, name, _typed([command]), f"a shell that finds `{client.registrar}`")
-            return Registration(client, scope, name, ChangeKind.DISCONNECT, path, ((registrar, *command[1:]),))
+            return _registration(client, name, kind, path, [["remove", "--scope", "user", name]], registrar)
         refuse_unwritable(file)
-        original = self._originals.read(file.place, name)
-        if original is not None and original.is_of(file.content) and not self._had_it(client, file, name, original):
-            return FileChange(
-                client, scope, name, ChangeKind.DISCONNECT, file, original.before, directories=original.directories
-            )
-        after = _encoded(file, self._changed(file, lambda: without_entry(client, file.text, name)))
-        return FileChange(client, scope, name, ChangeKind.DISCONNECT, file, after)
+        original = self._backups.original(file.place, name, file.content)
+        if original is not None:
+            before = original.content()
+            # If the file had an older entry of ours, restoring it would not disconnect.
+            if before is None or name not in _entries(client, replace(file, content=before)):
+                return FileChange(client, scope, name, kind, file, before, directories=original.directories)
+        after = _encoded(file, _checked(file, lambda: without_entry(client, file.text, name)))
+        return FileChange(client, scope, name, kind, file, after)
 
     def plan_restoration(self, client: Client, scope: ClientScope) -> Plan:
-        """Return what gives a client's file back as the newest copy has it. Raises ClientFileRefused without one."""
+        """Return what restores a client's file from its newest copy. Raises ClientFileRefused if there is none."""
         _refuse_printed(client)
         path = self.path_of(client, scope) if client.files(scope, self._machine) else None
         if path is None:
             return Settled(client, scope, "", "")
         file = self._read(path, scope)
-        backup = self._backups.newest(file.place)
-        if backup is None:
+        copies = [backup for backup in self._backups.of(file.place) if backup.copy is not None]
+        if not copies:
             raise ClientFileRefused(path, "there is no copy of it")
         try:
-            after = backup.content()
+            after = copies[0].content()
         except OSError as error:
-            raise ClientFileRefused(path, f"its copy {backup.copy} cannot be read: {error.strerror}") from error
+            raise ClientFileRefused(path, f"its copy {copies[0].copy} cannot be read: {error.strerror}") from error
         if after == file.content:
             return Settled(client, scope, "", path)
         refuse_unwritable(file)
         return FileChange(client, scope, "", ChangeKind.RESTORE, file, after)
 
     def carry_out(self, change: FileChange) -> None:
-        """Write a change that was planned, with a copy of what was there. Raises ClientFileRefused."""
+        """Write a planned change, after a copy of what was there. Raises ClientFileRefused."""
         file = change.file
         refuse_changed(file)
-        try:
-            if file.content is not None:
-                self._backups.keep(file.place, file.content)
-            earlier = self._originals.read(file.place, change.name)
-            if change.entry is not None and change.after is not None:
-                # Before the file is written: where no original can be kept, nothing is changed.
-                self._originals.write(file.place, change.name, _original(change, change.entry, change.after, earlier))
-        except OSError as error:
-            raise ClientFileRefused(file.path, f"no copy of it can be kept in {self._own}: {error.strerror}") from error
-        if change.after is None:
-            remove_client_file(file, change.directories)
-        else:
-            self._write(change, change.after, earlier)
-        if change.entry is None and change.name:
-            # One that stays is of no file any more.
-            with contextlib.suppress(OSError):
-                self._originals.remove(file.place, change.name)
-
-    def _write(self, change: FileChange, after: bytes, earlier: Original | None) -> None:
-        try:
-            write_client_file(change.file, after)
-        except ClientFileRefused:
-            if change.entry is not None:
-                with contextlib.suppress(OSError):
-                    self._originals.remove(change.file.place, change.name)
-                    if earlier is not None:
-                        self._originals.write(change.file.place, change.name, earlier)
-            raise
+        after = "" if change.after is None else digest_of(change.after)
+        directories = missing_directories(os.path.dirname(file.place))
+        self._keep(Backup(file.place, None, change.name, change.entry, after, directories), file.content)
+        replace_client_file(file, change.after, change.directories)
 
     def note_registration(self, registration: Registration) -> None:
-        """Remember what a client's own program has registered, or forget what it removed. Raises ClientFileRefused."""
+        """Record what a client's own program has registered or removed. Raises ClientFileRefused."""
         place = os.path.realpath(registration.path)
+        self._keep(Backup(place, None, registration.name, registration.entry), None)
+
+    def _keep(self, change: Backup, before: bytes | None) -> None:
         try:
-            if registration.entry is None:
-                self._originals.remove(place, registration.name)
-            else:
-                # Of the program's file there is nothing to give back.
-                self._originals.write(place, registration.name, Original(None, "", registration.entry))
+            self._backups.keep(change, before)
         except OSError as error:
-            raise ClientFileRefused(
-                registration.path, f"no original can be kept in {self._own}: {error.strerror}"
-            ) from error
+            reason = f"no copy of it can be kept in {self._machine.home}/.skillhub: {error.strerror}"
+            raise ClientFileRefused(change.path, reason) from error
 
     def _read(self, path: str, scope: ClientScope) -> FileAsRead:
         """Return a file that may be changed. Raises ClientFileRefused, also for a project's link that leaves it."""
@@ -301,70 +273,47 @@ class Connections:
             raise ClientFileRefused(path, f"it is a link to {file.place}, which is outside the project")
         return file
 
-    def _plan_registration(
-        self, client: Client, name: str, entry: ClientEntry, registrar: str | None, *, replaces_address: bool
-    ) -> Plan:
-        path = self.path_of(client, ClientScope.USER) or ""
-        file = read_client_file(path)
-        entries = self._entries(client, file)
-        if name in entries:
-            entry = self._update(client, file, name, entries[name], entry)
-            old, scope = entries[name], ClientScope.USER
-            if settled := _settled(client, scope, name, path, old, entry, replaces_address=replaces_address):
-                return settled
-        removing = (client.registrar, "mcp", "remove", "--scope", "user", name)
-        adding = (client.registrar, "mcp", "add-json", "--scope", "user", name, json.dumps(entry, ensure_ascii=False))
-        commands = [removing, adding] if name in entries else [adding]
-        if registrar is None:
-            return ToPaste(client, ClientScope.USER, name, _typed(commands), f"a shell that finds `{client.registrar}`")
-        return Registration(
-            client,
-            ClientScope.USER,
-            name,
-            ChangeKind.UPDATE if name in entries else ChangeKind.CONNECT,
-            path,
-            tuple((registrar, *command[1:]) for command in commands),
-            server_of(client, entry),
-            entry,
-        )
-
-    def _entries(self, client: Client, file: FileAsRead) -> Mapping[str, EntryValue]:
-        return self._changed(file, lambda: entries_in(client, file.text))
-
-    def _update(self, client: Client, file: FileAsRead, name: str, old: EntryValue, entry: ClientEntry) -> ClientEntry:
-        if not self._is_ours(client, file.place, name, old):
-            raise ClientFileRefused(
-                file.path,
-                f"{name!r} in it is something else than SkillHub",
-                hint="with `--name skills` SkillHub is connected beside it",
-                name_taken=True,
-            )
-        return merged(client, old, entry)
-
     def _is_ours(self, client: Client, place: str, name: str, entry: EntryValue) -> bool:
         server = server_of(client, entry) if isinstance(entry, dict) else None
-        return starts_skillhub(server) or self._was_ours(client, place, name, entry)
+        return starts_skillhub(server) or self._was_written(client, place, name, server)
 
-    def _was_ours(self, client: Client, path: str, name: str, entry: EntryValue) -> bool:
-        """Whether an entry leads to what we wrote there: one for an address says nothing about what answers there."""
-        original = self._originals.read(os.path.realpath(path), name)
-        if original is None or not isinstance(entry, dict):
-            return False
-        written = server_of(client, original.entry)
-        return written is not None and written == server_of(client, entry)
+    def _was_written(self, client: Client, place: str, name: str, server: Server | None) -> bool:
+        """Whether we wrote an entry for this server: an address alone does not say what answers there."""
+        return server is not None and any(
+            server == server_of(client, backup.entry)
+            for backup in self._backups.of(place)
+            if backup.name == name and backup.entry is not None
+        )
 
-    def _had_it(self, client: Client, file: FileAsRead, name: str, original: Original) -> bool:
-        """Whether the bytes of an original have an entry of that name already, so that they would not disconnect."""
-        if original.before is None:
-            return False
-        return name in self._entries(client, replace(file, content=original.before))
 
-    @staticmethod
-    def _changed(file: FileAsRead, work: Callable[[], _T]) -> _T:
-        try:
-            return work()
-        except InvalidText as error:
-            raise ClientFileRefused(file.path, str(error), hint="correct it, and run the command again") from error
+def _entries(client: Client, file: FileAsRead) -> Mapping[str, EntryValue]:
+    return _checked(file, lambda: entries_in(client, file.text))
+
+
+def _checked(file: FileAsRead, work: Callable[[], _T]) -> _T:
+    try:
+        return work()
+    except InvalidText as error:
+        raise ClientFileRefused(file.path, str(error), hint="correct it, and run the command again") from error
+
+
+def _registration(
+    client: Client,
+    name: str,
+    kind: ChangeKind,
+    path: str,
+    commands: Sequence[Sequence[str]],
+    registrar: str | None,
+    *,
+    server: Server | None = None,
+    entry: ClientEntry | None = None,
+) -> Plan:
+    """Return the commands of the client's own program, to run, or to print if it is not installed."""
+    typed = [(registrar or client.registrar, "mcp", *command) for command in commands]
+    if registrar is None:
+        text = "".join(f"{shlex.join(command)}\n" for command in typed)
+        return ToPaste(client, ClientScope.USER, name, text, f"a shell that finds `{client.registrar}`")
+    return Registration(client, ClientScope.USER, name, kind, path, tuple(typed), server, entry)
 
 
 def _settled(
@@ -377,7 +326,7 @@ def _settled(
     *,
     replaces_address: bool,
 ) -> Settled | None:
-    """Return that the old entry stays, where it is the new one, or for an address that is not to be replaced."""
+    """Return that the old entry stays: it equals the new one, or has an address that is not to be replaced."""
     if old == new:
         return Settled(client, scope, name, path, server_of(client, new))
     server = server_of(client, old) if isinstance(old, dict) else None
@@ -402,24 +351,8 @@ def no_file_of(client: Client, scope: ClientScope) -> InvalidArgument:
     )
 
 
-def _original(change: FileChange, entry: ClientEntry, after: bytes, earlier: Original | None) -> Original:
-    """Return the original of a change: of two in a row, the first knows what was there before."""
-    directories = missing_directories(os.path.dirname(change.file.place))
-    original = Original(change.file.content, digest_of(after), entry, directories)
-    if earlier is not None and earlier.is_of(change.file.content):
-        return replace(original, before=earlier.before, directories=earlier.directories)
-    return original
-
-
 def _encoded(file: FileAsRead, text: str) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise ClientFileRefused(file.path, "the command's path cannot be written in UTF-8") from error
-
-
-def _typed(commands: Sequence[Sequence[str]]) -> str:
-    """Return commands as a person types them in a shell."""
-    import shlex
-
-    return "".join(f"{shlex.join(command)}\n" for command in commands)

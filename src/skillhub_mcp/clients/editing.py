@@ -1,6 +1,6 @@
-"""One entry of a client's file, put into its text or taken out of it, and nothing else.
+"""Put our entry into a client's file or remove it, and nothing else.
 
-Every change is read anew: it must say what the text said before, but for our entry, or it is refused.
+Every result is parsed again: it must say what the file said before, but for our entry, or the change is refused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from skillhub_mcp.clients.splice import (
 
 
 def entries_in(client: Client, text: str) -> Mapping[str, EntryValue]:
-    """Return every entry of a client's file by its name. Raises InvalidText for a text that cannot be used."""
+    """Return every entry of a client's file by its name. Raises InvalidText."""
     content = _parse(client, text)
     for key in client.key:
         content = {} if content is None else content
@@ -34,7 +34,7 @@ def entries_in(client: Client, text: str) -> Mapping[str, EntryValue]:
 
 
 def is_switched_off(client: Client, text: str, name: str) -> bool:
-    """Whether the client's own switch keeps the entry under `name` from being used. Raises InvalidText."""
+    """Whether the client's own switch turns the entry under `name` off. Raises InvalidText."""
     content, entry = _parse(client, text), entries_in(client, text).get(name)
     if isinstance(entry, dict) and (entry.get("disabled") is True or entry.get("enabled") is False):
         return True
@@ -42,40 +42,20 @@ def is_switched_off(client: Client, text: str, name: str) -> bool:
     return any(name in names for names in excluded) or any(names and name not in names for names in allowed)
 
 
-def _list_at(content: EntryValue, path: Sequence[str]) -> list[EntryValue]:
-    for name in path:
-        content = content.get(name) if isinstance(content, dict) else None
-    return content if isinstance(content, list) else []
-
-
 def with_entry(client: Client, text: str, name: str, entry: ClientEntry) -> str:
-    """Return the text of a client's file with `entry` under `name`, in the place of one that is there.
-
-    Raises InvalidText where the text is invalid, or what comes out would say anything else too.
-    """
+    """Return the text of a client's file with `entry` under `name`, replacing an existing one. Raises InvalidText."""
+    expected = _parse(client, text)
     path = (*client.key, name)
     new = put_table(text, path, entry) if client.file_format is FileFormat.TOML else put_member(text, path, entry)
-    _check(client, text, new, _expected(_parse(client, text), path, entry))
+    _check(client, text, new, _with(expected, path, entry))
     return new
 
 
-def _expected(content: EntryValue, path: Sequence[str], entry: ClientEntry) -> ClientEntry:
-    """Return a file's content with `entry` at `path`: where it is new, before the rest."""
-    before = content if isinstance(content, dict) else {}
-    name, *rest = path
-    value = _expected(before.get(name), rest, entry) if rest else entry
-    return {**before, name: value} if name in before else {name: value, **before}
-
-
 def without_entry(client: Client, text: str, name: str) -> str:
-    """Return the text of a client's file without the entry under `name`.
-
-    Raises InvalidText where the text is invalid, has no such entry, or what comes out would say anything else too.
-    """
+    """Return the text of a client's file without the entry under `name`. Raises InvalidText."""
+    expected = parent = _parse(client, text)
     path = (*client.key, name)
     new = drop_table(text, path) if client.file_format is FileFormat.TOML else drop_member(text, path)
-    expected = _parse(client, text)
-    parent = expected
     for key in client.key:
         parent = parent[key] if isinstance(parent, dict) else None
     if isinstance(parent, dict):
@@ -84,23 +64,31 @@ def without_entry(client: Client, text: str, name: str) -> str:
     return new
 
 
+def _list_at(content: EntryValue, path: Sequence[str]) -> list[EntryValue]:
+    for name in path:
+        content = content.get(name) if isinstance(content, dict) else None
+    return content if isinstance(content, list) else []
+
+
+def _with(content: EntryValue, path: Sequence[str], entry: ClientEntry) -> ClientEntry:
+    before = content if isinstance(content, dict) else {}
+    name, *rest = path
+    return {**before, name: _with(before.get(name), rest, entry) if rest else entry}
+
+
 def _parse(client: Client, text: str) -> EntryValue:
     if client.file_format is FileFormat.TOML:
         return parse_toml(text)
-    # Strict JSON is read fast, as long as it is: the state of some clients has megabytes.
+    # Reading strict JSON is faster: the state of some clients has megabytes.
     strict = _strict(text)
     return parse_json(text) if strict is None else strict
 
 
 def _check(client: Client, old: str, new: str, expected: EntryValue) -> None:
     """Raise InvalidText unless `new` says what is expected, also to a reader of strict JSON that can read `old`."""
-    if client.file_format is FileFormat.TOML:
-        # A table that tomlkit no longer finds empty may be gone.
-        agrees = _sorted(_without_empty(parse_toml(new))) == _sorted(_without_empty(expected))
-    else:
-        agrees = _written(parse_json(new)) == _written(expected)
-        strict = _strict(old)
-        agrees = agrees and (strict is None or _written(_strict(new)) == _written(expected))
+    agrees = _without_empty(_parse(client, new)) == _without_empty(expected)
+    if client.file_format is not FileFormat.TOML:
+        agrees = agrees and (_strict(old) is None or _strict(new) is not None)
     if not agrees:
         raise InvalidText("it cannot be changed without touching what is not ours")
 
@@ -109,21 +97,12 @@ def _strict(text: str) -> EntryValue:
     try:
         content: EntryValue = json.loads(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError):
-        # What is nested too deep for Python's reader is so for ours, which says it.
         return None
     return content
 
 
-def _written(content: EntryValue) -> str:
-    """Return a value as text, in which 1, 1.0 and true differ, and so do members in another order."""
-    return json.dumps(content)
-
-
-def _sorted(content: EntryValue) -> str:
-    return json.dumps(content, sort_keys=True)
-
-
 def _without_empty(content: EntryValue) -> EntryValue:
+    """Return a value without empty objects: a TOML table without members may go with the last of them."""
     if not isinstance(content, dict):
         return content
     kept = {name: _without_empty(value) for name, value in content.items()}

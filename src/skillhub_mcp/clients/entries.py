@@ -1,4 +1,4 @@
-"""A server as an entry of a client's file, and an entry read back as the server that the client would reach."""
+"""Write a server as an entry of a client's file, and read an entry back as a server."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ _BEARER = "Bearer "
 
 
 def entry_of(client: Client, server: Server, *, name: str = DEFAULT_NAME) -> ClientEntry:
-    """Return the entry that makes `client` reach `server`.
+    """Return the entry that makes `client` use `server`.
 
-    Raises InvalidArgument where the client cannot reach it: it has no servers over HTTP, or cannot take the value of
-    a variable from its environment.
+    Raises InvalidArgument if the client has no servers over HTTP, or cannot take a variable from its environment.
     """
     named: ClientEntry = {"name": name} if client.entry_has_name else {}
     if isinstance(server, HttpServer):
@@ -26,7 +25,7 @@ def entry_of(client: Client, server: Server, *, name: str = DEFAULT_NAME) -> Cli
 
 
 def server_of(client: Client, entry: Mapping[str, EntryValue]) -> Server | None:
-    """Return the server that an entry of `client` leads to; None where the client could not use the entry."""
+    """Return the server that an entry of `client` leads to; None if the client cannot use the entry."""
     if client.http is not None:
         url = entry.get(client.http.url)
         if isinstance(url, str):
@@ -42,8 +41,6 @@ def server_of(client: Client, entry: Mapping[str, EntryValue]) -> Server | None:
 
 def _stdio_entry(client: Client, server: StdioServer) -> ClientEntry:
     shape = client.stdio
-    kind = {name: value for name, value in shape.fixed.items() if name == "type"}
-    rest = {name: value for name, value in shape.fixed.items() if name != "type"}
     arguments: list[EntryValue] = list(server.arguments)
     called: ClientEntry = (
         {shape.command: [server.command, *arguments]}
@@ -57,8 +54,8 @@ def _stdio_entry(client: Client, server: StdioServer) -> ClientEntry:
         if client.variables.names_member:
             names[client.variables.names_member] = list(server.variables)
         else:
-            environment |= {variable: client.variables.refer(variable) for variable in server.variables}
-    return {**kind, **called, **names, **({shape.environment: environment} if environment else {}), **rest}
+            environment |= {variable: _reference(client, variable) for variable in server.variables}
+    return {**shape.fixed, **called, **names, **({shape.environment: environment} if environment else {})}
 
 
 def _http_entry(client: Client, server: HttpServer) -> ClientEntry:
@@ -66,16 +63,18 @@ def _http_entry(client: Client, server: HttpServer) -> ClientEntry:
         raise InvalidArgument(
             "--http", f"cannot be used with {client.title}: it starts its servers itself", hint="leave --http out"
         )
-    kind = {name: value for name, value in client.http.fixed.items() if name == "type"}
-    rest = {name: value for name, value in client.http.fixed.items() if name != "type"}
     token: ClientEntry = {}
     if server.token_variable:
         _refuse_without_variables(client, server.token_variable)
         if client.variables.token_member:
             token = {client.variables.token_member: server.token_variable}
         else:
-            token = {"headers": {"Authorization": _BEARER + client.variables.refer(server.token_variable)}}
-    return {**kind, client.http.url: server.url, **token, **rest}
+            token = {"headers": {"Authorization": _BEARER + _reference(client, server.token_variable)}}
+    return {**client.http.fixed, client.http.url: server.url, **token}
+
+
+def _reference(client: Client, variable: str) -> str:
+    return client.variables.reference.replace("NAME", variable)
 
 
 def _refuse_without_variables(client: Client, variable: str) -> None:
@@ -100,7 +99,7 @@ def _token_variable(client: Client, entry: Mapping[str, EntryValue]) -> str:
 
 
 def _environment(client: Client, entry: Mapping[str, EntryValue]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the values of an entry's environment, and the variables whose values come from the client's own."""
+    """Return the variables of an entry with their values, and those taken from the client's environment."""
     written = entry.get(client.stdio.environment)
     members = written if isinstance(written, dict) else {}
     values = {name: str(value) for name, value in members.items()}
@@ -111,7 +110,7 @@ def _environment(client: Client, entry: Mapping[str, EntryValue]) -> tuple[dict[
 
 
 def _referred(client: Client, value: str) -> str | None:
-    """Return the variable that a value of the client's file stands for, or None where it is a value of its own."""
+    """Return the variable that a value of the client's file refers to, if it does."""
     if not client.variables.reference:
         return None
     before, after = (re.escape(part) for part in client.variables.reference.split("NAME"))

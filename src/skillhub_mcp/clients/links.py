@@ -1,4 +1,4 @@
-"""Links that a client opens to add a server, which it shows and asks about: one click in place of a file.
+"""Make links that add a server to a client with one click.
 
 cursor://anysphere.cursor-deeplink/mcp/install?name=…&config=…   the entry as Base64 of JSON
 lmstudio://add_mcp?name=…&config=…                               the same
@@ -30,16 +30,12 @@ LINKED = (*_BY_PARAMETERS, *_BY_OBJECT)
 
 
 def install_link(client_name: str, server: Server, *, name: str = DEFAULT_NAME) -> str:
-    """Return the link that makes a client offer to add `server` under `name`.
-
-    Raises InvalidArgument for a client that opens no such links, and what `entry_of` raises.
-    """
+    """Return the link that makes a client offer to add `server` under `name`. Raises InvalidArgument."""
     client = client_named(client_name)
     entry = entry_of(client, server, name=name)
     if client.name in _BY_OBJECT:
         return f"{_BY_OBJECT[client.name]}?{_quoted(_json({'name': name, **entry}))}"
     if client.name in _BY_PARAMETERS:
-        # The alphabet of Base64 that every decoder takes; what means something in an address is escaped.
         config = base64.b64encode(_json(entry).encode()).decode()
         return f"{_BY_PARAMETERS[client.name]}?name={_quoted(name)}&config={_quoted(config)}"
     raise InvalidArgument(

@@ -1,4 +1,4 @@
-"""The machine that a client runs on, as far as the places of its files depend on it. Pure: nothing is looked up."""
+"""The machine that a client runs on, on which the places of its files depend."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from enum import Enum
 
 
 class System(str, Enum):
-    """The operating systems that clients keep their files in different places on."""
+    """An operating system."""
 
     LINUX = "linux"
     MACOS = "macos"
@@ -19,13 +19,13 @@ class System(str, Enum):
 
 
 def this_system() -> System:
-    """Return the system that this process runs on; every other POSIX system counts as Linux."""
+    """Return the system of this process; every other POSIX system counts as Linux."""
     return {"win32": System.WINDOWS, "darwin": System.MACOS}.get(sys.platform, System.LINUX)
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A system, its environment variables, the person's home directory and the root of the project in hand."""
+    """A system, its environment variables, the home directory and the root of the project."""
 
     system: System
     environment: Mapping[str, str]
@@ -33,7 +33,7 @@ class Machine:
     project: str
 
     def join(self, *parts: str) -> str:
-        """Return the parts as one path of this system, whatever system this process runs on."""
+        """Return the parts as one path of that system."""
         return ntpath.join(*parts) if self.system is System.WINDOWS else posixpath.join(*parts)
 
     def in_home(self, *parts: str) -> str:
@@ -45,11 +45,11 @@ class Machine:
         return self.join(self.project, *parts)
 
     def in_config(self, *parts: str) -> str:
-        """Return a path below `~/.config`, or below XDG_CONFIG_HOME: where command-line programs keep settings."""
+        """Return a path below `~/.config`, or below XDG_CONFIG_HOME."""
         return self.join(self.environment.get("XDG_CONFIG_HOME") or self.in_home(".config"), *parts)
 
     def in_settings(self, *parts: str) -> str:
-        """Return a path below the directory in which desktop programs of this system keep settings."""
+        """Return a path below the directory of desktop programs' settings."""
         if self.system is System.WINDOWS:
             return self.join(self.environment.get("APPDATA") or self.in_home("AppData", "Roaming"), *parts)
         if self.system is System.MACOS:
@@ -57,7 +57,7 @@ class Machine:
         return self.in_config(*parts)
 
     def in_variable(self, name: str, *parts: str, default: str) -> str:
-        """Return a path below the directory that an environment variable names; below `default` where it is unset."""
+        """Return a path below the directory that an environment variable names, else below `default`."""
         return self.join(self.environment.get(name) or default, *parts)
 
     def applications(self, bundle: str, *, windows: str = "") -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What is known about one client: where its files are, and how it writes down a server."""
+"""The description of a client: where its files are, and how it writes a server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FilePlaces: TypeAlias = Callable[[Machine], tuple[str, ...]]
 
 
 class FileFormat(str, Enum):
-    """The language of a client's file. YAML is never edited, only printed."""
+    """The format of a client's file. YAML is never edited, only printed."""
 
     JSON = "json"
     JSONC = "jsonc"
@@ -25,7 +25,7 @@ class FileFormat(str, Enum):
 
 
 class ClientScope(str, Enum):
-    """Whether a connection is the person's, in every project, or one project's, for all who work on it."""
+    """Whether a connection is the user's, in every project, or one project's, for all who work on it."""
 
     USER = "user"
     PROJECT = "project"
@@ -33,7 +33,7 @@ class ClientScope(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class StdioServer:
-    """A server that a client starts: the command, its arguments and the environment variables that it gets.
+    """A server that a client starts.
 
     `environment` has values; `variables` are names whose values the client takes from its own environment.
     """
@@ -46,7 +46,7 @@ class StdioServer:
 
 @dataclass(frozen=True, slots=True)
 class HttpServer:
-    """A server that a client reaches at `url`; `token_variable` is the variable that holds the bearer token, if any."""
+    """A server at `url`; `token_variable` is the variable that holds the bearer token, if any."""
 
     url: str
     token_variable: str = ""
@@ -60,9 +60,9 @@ Server: TypeAlias = StdioServer | HttpServer
 
 @dataclass(frozen=True, slots=True)
 class StdioShape:
-    """How a client writes a server that it starts: the names of its members, and members that are always the same.
+    """How a client writes a server that it starts: the names of the members, and members with a fixed value.
 
-    With `command_is_list`, `command` holds the command and its arguments, and there is no member for those.
+    With `command_is_list`, `command` holds the command and its arguments.
     """
 
     fixed: Mapping[str, EntryValue] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class StdioShape:
 
 @dataclass(frozen=True, slots=True)
 class HttpShape:
-    """How a client writes a server at an address: the name of that member, and members that are always the same."""
+    """How a client writes a server at an address: the name of that member, and members with a fixed value."""
 
     url: str = "url"
     fixed: Mapping[str, EntryValue] = field(default_factory=dict)
@@ -84,9 +84,8 @@ class HttpShape:
 class VariableStyle:
     """How a client's file names an environment variable, so that a secret stays out of it.
 
-    `reference` is the text for a value, with NAME for the variable; empty where the client expands none. Where a
-    client lists names instead, `names_member` is the member that lists them, and `token_member` the one that names
-    the variable of a bearer token.
+    `reference` is the text for a value, with NAME for the variable. If the client lists names instead, `names_member`
+    lists them, and `token_member` names the variable of a bearer token.
     """
 
     reference: str = ""
@@ -95,28 +94,22 @@ class VariableStyle:
 
     @property
     def can_name(self) -> bool:
-        """Whether the client can take a value from its environment at all."""
+        """Whether the client can take a value from its environment."""
         return bool(self.reference or self.names_member)
-
-    def refer(self, variable: str) -> str:
-        """Return the text that stands for the value of a variable."""
-        return self.reference.replace("NAME", variable)
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
     """One client, a row of the table.
 
-    `user_files` and `project_files` are the candidates for its file, in each scope: the last that exists is meant,
-    else the first; none where the client has no file of that scope that is ours to write. `signs` are files and
-    directories that show that it is installed, `programs` its commands. `registrar` is the client's own program that
-    registers servers for the user, where its file is not ours to write; `registry_files` are then what that program
-    writes, for reading. `where` says where a person pastes a printed entry. `then` is what makes the client read it,
-    empty where it does so at once.
-    Besides an entry's own `disabled` or `enabled`, the lists at `excludes` in the file switch servers off by name, and
-    those at `allows` every server that they do not name.
-    Entries are members under their names, or, with `entries_are_listed`, items of a list; `entry_has_name` where the
-    entry says its name itself. With `in_terminal` the client is started in a shell, and finds what that finds.
+    `user_files` and `project_files` are the candidates for its file of a scope: the last that exists, else the first.
+    `signs` are files and directories that show that it is installed, `programs` its commands. `registrar` is the
+    client's own program that registers servers, if SkillHub does not write its file; it writes `registry_files`.
+    `where` says where to paste an entry that is only printed, `then` what makes the client read its file.
+    Besides an entry's own `disabled` or `enabled`, the lists at `excludes` switch servers off by name, and those at
+    `allows` every server that they do not name.
+    Entries are members under their names, or items of a list (`entries_are_listed`, `entry_has_name`). With
+    `in_terminal` the client is started in a shell, and has its PATH.
     """
 
     name: str
@@ -142,13 +135,10 @@ class Client:
 
     @property
     def is_printed(self) -> bool:
-        """Whether the client's entry is only ever printed."""
+        """Whether the client's entry is printed for the user to paste."""
         return bool(self.where)
 
     def files(self, scope: ClientScope, machine: Machine) -> tuple[str, ...]:
-        """Return the candidates for the client's file of a scope; none where it has none that is ours to write.
-
-        Where the project is the home directory, a file that is the user's is not the project's too.
-        """
+        """Return the candidates for the client's file of a scope. In the home directory, the user's is no project's."""
         own = self.user_files(machine)
         return own if scope is ClientScope.USER else tuple(one for one in self.project_files(machine) if one not in own)

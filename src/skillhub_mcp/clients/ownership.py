@@ -1,4 +1,4 @@
-"""Whether an entry of a client's file starts SkillHub, or something else that has its name."""
+"""Decide whether an entry of a client's file starts SkillHub or another program of that name."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ from skillhub_mcp.clients.model import Client, ClientEntry, EntryValue, Server, 
 COMMANDS = ("skillhub-mcp", "skillhub")
 _MODULE = "skillhub_mcp"
 _FILE = f"/{_MODULE}/__main__.py"
-# Programs that fetch another one by its name: without a place to take it from, that is the package index's namesake.
+# Without `--from`, these fetch another program of our name from the package index.
 _FETCHERS = ("uvx", "uv", "pipx")
 
 
 def starts_skillhub(server: Server | None) -> bool:
-    """Whether a client that has this server starts SkillHub.
-
-    A command that fetches `skillhub-mcp` from the package index does not: another program has that name there.
-    """
+    """Whether this server is SkillHub; the program of that name on the package index is another one."""
     if not isinstance(server, StdioServer):
         return False
     program = program_of(server.command)
@@ -32,18 +29,18 @@ def starts_skillhub(server: Server | None) -> bool:
 
 
 def fetches_namesake(server: StdioServer) -> bool:
-    """Whether a server is the program that has our name on the package index, fetched from there."""
+    """Whether a server is the program that has our name on the package index."""
     fetched = program_of(server.command) in _FETCHERS and any(one in COMMANDS for one in server.arguments)
     return fetched and not starts_skillhub(server)
 
 
 def program_of(command: str) -> str:
-    """Return the name of a command's program, without its directory and the suffix that Windows wants."""
+    """Return the name of a command's program, without its directory and `.exe`."""
     return ntpath.basename(posixpath.basename(command)).lower().removesuffix(".exe")
 
 
 def merged(client: Client, old: EntryValue, new: ClientEntry) -> ClientEntry:
-    """Return our new entry with what a person added to the old one: members of their own, and their environment."""
+    """Return our new entry with what the user added to the old one: members of their own, and environment variables."""
     if not isinstance(old, dict):
         return new
     shapes = [client.stdio.fixed, *([client.http.fixed] if client.http is not None else [])]
@@ -67,7 +64,6 @@ def merged(client: Client, old: EntryValue, new: ClientEntry) -> ClientEntry:
 
 
 def _kept_environment(client: Client, old: ClientEntry, new: ClientEntry) -> ClientEntry:
-    """Return the members of an entry that have the environment: what the old one had, and what the new one gives."""
     kept: ClientEntry = {}
     values, given = (_members(entry.get(client.stdio.environment)) for entry in (old, new))
     if values or given or client.stdio.environment in old:

@@ -1,4 +1,4 @@
-"""Starting a connection as its client would, to see whether the server answers: `initialize`, then `tools/list`."""
+"""Start a connection as its client would, and see whether the server answers `initialize` and `tools/list`."""
 
 from __future__ import annotations
 
@@ -9,46 +9,32 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from skillhub_mcp.clients.machine import Machine, System
-from skillhub_mcp.clients.model import HttpServer, Server, StdioServer
+from skillhub_mcp.clients.model import HttpServer, Server
 
 if TYPE_CHECKING:
     from fastmcp.client.transports import ClientTransport
 
 SECONDS = 30.0
 
-# What a program started from a desktop finds commands in: no shell has read the person's files.
+# The PATH of a program started from a desktop.
 _DESKTOP_PATH = {
     System.LINUX: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     System.MACOS: "/usr/bin:/bin:/usr/sbin:/sbin",
 }
-# The variables that a desktop gives every program.
-_READ_BYTES = 64 * 1024
 _DESKTOP_VARIABLES = (
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "LANG",
-    "TMPDIR",
-    "TEMP",
-    "TMP",
-    "APPDATA",
-    "LOCALAPPDATA",
-    "USERPROFILE",
-    "SYSTEMROOT",
-    "SYSTEMDRIVE",
-    "PROGRAMDATA",
-    "COMSPEC",
-    "PATHEXT",
+    *("HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "TEMP", "TMP", "APPDATA", "LOCALAPPDATA", "USERPROFILE"),
+    *("SYSTEMROOT", "SYSTEMDRIVE", "PROGRAMDATA", "COMSPEC", "PATHEXT"),
 )
+_READ_BYTES = 64 * 1024
 _SHOWN_CHARACTERS = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """What a server answered: its name, version and tools; or, where it did not, the `failure`, one sentence."""
+    """A server's name, version and tools, or the `failure`, one sentence."""
 
     server_name: str = ""
     version: str = ""
@@ -62,7 +48,7 @@ class Probed:
 
 
 def desktop_environment(machine: Machine) -> dict[str, str]:
-    """Return the environment of a program that was started from a desktop, whose PATH no shell has extended."""
+    """Return the environment of a program started from a desktop, whose PATH no shell has extended."""
     environment = {name: machine.environment[name] for name in _DESKTOP_VARIABLES if name in machine.environment}
     path = _DESKTOP_PATH.get(machine.system)
     return environment | {"PATH": machine.environment.get("PATH", "") if path is None else path}
@@ -71,7 +57,7 @@ def desktop_environment(machine: Machine) -> dict[str, str]:
 def probe(server: Server, *, environment: Mapping[str, str], cwd: str, seconds: float = SECONDS) -> Probed:
     """Start `server` as a client with this environment and working directory would, or reach it, and return its answer.
 
-    A process that was started is ended. Whatever goes wrong within `seconds` is the failure of the answer.
+    A started process is ended.
     """
     if isinstance(server, HttpServer):
         return _reach(server, environment, seconds)
@@ -80,75 +66,56 @@ def probe(server: Server, *, environment: Mapping[str, str], cwd: str, seconds: 
         absolute = os.path.isabs(server.command)
         where = "cannot be executed" if absolute and os.path.exists(server.command) else "does not exist"
         return Probed(failure=f"{server.command} {where if absolute else 'is in no directory of its PATH'}")
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
-        probed = asyncio.run(_answer(_stdio_transport(server, program, environment, cwd, log), seconds))
-        if probed.answers:
-            return probed
-        # A program may say any amount; what it said last is the cause.
-        os.lseek(log.fileno(), max(0, os.fstat(log.fileno()).st_size - _READ_BYTES), os.SEEK_SET)
-        said = os.read(log.fileno(), _READ_BYTES).decode("utf-8", "replace")
-    last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "")
-    return Probed(failure=f"{probed.failure}; it said: {last[:_SHOWN_CHARACTERS]}" if last else probed.failure)
-
-
-def _stdio_transport(
-    server: StdioServer, program: str, environment: Mapping[str, str], cwd: str, log: Any
-) -> ClientTransport:
     from fastmcp.client.transports import StdioTransport
 
     named = {name: environment[name] for name in server.variables if name in environment}
-    return StdioTransport(
-        command=program,
-        args=list(server.arguments),
-        # The library adds variables of its own, such as PATH, where these have none.
-        env={**environment, **named, **server.environment},
-        cwd=cwd,
-        keep_alive=False,
-        log_file=log,
-    )
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
+        transport = StdioTransport(
+            command=program,
+            args=list(server.arguments),
+            env={**environment, **named, **server.environment},
+            cwd=cwd,
+            keep_alive=False,
+            log_file=log,
+        )
+        probed = asyncio.run(_answer(transport, seconds))
+        if probed.answers:
+            return probed
+        # The last line on stderr is usually the cause.
+        os.lseek(log.fileno(), max(0, os.fstat(log.fileno()).st_size - _READ_BYTES), os.SEEK_SET)
+        lines = os.read(log.fileno(), _READ_BYTES).decode("utf-8", "replace").split("\n")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return Probed(failure=f"{probed.failure}; it said: {last[:_SHOWN_CHARACTERS]}" if last else probed.failure)
 
 
 def _reach(server: HttpServer, environment: Mapping[str, str], seconds: float) -> Probed:
     import httpx2
     from fastmcp.client.transports import StreamableHttpTransport
 
-    statuses: list[int] = []
-
-    async def note(response: httpx2.Response) -> None:
-        statuses.append(response.status_code)
-
-    def connection(
-        headers: dict[str, str] | None = None,
-        timeout: httpx2.Timeout | None = None,
-        auth: httpx2.Auth | None = None,
-        **options: Any,
-    ) -> httpx2.AsyncClient:
-        hooks = {"response": [note]}
-        return httpx2.AsyncClient(headers=headers, timeout=timeout, auth=auth, event_hooks=hooks, **options)
-
     token = environment.get(server.token_variable, "") if server.token_variable else ""
-    headers = {"Authorization": f"Bearer {token}"} if token else None
-    probed = asyncio.run(
-        _answer(StreamableHttpTransport(server.url, headers=headers, httpx_client_factory=connection), seconds)
-    )
-    if not probed.answers and not statuses:
-        return Probed(failure=f"nothing answers at {server}; is a server running there?")
-    if probed.answers or statuses[-1] < HTTPStatus.BAD_REQUEST:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    probed = asyncio.run(_answer(StreamableHttpTransport(server.url, headers=headers), seconds))
+    if probed.answers:
         return probed
-    return Probed(failure=_refusal(server, statuses[-1], has_token=bool(token)))
+    try:
+        # The MCP client does not say which status it got.
+        status = httpx2.post(server.url, headers=headers, json={}, timeout=seconds).status_code
+    except (httpx2.HTTPError, httpx2.InvalidURL):
+        return Probed(failure=f"nothing answers at {server}; is a server running there?")
+    return Probed(failure=_refusal(server, status, has_token=bool(token)) or probed.failure)
 
 
 def _refusal(server: HttpServer, status: int, *, has_token: bool) -> str:
-    """Return what an answer of the HTTP protocol means for who connects a client."""
+    """Return what an HTTP status means for someone who connects a client; empty if it says nothing."""
     if status == HTTPStatus.NOT_FOUND:
         return f"nothing is served at {server}; the path of a SkillHub server is /mcp"
-    if status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return f"{server} answered with the HTTP status {status}"
-    if has_token:
-        return f"{server} refuses the token that {server.token_variable} has here"
-    if server.token_variable:
-        return f"{server} wants a token, and {server.token_variable} is not set here"
-    return f"{server} wants a token; `--token-variable NAME` names the variable that has it"
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        if has_token:
+            return f"{server} refuses the token that {server.token_variable} has here"
+        if server.token_variable:
+            return f"{server} wants a token, and {server.token_variable} is not set here"
+        return f"{server} wants a token; `--token-variable NAME` names the variable that has it"
+    return f"{server} answered with the HTTP status {status}" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ""
 
 
 async def _answer(transport: ClientTransport, seconds: float) -> Probed:
@@ -156,14 +123,14 @@ async def _answer(transport: ClientTransport, seconds: float) -> Probed:
         return await asyncio.wait_for(_ask(transport), seconds)
     except asyncio.TimeoutError:
         return Probed(failure=f"it did not answer within {seconds:g} seconds")
-    except Exception as error:  # noqa: BLE001 - whatever a foreign process or address does is the answer here
+    except Exception as error:  # noqa: BLE001 - any failure of a foreign server is the answer
         return Probed(failure=_sentence(error))
 
 
 async def _ask(transport: ClientTransport) -> Probed:
     from fastmcp import Client
 
-    # The handshake of every client, also those from before the protocol of 2026.
+    # Every client's handshake, also those from before the protocol of 2026.
     async with Client(transport, mode="legacy") as client:
         tools = await client.list_tools()
         info = client.server_info
@@ -172,7 +139,7 @@ async def _ask(transport: ClientTransport) -> Probed:
 
 
 def _sentence(error: BaseException) -> str:
-    """Return what went wrong, of a group of failures the first."""
+    """Return what went wrong; of a group of errors, the first."""
     while getattr(error, "exceptions", ()):
         error = error.exceptions[0]  # type: ignore[attr-defined]
     said = " ".join(str(error).split()) or type(error).__name__

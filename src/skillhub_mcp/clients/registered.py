@@ -1,4 +1,4 @@
-"""What is registered with each client: the entries that lead to SkillHub, and those that lie where no client looks."""
+"""Find the entries for SkillHub in the files of all clients, also under keys that a client does not read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from skillhub_mcp.errors import ClientFileRefused
 
 @dataclass(frozen=True, slots=True)
 class MisplacedEntry:
-    """An entry for SkillHub under a key that its client does not read, written as `mcpServers` or `mcp.servers`."""
+    """An entry for SkillHub under a key that its client does not read, such as `mcp.servers`."""
 
     name: str
     key: str
@@ -30,7 +30,7 @@ class MisplacedEntry:
 class RegisteredFile:
     """A client's file, and what in it concerns SkillHub.
 
-    Where the file cannot be read, `refusal` says why, and `names_us` whether the text has our name in it.
+    `refusal` says why the file cannot be read, and `names_us` whether its text contains our name.
     """
 
     client: Client
@@ -43,9 +43,9 @@ class RegisteredFile:
 
 
 def registered_files(machine: Machine) -> list[RegisteredFile]:
-    """Return every client's file, of the user and of the project, that has to do with SkillHub or cannot be read.
+    """Return every client's file, of the user and of the project, that concerns SkillHub or cannot be read.
 
-    A file that two clients share is told of the first.
+    A file that two clients share is reported for the first.
     """
     connections = Connections(machine)
     found: list[RegisteredFile] = []
@@ -53,10 +53,9 @@ def registered_files(machine: Machine) -> list[RegisteredFile]:
     for client in CLIENTS:
         for scope in ClientScope:
             path = connections.path_of(client, scope)
-            place = os.path.realpath(path) if path else ""
-            if path is None or place in seen or not os.path.lexists(path):
+            if path is None or not os.path.lexists(path) or os.path.realpath(path) in seen:
                 continue
-            seen.add(place)
+            seen.add(os.path.realpath(path))
             file = _read(connections, client, scope, path, machine)
             if file.connections or file.misplaced or file.refusal:
                 found.append(file)
@@ -68,17 +67,13 @@ def _read(connections: Connections, client: Client, scope: ClientScope, path: st
     try:
         file = read_client_file(path)
         names_us = DEFAULT_NAME.encode() in (file.content or b"")
-        ours = list(connections.found(client, scope))
+        ours = connections.found(client, scope)
         if client.registrar and scope is ClientScope.USER:
-            ours += connections.found(_in_this_project(client, machine), scope)
+            # Its program also registers servers for one project, in the same file.
+            ours += connections.found(replace(client, key=("projects", machine.project, *client.key)), scope)
         return RegisteredFile(client, scope, path, tuple(ours), tuple(_misplaced(client, file.text)), names_us=names_us)
     except ClientFileRefused as error:
         return RegisteredFile(client, scope, path, refusal=error.reason, names_us=names_us)
-
-
-def _in_this_project(client: Client, machine: Machine) -> Client:
-    """Return the client as it keeps what its own program registered for the user in this one project."""
-    return replace(client, key=("projects", machine.project, *client.key))
 
 
 def _misplaced(client: Client, text: str) -> Iterator[MisplacedEntry]:
@@ -86,16 +81,12 @@ def _misplaced(client: Client, text: str) -> Iterator[MisplacedEntry]:
         try:
             entries = entries_in(replace(client, key=key), text)
         except InvalidText:
-            # Whatever this is, it is no list of servers.
+            # Not a list of servers.
             continue
-        for name, entry in entries.items():
-            if _leads_to_us(name, entry):
-                yield MisplacedEntry(name, ".".join(key))
+        yield from (MisplacedEntry(name, ".".join(key)) for name, entry in entries.items() if _is_ours(name, entry))
 
 
-def _leads_to_us(name: str, entry: EntryValue) -> bool:
-    """Whether an entry, in the words of any client, starts SkillHub, or has its name and is a server at all."""
-    if not isinstance(entry, dict):
-        return False
-    servers = [server_of(client, entry) for client in CLIENTS]
+def _is_ours(name: str, entry: EntryValue) -> bool:
+    """Whether an entry, in the format of any client, starts SkillHub, or has its name and is a server."""
+    servers = [server_of(client, entry) for client in CLIENTS] if isinstance(entry, dict) else []
     return any(map(starts_skillhub, servers)) or (name == DEFAULT_NAME and any(servers))

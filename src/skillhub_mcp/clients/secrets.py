@@ -1,4 +1,4 @@
-"""Values that look like secrets, which no file of a client gets."""
+"""Recognise values that look like secrets, which are never written to a client's file."""
 
 from __future__ import annotations
 
@@ -11,27 +11,26 @@ _NAMES = re.compile(
     r"(?:^|[_-])(?:API[_-]?KEYS?|KEY|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?|PAT|AUTHORIZATION)$",
     re.IGNORECASE,
 )
-# The beginnings that providers give their keys so that they are recognised, and of JSON in base64, as in web tokens.
+# The prefixes of providers' keys, and of JSON in Base64 (web tokens).
 _VALUES = re.compile(
     r"(?:sk|pk|rk)-[\w-]{16,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|hf_\w{20,}|xox[abposr]-[\w-]{10,}"
     r"|AKIA[A-Z0-9]{12,}|AIza[\w-]{30,}|eyJ[\w-]{13,}(?:\.[\w-]+)*"
 )
 
-# In a value that names a variable and has none of its own.
 _REFERENCE = re.compile(r"\$\w|\$?\{")
-# A member of JSON or TOML with a text: what leads to its value, its name, the value, and the quote behind it.
+# A member of JSON or TOML: what leads to its value, its name, the value, and the closing quote.
 _MEMBER = re.compile(r'("?(?<![\w-])([\w-]+)"?\s*[:=]\s*")((?:[^"\\\r\n]|\\.)*)(")')
 
 
 def looks_secret(name: str, value: str) -> bool:
-    """Whether a variable's name or value says that it is a secret. An empty value is none."""
+    """Whether a variable's name or value says that it is a secret."""
     if not value:
         return False
     return _NAMES.search(name) is not None or _VALUES.search(value) is not None or has_credentials(value)
 
 
 def masked(text: str) -> str:
-    """Return a text to show with what looks like a secret in it replaced, such as another server's token."""
+    """Return a text to show, with what looks like a secret in it replaced."""
 
     def hidden(found: re.Match[str]) -> str:
         begin, name, value, end = found.groups()

@@ -1,4 +1,4 @@
-"""An entry as text: a whole file with nothing else in it, to show and to paste."""
+"""Write an entry as the text of a whole file, to show and to paste."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ from skillhub_mcp.clients.model import Client, ClientEntry, EntryValue, FileForm
 
 
 def whole_file(client: Client, server: Server, *, name: str = DEFAULT_NAME) -> str:
-    """Return a file of `client` that has `server` under `name` and nothing else. Raises InvalidArgument.
-
-    What `entry_of` raises.
-    """
+    """Return a file of `client` that has `server` under `name` and nothing else. Raises InvalidArgument."""
     return file_with(client, name, entry_of(client, server, name=name))
 
 
 def file_with(client: Client, name: str, entry: ClientEntry) -> str:
-    """Return a file of `client` that has this entry and nothing else, with a line break at its end."""
+    """Return a file of `client` that has this entry and nothing else."""
     content: EntryValue = [entry] if client.entries_are_listed else {name: entry}
     for key in reversed(client.key):
         content = {key: content}
@@ -31,7 +28,7 @@ def file_with(client: Client, name: str, entry: ClientEntry) -> str:
 
 
 def toml_table(path: tuple[str, ...], entry: ClientEntry) -> str:
-    """Return an entry as a TOML table with its own heading; a member that is an object gets a heading of its own."""
+    """Return an entry as TOML, each object in it as a table."""
     import tomlkit
 
     heading = ".".join(tomlkit.key(part).as_string() for part in path)

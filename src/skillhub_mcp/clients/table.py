@@ -1,4 +1,4 @@
-"""The table of clients: one row each. Where a client changes its places or its words, its row is all that changes."""
+"""The table of clients, one row each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from skillhub_mcp.errors import InvalidArgument
 SHELL = VariableStyle("${NAME}")
 EDITOR = VariableStyle("${env:NAME}")
 
-# Each with the name that earlier versions gave it.
+# Each also under the name in earlier versions of the client.
 _EXCLUDED = (("mcp", "excluded"), ("excludeMCPServers",))
 _ALLOWED = (("mcp", "allowed"), ("allowMCPServers",))
 _RESTART = "restart it"
@@ -41,7 +41,6 @@ def _project(*parts: str) -> FilePlaces:
 
 
 def _application(directory: FilePlaces, bundle: str, *, windows: str = "") -> FilePlaces:
-    """Return the signs of a desktop program: its directory of settings, and the program itself."""
     return lambda machine: (*directory(machine), *machine.applications(bundle, windows=windows))
 
 
@@ -93,7 +92,7 @@ CLIENTS: tuple[Client, ...] = (
     Client(
         name="claude-code",
         title="Claude Code",
-        # `~/.claude.json` holds the state of every session: the program writes it while we would.
+        # Sessions write `~/.claude.json` all the time.
         project_files=_project(".mcp.json"),
         signs=lambda machine: (_claude_code_state(machine),),
         programs=("claude",),
@@ -340,7 +339,7 @@ CLIENTS: tuple[Client, ...] = (
 
 
 def client_named(name: str) -> Client:
-    """Return the client of that name. Raises InvalidArgument, with those that have such a command or a similar name."""
+    """Return the client of that name. Raises InvalidArgument, which names similar ones."""
     known = {client.name: client for client in CLIENTS}
     wanted = name.strip().lower().replace("_", "-").replace(" ", "-")
     if wanted in known:
@@ -351,6 +350,6 @@ def client_named(name: str) -> Client:
     guess = "did you mean " + " or ".join(repr(one) for one in near) + "? " if near else ""
     raise InvalidArgument(
         "CLIENT",
-        f"{name!r} is no client that SkillHub knows",
+        f"{name!r} is not a known client",
         hint=f"{guess}`skillhub connect --list` lists them; `skillhub connect other` prints an entry for others",
     )

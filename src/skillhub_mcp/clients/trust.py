@@ -1,8 +1,7 @@
-"""Whether a connection may be started to see if it answers.
+"""Decide whether a connection may be started to see if it answers.
 
-What is in the user's own files is started: they are written by the user, and the client starts it each time. A
-project's files come with the project, from anybody: a client asks before it starts what they say, and `skillhub
-doctor` starts only what cannot be more than an installed SkillHub that serves.
+Entries of the user's own files are started: the client starts them each time. A project's files may come from anybody,
+so `skillhub doctor` starts only what cannot be more than an installed SkillHub.
 """
 
 from __future__ import annotations
@@ -34,7 +33,6 @@ def why_not_started(connection: Connection, machine: Machine) -> str:
     if isinstance(server, HttpServer):
         nearby = urlsplit(server.url).hostname in _LOOPBACK and not server.token_variable
         return "" if nearby else "a project's file sends it to another machine, or sends it a token"
-    # A path may lead to whatever the project's author knows to be there, on Windows even on another machine.
     is_own = os.path.isabs(server.command) and _is_below(server.command, sys.prefix)
     plain = server.command in COMMANDS and not (server.arguments or server.environment or server.variables)
     if not plain and not (is_own and server == StdioServer(server.command)):

@@ -1,7 +1,4 @@
-"""The wheel of this very installation, made from the files that it runs from.
-
-It needs no build tool, and nothing from the package index, where our names belong to others (docs/decisions/0020).
-"""
+"""Make a wheel of this installation from the files that it runs from, without a build tool (docs/decisions/0020)."""
 
 from __future__ import annotations
 
@@ -14,8 +11,6 @@ from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
-import tomlkit
-
 from skillhub_mcp._util.zip_archive import ArchivedFile, archive
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.skills.builtin import builtin_directory
@@ -24,17 +19,16 @@ DISTRIBUTION = "skillhub-mcp"
 
 _PACKAGE = "skillhub_mcp"
 _EXAMPLES = "example_skills"
-# What the backend wrote about the distribution. The rest of a dist-info tells where and how it was installed.
+# The other files of a dist-info say where and how it was installed.
 _KEPT_METADATA = ("METADATA", "entry_points.txt", "licenses")
 _TAGS = "py3-none-any"
 
 
 @dataclass(frozen=True, slots=True)
 class Wheel:
-    """A wheel: the program's `version`, the wheel's own, the Python that it requires, its file's name and its bytes.
+    """A wheel: the program's `version`, the wheel's own, the required Python, the file name and the bytes.
 
-    `own_version` has a local label, such as `0.1.0+bundle.x5f0c…`, which no package index accepts: a requirement for it
-    never finds another program of the same name.
+    `own_version` has a local label, such as `0.1.0+bundle.x5f0c…`, which no package index accepts.
     """
 
     version: str
@@ -48,17 +42,13 @@ def own_wheel() -> Wheel:
     """Return the wheel of this installation; the same files give the same bytes. Raises SkillHubError, OSError."""
     try:
         installed = distribution(DISTRIBUTION)
-    except PackageNotFoundError:
-        installed = None
-    if installed is None or installed.files is None:
+    except PackageNotFoundError as error:
         hint = "install SkillHub with pip or uv from a checkout, and run its own command"
-        raise SkillHubError(f"No installed {DISTRIBUTION} tells what belongs to it", hint=hint)
-    # Installed from a bundle it has a label already.
+        raise SkillHubError(f"{DISTRIBUTION} is not installed", hint=hint) from error
+    # An installation from a bundle has a label already.
     version = installed.version.partition("+")[0]
-    package = Path(__file__).parents[1]
-    _refuse_outdated(installed, package.parents[1] / "pyproject.toml", version)
-    # A checkout has the examples elsewhere.
-    files = {f"{_PACKAGE}/{name}": file for name, file in _files_below(package, leave_out=_EXAMPLES)}
+    # In a checkout the examples are elsewhere.
+    files = {f"{_PACKAGE}/{name}": file for name, file in _files_below(Path(__file__).parents[1], leave_out=_EXAMPLES)}
     examples = _files_below(Path(builtin_directory()))
     files |= {f"{_PACKAGE}/{_EXAMPLES}/{name}": file for name, file in examples}
     return make_wheel(files, _metadata_files(installed), version)
@@ -84,28 +74,13 @@ def make_wheel(package: Mapping[str, ArchivedFile], metadata: Mapping[str, Archi
         own_version=label,
         requires_python="" if python is None else python[1].decode().strip(),
         file_name=f"{_PACKAGE}-{label}-{_TAGS}.whl",
-        # Its files are compressed once, with the whole bundle.
+        # The bundle compresses it.
         content=archive(files, compressed=False),
     )
 
 
 def _with_version(about: bytes, version: str) -> ArchivedFile:
     return ArchivedFile(re.sub(rb"(?m)^Version: .*$", f"Version: {version}".encode(), about, count=1))
-
-
-def _refuse_outdated(installed: Distribution, project: Path, version: str) -> None:
-    """Raise SkillHubError if a checkout requires other packages than it did when it was installed."""
-    if not project.exists():
-        return
-    written = tomlkit.parse(project.read_text(encoding="utf-8")).unwrap()["project"]
-    required = [one for one in installed.requires or () if "extra ==" not in one]
-    if (written["version"], set(map(_name, written["dependencies"]))) != (version, set(map(_name, required))):
-        hint = "install it again, so that the bundle has what it needs now"
-        raise SkillHubError(f"{project} has changed since this installation was made of it", hint=hint)
-
-
-def _name(requirement: str) -> str:
-    return re.split(r"[^\w.-]", requirement.strip(), maxsplit=1)[0].lower()
 
 
 def _files_below(directory: Path, *, leave_out: str = "") -> Iterator[tuple[str, ArchivedFile]]:
@@ -119,7 +94,6 @@ def _files_below(directory: Path, *, leave_out: str = "") -> Iterator[tuple[str,
 
 
 def _belongs(name: str) -> bool:
-    """Whether a file or directory is the program's, and not what Python, an editor or a tool left there."""
     return not name.startswith(".") and name != "__pycache__" and not name.endswith((".pyc", "~"))
 
 

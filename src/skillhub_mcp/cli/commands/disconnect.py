@@ -17,7 +17,7 @@ def add_parser(subparsers: Any) -> None:
         group=Group.SERVE,
         help="take SkillHub out of clients' files again",
         description="Take SkillHub out of clients' files. A file that nobody touched since `skillhub connect` gets its "
-        "very bytes back; of any other, only our entry goes. The last ten copies are in ~/.skillhub/backups.",
+        "very bytes back; of any other, only our entry goes. The last hundred copies are in ~/.skillhub/backups.",
     )
     parser.add_argument("--restore", action="store_true", help="give the files back as the newest copies have them")
     add_client_options(parser, every="every client that is connected")
