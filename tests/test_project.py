@@ -163,7 +163,7 @@ def test_a_root_that_is_no_directory_is_refused(tmp_path: Path, variable: str) -
     for root in (str(tmp_path / "missing"), "file"):
         with pytest.raises(InvalidSetting) as caught:
             in_environment(**{variable: root, "SKILLHUB_CWD": str(tmp_path)})
-        assert caught.value.message == f"{variable}={root!r} is not a directory"
+        assert caught.value.message == f"SKILLHUB_PROJECT_ROOT={root!r} is not a directory"
 
 
 @pytest.mark.parametrize("variable", ["SKILLHUB_CWD", "SKILLHUB_PROJECT_ROOT"])

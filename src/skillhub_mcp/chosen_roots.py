@@ -142,8 +142,8 @@ def project_of(settings: Settings) -> Project:
         raise InvalidSetting("SKILLHUB_CWD", settings.skills.cwd, "is not a directory")
     project = project_while_serving(settings)
     if settings.skills.project_root and not os.path.isdir(project.root):
-        name = settings.skills.project_root_given
-        raise InvalidSetting(name, settings.skills.project_root, "is not a directory", hint="correct it, or unset it")
+        root = settings.skills.project_root
+        raise InvalidSetting("SKILLHUB_PROJECT_ROOT", root, "is not a directory", hint="correct it, or unset it")
     return project
 
 

@@ -155,7 +155,7 @@ def test_a_root_of_the_project_that_was_named_has_to_be_there(
     missing = tmp_path.resolve() / "missing"
     done = skillhub("doctor", SKILLHUB_ROOTS="project,hub", **{variable: str(missing)})
     assert (done.code, done.out) == (2, "")
-    assert f"error: {variable}={str(missing)!r} is not a directory\n" in done.err
+    assert f"error: SKILLHUB_PROJECT_ROOT={str(missing)!r} is not a directory\n" in done.err
     assert "hint: correct it, or unset it" in done.err
     missing.mkdir()
     assert skillhub("doctor", SKILLHUB_ROOTS="project,hub", **{variable: str(missing)}).code == 0
