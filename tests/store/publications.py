@@ -84,7 +84,7 @@ def opened(target: Target, name: str) -> Any:
 
 def objects_at(target: Target) -> dict[str, int]:
     """Return the size of each object at a target by path; nothing if there is no target."""
-    return target.objects.list()
+    return target.list()
 
 
 def replica_environment(target: Target, place: Path, **more: str) -> dict[str, str]:

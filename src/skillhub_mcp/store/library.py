@@ -1,25 +1,26 @@
-"""What is published: the skills that this hub would serve, by keys that are the same everywhere."""
+"""What is published: the skills that this hub serves, by keys that are the same everywhere, and their files."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 
-from skillhub_mcp.errors import LockUnreadable, SkillChanged, SkillHubError
+from skillhub_mcp.errors import PathNotAllowed, SkillFileNotFound, SkillHubError
 from skillhub_mcp.index.nearness_scale import NearnessScale
 from skillhub_mcp.index.table import TableVersion
-from skillhub_mcp.locks.content_digest import FileDigest
 from skillhub_mcp.policy.access import Availability, Policy
+from skillhub_mcp.skills.files import read_whole
+from skillhub_mcp.skills.files.paths import path_problem
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import is_at_or_below
 from skillhub_mcp.skills.scanner import CachedSkillFile
 from skillhub_mcp.skills.snapshot import Snapshot
-from skillhub_mcp.store.contents import FileToStore, NotPublished
 from skillhub_mcp.store.records import StoredRoot
 
-_NOT_AS_LOCKED = "is not as it was locked"
-_HAS_MODES = os.name != "nt"
+NOT_AS_LOCKED = "is not as it was locked"
 _REASONS = {
     Availability.OFF: "is switched off",
     Availability.DENIED: "is denied by a rule",
@@ -27,15 +28,39 @@ _REASONS = {
     Availability.UNTRUSTED: "awaits trust",
     Availability.UNDECIDED: "belongs to a project whose rules cannot be read",
     Availability.WITHHELD: "is withheld by the audit",
-    Availability.CHANGED: _NOT_AS_LOCKED,
+    Availability.CHANGED: NOT_AS_LOCKED,
+}
+_MOST_FILES = 512
+_MOST_FILE_BYTES = 64 * 1024 * 1024
+_MOST_BYTES = 256 * 1024 * 1024
+_NEVER = {
+    ".git": "is Git's own directory",
+    "__pycache__": "is made by Python",
+    "node_modules": "is installed, not written",
 }
 
-Locked = Callable[[Skill], Mapping[str, FileDigest] | None]
+
+@dataclass(frozen=True, slots=True)
+class FileToStore:
+    """A file that was read: its path relative to the skill, its bytes, and whether its owner may execute it."""
+
+    path: str
+    content: bytes
+    executable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NotPublished:
+    """What is not published and why: a whole skill, or with a `path`, one of its files or directories."""
+
+    skill: str
+    path: str
+    reason: str
 
 
 @dataclass(frozen=True)
 class IndexToStore:
-    """One version of the index that has the skills: its table, what its vectors are of, and what a cosine means there.
+    """One version of the index that has the skills: its table, its embedder, and what a cosine means there.
 
     `labels` are those of roots by path, `rows` the keys of rows by directory, and `entries` what was read from each
     SKILL.md.
@@ -51,7 +76,7 @@ class IndexToStore:
 
 @dataclass(frozen=True, slots=True)
 class SkillToStore:
-    """A skill that is to be published under a key, the label of its root, and the key of its row in the index."""
+    """A skill with its published key, the label of its root, and the key of its row in the index."""
 
     skill: Skill
     key: str
@@ -62,27 +87,32 @@ class SkillToStore:
 
 @dataclass(frozen=True)
 class LibraryToStore:
-    """Skills by key, their roots in order, and what is left out of them, with its reasons.
+    """Skills by key, their roots in order, and what is left out, with its reasons.
 
-    `locked` returns what each file of a skill has to be, as `Policy.locked_files`.
+    `as_locked` checks a skill's lock around reading its files: see `Policy.as_locked`.
     """
 
     skills: Sequence[SkillToStore]
     roots: Sequence[StoredRoot]
     index: IndexToStore
-    left_out: Sequence[NotPublished] = field(default=())
-    locked: Locked = lambda _: None
+    left_out: Sequence[NotPublished]
+    as_locked: Callable[[Skill], AbstractContextManager[None]]
 
 
 def library_to_store(snapshot: Snapshot, policy: Policy, index: IndexToStore) -> LibraryToStore:
-    """Return what is published of a snapshot: what `policy` serves, without what awaits trust.
+    """Return what is published of a snapshot: what `policy` serves, except what awaits trust.
 
-    A skill to whose name another answers is published too: readers have filters of their own.
+    A shadowed skill is published too: readers have filters of their own.
     """
-    taken: set[str] = set()
-    skills: list[SkillToStore] = []
-    left_out = _unread(snapshot)
-    # What lies below its root has its key before what only a link leads to.
+    report = snapshot.report
+    # Paths of this machine stay here: a skill that could not be read is named by its directory.
+    left_out = [
+        NotPublished(os.path.basename(one.directory), "", f"is refused: {one.reason.rule}, {one.reason.message}")
+        for one in report.refused
+    ]
+    left_out += [NotPublished(os.path.basename(one.path), "", one.reason) for one in report.problems]
+    skills: dict[str, SkillToStore] = {}
+    # What lies below its root gets its key before what only a link leads to.
     for skill in sorted(
         snapshot.everything, key=lambda one: (not is_at_or_below(one.directory, one.root), one.directory)
     ):
@@ -92,72 +122,21 @@ def library_to_store(snapshot: Snapshot, policy: Policy, index: IndexToStore) ->
             left_out.append(NotPublished(skill.name, "", reason or "is not in the index"))
             continue
         label = index.labels[skill.root]
-        key = _key(skill, label, taken)
-        taken.add(key)
-        skills.append(SkillToStore(skill, key, label, row, entry))
-    used = {one.label for one in skills}
-    roots = [StoredRoot(index.labels[root.path], root.source.value) for root in snapshot.report.roots]
-    skills.sort(key=lambda one: one.key)
-    return LibraryToStore(skills, [root for root in roots if root.label in used], index, left_out, policy.locked_files)
-
-
-class LockedSkill:
-    """The files of one skill as they are read, held against its lock, if one decides about it.
-
-    The files were looked at before, and may be written meanwhile: the bytes decide that were read.
-    """
-
-    def __init__(self, skill: Skill, locked: Locked) -> None:
-        self._skill = skill
-        self._ask = locked
-        self._differs = False
-        self._locked = self._asked()
-
-    def takes(self, file: FileToStore, digest: str) -> bool:
-        """Whether a file with this SHA-256 is what the lock says, as were those before."""
-        if self._locked is None or self._differs:
-            return not self._differs
-        locked = self._locked.get(file.path)
-        if locked is None:
-            # Locks do not have links, which are followed within the skill only.
-            is_link = os.path.islink(os.path.join(self._skill.directory, file.path))
-            self._differs = not is_link or digest not in {one.sha256 for one in self._locked.values()}
-        else:
-            is_turned = _HAS_MODES and locked.executable != file.executable
-            self._differs = is_turned or locked.sha256 != digest
-        return not self._differs
-
-    def refusal(self) -> NotPublished | None:
-        """Return that it is not as it was locked, also if something was added or taken away meanwhile."""
-        if not self._differs and self._asked() == self._locked and not self._differs:
-            return None
-        return NotPublished(self._skill.name, "", _NOT_AS_LOCKED)
-
-    def _asked(self) -> Mapping[str, FileDigest] | None:
-        try:
-            return self._ask(self._skill)
-        except (SkillChanged, LockUnreadable):
-            self._differs = True
-            return None
-
-
-def _unread(snapshot: Snapshot) -> list[NotPublished]:
-    """Return what no skill was made of: a broken SKILL.md that nobody hears of is missed on every server.
-
-    Paths of this machine stay here; what could not be read is told by its directory's name.
-    """
-    refused = [
-        NotPublished(os.path.basename(one.directory), "", f"is refused: {one.reason.rule}, {one.reason.message}")
-        for one in snapshot.report.refused
-    ]
-    problems = [NotPublished(os.path.basename(one.path), "", one.reason) for one in snapshot.report.problems]
-    return refused + problems
+        key = _key(skill, label, skills)
+        skills[key] = SkillToStore(skill, key, label, row, entry)
+    used = {one.label for one in skills.values()}
+    roots = [StoredRoot(index.labels[root.path], root.source.value) for root in report.roots]
+    return LibraryToStore(
+        [skills[key] for key in sorted(skills)],
+        [root for root in roots if root.label in used],
+        index,
+        left_out,
+        policy.as_locked,
+    )
 
 
 def _reason(skill: Skill, policy: Policy) -> str | None:
-    if skill.awaits_trust:
-        return _REASONS[Availability.UNTRUSTED]
-    availability = policy.availability(skill)
+    availability = Availability.UNTRUSTED if skill.awaits_trust else policy.availability(skill)
     if availability is not Availability.ON:
         return _REASONS[availability]
     try:
@@ -165,10 +144,10 @@ def _reason(skill: Skill, policy: Policy) -> str | None:
             return _REASONS[Availability.WITHHELD]
     except SkillHubError as error:
         return f"cannot be audited: {error.message}"
-    return None if policy.is_as_locked(skill) else _NOT_AS_LOCKED
+    return None if policy.is_as_locked(skill) else NOT_AS_LOCKED
 
 
-def _key(skill: Skill, label: str, taken: set[str]) -> str:
+def _key(skill: Skill, label: str, taken: Mapping[str, object]) -> str:
     if skill.directory == skill.root:
         return label
     if is_at_or_below(skill.directory, skill.root):
@@ -180,3 +159,53 @@ def _key(skill: Skill, label: str, taken: set[str]) -> str:
         number += 1
         key = f"{first}-{number}"
     return key
+
+
+def contents_of(
+    directory: str, *, name: str, dotfiles: bool, most_files: int = _MOST_FILES, most_bytes: int = _MOST_BYTES
+) -> Iterator[FileToStore | NotPublished]:
+    """Yield the files of the skill in `directory`, and what is left out.
+
+    Links are followed within the skill, not out of it, and not to directories.
+    """
+    files, left = 0, most_bytes
+    for path, reason in _paths(directory, dotfiles):
+        if reason is not None:
+            yield NotPublished(name, path, reason)
+            continue
+        if files == most_files:
+            yield NotPublished(name, path, f"is beyond {most_files:,} files, and so is what follows")
+            return
+        try:
+            most = min(_MOST_FILE_BYTES, left)
+            content = read_whole(directory, path, skill=name, max_bytes=most, serve_dotfiles=dotfiles)
+            mode = os.stat(os.path.join(directory, path)).st_mode
+        except (PathNotAllowed, SkillFileNotFound) as error:
+            yield NotPublished(name, path, error.reason)
+        except OSError as error:
+            yield NotPublished(name, path, f"cannot be read ({error.strerror})")
+        else:
+            files, left = files + 1, left - len(content)
+            yield FileToStore(path, content, bool(mode & stat.S_IXUSR))
+
+
+def _paths(directory: str, dotfiles: bool) -> Iterator[tuple[str, str | None]]:
+    """Yield the path of each file, with None, and of whatever is left out, with the reason."""
+    unread: list[OSError] = []
+    for place, directories, names in os.walk(directory, onerror=unread.append):
+        below = os.path.relpath(place, directory).replace(os.sep, "/")
+        entered = []
+        for name in sorted([*directories, *names]):
+            path = name if below == "." else f"{below}/{name}"
+            is_directory = name in directories and not os.path.islink(os.path.join(place, name))
+            reason = _NEVER.get(name) if is_directory else None
+            reason = reason or path_problem(path, serve_dotfiles=dotfiles)
+            if "\\" in name:
+                reason = "has a name that no path can have everywhere"
+            if reason is None and is_directory:
+                entered.append(name)
+            else:
+                yield path, reason
+        directories[:] = entered
+    for error in unread:
+        yield os.path.relpath(error.filename, directory).replace(os.sep, "/"), f"cannot be read ({error.strerror})"

@@ -1,32 +1,39 @@
-"""The objects of one publication on this machine, from which a replica answers whether its storage is there or not.
+"""A publication on this machine, from which a replica answers whether its storage is available or not.
 
-LanceDB's objects never change, so that only new ones are fetched. Each is checked by its size and SHA-256 when it is
-fetched, and when a mirror is opened. Several processes may share a mirror: objects are put in place whole.
+LanceDB's objects never change, so only new ones are fetched, and put in place whole: processes may share a mirror. The
+files of a skill become a directory when they are first needed, named by the digest of the skill's row.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
+import logging
 import os
+import shutil
 import tempfile
 import threading
-import time
-from collections.abc import Callable, Collection, Iterator
-from concurrent.futures import Future
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 from skillhub_mcp._util.atomic_write import atomic_write
 from skillhub_mcp._util.file_modes import make_private_directory
 from skillhub_mcp.embedders.abandonable import start_abandonable
-from skillhub_mcp.errors import PublicationDamaged
-from skillhub_mcp.store.records import Publication, StoredObject, publication_of, row_of
-from skillhub_mcp.store.targets import Target
+from skillhub_mcp.errors import PublicationDamaged, SkillFilesUnavailable
+from skillhub_mcp.index.failures import IndexDamaged
+from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.store.records import Publication, StoredFile, StoredObject
+from skillhub_mcp.store.tables import PublishedRow, file_bytes
+from skillhub_mcp.store.targets import Target, digest_of
+
+log = logging.getLogger(__name__)
 
 _KEPT = "publication.json"
+_COPIES = "copies"
 _FETCHES_AT_ONCE = 8
 _CHUNK_BYTES = 1024 * 1024
+# As published: a digest of a skill has its bits for executing. Nobody else gets into the mirror.
+_MODE, _EXECUTABLE_MODE, _DIRECTORY_MODE = 0o644, 0o755, 0o755
 
 
 class Mirror:
@@ -34,33 +41,29 @@ class Mirror:
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
+        self._kept = os.path.join(directory, _KEPT)
+        self._copies = os.path.join(directory, _COPIES)
+        self._lock = threading.Lock()
+        self._compared: set[str] = set()
 
     def publication(self) -> Publication | None:
-        """Return the publication that was mirrored whole, None if there is none, or one of its objects is damaged."""
+        """Return the publication that was mirrored whole; None if there is none, or one of its objects is damaged."""
         try:
             with open(self._kept, "rb") as file:
-                found = publication_of(json.load(file))
+                found = Publication.from_row(json.load(file))
         except (OSError, ValueError, LookupError, TypeError):
             return None
         whole = all(self._is_whole(path, one) for path, one in found.objects.items())
         return found if whole and not found.is_newer else None
 
-    def fetch(
-        self, target: Target, publication: Publication, *, check: bool, progress: Callable[[int, int], None]
-    ) -> Publication:
-        """Have the objects of a publication here, and return it with those; with `check`, those that are here are read.
+    def fetch(self, target: Target, publication: Publication, progress: Callable[[int, int], None]) -> None:
+        """Fetch the objects of a publication that are missing or damaged here.
 
-        What is not in the storage is left out: a clean-up removes objects of earlier versions. Raises
-        StorageUnavailable and PublicationDamaged.
+        Raises StorageUnavailable and PublicationDamaged.
         """
-        missing = [
-            (path, one)
-            for path, one in publication.objects.items()
-            if not (self._is_whole(path, one) if check else self._has(path, one))
-        ]
-        absent: list[str] = []
-        left, taking = iter(missing), threading.Lock()
-        failed = threading.Event()
+        wanted = publication.objects
+        missing = [(path, one) for path, one in wanted.items() if not self._is_whole(path, one)]
+        left, taking, failed = iter(missing), threading.Lock(), threading.Event()
 
         def fetch() -> None:
             while not failed.is_set():
@@ -69,85 +72,100 @@ class Mirror:
                 if one is None:
                     return
                 try:
-                    if not self._fetch(target, path, one):
-                        absent.append(path)
+                    self._fetch(target, path, one)
                 except BaseException:
                     failed.set()
                     raise
-                progress(len(publication.objects) - len(missing) + len(absent), len(publication.objects))
+                progress(len(wanted) - len(missing), len(wanted))
 
-        # Threads that keep nobody: a storage that stands still must not hold up the end of the process.
+        # Threads that are left behind: a storage that does not answer must not hold up the end of the process.
         several = range(min(_FETCHES_AT_ONCE, len(missing)))
-        workers: list[Future[None]] = [start_abandonable(fetch, name="skillhub-fetch") for _ in several]
-        for worker in workers:
+        for worker in [start_abandonable(fetch, name="skillhub-fetch") for _ in several]:
             worker.result()
-        return replace(
-            publication, objects={path: one for path, one in publication.objects.items() if path not in absent}
-        )
 
     def keep(self, publication: Publication) -> None:
-        """Note that the mirror has a publication whole."""
-        atomic_write(self._kept, json.dumps(row_of(publication)).encode())
+        """Record that the mirror has a publication whole."""
+        atomic_write(self._kept, json.dumps(publication.as_row()).encode())
 
-    @property
-    def checked_at(self) -> float:
-        """When the storage was last asked by anybody who uses this mirror, in seconds since 1970; 0 for never."""
-        try:
-            return os.stat(self._kept).st_mtime
-        except OSError:
-            return 0.0
-
-    def note_checked(self) -> None:
-        """Note that the storage was asked, and has nothing newer."""
-        with contextlib.suppress(OSError):
-            os.utime(self._kept, (time.time(), time.time()))
-
-    def trim(self, used: Collection[str]) -> None:
-        """Remove what is below the tables' directories and not used."""
+    def trim(self, objects: Collection[str], digests: Collection[str]) -> None:
+        """Remove objects that are not among `objects`, and copies of skills with other digests."""
         for place, _, names in os.walk(self.directory):
             for name in names:
                 path = os.path.relpath(os.path.join(place, name), self.directory).replace(os.sep, "/")
-                if ".lance/" in path and path not in used:
+                if ".lance/" in path and not path.startswith(f"{_COPIES}/") and path not in objects:
                     os.unlink(os.path.join(place, name))
+        with self._lock:
+            for name in set(os.listdir(self._copies) if os.path.isdir(self._copies) else ()).difference(digests):
+                self._compared.discard(name)
+                shutil.rmtree(os.path.join(self._copies, name))
 
-    def path(self, path: str) -> str:
-        """Return where an object lies here."""
-        return os.path.join(self.directory, *path.split("/"))
+    def files_of(self, skill: Skill, row: PublishedRow, table: Any) -> str:
+        """Return the directory with the files of a skill, of which `table` has the bytes.
 
-    def _has(self, path: str, one: StoredObject) -> bool:
-        try:
-            return os.stat(self.path(path)).st_size == one.size
-        except OSError:
-            return False
+        Raises SkillFilesUnavailable.
+        """
+        # Named as it was published: some rules compare a skill's name with its directory's.
+        path = os.path.join(self._copies, row.digest, os.path.basename(skill.directory))
+        with self._lock:
+            if row.digest in self._compared and os.path.isdir(path):
+                return path
+            try:
+                if not _is_copy(path, row.files):
+                    self._copy(path, file_bytes(table, {file.sha256 for file in row.files}), row.files)
+            except IndexDamaged as error:
+                log.warning("The files of %r cannot be read from the mirror: %s", skill.name, error)
+                raise SkillFilesUnavailable(skill.name, "the mirror is damaged") from error
+            except OSError as error:
+                raise SkillFilesUnavailable(skill.name, f"the mirror: {error.strerror or error}") from error
+            self._compared.add(row.digest)
+        return path
+
+    def _copy(self, path: str, contents: Mapping[str, bytes], files: Sequence[StoredFile]) -> None:
+        make_private_directory(self._copies)
+        state = os.path.dirname(path)
+        with tempfile.TemporaryDirectory(dir=self._copies, prefix=".made-") as made:
+            top = os.path.join(made, os.path.basename(state), os.path.basename(path))
+            os.makedirs(top)
+            for file in files:
+                content = contents.get(file.sha256, b"")
+                if digest_of([content]) != file.sha256:
+                    raise IndexDamaged(f"{file.path} is not what was published")
+                place = os.path.join(top, *file.path.split("/"))
+                os.makedirs(os.path.dirname(place), exist_ok=True)
+                with open(place, "xb") as copy:
+                    copy.write(content)
+                os.chmod(place, _EXECUTABLE_MODE if file.executable else _MODE)
+            for directory, _, _ in os.walk(top):
+                os.chmod(directory, _DIRECTORY_MODE)
+            if os.path.lexists(state):
+                shutil.rmtree(state)
+            os.rename(os.path.dirname(top), state)
 
     def _is_whole(self, path: str, one: StoredObject) -> bool:
-        if not self._has(path, one):
+        place = self._path(path)
+        try:
+            return os.stat(place).st_size == one.size and _digest(place) == one.sha256
+        except FileNotFoundError:
             return False
-        with open(self.path(path), "rb") as file:
-            return _digest(iter(lambda: file.read(_CHUNK_BYTES), b"")) == one.sha256
 
-    def _fetch(self, target: Target, path: str, one: StoredObject) -> bool:
-        """Fetch an object; return whether there is one. Raises StorageUnavailable and PublicationDamaged."""
-        place = self.path(path)
+    def _fetch(self, target: Target, path: str, one: StoredObject) -> None:
+        place = self._path(path)
         make_private_directory(os.path.dirname(place))
         descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(place), prefix=".fetched-")
         try:
             with open(descriptor, "wb") as file:
-                found = _digest(_written(target.objects.chunks(path), file.write))
-                size = file.tell()
-            if not size and one.size:
-                return False
+                found = digest_of(_written(target.chunks(path), file.write))
             if found != one.sha256:
                 raise PublicationDamaged(target.name, path, "is not what was published")
             os.replace(temporary, place)
-            return True
+        except FileNotFoundError as error:
+            raise PublicationDamaged(target.name, path, "is missing") from error
         finally:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary)
 
-    @property
-    def _kept(self) -> str:
-        return os.path.join(self.directory, _KEPT)
+    def _path(self, path: str) -> str:
+        return os.path.join(self.directory, *path.split("/"))
 
 
 def _written(chunks: Iterator[bytes], write: Callable[[bytes], object]) -> Iterator[bytes]:
@@ -156,8 +174,13 @@ def _written(chunks: Iterator[bytes], write: Callable[[bytes], object]) -> Itera
         yield chunk
 
 
-def _digest(chunks: Iterator[bytes]) -> str:
-    found = hashlib.sha256()
-    for chunk in chunks:
-        found.update(chunk)
-    return found.hexdigest()
+def _is_copy(path: str, files: Sequence[StoredFile]) -> bool:
+    """Whether a directory has each of the files, as published, and nothing else."""
+    wanted = {os.path.join(path, *file.path.split("/")): file.sha256 for file in files}
+    there = {os.path.join(place, name) for place, _, names in os.walk(path) for name in names}
+    return there == wanted.keys() and all(_digest(place) == digest for place, digest in wanted.items())
+
+
+def _digest(place: str) -> str:
+    with open(place, "rb") as file:
+        return digest_of(iter(lambda: file.read(_CHUNK_BYTES), b""))

@@ -1,36 +1,39 @@
 """One publication: what differs from the last is written, and then a row of `publications` is the commit.
 
 Until that one write nothing that a reader looks at has changed, so a publisher that is killed, or fails at any step,
-leaves the last publication as it was. Of two publishers at once, one takes the next number, and the other begins anew.
+leaves the last publication as it was. Of two publishers at once, one takes the next number, and the other retries.
 """
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
-import hashlib
 import json
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
-from skillhub_mcp.errors import LibraryChanging, PublicationBusy, PublicationDamaged, PublicationMissing
-from skillhub_mcp.index.filter import PATHS_PER_STATEMENT
+from skillhub_mcp.errors import (
+    LibraryChanging,
+    LockUnreadable,
+    PublicationBusy,
+    PublicationDamaged,
+    PublicationMissing,
+    SkillChanged,
+)
+from skillhub_mcp.index.filter import PATHS_PER_STATEMENT, chunks
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.schema import SCHEMA_VERSION
 from skillhub_mcp.index.state_file import entry_to_json
 from skillhub_mcp.index.table import TableVersion
 from skillhub_mcp.index.versions import manifest_name
 from skillhub_mcp.skills.model import is_skill_file
-from skillhub_mcp.store.contents import ContentLimits, NotPublished, contents_of
-from skillhub_mcp.store.library import LibraryToStore, LockedSkill, SkillToStore
-from skillhub_mcp.store.records import FORMAT, Publication, StoredFile, StoredObject, digest_of
-from skillhub_mcp.store.tables import OtherPublisher, PublicationTables, PublishedRow
-from skillhub_mcp.store.targets import FILES, PUBLICATIONS, SKILLS, Target
-
-if TYPE_CHECKING:
-    from skillhub_mcp.store.objects import Objects
+from skillhub_mcp.store.library import NOT_AS_LOCKED, LibraryToStore, NotPublished, SkillToStore, contents_of
+from skillhub_mcp.store.records import FORMAT, Publication, StoredFile, StoredObject
+from skillhub_mcp.store.tables import OtherPublisher, PublicationTables, PublishedRow, rows_digest
+from skillhub_mcp.store.targets import FILES, PUBLICATIONS, SKILLS, Target, digest_of
 
 log = logging.getLogger(__name__)
 
@@ -40,8 +43,8 @@ _NAMED_SKILLS = 3
 _ROWS_AT_ONCE = 10 * PATHS_PER_STATEMENT
 _UPLOADED_AT_ONCE = 16 * 1024 * 1024
 _DAY = 86_400.0
-# What says when a file was looked at, and nothing of what it is: each checkout has times of its own.
-_OF_A_LOOK = ("mtime_ns", "ctime_ns", "read_at_ns")
+# Each checkout has times of its own.
+_OF_A_CHECKOUT = ("mtime_ns", "ctime_ns", "read_at_ns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +58,14 @@ class PublishOptions:
     keep_days: float = 7.0
     dry_run: bool = False
     rebuild: bool = False
-    limits: ContentLimits = field(default_factory=ContentLimits)
+    dotfiles: bool = False
 
 
 @dataclass(frozen=True)
 class PublishReport:
-    """What one publication did: its `number`, 0 for a dry run; `changed` is False where all was published already.
+    """What one publication did: its `number`, 0 for a dry run; `changed` is False if nothing had to be written.
 
-    `new_files` of `new_bytes` were not there before. `dropped` are numbers of publications that are kept no longer.
+    `new_files` of `new_bytes` were not there before. `dropped` are numbers of publications that are no longer kept.
     """
 
     target: str
@@ -77,13 +80,13 @@ class PublishReport:
     new_files: int
     new_bytes: int
     unembedded: int
-    left_out: Sequence[NotPublished] = ()
+    left_out: Sequence[NotPublished]
     dropped: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A skill as it is published: its files, and the digest that tells one state of it from another."""
+    """A skill as it is published: its files, and the digest of its row."""
 
     skill: SkillToStore
     files: tuple[StoredFile, ...]
@@ -101,7 +104,7 @@ def publish(
         try:
             return _Publication(library, target, options, progress).publish()
         except OtherPublisher:
-            log.info("Another publisher has written to %s meanwhile; this one begins anew", target.name)
+            log.info("Another publisher has written to %s meanwhile; retrying", target.name)
     raise PublicationBusy(target.name)
 
 
@@ -116,8 +119,13 @@ def roll_back(target: Target, number: int) -> Publication:
         wanted = next((one for one in kept if one.number == number), None)
         if wanted is None:
             raise PublicationMissing(target.name, number)
-        repeated = replace(wanted, number=kept[0].number + 1, created_at=time.time())
-        if tables.commit(repeated):
+        # Clean-ups have removed objects of earlier versions.
+        there = target.list()
+        objects = {path: one for path, one in wanted.objects.items() if path in there}
+        update = {"number": kept[0].number + 1, "created_at": time.time(), "objects": objects}
+        repeated = wanted.model_copy(update=update)
+        with contextlib.suppress(OtherPublisher):
+            tables.commit(repeated)
             return repeated
     raise PublicationBusy(target.name)
 
@@ -127,8 +135,8 @@ def publications(target: Target) -> list[Publication]:
 
     Raises StorageUnavailable, PublicationDamaged and PublicationMissing.
     """
-    # Asked first: what the storage refuses is told better than by LanceDB.
-    kept = PublicationTables(target).all() if target.objects.list(f"{PUBLICATIONS}.lance") else []
+    # Listed first, because a storage that refuses gives a better reason than LanceDB.
+    kept = PublicationTables(target).all() if target.list(f"{PUBLICATIONS}.lance") else []
     if not kept:
         raise PublicationMissing(target.name)
     return kept
@@ -141,79 +149,77 @@ class _Publication:
         self, library: LibraryToStore, target: Target, options: PublishOptions, progress: ProgressCallback
     ) -> None:
         self._library = library
+        self._index = library.index
         self._target = target
         self._options = options
         self._progress = progress
         self._tables = PublicationTables(target)
         self._left_out = list(library.left_out)
         self._uploaded: dict[str, int] = {}
+        self._times: dict[int, float] = {}
         self._files_version = 0
-        self._uploads = 0
+        # Whether no other publisher has written files meanwhile.
+        self._is_alone = True
         self._anew = False
 
     def publish(self) -> PublishReport:
         """Do it, and return what was done."""
-        newest, listed = self._newest()
+        listed = self._target.list()
+        newest = self._newest(listed)
         before: Publication | None = None
         known: Mapping[str, PublishedRow] = {}
-        if newest is not None and self._continues(newest, listed):
+        fresh = self._options.rebuild or (newest is not None and self._is_damaged(newest, listed))
+        if newest is not None and not fresh and self._is_alike(newest):
             table = self._tables.skills(newest)
-            if table.dimension == self._library.index.table.dimension:
+            if table.dimension == self._index.table.dimension:
                 before, known = newest, self._tables.published(table)
-        present = {file.sha256 for row in known.values() for file in row.files}
-        if before is not None:
-            self._files_version = before.files_version
+        present: set[str] = set()
+        if not fresh and listed:
+            self._files_version, present = self._tables.files()
         elif not self._options.dry_run:
-            self._tables.write_files_anew()
+            self._files_version = self._tables.write_files({}, anew=fresh)
         rows = self._read(present)
         report = self._report(rows, known)
         same = before is not None and not (report.added or report.modified or report.removed)
         if before is not None and same and tuple(self._library.roots) == before.roots:
             return replace(report, number=before.number, changed=False)
-        if self._options.dry_run:
-            return report
-        return self._write(rows, report, before, newest)
+        return report if self._options.dry_run else self._write(rows, report, before, newest)
 
-    def _newest(self) -> tuple[Publication | None, Mapping[str, int]]:
-        listed = self._target.objects.list()
+    def _newest(self, listed: Mapping[str, int]) -> Publication | None:
         if not any(path.startswith(f"{PUBLICATIONS}.lance/") for path in listed):
-            return None, listed
+            return None
         try:
-            return self._tables.newest(), listed
+            self._times = self._tables.times()
+            newest = self._tables.newest(self._times)
         except PublicationDamaged:
             if not self._options.rebuild:
                 raise
             self._anew = True
-            return None, listed
-
-    def _continues(self, newest: Publication, listed: Mapping[str, int]) -> bool:
-        """Whether only what differs from a publication has to be written."""
-        if newest.is_newer:
+            return None
+        if newest is not None and newest.is_newer:
             raise PublicationDamaged(
                 self._target.name,
                 f"publication {newest.number}",
                 "was written by a newer SkillHub",
                 hint="update skillhub, or publish to another place",
             )
-        index = self._library.index
-        if self._options.rebuild or (newest.format, newest.schema, newest.embedding) != (
-            FORMAT,
-            SCHEMA_VERSION,
-            index.embedding,
-        ):
-            return False
-        # What a clean-up removed was of earlier versions, and is not missed.
-        odd = [path for path, one in newest.objects.items() if listed.get(path, -1) != one.size]
-        if not odd or (all(path not in listed for path in odd) and self._tables.is_whole(newest)):
-            return True
-        log.warning("%s in %s is not what was published, and everything is written again", odd[0], self._target.name)
-        return False
+        return newest
+
+    def _is_damaged(self, newest: Publication, listed: Mapping[str, int]) -> bool:
+        odd = next((path for path, one in newest.objects.items() if listed.get(path) != one.size), None)
+        if odd is not None:
+            log.warning("%s in %s is damaged; everything is written again", odd, self._target.name)
+        return odd is not None
+
+    def _is_alike(self, newest: Publication) -> bool:
+        ours = (FORMAT, SCHEMA_VERSION, self._index.embedding)
+        return (newest.format, newest.schema_version, newest.embedding) == ours
 
     # What is published
 
     def _read(self, present: set[str]) -> list[_Row]:
         """Read the files of all skills, and upload those that are not there."""
-        hashes = _embedded_hashes(self._library.index.table, [one.row for one in self._library.skills])
+        hashes = _embedded_hashes(self._index.table, [one.row for one in self._library.skills])
         pending: dict[str, bytes] = {}
         rows: list[_Row] = []
         changing: list[str] = []
@@ -222,52 +228,52 @@ class _Publication:
             found = self._files_of(skill)
             if found is None:
                 continue
-            own = next((file.sha256 for file, _ in found if is_skill_file(file.path)), None)
+            own = next((file.sha256 for file in found if is_skill_file(file.path)), None)
             stamp = skill.skill.stamp
             if own is None or (stamp.is_of_whole_file and own != stamp.content_hash):
                 changing.append(skill.skill.name)
-            for file, content in found:
-                if file.sha256 not in present:
-                    present.add(file.sha256)
-                    pending[file.sha256] = content
-                    self._uploaded[file.sha256] = file.size
+            new = {file.sha256: content for file, content in found.items() if file.sha256 not in present}
+            present.update(new)
+            pending |= new
             if sum(map(len, pending.values())) >= _UPLOADED_AT_ONCE:
                 self._upload(pending)
-            files = tuple(file for file, _ in found)
-            rows.append(_Row(skill, files, _row_digest(skill, files, hashes.get(skill.row))))
+            rows.append(_Row(skill, tuple(found), _row_digest(skill, tuple(found), hashes.get(skill.row))))
         if changing:
             raise LibraryChanging(changing[:_NAMED_SKILLS])
         self._upload(pending)
         return rows
 
-    def _files_of(self, skill: SkillToStore) -> list[tuple[StoredFile, bytes]] | None:
-        files = []
-        locked = LockedSkill(skill.skill, self._library.locked)
-        for found in contents_of(skill.skill.directory, name=skill.key, limits=self._options.limits):
-            if isinstance(found, NotPublished):
-                self._left_out.append(found)
-                if is_skill_file(found.path):
-                    return None
-                continue
-            digest = hashlib.sha256(found.content).hexdigest()
-            if not locked.takes(found, digest):
-                break
-            files.append((StoredFile(found.path, digest, len(found.content), found.executable), found.content))
-        refused = locked.refusal()
-        if refused is not None:
-            self._left_out.append(refused)
+    def _files_of(self, skill: SkillToStore) -> dict[StoredFile, bytes] | None:
+        files: dict[StoredFile, bytes] = {}
+        directory, dotfiles = skill.skill.directory, self._options.dotfiles
+        try:
+            with self._library.as_locked(skill.skill):
+                for found in contents_of(directory, name=skill.key, dotfiles=dotfiles):
+                    if isinstance(found, NotPublished):
+                        self._left_out.append(found)
+                        if is_skill_file(found.path):
+                            return None
+                        continue
+                    digest = digest_of([found.content])
+                    files[StoredFile(found.path, digest, len(found.content), found.executable)] = found.content
+        except (SkillChanged, LockUnreadable):
+            self._left_out.append(NotPublished(skill.skill.name, "", NOT_AS_LOCKED))
             return None
         return files
 
     def _upload(self, pending: dict[str, bytes]) -> None:
         if pending and not self._options.dry_run:
-            self._files_version = self._tables.write_files(pending)
-            self._uploads += 1
+            version = self._tables.write_files(pending)
+            self._is_alone = self._is_alone and version == self._files_version + 1
+            self._files_version = version
+        self._uploaded |= {digest: len(content) for digest, content in pending.items()}
         pending.clear()
 
     def _report(self, rows: Sequence[_Row], known: Mapping[str, PublishedRow]) -> PublishReport:
         files = [file for row in rows for file in row.files]
-        keys = {row.skill.key for row in rows}
+        digests = {row.skill.key: row.digest for row in rows}
+        table = self._index.table
+        unembedded = set() if table.dimension is None else set(table.without_vector("true"))
         return PublishReport(
             target=self._target.name,
             number=0,
@@ -275,22 +281,14 @@ class _Publication:
             skills=len(rows),
             files=len(files),
             bytes=sum(file.size for file in files),
-            added=[row.skill.key for row in rows if row.skill.key not in known],
-            modified=[
-                row.skill.key for row in rows if row.skill.key in known and known[row.skill.key].digest != row.digest
-            ],
-            removed=sorted(known.keys() - keys),
+            added=[key for key in digests if key not in known],
+            modified=[key for key, digest in digests.items() if key in known and known[key].digest != digest],
+            removed=sorted(known.keys() - digests.keys()),
             new_files=len(self._uploaded),
             new_bytes=sum(self._uploaded.values()),
-            unembedded=self._unembedded(rows),
+            unembedded=len(unembedded.intersection(row.skill.row for row in rows)),
             left_out=tuple(self._left_out),
         )
-
-    def _unembedded(self, rows: Sequence[_Row]) -> int:
-        table = self._library.index.table
-        if table.dimension is None:
-            return 0
-        return len({row.skill.row for row in rows}.intersection(table.without_vector("true")))
 
     # Writing
 
@@ -303,91 +301,72 @@ class _Publication:
     ) -> PublishReport:
         written_at = time.time()
         changed = {*report.added, *report.modified}
-        index = self._library.index
 
         def pieces(schema: Any) -> Iterator[Sequence[Any]]:
             own = [row for row in rows if before is None or row.skill.key in changed]
-            return _batches(index.table, own, schema, self._progress)
+            return _batches(self._index.table, own, schema, self._progress)
 
-        if before is None:
-            table = self._tables.write_all(pieces, dimension=index.table.dimension, embedding=index.embedding)
-        else:
-            table = self._tables.write_changes(before, pieces, removed=report.removed)
-        # Each step makes one version: with no other between them, no other publisher has written.
-        steps = -(-len(changed) // _ROWS_AT_ONCE) + -(-len(report.removed) // PATHS_PER_STATEMENT)
-        alone = before is not None and table.version == before.skills_version + steps
-        dropped = self._dropped(newest, written_at)
+        embedding, dimension = self._index.embedding, self._index.table.dimension
+        table = self._tables.write_skills(
+            before, pieces, removed=report.removed, dimension=dimension, embedding=embedding
+        )
+        files = {file.sha256 for row in rows for file in row.files}
+        dropped = self._dropped(written_at)
         older_than = None
         if dropped:
-            kept = [one for one in self._tables.all() if one not in dropped]
+            kept = [one for one in self._tables.all() if one.number not in dropped]
             older_than = dt.timedelta(seconds=written_at - min(one.written_at for one in kept) + 1.0)
-            self._files_version = self._clean_files(dropped, kept, rows, older_than)
+            unused = self._tables.files()[1] - files - self._named_by(kept)
+            self._files_version = self._tables.drop_files(unused, older_than=older_than)
+            self._is_alone = False
         table = self._tables.merged(table, older_than=older_than)
-        wanted = {row.skill.key: row.digest for row in rows}
-        if not (alone or self._tables.digests(table) == wanted) or not self._has_files(rows, before):
+        digests = {row.skill.key: row.digest for row in rows}
+        written = {key: row.digest for key, row in self._tables.published(table).items()}
+        # LanceDB lets publishers write to one table by turns.
+        if written != digests or not (self._is_alone or files <= self._tables.files(self._files_version)[1]):
             raise OtherPublisher
         publication = Publication(
             number=1 if newest is None else newest.number + 1,
             created_at=time.time(),
-            written_at=written_at,
             skills=report.skills,
             files=report.files,
             bytes=report.bytes,
-            digest=digest_of(wanted.items()),
+            digest=rows_digest(digests),
             skills_version=table.version,
-            files_version=self._files_version or self._tables.write_files({}),
+            files_version=self._files_version,
             table_id=table.table_id,
-            embedding=index.embedding,
-            scale=index.scale,
+            embedding=embedding,
+            written_at=written_at,
+            scale=self._index.scale,
             roots=tuple(self._library.roots),
         )
-        publication = replace(publication, objects=self._objects(publication, before))
-        if not self._tables.commit(publication, anew=self._anew):
-            raise OtherPublisher
+        publication = publication.model_copy(update={"objects": self._objects(publication, before)})
+        self._tables.commit(publication, anew=self._anew)
         if dropped:
-            self._tables.drop([one.number for one in dropped])
-        return replace(report, number=publication.number, dropped=[one.number for one in dropped])
-
-    def _has_files(self, rows: Sequence[_Row], before: Publication | None) -> bool:
-        """Whether all files are in the table: another publisher may have begun it anew."""
-        if before is not None and self._files_version == before.files_version + self._uploads:
-            return True
-        return {file.sha256 for row in rows for file in row.files} <= self._tables.file_digests(self._files_version)
+            self._tables.drop(dropped)
+        return replace(report, number=publication.number, dropped=sorted(dropped))
 
     def _objects(self, publication: Publication, before: Publication | None) -> dict[str, StoredObject]:
         """Return what a reader of a publication needs, with digests: what is new is read back."""
         known = {} if before is None else before.objects
-        return {
-            path: known[path]
-            if path in known and known[path].size == size
-            else StoredObject(size, object_digest(self._target.objects, path))
-            for path, size in self._target.objects.list().items()
-            if _is_needed(path, publication)
-        }
+        try:
+            return {
+                path: known.get(path) or StoredObject(size, self._target.digest(path))
+                for path, size in self._target.list().items()
+                if _is_needed(path, publication)
+            }
+        except FileNotFoundError as error:
+            raise OtherPublisher from error
 
     # Cleaning up
 
-    def _dropped(self, newest: Publication | None, now: float) -> list[Publication]:
-        """Return the publications that are kept no longer; none, where some were dropped within a day."""
-        if newest is None:
-            return []
+    def _dropped(self, now: float) -> set[int]:
+        """Return the publications that are no longer kept; none until one of them is a day beyond its time."""
         age = self._options.keep_days * _DAY
-        times = self._tables.times
         # The one that is being written is kept, too, and what is served until then.
-        old = {number for number in sorted(times)[: -max(self._options.keep - 1, 1)] if now - times[number] > age}
-        is_due = any(now - times[number] > age + min(age, _DAY) for number in old)
-        return [one for one in self._tables.all() if one.number in old] if is_due else []
-
-    def _clean_files(
-        self,
-        dropped: Sequence[Publication],
-        kept: Sequence[Publication],
-        rows: Sequence[_Row],
-        older_than: dt.timedelta,
-    ) -> int:
-        """Remove the files that only dropped publications name, and return the version of the table."""
-        used = {file.sha256 for row in rows for file in row.files} | self._named_by(kept)
-        return self._tables.drop_files(self._named_by(dropped) - used, older_than=older_than)
+        old = sorted(self._times)[: -max(self._options.keep - 1, 1)]
+        dropped = {number for number in old if now - self._times[number] > age}
+        return dropped if any(now - self._times[number] > age + min(age, _DAY) for number in dropped) else set()
 
     def _named_by(self, several: Sequence[Publication]) -> set[str]:
         versions = {(one.table_id, one.skills_version): one for one in several}
@@ -399,14 +378,6 @@ class _Publication:
         }
 
 
-def object_digest(objects: Objects, path: str) -> str:
-    """Return the SHA-256 of an object. Raises StorageUnavailable."""
-    found = hashlib.sha256()
-    for chunk in objects.chunks(path):
-        found.update(chunk)
-    return found.hexdigest()
-
-
 def _is_needed(path: str, publication: Publication) -> bool:
     table, _, below = path.partition(".lance/")
     version = {SKILLS: publication.skills_version, FILES: publication.files_version}.get(table)
@@ -416,19 +387,16 @@ def _is_needed(path: str, publication: Publication) -> bool:
 
 
 def _embedded_hashes(table: TableVersion, keys: Sequence[str]) -> dict[str, str]:
-    """Return what was embedded of each row, by its key, where there are vectors."""
+    """Return the hash of the text that was embedded by key; empty without vectors."""
     if table.dimension is None:
         return {}
-    found: dict[str, str] = {}
-    for read in table.rows_of(keys, ["path", "embedded_hash"]):
-        found.update(zip(*(read.column(name).to_pylist() for name in ("path", "embedded_hash")), strict=True))
-    return found
+    columns = ["path", "embedded_hash"]
+    return {row["path"]: row["embedded_hash"] for read in table.rows_of(keys, columns) for row in read.to_pylist()}
 
 
 def _row_digest(skill: SkillToStore, files: Sequence[StoredFile], embedded: str | None) -> str:
-    entry = {name: value for name, value in entry_to_json(skill.entry).items() if name not in _OF_A_LOOK}
-    told = [skill.key, entry, [[one.path, one.sha256, one.size, one.executable] for one in files], embedded]
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    entry = {name: value for name, value in entry_to_json(skill.entry).items() if name not in _OF_A_CHECKOUT}
+    return digest_of([json.dumps([skill.key, entry, files, embedded], sort_keys=True).encode()])
 
 
 def _batches(
@@ -437,31 +405,22 @@ def _batches(
     """Yield the rows of an index as rows of a publication, in Arrow's batches."""
     import pyarrow as pa
 
-    by_row = {row.skill.row: row for row in rows}
     done = 0
-    pending: list[Any] = []
-    for read in table.rows_of(list(by_row)):
+    for some in chunks(rows, _ROWS_AT_ONCE):
+        by_row = {row.skill.row: row for row in some}
+        read = pa.concat_tables(list(table.rows_of(list(by_row))))
+        if len(read) != len(some):
+            # Another process has written the index meanwhile.
+            raise LibraryChanging([row.skill.skill.name for row in rows[:_NAMED_SKILLS]])
         own = [by_row[key] for key in read.column("path").to_pylist()]
         columns = {name: read.column(name) for name in read.schema.names}
         columns |= {
             "path": pa.array([row.skill.key for row in own]),
             "root": pa.array([row.skill.label for row in own]),
             "entry": pa.array([json.dumps(entry_to_json(row.skill.entry)) for row in own]),
-            "files": pa.array([list(map(_as_value, row.files)) for row in own], schema.field("files").type),
+            "files": pa.array([[file._asdict() for file in row.files] for row in own], schema.field("files").type),
             "digest": pa.array([row.digest for row in own]),
         }
         done += len(own)
         progress("publishing", done, len(rows))
-        pending += pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema).to_batches()
-        if done % _ROWS_AT_ONCE == 0:
-            yield pending
-            pending = []
-    if done != len(rows):
-        # Another process has written the index meanwhile.
-        raise LibraryChanging([row.skill.skill.name for row in rows[:_NAMED_SKILLS]])
-    if pending:
-        yield pending
-
-
-def _as_value(file: StoredFile) -> dict[str, object]:
-    return {"path": file.path, "sha256": file.sha256, "size": file.size, "executable": file.executable}
+        yield pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema).to_batches()

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import functools
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from skillhub_mcp.errors import PublicationDamaged, StorageUnavailable
 from skillhub_mcp.index.connection import connect, run
@@ -22,32 +22,32 @@ from skillhub_mcp.index.filter import PATHS_PER_STATEMENT, chunks, quoted
 from skillhub_mcp.index.schema import UNIQUE, table_schema
 from skillhub_mcp.index.store import MOST_UNMERGED, Store
 from skillhub_mcp.index.table import TableVersion
-from skillhub_mcp.store.objects import unavailable
-from skillhub_mcp.store.records import PLAIN, Publication, StoredFile, publication_of, row_of
-from skillhub_mcp.store.targets import FILES, PUBLICATIONS, SKILLS, Target
+from skillhub_mcp.store.records import PLAIN, Publication, StoredFile
+from skillhub_mcp.store.targets import FILES, PUBLICATIONS, SKILLS, Target, digest_of, unavailable
 
 if TYPE_CHECKING:
     Pieces = Iterator[Sequence[Any]]
 
-# How LanceDB's messages tell that it is the storage which fails, and not what is stored.
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# How LanceDB's messages say that the storage fails, and not what is stored.
 _OF_STORAGE = re.compile(
     r"Generic (S3|GCS|MicrosoftAzure|HTTP)|status(?: code)?:? \d{3}|timed? ?out|sending request|onnection"
 )
-# Two writers at once: one of them has to begin again.
+# Two writers at once: one of them has to begin again. A table that was just begun has no index yet.
 _OF_CONFLICT = re.compile(
-    # A table that another publisher has just begun anew has no index yet.
     r"concurrent transaction|commit conflict|Too many concurrent writers|schema does not match"
     r"|full-text index is missing"
 )
-# Of a directory, but for what is missing there: that is damage.
+# Of a directory. A missing file (2) is damage.
 _OF_DISK = re.compile(r"(?:os error |Os \{ code: )(?!2\b)(\d+)")
 # Rows of `publications` that a reader may be about to read.
 _READ_FOR = dt.timedelta(hours=1)
 _MERGED_EVERY = 5
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedRow:
+class PublishedRow(NamedTuple):
     """What is compared of a skill that was published: the digest of its row, and its files."""
 
     digest: str
@@ -58,6 +58,20 @@ class OtherPublisher(Exception):
     """Another publisher has written meanwhile."""
 
 
+def _on(part: str) -> Callable[[Callable[Concatenate[PublicationTables, P], Coroutine[Any, Any, T]]], Callable[..., T]]:
+    """Return a decorator that runs a method on LanceDB's loop, with the errors of one table."""
+
+    def decorate(method: Callable[Concatenate[PublicationTables, P], Coroutine[Any, Any, T]]) -> Callable[..., T]:
+        @functools.wraps(method)
+        def call(self: PublicationTables, *args: P.args, **named: P.kwargs) -> T:
+            with self.errors(part):
+                return run(method(self, *args, **named))
+
+        return call
+
+    return decorate
+
+
 class PublicationTables:
     """The tables at a target. Methods raise StorageUnavailable and PublicationDamaged, on writing OtherPublisher."""
 
@@ -65,169 +79,129 @@ class PublicationTables:
         self._target = target
         self._skills = Store(target.name, SKILLS, options=target.options, private=False)
         self._connection: Any = None
-        # When each publication that is kept was made, by number, as of the last look for the newest.
-        self.times: dict[int, float] = {}
 
     # publications
 
-    def newest(self) -> Publication | None:
-        """Return the publication that counts, None where nothing was published."""
-        with self._errors(PUBLICATIONS):
-            rows = run(self._newest())
-            return publication_of(rows[0]) if rows else None
+    @_on(PUBLICATIONS)
+    async def times(self) -> dict[int, float]:
+        """Return when each publication that is kept was made, by number."""
+        return {row["number"]: row["created_at"] for row in await self._rows("true", ["number", "created_at"])}
 
-    async def _newest(self) -> list[dict[str, Any]]:
+    @_on(PUBLICATIONS)
+    async def all(self, condition: str = "true") -> list[Publication]:
+        """Return the publications that are kept, the newest first."""
+        rows = await self._rows(condition, [*PLAIN, "details"])
+        return sorted(map(Publication.from_row, rows), key=lambda one: -one.number)
+
+    def newest(self, times: Collection[int] | None = None) -> Publication | None:
+        """Return the publication that counts, None if nothing was published; `times` if they were read already."""
+        numbers = self.times() if times is None else times
+        # The rows are large, and only one is needed.
+        found: list[Publication] = self.all(f"number = {max(numbers)}") if numbers else []
+        return next(iter(found), None)
+
+    async def _rows(self, condition: str, columns: list[str]) -> list[dict[str, Any]]:
         table = await self._opened(PUBLICATIONS)
         if table is None:
             return []
-        read = await table.query().select(["number", "created_at"]).to_arrow()
-        self.times = dict(zip(*(column.to_pylist() for column in read.columns), strict=True))
-        if not self.times:
-            return []
-        query = table.query().where(f"number = {max(self.times)}")
-        found: list[dict[str, Any]] = (await query.select([*PLAIN, "details"]).to_arrow()).to_pylist()
+        found: list[dict[str, Any]] = (await table.query().where(condition).select(columns).to_arrow()).to_pylist()
         return found
 
-    def all(self) -> list[Publication]:
-        """Return all publications that are kept, the newest first."""
-        with self._errors(PUBLICATIONS):
-            return sorted(map(publication_of, run(self._all())), key=lambda one: -one.number)
-
-    async def _all(self) -> list[dict[str, Any]]:
-        table = await self._opened(PUBLICATIONS)
-        found: list[dict[str, Any]] = [] if table is None else (await table.query().to_arrow()).to_pylist()
-        return found
-
-    def commit(self, publication: Publication, *, anew: bool = False) -> bool:
-        """Append a publication, with `anew` to an empty table.
-
-        Return whether it counts: another publisher may have taken its number.
-        """
-        try:
-            with self._errors(PUBLICATIONS):
-                return run(self._commit(publication, anew=anew))
-        except OtherPublisher:
-            return False
-
-    async def _commit(self, publication: Publication, *, anew: bool) -> bool:
+    @_on(PUBLICATIONS)
+    async def commit(self, publication: Publication, *, anew: bool = False) -> None:
+        """Append a publication, with `anew` to an empty table. Its number may have been taken by another publisher."""
         import pyarrow as pa
 
         schema = _publications_schema()
         table = await (self._emptied if anew else self._made)(PUBLICATIONS, schema)
-        row = pa.Table.from_pylist([row_of(publication)], schema=schema)
+        row = pa.Table.from_pylist([publication.as_row()], schema=schema)
         done = await table.merge_insert("number").when_not_matched_insert_all().execute(row)
         if publication.number % _MERGED_EVERY == 0:
             # Each row is a file of its own, and all are read to find the newest.
             await table.optimize(cleanup_older_than=_READ_FOR)
-        return bool(done.num_inserted_rows)
+        if not done.num_inserted_rows:
+            raise OtherPublisher
 
-    def drop(self, numbers: Collection[int]) -> None:
+    @_on(PUBLICATIONS)
+    async def drop(self, numbers: Collection[int]) -> None:
         """Remove publications from the list."""
-        with self._errors(PUBLICATIONS):
-            run(self._delete(PUBLICATIONS, f"number IN ({','.join(map(str, sorted(numbers)))})"))
+        await (await self._opened(PUBLICATIONS)).delete(f"number IN ({','.join(map(str, sorted(numbers)))})")
 
     # skills
 
     def skills(self, publication: Publication) -> TableVersion:
         """Return the rows of a publication."""
-        with self._errors(SKILLS):
+        with self.errors(SKILLS):
             return self._skills.open(publication.skills_version, created_as=publication.table_id)
 
     def published(self, table: TableVersion) -> dict[str, PublishedRow]:
         """Return the digest and the files of each row by key."""
-        with self._errors(SKILLS):
+        with self.errors(SKILLS):
             return published_rows(table)
 
-    def digests(self, table: TableVersion) -> dict[str, str]:
-        """Return the digest of each row by key."""
-        with self._errors(SKILLS):
-            read = table.read(["path", "digest"])
-            return dict(zip(read.column("path").to_pylist(), read.column("digest").to_pylist(), strict=True))
-
-    def is_whole(self, publication: Publication) -> bool:
-        """Whether all that a search needs can be read, and each file is there."""
-        try:
-            table = self.skills(publication)
-            with self._errors(SKILLS):
-                table.check()
-            self.file_digests(publication.files_version)
-        except PublicationDamaged:
-            return False
-        return True
-
-    def write_all(self, pieces: Callable[[Any], Pieces], *, dimension: int | None, embedding: str) -> TableVersion:
-        """Write all rows anew, beside those that earlier publications name."""
-        with self._errors(SKILLS):
+    def write_skills(
+        self,
+        before: Publication | None,
+        pieces: Callable[[Any], Pieces],
+        *,
+        removed: Collection[str],
+        dimension: int | None,
+        embedding: str,
+    ) -> TableVersion:
+        """Write the rows that differ from a publication and remove those with some keys; without one, write all."""
+        with self.errors(SKILLS):
+            if before is not None:
+                schema = self._skills.open(before.skills_version).schema
+                return self._skills.update(before.skills_version, pieces(schema), removed=removed)
             schema = skills_schema(dimension, embedding=embedding)
             run(self._ensure(SKILLS, schema))
             return self._skills.rebuild(pieces, schema)
 
-    def write_changes(
-        self, before: Publication, pieces: Callable[[Any], Pieces], *, removed: Collection[str]
-    ) -> TableVersion:
-        """Write the rows that differ from a publication, and remove those with some keys."""
-        with self._errors(SKILLS):
-            schema = self._skills.open(before.skills_version).schema
-            return self._skills.update(before.skills_version, pieces(schema), removed=removed)
-
     def merged(self, version: TableVersion, *, older_than: dt.timedelta | None) -> TableVersion:
         """Return the version with its rows in the indexes, if many are not; with an age, older ones are removed."""
-        with self._errors(SKILLS):
+        with self.errors(SKILLS):
             if older_than is not None:
                 return self._skills.merge(version.version, older_than=older_than)
             return self._skills.merge(version.version) if self._skills.unmerged() > MOST_UNMERGED else version
 
     # files
 
-    def write_files(self, contents: Mapping[str, bytes]) -> int:
-        """Have the bytes of files in the table by their SHA-256, and return its version: one more with each call."""
-        with self._errors(FILES):
-            return run(self._write_files(contents))
+    @_on(FILES)
+    async def files(self, version: int | None = None) -> tuple[int, set[str]]:
+        """Return a version of the table, the newest or a given one, and the SHA-256 of each file in it."""
+        table = await self._opened(FILES, version)
+        if table is None:
+            return 0, set()
+        read = await table.query().select(["sha256"]).to_arrow()
+        return int(await table.version()), set(read.column("sha256").to_pylist())
 
-    async def _write_files(self, contents: Mapping[str, bytes]) -> int:
+    @_on(FILES)
+    async def write_files(self, contents: Mapping[str, bytes], *, anew: bool = False) -> int:
+        """Write the bytes of files by their SHA-256, with `anew` to an empty table, and return its version."""
         import pyarrow as pa
 
         schema = _files_schema()
-        table = await self._made(FILES, schema)
+        table = await (self._emptied if anew else self._made)(FILES, schema)
         if contents:
             columns = [pa.array(list(contents), pa.string()), pa.array(list(contents.values()), pa.large_binary())]
             rows = pa.Table.from_arrays(columns, schema=schema)
             return int((await table.merge_insert("sha256").when_not_matched_insert_all().execute(rows)).version)
         return int(await table.version())
 
-    def file_digests(self, version: int) -> set[str]:
-        """Return the SHA-256 of each file of a version of the table."""
-        with self._errors(FILES):
-            return run(self._file_digests(version))
-
-    async def _file_digests(self, version: int) -> set[str]:
-        return await stored_digests(await (await self._connected()).open_table(FILES, version=version))
-
-    def write_files_anew(self) -> None:
-        """Begin the table anew, beside what earlier publications name."""
-        with self._errors(FILES):
-            run(self._emptied(FILES, _files_schema()))
-
-    def drop_files(self, digests: Collection[str], *, older_than: dt.timedelta) -> int:
-        """Remove files by their SHA-256, and what only versions of that age have; return the table's new version."""
-        with self._errors(FILES):
-            for some in chunks(sorted(digests), PATHS_PER_STATEMENT):
-                run(self._delete(FILES, f"sha256 IN ({','.join(map(quoted, some))})"))
-            return run(self._cleaned(FILES, older_than))
-
-    async def _cleaned(self, name: str, older_than: dt.timedelta) -> int:
-        table = await (await self._connected()).open_table(name)
+    @_on(FILES)
+    async def drop_files(self, digests: Collection[str], *, older_than: dt.timedelta) -> int:
+        """Remove files by their SHA-256, and versions of that age; return the table's new version."""
+        table = await self._opened(FILES)
+        for some in chunks(sorted(digests), PATHS_PER_STATEMENT):
+            await table.delete(f"sha256 IN ({','.join(map(quoted, some))})")
         await table.optimize(cleanup_older_than=older_than)
         return int(await table.version())
-
-    async def _delete(self, name: str, condition: str) -> None:
-        await (await (await self._connected()).open_table(name)).delete(condition)
 
     async def _made(self, name: str, schema: Any) -> Any:
         return await (await self._connected()).create_table(name, schema=schema, exist_ok=True)
 
     async def _ensure(self, name: str, schema: Any) -> None:
-        """Have a table before it is overwritten: LanceDB panics if another writer makes it meanwhile."""
+        """Create a table before it is overwritten: LanceDB panics if another writer creates it meanwhile."""
         if name not in (await (await self._connected()).list_tables()).tables:
             await self._made(name, schema)
 
@@ -235,9 +209,9 @@ class PublicationTables:
         await self._ensure(name, schema)
         return await (await self._connected()).create_table(name, schema=schema, mode="overwrite")
 
-    async def _opened(self, name: str) -> Any:
+    async def _opened(self, name: str, version: int | None = None) -> Any:
         try:
-            return await (await self._connected()).open_table(name)
+            return await (await self._connected()).open_table(name, version=version)
         except ValueError as error:
             if "not found" in str(error):
                 return None
@@ -249,8 +223,9 @@ class PublicationTables:
         return self._connection
 
     @contextlib.contextmanager
-    def _errors(self, part: str) -> Iterator[None]:
-        name, options = self._target.name, self._target.options
+    def errors(self, part: str) -> Iterator[None]:
+        """Raise LanceDB's errors about one of the tables as those of the storage, the publication or its publishers."""
+        name = self._target.name
         try:
             yield
         except NoRoom as error:
@@ -259,7 +234,7 @@ class PublicationTables:
             if _OF_CONFLICT.search(str(error)):
                 raise OtherPublisher from error
             if _OF_STORAGE.search(str(error)):
-                raise unavailable(name, error, options) from error
+                raise unavailable(self._target, error) from error
             if found := _OF_DISK.search(str(error)):
                 raise StorageUnavailable(name, os.strerror(int(found[1]))) from error
             raise PublicationDamaged(name, f"the table {part!r}", f"cannot be used: {error}") from error
@@ -269,18 +244,15 @@ class PublicationTables:
 
 def published_rows(table: TableVersion) -> dict[str, PublishedRow]:
     """Return the digest and the files of each row of `skills` by key. Raises IndexDamaged."""
-    read = table.read(["path", "digest", "files"])
     return {
-        path: PublishedRow(digest, tuple(StoredFile(**file) for file in files))
-        for path, digest, files in zip(
-            *(read.column(name).to_pylist() for name in ("path", "digest", "files")), strict=True
-        )
+        row["path"]: PublishedRow(row["digest"], tuple(StoredFile(**file) for file in row["files"]))
+        for row in table.read(["path", "digest", "files"]).to_pylist()
     }
 
 
-async def stored_digests(table: Any) -> set[str]:
-    """Return the SHA-256 of each file of the table `files` as LanceDB opened it."""
-    return set((await table.query().select(["sha256"]).to_arrow()).column("sha256").to_pylist())
+def rows_digest(digests: Mapping[str, str]) -> str:
+    """Return the digest of all rows, by the key and the digest of each."""
+    return digest_of(f"{key}\0{digest}\n".encode() for key, digest in sorted(digests.items()))
 
 
 def file_bytes(table: Any, digests: Collection[str]) -> dict[str, bytes]:
@@ -290,8 +262,7 @@ def file_bytes(table: Any, digests: Collection[str]) -> dict[str, bytes]:
     async def read() -> Any:
         return await table.query().where(condition).select(["sha256", "content"]).to_arrow()
 
-    found = run(read())
-    return dict(zip(found.column("sha256").to_pylist(), found.column("content").to_pylist(), strict=True))
+    return {row["sha256"]: row["content"] for row in run(read()).to_pylist()}
 
 
 def skills_schema(dimension: int | None, *, embedding: str) -> Any:

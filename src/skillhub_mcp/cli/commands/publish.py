@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
@@ -16,14 +15,12 @@ from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_optio
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, plural, print_json, print_text, size_text
 from skillhub_mcp.cli.progress_line import terminal_progress
-from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument, InvalidSetting, LibraryChanging
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, settings_of
-from skillhub_mcp.store.contents import ContentLimits
 from skillhub_mcp.store.publish import PublishOptions, PublishReport, publications, publish, roll_back
 from skillhub_mcp.store.records import Publication
-from skillhub_mcp.store.targets import Target, file_in_place, foreign_names, lies_in, skills_around
+from skillhub_mcp.store.targets import Target, lies_in, unfit_reason
 
 _KEEP = 10
 _KEEP_DAYS = 7.0
@@ -87,7 +84,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if settings.replica.read_only:
         reason = "is set, and a replica has no skills of its own to publish"
         raise InvalidSetting("SKILLHUB_READ_ONLY", "1", reason, hint="publish where the skills are, without it")
-    if problem := _unfit(args.target):
+    if problem := unfit_reason(args.target):
         raise InvalidArgument("TARGET", problem, hint="name a directory of its own for the publication")
     for root in roots_of(settings):
         if lies_in(args.target, root.path):
@@ -141,27 +138,15 @@ def _time(one: Publication) -> str:
     return made.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def _unfit(target: str) -> str:
-    """Return why a target on this machine can be no publication; empty where it can, and for a bucket."""
-    if foreign := foreign_names(target):
-        return f"holds {', '.join(map(repr, foreign))}, and no publication"
-    if file := file_in_place(target):
-        is_itself = file == os.path.abspath(expand_home(target))
-        return "is no directory" if is_itself else f"would lie below {file}, which is no directory"
-    return ""
-
-
 def _published(
     args: argparse.Namespace, target: Target, settings: Settings, options: Mapping[str, str]
 ) -> PublishReport:
-    # A link in a root may lead to a skill elsewhere.
-    around = skills_around(args.target)
     how = PublishOptions(
         keep=args.keep,
         keep_days=args.keep_days,
         dry_run=args.dry_run,
         rebuild=args.rebuild,
-        limits=ContentLimits(dotfiles=settings.disclosure.serve_dotfiles),
+        dotfiles=settings.disclosure.serve_dotfiles,
     )
     with terminal_progress() as progress, open_hub(options) as hub:
         for attempt in range(1, _TRIES + 1):
@@ -172,9 +157,10 @@ def _published(
                     "has no skill that can be published, and nothing replaces a publication by an empty one",
                     hint="skillhub list --all shows what is there and why it is not served",
                 )
-            own = {os.path.realpath(one.skill.directory) for one in library.skills}.intersection(around)
-            if own:
-                raise _in_library(f"the skill {min(own)}")
+            # A link in a root may lead to a skill elsewhere.
+            for own in library.skills:
+                if lies_in(args.target, own.skill.directory):
+                    raise _in_library(f"the skill {own.skill.directory}")
             try:
                 return publish(library, target, how, progress)
             except LibraryChanging:
