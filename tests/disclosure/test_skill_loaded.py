@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.seeds import seeds_example
 
-from skillhub_mcp.disclosure.skill_loaded import render_skill_loaded, substitute_arguments
+from skillhub_mcp.disclosure.skill_loaded import FOLLOW, render_skill_loaded, substitute_arguments
 
 # The specification's example.
 BODY = "# PDF処理スキル\n\n## PDFの読み込み\n高速抽出にはpdftotext使用：\npdftotext input.pdf -\n"
@@ -14,7 +14,8 @@ MESSAGE = seeds_example("skill-loaded")
 
 @pytest.mark.acceptance("S4-9", "S4-15")
 def test_the_message_is_as_specified() -> None:
-    assert render_skill_loaded("pdf", BODY) == MESSAGE
+    assert render_skill_loaded("pdf", BODY, closing=FOLLOW["ja"]) == MESSAGE
+    assert render_skill_loaded("pdf", BODY).endswith("</skill-loaded>\n\nFollow the instructions of the skill above.")
 
 
 @pytest.mark.acceptance("S4-4")

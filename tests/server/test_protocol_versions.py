@@ -150,7 +150,7 @@ def test_the_skill_tool_returns_the_instructions_and_the_files(
             files = f"Files of this skill (below {skills_dir / 'pdf'}): references/a.md"
             assert said.text == (
                 f'<skill-loaded name="pdf">\n# Skill: pdf\n\n{body}\n\n{files}\n</skill-loaded>\n\n'
-                "上記のスキルの指示に従ってください。"
+                "Follow the instructions of the skill above."
             )
             assert (await hub.call("Skill", skill="/pdf")).text == said.text
             missing = await hub.call("Skill", skill="pfd")

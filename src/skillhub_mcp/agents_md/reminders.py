@@ -68,20 +68,23 @@ def replace_resume_reminder(text: str, new: str) -> str:
 
 
 def trim_output(text: str, max_bytes: int) -> str:
-    """Return a tool's output in at most about `max_bytes` of UTF-8; the reminders at its end stay whole.
+    """Return a tool's output in at most `max_bytes` bytes of UTF-8; the reminders at its end stay whole.
 
     A `tool.output.trimmed` reminder reports the trimming. Reminders are kept even if they alone exceed the limit.
     """
-    size = len(text.encode("utf-8", "replace"))
-    if size <= max_bytes:
+    if len(text.encode("utf-8", "replace")) <= max_bytes:
         return text
     body, reminders = _split_reminders(text)
     output = body.encode("utf-8", "replace")
-    room = max(0, max_bytes - len(reminders.encode("utf-8", "replace")))
-    kept = output[:room].decode("utf-8", "ignore")
-    message = f"{len(kept.encode()):,} of {len(output):,} bytes are shown."
-    parts = (kept.rstrip("\n"), _reminder(SystemReminderType.TOOL_OUTPUT_TRIMMED, message), reminders)
-    return "\n\n".join(part for part in parts if part)
+
+    def trimmed(room: int) -> str:
+        kept = output[:room].decode("utf-8", "ignore").rstrip("\n")
+        message = f"{len(kept.encode()):,} of {len(output):,} bytes are shown."
+        parts = (kept, _reminder(SystemReminderType.TOOL_OUTPUT_TRIMMED, message), reminders)
+        return "\n\n".join(part for part in parts if part)
+
+    over = len(trimmed(max_bytes).encode()) - max_bytes
+    return trimmed(max(0, max_bytes - over))
 
 
 def _without_resume_reminders(text: str) -> str:

@@ -11,6 +11,7 @@ from skillhub_mcp.bootstrap.library import agree_to, brought_in, make_catalogues
 from skillhub_mcp.bootstrap.places import beside_index
 from skillhub_mcp.bootstrap.policy import remember_rule
 from skillhub_mcp.chosen_roots import project_of
+from skillhub_mcp.disclosure.skill_loaded import FOLLOW
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.trust import TrustMode
@@ -92,6 +93,7 @@ def server_options(
         saved_sessions=beside_index(settings, "sessions"),
         agreements=beside_index(settings, "agreements"),
         card=_card_options(settings, over_http=over_http),
+        closing=FOLLOW[settings.disclosure.closing],
         remember=remember_rule,
         trust=None if over_http or replica else _trust_asking(settings),
         hooks=read_hooks(settings.execution.hooks) if settings.execution.hooks else (),

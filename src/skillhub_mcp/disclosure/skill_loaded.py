@@ -6,8 +6,11 @@ from collections.abc import Sequence
 
 from skillhub_mcp.sanitize import contained, in_attribute, path_for_model
 
-# Prescribed byte for byte, in Japanese: "Follow the instructions of the skill above."
-FOLLOW = "上記のスキルの指示に従ってください。"
+# The Japanese sentence is the one that some hosts match byte for byte.
+FOLLOW: dict[str, str] = {
+    "en": "Follow the instructions of the skill above.",
+    "ja": "上記のスキルの指示に従ってください。",
+}
 
 _ARGUMENTS = "$ARGUMENTS"
 _MAX_FILES = 50
@@ -18,14 +21,22 @@ def skill_content(name: str, body: str) -> str:
     return f"# Skill: {name}\n\n{body}"
 
 
-def render_skill_loaded(name: str, body: str, *, files: Sequence[str] = (), directory: str = "", rest: str = "") -> str:
+def render_skill_loaded(
+    name: str,
+    body: str,
+    *,
+    files: Sequence[str] = (),
+    directory: str = "",
+    rest: str = "",
+    closing: str = FOLLOW["en"],
+) -> str:
     """Return the message with a skill's body.
 
     The body is the file's, but for tags with which it would leave the message: their `<` is `&lt;`.
 
     `files` are the skill's other files, listed by name only, below `directory`; without it, for a client that does not
     share the disk, the tool that reads them is named. `rest` says which part of a body in parts this is, and how to
-    load the next.
+    load the next. `closing` asks the model to follow the skill.
     """
     lines = [f"<skill-loaded name={in_attribute(name)}>", contained(skill_content(name, body)).rstrip("\n")]
     if files:
@@ -35,7 +46,7 @@ def render_skill_loaded(name: str, body: str, *, files: Sequence[str] = (), dire
         lines += ["", f"Files of this skill ({where}): {listed}{more}"]
     if rest:
         lines += ["", f"({rest})"]
-    return "\n".join([*lines, "</skill-loaded>", "", FOLLOW])
+    return "\n".join([*lines, "</skill-loaded>", "", closing])
 
 
 def substitute_arguments(body: str, arguments: str) -> tuple[str, str]:

@@ -62,7 +62,7 @@ class ServerOptions:
     `context` is None if the agent-context tools are switched off. `make_resolver` returns AGENTS.md in a directory as a
     session knows it; an empty one stands for the server's own. `saved_sessions` is the directory of sessions that can
     be taken up later. `remember` saves a rule that a person agreed to, and `trust` that they trust the project. Hooks
-    get `cwd`. A `stateless` server has no sessions in the 2025-11-25 protocol. If several processes may receive a
+    get `cwd`. `closing` is the sentence that ends a skill which the Skill tool returns. A `stateless` server has no sessions in the 2025-11-25 protocol. If several processes may receive a
     client's requests, they have one `state_key`, which seals what a client sends back with a person's answer, and what
     they share in `agreements`. With `prewarms` entries for hosts that read skills natively are computed unasked.
     """
@@ -81,6 +81,7 @@ class ServerOptions:
     saved_sessions: str
     agreements: str
     card: CardOptions
+    closing: str
     remember: Callable[[Action, ConfirmationRequired], None]
     trust: TrustAsking | None
     hooks: Sequence[Hook]
@@ -197,7 +198,7 @@ def _add_tool_sets(
         from skillhub_mcp.server.tools.registry import RegistryTools
 
         registry = RegistryTools(hub, options.registry_admission, with_paths=with_paths)
-        registration.register(server, registration.registry_tools(registry))
+        registration.register(server, registration.registry_tools(registry, with_core="core" in options.tools))
     agents = None
     if "agents" in options.tools:
         from skillhub_mcp.agents_md.session import SavedSessions
@@ -230,8 +231,9 @@ def _add_tool_sets(
     if "skill" in options.tools:
         from skillhub_mcp.server.tools.skill import SkillTool
 
-        registration.register(server, registration.skill_tool(SkillTool(hub, sessions, with_paths=with_paths)))
-        server.add_provider(SkillPromptProvider(hub, sessions, with_paths=with_paths))
+        skill_tool = SkillTool(hub, sessions, with_paths=with_paths, closing=options.closing)
+        registration.register(server, registration.skill_tool(skill_tool))
+        server.add_provider(SkillPromptProvider(hub, sessions, with_paths=with_paths, closing=options.closing))
     if options.enable_run:
         from skillhub_mcp.server.tools.run import RunTool
 

@@ -123,11 +123,12 @@ class SkillPromptProvider(Provider):
     `with_paths` the client shares the disk, and gets the directory of a skill's files.
     """
 
-    def __init__(self, hub: SkillHub, sessions: Sessions, *, with_paths: bool) -> None:
+    def __init__(self, hub: SkillHub, sessions: Sessions, *, with_paths: bool, closing: str) -> None:
         super().__init__()
         self._hub = hub
         self._sessions = sessions
         self._with_paths = with_paths
+        self._closing = closing
 
     async def _list_prompts(self) -> Sequence[Prompt]:
         skills = await asyncio.to_thread(self._invocable)
@@ -158,6 +159,7 @@ class SkillPromptProvider(Provider):
             written,
             files=[file.path for file in files if not is_skill_file(file.path)],
             directory=first.skill.directory if self._with_paths else "",
+            closing=self._closing,
         )
         text = loaded + appended
         session.ledger.record_skill(first.skill, text)

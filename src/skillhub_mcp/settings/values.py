@@ -191,6 +191,11 @@ class DisclosureSettings(Group):
         "project, names only names them, off nothing",
         project=True,
     )
+    closing: Annotated[Literal["en", "ja"], LOWER] = setting(
+        "SKILLHUB_SKILL_CLOSING",
+        "en",
+        "Language of the sentence that ends an answer of the Skill tool: en, or ja for hosts that match the Japanese one",
+    )
     catalogue_max_entries: Count = setting(
         "SKILLHUB_CATALOGUE_MAX_ENTRIES", "200", "Maximum skills in a catalogue", forgiving=True, project=True
     )

@@ -85,7 +85,7 @@ def test_a_search_of_an_empty_hub_names_the_skills_that_are_here_and_their_comma
 
 
 def test_the_skill_tool_lists_the_files_beside_the_instructions(hub: SkillHub, sessions: Sessions) -> None:
-    text = text_of(SkillTool(hub, sessions, with_paths=False).load("/walrus"))
+    text = text_of(SkillTool(hub, sessions, with_paths=False, closing="Follow it.").load("/walrus"))
     assert "Give it fish." in text
     assert "references/fish.md" in text
 

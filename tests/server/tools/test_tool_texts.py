@@ -76,11 +76,17 @@ def test_every_tool_and_argument_that_a_text_names_is_there(tools: list[Tool]) -
             assert named in arguments | {"path", "state"}, (name, named)
 
 
-def test_the_default_set_names_no_tool_that_it_lacks(hub_environment: Environment) -> None:
-    tools = tools_of(hub_environment)
-    known = {tool["name"] for tool in tools}
-    for text in (CORE, *(tool["description"] for tool in tools)):
-        assert set(re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", text)) <= known
+@pytest.mark.parametrize("tools", ["core", "context", "agents", "registry", "skill"])
+def test_a_set_alone_names_no_tool_that_it_lacks(tools: str, hub_environment: Environment) -> None:
+    async def texts() -> tuple[set[str], str]:
+        async with in_process({**hub_environment, "SKILLHUB_TOOLS": tools}, expose_paths=True) as client:
+            offered = await client.list_tools()
+            said = [client.initialize_result.instructions or ""] if client.initialize_result else []
+            shown = [json.dumps(tool.model_dump(mode="json")) for tool in offered]
+            return {tool.name for tool in offered}, " ".join([*said, *shown])
+
+    offered, text = asyncio.run(texts())
+    assert {name for name in TOOL_ACTIONS.by_tool if "_" in name and re.search(rf"\b{name}\b", text)} <= offered
 
 
 def test_the_search_tool_is_always_loaded_and_no_other_costs_a_mark(tools: list[Tool]) -> None:

@@ -93,14 +93,16 @@ def file_tool(tools: CoreTools) -> Sequence[ToolDefinition]:
     return [tool for tool in core_tools(tools) if tool.function == tools.read_skill_file]
 
 
-def registry_tools(tools: RegistryTools) -> Sequence[ToolDefinition]:
-    """Return the set `registry`."""
+def registry_tools(tools: RegistryTools, *, with_core: bool) -> Sequence[ToolDefinition]:
+    """Return the set `registry`. Its texts name tools of the set `core` only if that is offered too."""
+    search = "; to find a skill for a task call search_skills" if with_core else ""
+    load = " Load one with load_skill." if with_core else ""
     return (
         ToolDefinition(
             tools.build_index,
             "Build the skill index",
-            "Call to fill a registry of your own; to find a skill for a task call search_skills. Reads every skill's "
-            "frontmatter anew. Returns {skills, report}: name, description, source, controls and meta of each skill, "
+            f"Call to fill a registry of your own{search}. Reads every skill's "
+            "frontmatter again. Returns {skills, report}: name, description, source, controls and meta of each skill, "
             "and what was found, refused and shadowed, with a digest. Next time call refresh_index.",
         ),
         ToolDefinition(
@@ -113,7 +115,7 @@ def registry_tools(tools: RegistryTools) -> Sequence[ToolDefinition]:
             tools.available_skills,
             "Available skills",
             "Call to see which skills are available here, separate from those built into your host. Returns a line for "
-            "each: name, source, description. Load one with load_skill.",
+            f"each: name, source, description.{load}",
         ),
     )
 

@@ -20,11 +20,15 @@ from skillhub_mcp.skills.model import is_skill_file
 
 @dataclass(frozen=True, slots=True)
 class SkillTool:
-    """The tool of one hub. With `with_paths` the client shares the disk, and gets the directory of the files."""
+    """The tool of one hub. With `with_paths` the client shares the disk, and gets the directory of the files.
+
+    `closing` is the sentence that ends the answer.
+    """
 
     hub: SkillHub
     sessions: Sessions
     with_paths: bool
+    closing: str
 
     def load(
         self,
@@ -45,6 +49,7 @@ class SkillTool:
             files=[file.path for file in files if not is_skill_file(file.path)] if part == 1 else [],
             directory=loaded.skill.directory if self.with_paths else "",
             rest=_rest(loaded),
+            closing=self.closing,
         )
         session.ledger.record_skill(loaded.skill, text, part=part, parts=loaded.parts, digest=loaded.digest)
         return ToolResult(content=text)
