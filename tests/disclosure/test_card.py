@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.disclosure.library import skill
 
 from skillhub_mcp.disclosure.card import (
+    ALSO_ALWAYS,
     ALWAYS,
     DOMAINS,
     HEADING,
@@ -35,6 +36,15 @@ def library(count: int, *, domains: int = 10) -> list[Skill]:
         )
         for number in range(count)
     ]
+
+
+def test_pinned_skills_without_room_for_a_description_are_named_as_always_applying() -> None:
+    pinned = [skill(f"rule-{number:02}", "Applies to every change. " * 8, always_apply=True) for number in range(40)]
+    text = render_card([*library(100), *pinned], NOW, max_bytes=ROOM)
+    described, _, named = text.partition(f"\n{ALSO_ALWAYS} ")
+    assert ALWAYS in described
+    assert [f"rule-{number:02}" for number in range(40) if f"rule-{number:02}" not in text] == []
+    assert named.splitlines()[0].endswith("rule-39")
 
 
 def test_a_small_library_is_described_whole_below_a_heading_that_says_who_wrote_it() -> None:
@@ -205,7 +215,7 @@ def test_whatever_skills_say_the_card_keeps_its_bytes_and_its_lines(
     text = render_card(skills, replace(NOW, names_only=names_only), max_bytes=max_bytes)
     assert len(text.encode()) <= max_bytes
     for line in text.split("\n")[1:]:
-        assert line.startswith(("- ", ALWAYS, MATCHING, OTHERS, DOMAINS))
+        assert line.startswith(("- ", ALWAYS, ALSO_ALWAYS, MATCHING, OTHERS, DOMAINS))
         assert "<" not in line
         assert line.isprintable()
 
@@ -215,6 +225,6 @@ def test_no_skill_stays_without_a_description_that_would_fit(lengths: list[int],
     skills = [skill(f"skill-{number:02}", "d" * length, always_apply=True) for number, length in enumerate(lengths)]
     text = render_card(skills, NOW, max_bytes=max_bytes)
     described = [line for line in text.splitlines() if ": d" in line]
-    if DOMAINS not in text and len(described) < len(skills):
+    if DOMAINS not in text and ALSO_ALWAYS not in text and len(described) < len(skills):
         line = f"\n{ALWAYS}\n- skill-{len(described):02}: {'d' * min(lengths[len(described)], 80)}"
         assert len(text.encode()) + len(line) > max_bytes
