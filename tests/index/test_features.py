@@ -1,103 +1,70 @@
-"""The features of a skill: encoded and decoded."""
+"""The features of a skill, as its row stores them."""
 
 from __future__ import annotations
 
-from collections import Counter
-
+import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from tests.index.encoded import encode_features
 from tests.search.builders import make_skill
 
-from skillhub_mcp.analysis.analyzer import term_counts, terms
-from skillhub_mcp.index import features
 from skillhub_mcp.index.features import (
-    FIELDS,
     SkillFeatures,
-    TermCounter,
-    decode_features,
     hash_term,
     short_words,
+    skill_features,
+    stored_terms,
     unpack_counts,
 )
+from skillhub_mcp.index.row_block import row_block
 from skillhub_mcp.skills.model import Skill
 
-# What the bits of each field hold.
-MOST = (31, 127, 31, 7, 4_095)
-WORDS = ("one", "Two", "PDF", "pdf", "C#", "請求書")
-TEXTS = st.text(max_size=60) | st.lists(st.sampled_from(WORDS), max_size=20).map(" ".join)
 SKILL = make_skill("pdf-invoice", "Extract invoices from a PDF.", category="finance", tags=("billing", "pdf"))
+NO_VECTORS = np.zeros((1, 0), np.float32)
 
 
-def counts(features: SkillFeatures, term: str) -> list[int]:
-    """How often a term occurs in each field."""
-    (place,) = (features.hashes == hash_term(term)).nonzero()[0].tolist()
-    found: list[int] = unpack_counts(features.counts)[:, place].tolist()
-    return found
+def features(skill: Skill, body: str) -> SkillFeatures:
+    return skill_features(skill, body, {})
 
 
-def test_a_term_stands_where_it_was_written_and_as_often() -> None:
-    found = decode_features(encode_features(SKILL, "pdf pdf body").encoded)
-    assert found.lengths.tolist() == [2, 3, 2, 1, 3]
+def counts(found: SkillFeatures, term: str) -> list[int]:
+    """How often ranking counts a term in each field."""
+    block = row_block(np.zeros(1), ["hub/x"], [found.encoded], NO_VECTORS)
+    _, _, packed = block.find(np.zeros(1, np.int64), np.array([hash_term(term)]))
+    counted: list[int] = unpack_counts(packed)[:, 0].tolist()
+    return counted
+
+
+def test_a_term_is_counted_in_each_field() -> None:
+    found = features(SKILL, "pdf pdf body")
+    assert list(found.own.lengths) == [2, 3, 2, 1, 3]
     assert counts(found, "pdf") == [1, 1, 1, 0, 2]
     assert counts(found, "financ") == [0, 0, 0, 1, 0]
+    assert found.text.split(" ").count("pdf") == 5
+    assert {"n:pdf", "d:pdf", "t:pdf", "c:financ"} <= set(found.text.split(" "))
 
 
-def test_a_count_beyond_its_bits_stays_the_most_that_they_hold() -> None:
+def test_a_count_stops_at_what_its_bits_hold() -> None:
     skill = make_skill("x", "word " * 1_000)
-    assert counts(decode_features(encode_features(skill, "word " * 20_000).encoded), "word") == [0, 127, 0, 0, 4_095]
+    assert counts(features(skill, "word " * 20_000), "word") == [0, 127, 0, 0, 4_095]
 
 
-def plainly(skill: Skill, body: str) -> dict[int, list[int]]:
-    """The occurrences of each term in each field, one field after the other."""
-    found: dict[int, list[int]] = {}
-    fields = (skill.name, skill.description, " ".join(skill.tags), skill.category or "", body)
-    for field, text in enumerate(fields):
-        for term, count in term_counts(text).items():
-            found.setdefault(hash_term(term), [0] * len(FIELDS))[field] = min(count, MOST[field])
-    return found
+def test_statistics_count_the_same_of_a_skill_and_of_its_row() -> None:
+    skill = make_skill("請求書", "C# and C++ for a Tabelle: 請求", tags=("über", "x"))
+    found = features(skill, "camelCase body, body")
+    stored = stored_terms(found.encoded, found.text, (skill.name, skill.description, *skill.tags))
+    assert (set(stored.terms), list(stored.lengths)) == (set(found.own.terms), list(found.own.lengths))
+    assert stored.words == found.own.words
 
 
-@given(st.lists(st.tuples(TEXTS, TEXTS, st.lists(TEXTS, max_size=2), TEXTS), max_size=4))
-def test_skills_counted_at_once_have_the_terms_that_each_has(texts: list[tuple[str, str, list[str], str]]) -> None:
-    skills = [(make_skill("x", about, category=cat, tags=tags), body) for about, cat, tags, body in texts]
-    counted = TermCounter().count(skills)
-    numbers, begins = counted.encoded()
-    for number, (skill, body) in enumerate(skills):
-        found = decode_features(numbers[begins[number] : begins[number + 1]].tobytes())
-        by_term = dict(zip(found.hashes.tolist(), unpack_counts(found.counts).T.tolist(), strict=True))
-        assert by_term == plainly(skill, body)
-        fields = (skill.name, skill.description, " ".join(skill.tags), skill.category or "", body)
-        assert found.lengths.tolist() == [len(terms(text)) for text in fields]
-        assert found.hashes.tolist() == sorted(found.hashes.tolist())
-    words = [short_words((skill.name, skill.description, *skill.tags)) for skill, _ in skills]
-    assert counted.words == Counter(word for own in words for word in own)
-
-
-def test_what_is_kept_of_words_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(features, "_KEPT_PIECES", 3)
-    counter = TermCounter()
-    bodies = [" ".join(f"word{number}" for number in range(at, at + 5)) for at in range(0, 20, 5)]
-    found = [counter.count([(SKILL, body)]) for body in bodies]
-    assert [one.hashes.tolist() for one in found] == [
-        TermCounter().count([(SKILL, body)]).hashes.tolist() for body in bodies
-    ]
-    assert len(counter._hashes) <= 3
-
-
-def test_features_that_were_stored_with_phrases_can_still_be_read() -> None:
-    encoded = bytearray(encode_features(SKILL, "body").encoded)
-    encoded[24:28] = (2).to_bytes(4, "little")
-    found = decode_features(bytes(encoded) + b"phrases!")
-    assert counts(found, "pdf") == [1, 1, 1, 0, 0]
-
-
-@pytest.mark.parametrize("kept", [0, 4, 20, 27, 28, -4, -1])
-def test_features_that_were_cut_are_refused(kept: int) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011 - numpy says it in its way
-        decode_features(encode_features(SKILL, "body").encoded[:kept])
+@pytest.mark.parametrize("kept", [0, 4, 20, 28, -4])
+def test_truncated_features_are_refused(kept: int) -> None:
+    encoded = features(SKILL, "body").encoded[:kept]
+    with pytest.raises(ValueError, match="damaged"):
+        row_block(np.zeros(1), ["hub/x"], [encoded], NO_VECTORS)
+    if kept in (0, 4, 20):
+        with pytest.raises(ValueError, match="damaged"):
+            stored_terms(encoded, "", ())
 
 
 def test_words_are_kept_as_written_for_correcting_queries() -> None:
     assert short_words(["Automatically sorts a PDF", "請求"]) == {"automatically", "sorts", "pdf", "請求"}
+    assert short_words(["Café—au-PDF", "請"]) == {"cafe", "pdf", "請"}

@@ -8,7 +8,7 @@ import pytest
 from skillhub_mcp.index.features import FIELDS
 from skillhub_mcp.index.impacts import WEIGHTS, impact
 
-MEAN = np.array([2.0, 20.0, 3.0, 1.0, 200.0])
+MEAN = [2.0, 20.0, 3.0, 1.0, 200.0]
 
 
 def worth(

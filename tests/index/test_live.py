@@ -359,11 +359,12 @@ def test_rows_of_a_root_that_is_away_stay_until_it_is_forgotten(
     assert found(live, "walruses") == []
 
 
-def test_lost_statistics_are_counted_again(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+@pytest.mark.parametrize("content", [b"", b'{"table":', b'{"table":"another"}'])
+def test_damaged_statistics_are_counted_again(db: Path, skills_dir: Path, write_skill: Writer, content: bytes) -> None:
     write_skill("one", "About walruses.")
     live_view(db, skills_dir).sync()
-    (kept,) = db.glob("statistics-*.npz")
-    kept.write_bytes(kept.read_bytes()[:20])
+    (kept,) = db.glob("statistics-*.json")
+    kept.write_bytes(content)
     live = live_view(db, skills_dir)
     assert found(live, "walruses") == ["one"]
     assert live.view()[1].statistics.skills == 1

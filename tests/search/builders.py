@@ -13,7 +13,7 @@ from skillhub_mcp.analysis.analyzer import normalise_query
 from skillhub_mcp.embedders.base import Embedder, Vector
 from skillhub_mcp.errors import EmbeddingError
 from skillhub_mcp.index.connection import IN_MEMORY
-from skillhub_mcp.index.features import TermCounter
+from skillhub_mcp.index.features import skill_features
 from skillhub_mcp.index.impacts import ALL_FIELDS
 from skillhub_mcp.index.index_files import STATE_FILE
 from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots
@@ -66,7 +66,7 @@ def make_skill(
 
 
 def row(skill: Skill, instructions: str = "", vector: Vector | None = None) -> IndexRow:
-    return IndexRow(skill.directory, skill, instructions, vector)
+    return IndexRow(skill.directory, skill, instructions, skill_features(skill, instructions, {}), vector)
 
 
 def search_index(
@@ -75,15 +75,14 @@ def search_index(
     """An index of `skills` below /library, on disk, with their bodies and vectors where there are any."""
     keys = LibraryKeys({"/library": "hub"})
     rows = [
-        IndexRow(keys.key("/library", skill.directory), skill, body, vector)
+        IndexRow(keys.key("/library", skill.directory), skill, body, skill_features(skill, body, {}), vector)
         for skill, body, vector in zip(
             skills, bodies or [""] * len(skills), vectors or [None] * len(skills), strict=True
         )
     ]
-    features = TermCounter(with_texts=True).count([(one.skill, one.instructions) for one in rows])
     dimension = next((len(vector) for vector in vectors if vector is not None), None)
     table = Store(str(place / "db"), "skills").rebuild(
-        lambda schema: [[record_batch(rows, features, schema)]], table_schema(dimension, embedding="test")
+        lambda schema: [[record_batch(rows, schema)]], table_schema(dimension, embedding="test")
     )
     lacking = sum(one.vector is None for one in rows)
     contents = IndexContents(

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 
 import pytest
-from tests.index.encoded import encode_features
 from tests.search.builders import make_skill
 
 from skillhub_mcp.analysis.analyzer import normalise_query
 from skillhub_mcp.analysis.spelling import Speller
+from skillhub_mcp.index.features import skill_features
 from skillhub_mcp.index.statistics import Statistics, StatisticsBuilder
 from skillhub_mcp.search.query import ALL_ORIGINS, Query, TermOrigin, parse_query
 from skillhub_mcp.skills.model import Skill
@@ -29,8 +29,7 @@ NO_BODIES: Mapping[str, str] = {}
 def statistics(library: Sequence[Skill] = LIBRARY, bodies: Mapping[str, str] = NO_BODIES) -> Statistics:
     builder = StatisticsBuilder()
     for skill in library:
-        found = encode_features(skill, bodies.get(skill.name, ""))
-        builder.add(found.encoded, found.words)
+        builder.add(skill_features(skill, bodies.get(skill.name, ""), {}).own)
     return builder.build()
 
 

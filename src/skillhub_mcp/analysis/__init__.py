@@ -2,7 +2,6 @@
 
 analyzer  text to terms: tokens, stems, runs of characters in unspaced scripts
 lexicon   the word lists in `words/`: stop words, translations
-pieces    many texts cut at blanks, for counting their terms at once
 scripts   scripts without spaces, and folding of accents and case
 spelling  corrections for words of a query that no skill has
 """

@@ -37,6 +37,10 @@ _CACHED_CHARACTERS = 32
 _SHORTEST_STEMMED = 3
 _VOWEL = re.compile("[aeiouy]")
 
+_SHORTEST_WORD = 3
+
+TermCache = dict[str, tuple[str, ...]]
+
 _stemmer_lock = threading.Lock()
 
 
@@ -52,33 +56,31 @@ def terms(text: str) -> list[str]:
     return [term for token in tokens(text) for term in token_terms(token)]
 
 
-def term_counts(text: str) -> Counter[str]:
-    """Return how often each term occurs in `text`; much faster than counting `terms`, since text is repetitive."""
+def term_counts(text: str, known: TermCache) -> Counter[str]:
+    """Return how often each term occurs in `text`. `known` are the terms of tokens; it gets those of this text."""
     counts: dict[str, int] = {}
-    known = counts.get
+    before = counts.get
     for token, times in Counter(tokens(text)).items():
-        for term in token_terms(token):
-            counts[term] = known(term, 0) + times
+        if token not in known:
+            known[token] = token_terms(token)
+        for term in known[token]:
+            counts[term] = before(term, 0) + times
     return Counter(counts)
 
 
 def tokens(text: str) -> list[str]:
     """Return the words of `text` as they are written, in NFKC; of a short text, without what cannot be seen in them."""
-    return tokens_of_normalised(normalised(text))
-
-
-def normalised(text: str) -> str:
-    """Return `text` in NFKC; a short one without what cannot be seen in it."""
-    if text.isascii():
-        return text
-    text = unicodedata.normalize("NFKC", text)
-    # To look for it in long bodies would take a third of the time of analysing them.
-    return without_hidden(text) if len(text) <= _SHORT else text
-
-
-def tokens_of_normalised(text: str) -> list[str]:
-    """Return the tokens of a text that is `normalised`."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+        # To look for it in long bodies would take a third of the time of analysing them.
+        text = without_hidden(text) if len(text) <= _SHORT else text
     return _TOKEN.findall(text)
+
+
+def long_words(text: str) -> list[str]:
+    """Return the folded words of `text` that are long enough to be misspelt, and its runs of unspaced text."""
+    folded = map(fold_marks, tokens(text))
+    return [word for word in folded if len(word) >= _SHORTEST_WORD or UNSPACED.search(word)]
 
 
 def token_terms(token: str) -> tuple[str, ...]:

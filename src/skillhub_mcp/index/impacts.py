@@ -7,7 +7,7 @@ change.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -56,7 +56,7 @@ WEIGHTS = FieldWeights()
 def impact(
     counts: NDArray[Any],
     lengths: NDArray[Any],
-    mean_lengths: NDArray[Any],
+    mean_lengths: Sequence[float],
     *,
     fields: frozenset[str] = ALL_FIELDS,
 ) -> NDArray[Any]:
@@ -71,7 +71,7 @@ def impact(
     for number, name in enumerate(FIELDS):
         if name in fields:
             share = WEIGHTS.normalised[name]
-            norm = (1.0 - share) + (share / float(mean_lengths[number])) * lengths[:, number].astype(np.float32)
+            norm = (1.0 - share) + (share / mean_lengths[number]) * lengths[:, number].astype(np.float32)
             frequency += np.float32(WEIGHTS.fields[name]) * counts[number] / np.maximum(norm, np.float32(1e-6))
     saturated = frequency / (np.float32(WEIGHTS.k1) + frequency)
     worth: NDArray[Any] = np.float32(WEIGHTS.largest) * saturated ** np.float32(WEIGHTS.power)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import TYPE_CHECKING
 
+from skillhub_mcp.analysis.analyzer import TermCache
 from skillhub_mcp.errors import EmbeddingError, SkillUnreadable
-from skillhub_mcp.index.features import TermCounter
+from skillhub_mcp.index.features import skill_features
 from skillhub_mcp.index.keys import label_of
 from skillhub_mcp.index.progress import ProgressCallback
 from skillhub_mcp.index.row_embedder import RowEmbedder
@@ -29,7 +29,7 @@ _ROWS_AT_ONCE = 150
 _CHARACTERS_AT_ONCE = 4 << 20
 # A piece that is written is a file of the table.
 _BATCHES_PER_PIECE = 12
-_EMBEDDED_AT_ONCE = 1_000
+_PREPARED_AT_ONCE = 1_000
 
 
 class RowBatches:
@@ -63,16 +63,12 @@ class RowBatches:
 
     def pieces(self, schema: Any) -> Iterator[list[Any]]:
         """Yield Arrow's batches with that schema, several at once."""
-        counter, pending = TermCounter(with_texts=True), []
-        for label, rows in groupby(self._rows(), key=lambda row: label_of(row.key)):
-            builder = self._builder(label)
-            for several in _several(rows):
-                counted = counter.count([(row.skill, row.instructions) for row in several])
-                builder.add_counted(counted)
-                pending.append(record_batch(several, counted, schema))
-                if len(pending) >= _BATCHES_PER_PIECE:
-                    yield pending
-                    pending = []
+        pending: list[Any] = []
+        for several in _several(self._rows()):
+            pending.append(record_batch(several, schema))
+            if len(pending) >= _BATCHES_PER_PIECE:
+                yield pending
+                pending = []
         if pending:
             yield pending
 
@@ -81,22 +77,27 @@ class RowBatches:
         for number, (key, skill) in enumerate(self._skills):
             self._check()
             self._progress("indexing", number, total)
-            if number and number % _EMBEDDED_AT_ONCE == 0:
-                self._embed(number)
+            if number % _PREPARED_AT_ONCE == 0:
+                # The terms of tokens that are known: another set now and then bounds the memory.
+                known: TermCache = {}
+                if number:
+                    self._embed(number)
             try:
                 instructions = read_instructions(skill)
             except SkillUnreadable as error:
                 # It was removed after the scan: the row can be found until the next scan removes it.
                 log.warning("%s: %s", error.path, error.message)
                 instructions = ""
-            yield IndexRow(key, skill, instructions, self._vectors.get(text_hash(skill.searchable_text)))
+            features = skill_features(skill, instructions, known)
+            self._builder(label_of(key)).add(features.own)
+            yield IndexRow(key, skill, instructions, features, self._vectors.get(text_hash(skill.searchable_text)))
         self._progress("indexing", total, total)
 
     def _embed(self, begin: int) -> None:
         """Have a local embedder make the vectors that the next rows lack."""
         if self._local is None or self._local.pause > 0.0 or self.failure is not None:
             return
-        several = self._skills[begin : begin + _EMBEDDED_AT_ONCE]
+        several = self._skills[begin : begin + _PREPARED_AT_ONCE]
         texts = {text_hash(skill.searchable_text): skill.searchable_text for _, skill in several}
         missing = [text for key, text in texts.items() if key not in self._vectors]
         try:

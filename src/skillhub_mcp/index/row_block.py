@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.index.features import FIELDS
+from skillhub_mcp.index.features import FIELDS, HEADER
 
 if TYPE_CHECKING:
     from typing import Any
 
     from numpy.typing import NDArray
 
-_HEADER = len(FIELDS) + 2
 _PLACE_BITS = 32
 
 
@@ -95,14 +94,14 @@ def row_block(ids: NDArray[Any], keys: Sequence[str], features: Sequence[bytes],
 
     numbers = np.frombuffer(b"".join(features), dtype="<u4")
     sizes = np.fromiter(map(len, features), dtype=np.int64, count=len(features)) // numbers.itemsize
-    if (sizes < _HEADER).any():
+    if (sizes < HEADER).any():
         raise ValueError("a row's features are damaged")
     begins = np.cumsum(sizes) - sizes
     terms = numbers[begins + len(FIELDS)].astype(np.int64)
-    if (_HEADER + 2 * terms != sizes).any():
+    if (HEADER + 2 * terms != sizes).any():
         raise ValueError("a row's features are damaged")
     owners = np.repeat(np.arange(len(sizes)), terms)
-    at = np.arange(int(terms.sum())) - np.repeat(np.cumsum(terms) - terms, terms) + begins[owners] + _HEADER
+    at = np.arange(int(terms.sum())) - np.repeat(np.cumsum(terms) - terms, terms) + begins[owners] + HEADER
     return RowBlock(
         ids=np.asarray(ids),
         keys=tuple(keys),

@@ -18,7 +18,7 @@ from skillhub_mcp.index.keys import label_of
 if TYPE_CHECKING:
     from typing import Any
 
-    from skillhub_mcp.index.features import CountedSkills
+    from skillhub_mcp.index.features import SkillFeatures
     from skillhub_mcp.skills.model import Skill
 
 SCHEMA_VERSION = 5
@@ -36,11 +36,12 @@ _ID_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class IndexRow:
-    """What a row is made of: its key, a skill, its body, and its vector where there is one."""
+    """What a row is made of: its key, a skill, its body and features, and its vector if there is one."""
 
     key: str
     skill: Skill
     instructions: str
+    features: SkillFeatures
     vector: Sequence[float] | None
 
 
@@ -107,8 +108,8 @@ def indexes() -> dict[str, tuple[str, Any]]:
     }
 
 
-def record_batch(rows: Sequence[IndexRow], counted: CountedSkills, schema: Any) -> Any:
-    """Return rows as a batch; `counted` are the features of their skills, with the texts of their terms."""
+def record_batch(rows: Sequence[IndexRow], schema: Any) -> Any:
+    """Return rows as Arrow's batch."""
     import pyarrow as pa
 
     skills = [row.skill for row in rows]
@@ -123,12 +124,10 @@ def record_batch(rows: Sequence[IndexRow], counted: CountedSkills, schema: Any) 
         "tags_text": [" ".join(skill.tags) for skill in skills],
         "instructions": [row.instructions for row in rows],
         "metadata": [json.dumps(skill.metadata, ensure_ascii=False, sort_keys=True) for skill in skills],
-        "terms": counted.texts,
+        "terms": [row.features.text for row in rows],
+        "features": [row.features.encoded for row in rows],
     }
     arrays = {name: pa.array(values, schema.field(name).type) for name, values in columns.items()}
-    numbers, begins = counted.encoded()
-    where = pa.py_buffer((begins * numbers.itemsize).astype("<i4"))
-    arrays["features"] = pa.Array.from_buffers(pa.binary(), len(rows), [None, where, pa.py_buffer(numbers)])
     if "vector" in schema.names:
         hashes = [None if row.vector is None else text_hash(row.skill.searchable_text) for row in rows]
         arrays["embedded_hash"] = pa.array(hashes, pa.string())

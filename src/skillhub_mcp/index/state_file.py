@@ -22,7 +22,7 @@ from skillhub_mcp.skills.model import FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.rules import Diagnostic, Severity
 from skillhub_mcp.skills.scanner import CachedSkillFile, ScanCache
 
-STATE_FORMAT = 7
+STATE_FORMAT = 8
 NO_EMBEDDING = "none"
 
 _SKILL_FIELDS = (

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.index.connection import run
 from skillhub_mcp.index.failures import IndexDamaged, damaged
-from skillhub_mcp.index.features import short_words
+from skillhub_mcp.index.features import SkillTerms, stored_terms
 from skillhub_mcp.index.filter import PATHS_PER_STATEMENT, chunks, path_in, quoted
 from skillhub_mcp.index.nearness_scale import NearnessScale, nearness_scale
 from skillhub_mcp.index.row_block import RowBlock, row_block
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from skillhub_mcp.embedders.base import Vector
 
-_COUNTED = ["path", "features", "name", "description", "tags"]
+_COUNTED = ["features", "terms", "name", "description", "tags"]
 # As many vectors say how near two skills usually are.
 _SAMPLED = 400
 # More ids than these in one statement are slower than several statements.
@@ -140,14 +140,14 @@ class TableVersion:
         read = self.read(["path", "content_hash"], condition)
         return dict(zip(read.column("path").to_pylist(), read.column("content_hash").to_pylist(), strict=True))
 
-    def counted(self, keys: Collection[str]) -> Iterator[tuple[str, bytes, frozenset[str]]]:
-        """Yield key, features and words of the rows with some keys."""
-        for some in chunks(sorted(keys), PATHS_PER_STATEMENT):
-            yield from _words(run(self._read(path_in(some), _COUNTED)))
+    def counted(self, keys: Collection[str]) -> Iterator[tuple[str, SkillTerms]]:
+        """Yield the key, and what statistics count, of the rows with some keys."""
+        for read in self.rows_of(keys, ["path", *_COUNTED]):
+            yield from zip(read.column("path").to_pylist(), _counted(read), strict=True)
 
-    def counted_of(self, label: str) -> Iterator[tuple[str, bytes, frozenset[str]]]:
-        """Yield key, features and words of all rows of a root."""
-        yield from _words(run(self._read(roots_condition([label]), _COUNTED)))
+    def counted_of(self, label: str) -> Iterator[SkillTerms]:
+        """Yield what statistics count of all rows of a root."""
+        yield from _counted(self.read(_COUNTED, roots_condition([label])))
 
     def without_vector(self, condition: str) -> list[str]:
         """Return the keys of the rows that have no vector."""
@@ -244,7 +244,8 @@ def _vectors(column: Any, dimension: int) -> NDArray[Any]:
     return found
 
 
-def _words(read: Any) -> Iterator[tuple[str, bytes, frozenset[str]]]:
-    rows: Mapping[str, list[Any]] = read.to_pydict()
-    for path, features, name, description, tags in zip(*(rows[column] for column in _COUNTED), strict=True):
-        yield path, features, short_words((name, description, *tags))
+def _counted(read: Any) -> Iterator[SkillTerms]:
+    for batch in read.to_batches():
+        columns = (batch.column(column).to_pylist() for column in _COUNTED)
+        for features, terms, name, description, tags in zip(*columns, strict=True):
+            yield stored_terms(features, terms, (name, description, *tags))

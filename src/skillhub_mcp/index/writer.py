@@ -25,7 +25,7 @@ from skillhub_mcp.index.row_embedder import ASK_AGAIN, EmbeddingOptions, RowEmbe
 from skillhub_mcp.index.schema import SCHEMA_VERSION, table_schema, text_hash
 from skillhub_mcp.index.search_index import IndexContents, SearchIndex
 from skillhub_mcp.index.state_file import NO_EMBEDDING, STATE_FORMAT, IndexState, RootState, TableVersionId, write_state
-from skillhub_mcp.index.statistics import RootStatistics, Statistics, StatisticsBuilder, summed
+from skillhub_mcp.index.statistics import NO_SKILLS, RootStatistics, Statistics, StatisticsBuilder, summed
 from skillhub_mcp.index.store import MOST_UNMERGED, Store
 from skillhub_mcp.index.table import TableVersion, roots_condition
 from skillhub_mcp.index.writer_lock import WriterLock, unwritable
@@ -73,7 +73,7 @@ class _Builders:
 
     def __call__(self, label: str) -> StatisticsBuilder:
         if label not in self.made:
-            self.made[label] = StatisticsBuilder(self._before(label))
+            self.made[label] = StatisticsBuilder(self._before(label) or NO_SKILLS)
         return self.made[label]
 
     def clear(self) -> None:
@@ -325,8 +325,8 @@ class IndexWriter:
         version = base
         if found:
             version = self.store(state.table).update(base.version, batches.pieces(base.schema), removed=found.removed)
-            for key, features, words in base.counted({*found.written, *found.removed}):
-                builders(label_of(key)).add(features, words, times=-1)
+            for key, terms in base.counted({*found.written, *found.removed}):
+                builders(label_of(key)).remove(terms)
         committed = self._commit(state.table, version, next_roots, builders, state)
         report = SyncReport(reason, len(found.written), len(found.removed), anew, batches.failure)
         return Committed(committed, scan, report if found or state.roots.keys() != next_roots.keys() else None)

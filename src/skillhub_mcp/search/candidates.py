@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.index.features import Occurrences, hash_term, marked, unpack_counts
+from skillhub_mcp.index.features import hash_term, marked, unpack_counts
 from skillhub_mcp.index.impacts import ALL_FIELDS, impact
 
 if TYPE_CHECKING:
@@ -30,6 +30,19 @@ NEAREST = 50
 _MOST_NAMED = 500
 _NAMED_SHARE = 4
 _MORE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrences:
+    """The occurrences of the requested terms: one entry for each pair of a skill and a term that it has.
+
+    `term_indices` are the positions of the terms among the requested ones, `rows` those of the skills: shape (n,).
+    `counts` are the occurrences by field: shape (fields, n).
+    """
+
+    term_indices: NDArray[Any]
+    rows: NDArray[Any]
+    counts: NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ def _say_the_same(name: str, text: str, other_name: str, other_text: str) -> boo
 @lru_cache(maxsize=_CACHED_TEXTS)
 def _terms(text: str) -> Counter[str]:
     # Templates that differ in a word are compared each with each.
-    return term_counts(text)
+    return term_counts(text, {})
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)
