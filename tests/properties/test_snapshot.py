@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillhub_mcp.skills.admission import LENIENT, STRICT
-from skillhub_mcp.skills.differences import differences
 from skillhub_mcp.skills.model import FileStamp, Skill, Trust
 from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.rules import violation
@@ -60,21 +59,3 @@ def test_a_snapshot_that_follows_changes_is_the_one_made_anew(
         kept = [skill for skill in before.snapshot.everything if followed.by_directory(skill.directory) is skill]
         assert len(kept) >= len(before.snapshot.everything) - len(change)
         before = replace(before, snapshot=followed, memory=memory)
-
-
-@given(
-    st.lists(st.integers(0, 20), unique=True),
-    st.lists(st.integers(0, 20), unique=True),
-    st.lists(st.integers(0, 20), unique=True),
-)
-def test_the_differences_of_two_snapshots_are_what_only_one_of_them_has(
-    some: list[int], others: list[int], common: list[int]
-) -> None:
-    skills = {number: entry(f"/hub/{number}", "a", 1, "x", readable=True, strict=True).skill for number in range(21)}
-    # Equal, and not the same.
-    copies = {number: replace(skill) for number, skill in skills.items() if skill is not None}
-    before = [skills[number] for number in sorted({*some, *common})]
-    now = [skills[number] if number in common else copies[number] for number in sorted({*others, *common})]
-    gone, new = differences([one for one in before if one], [one for one in now if one])
-    assert [one.directory for one in gone] == [f"/hub/{number}" for number in sorted(set(some) - set(common))]
-    assert [one.directory for one in new] == [f"/hub/{number}" for number in sorted(set(others) - set(common))]

@@ -2,7 +2,6 @@
 
 changes         what a sync has to write: a scan against what was committed
 connection      LanceDB's asynchronous API on an event loop of our own
-cut_texts       texts cut at blanks, for counting many at once
 failures        what LanceDB raises, as two exceptions of our own
 features        the terms and lengths of a skill, as stored in its row
 filter          narrowing a search by category and tags, and conditions for LanceDB

@@ -3,7 +3,7 @@
 1. A caller gets one immutable `View`. A sync makes the next one and replaces it.
 2. One thread syncs: at the start, when the watcher reports a change, at each poll without a watcher, and when a caller
    finds the last look too old. Callers with a view wait for a sync only if scanning is cheap.
-3. Another thread embeds what a sync left without a vector, so that no slow provider delays a sync.
+3. Another thread embeds what a sync left without a vector, so that a slow provider does not delay a sync.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ from skillhub_mcp.index.views import SyncDepth, View, not_built_yet
 from skillhub_mcp.index.watcher import RootWatcher
 from skillhub_mcp.index.writer import Committed, Embedded, IndexWriter, SyncReport
 from skillhub_mcp.skills.admission import LENIENT, Admission
-from skillhub_mcp.skills.differences import differences
-from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.scanner import Scan, scan, scan_from_cache
 from skillhub_mcp.skills.snapshot import Snapshot
@@ -50,23 +48,19 @@ _UNEXPECTED_REST_SECONDS = 300.0
 _MOST_PATHS = 1_000
 
 
-def _as_they_are(roots: tuple[SkillRoot, ...]) -> tuple[SkillRoot, ...]:
-    return roots
-
-
 @dataclass(frozen=True, slots=True)
 class LiveOptions:
     """How a live view behaves.
 
     Without `automatic` it serves what is committed and looks for changes only on request. Without `background` there is
     no thread: one sync, made when it is first needed, answers all queries. `judge` returns roots with the trust that
-    they have now, and `choose_roots` the roots that were chosen instead since it was called last, or None.
+    they have now, and `choose_roots` the roots that were chosen instead since the last call, or None.
     """
 
     automatic: bool = True
     background: bool = True
     admission: Admission = LENIENT
-    judge: Callable[[tuple[SkillRoot, ...]], tuple[SkillRoot, ...]] = _as_they_are
+    judge: Callable[[tuple[SkillRoot, ...]], tuple[SkillRoot, ...]] = lambda roots: roots
     choose_roots: Callable[[], tuple[SkillRoot, ...] | None] = field(default=lambda: None)
 
 
@@ -136,7 +130,28 @@ class LiveView:
 
     def snapshot(self, *, fresh: bool = False, admission: Admission | None = None) -> Snapshot:
         """Return the present skills. See `ViewSource`."""
-        snapshot = self._snapshot(fresh=fresh)
+        if self._options.background:
+            self.start()
+            beside = self._syncing.locked() if fresh else False
+            if beside:
+                # The thread may be writing rows for seconds, or waiting for another process that does.
+                memory = {} if self._scan is None else self._scan.memory
+                now = scan(self._options.judge(self.roots), memory=memory, keep_absent=True)
+            with self._condition:
+                if beside:
+                    self._show(self._admitted(now))
+                    self._want(None)
+                else:
+                    self._refresh(now=fresh)
+                self._condition.wait_for(
+                    lambda: self._closed or self._view is not None or self._failure is not None, FIRST_ANSWER_SECONDS
+                )
+        else:
+            with self._syncing:
+                if self._view is None or fresh:
+                    seen = self._take_scan(None) if self._options.automatic else self._committed_scan()
+                    self._show(self._admitted(seen))
+        snapshot = self._required().snapshot
         if admission is None or admission is self._options.admission or self._scan is None:
             return snapshot
         return _admitted(self._scan, admission)
@@ -145,14 +160,13 @@ class LiveView:
         """Return a view and its index. See `ViewSource`."""
         if instead_of is not None:
             self._discard(instead_of)
-        if not self._options.background:
-            if self._view is None or not self._view.is_settled:
-                self._look(SyncDepth.CHANGES, waiting=True)
-        else:
+        if self._options.background:
             self.start()
             with self._condition:
                 self._refresh()
                 self._condition.wait_for(self._is_settled, FIRST_ANSWER_SECONDS)
+        elif self._view is None or not self._view.is_settled:
+            self._look(SyncDepth.CHANGES, waiting=True)
         view = self._required()
         if view.index is None:
             raise view.problem or not_built_yet(self.progress)
@@ -169,57 +183,6 @@ class LiveView:
         """Call `listener` after each look. See `ViewSource`."""
         self._listeners.append(listener)
 
-    def _discard(self, failed: SearchIndex) -> None:
-        with self._condition:
-            if self._view is None or self._view.index is not failed or not isinstance(failed, SearchIndex):
-                return
-            # If another process has removed this version, what it has committed since answers.
-            self._view = replace(self._view, index=None, problem=None)
-            writer = self.writer if self._spare is None else self._spare
-            state = writer.state()
-            if state is not None and state.published == failed.published:
-                writer.mark_damaged(failed.published)
-            self._want(None)
-
-    def _snapshot(self, *, fresh: bool) -> Snapshot:
-        if self._options.background:
-            self.start()
-            if fresh and self._syncing.locked():
-                # The thread may be writing rows for seconds.
-                snapshot = _admitted(self._looked_beside(), self._options.admission)
-                with self._condition:
-                    if self._view is not None:
-                        self._view = replace(self._view, snapshot=snapshot)
-                    # What the thread is about to show was read before.
-                    self._want(None)
-                return snapshot
-            with self._condition:
-                if fresh:
-                    looks = self._looks
-                    self._want(None)
-                    self._condition.wait_for(lambda: self._closed or self._looks > looks, _MIN_INTERVAL_SECONDS)
-                else:
-                    self._refresh()
-                self._condition.wait_for(
-                    lambda: self._closed or self._view is not None or self._failure is not None, FIRST_ANSWER_SECONDS
-                )
-            return self._required().snapshot
-        with self._syncing:
-            view = self._view
-            if view is None or fresh:
-                seen = self._take_scan(None) if self._options.automatic else self._committed_scan()
-                snapshot = _admitted(seen, self._options.admission)
-                self._view = View(snapshot, None) if view is None else replace(view, snapshot=snapshot)
-            return self._required().snapshot
-
-    def _required(self) -> View:
-        view = self._view
-        if view is None:
-            raise self._failure or IndexUnavailable(
-                "The skills are still being read", hint="call again in a few seconds"
-            )
-        return view
-
     def is_ready(self) -> bool:
         """Whether a search would be answered, or fail, without waiting for the first index."""
         return not self._options.background or self._is_settled()
@@ -228,18 +191,36 @@ class LiveView:
         view = self._view
         return self._closed or (self._failure is not None if view is None else view.is_settled)
 
-    def _refresh(self) -> None:
+    def _discard(self, failed: SearchIndex) -> None:
+        with self._condition:
+            if self._view is None or self._view.index is not failed:
+                return
+            # If another process has removed this version, what it has committed since answers.
+            self._view = replace(self._view, index=None, problem=None)
+            writer = self._spare or self.writer
+            state = writer.state()
+            if state is not None and state.published == failed.published:
+                writer.mark_damaged(failed.published)
+            self._want(None)
+
+    def _required(self) -> View:
+        if self._view is None:
+            raise self._failure or IndexUnavailable(
+                "The skills are still being read", hint="call again in a few seconds"
+            )
+        return self._view
+
+    def _refresh(self, *, now: bool = False) -> None:
         """Have the files looked at if the last look is too old, and wait for it if that is cheap. Holds the condition.
 
         A healthy watcher has requested a sync if anything changed; then looking is for what no file system reports.
         """
         factor = _WATCHED_IDLE_FACTOR if self._watcher.healthy else _IDLE_FACTOR
         age, looks = time.monotonic() - self._looked_at, self._looks
-        if not self._looks or age < max(_MIN_INTERVAL_SECONDS, self._scan_seconds * factor):
-            return
-        self._want(None)
-        if self._scan_seconds < _CHEAP_SCAN_SECONDS:
-            self._condition.wait_for(lambda: self._closed or self._looks > looks, _MIN_INTERVAL_SECONDS)
+        if now or (looks and age >= max(_MIN_INTERVAL_SECONDS, self._scan_seconds * factor)):
+            self._want(None)
+            if now or self._scan_seconds < _CHEAP_SCAN_SECONDS:
+                self._condition.wait_for(lambda: self._closed or self._looks > looks, _MIN_INTERVAL_SECONDS)
 
     def _request(self, paths: Collection[str] | None) -> None:
         with self._condition:
@@ -264,19 +245,10 @@ class LiveView:
                 if self._closed:
                     return
                 if undecided:
-                    # What was perhaps half written says by now what it is, and no notice may come again.
+                    # Re-check files that may have been half written; no further event may arrive.
                     self._want(undecided)
-            changed = self._follow_roots() or self._watcher.roots_changed() or self._is_replaced()
-            with self._condition:
-                wanted, self._wanted = self._wanted, set()
-            if wanted is not None and not wanted and not changed:
-                self._tidy()
-                if self._watcher.healthy:
-                    continue
-                wanted = None
-            few = wanted is not None and not changed and len(wanted) <= _MOST_PATHS and self._watcher.healthy
             try:
-                self._look(SyncDepth.CHANGES, only=sorted(wanted) if few and wanted is not None else None)
+                self._follow()
                 undecided = () if self._scan is None or not self._options.automatic else self._scan.undecided
             except Exception:  # the top of a thread: it is logged, and the last view stays in use
                 log.exception("Syncing the index failed unexpectedly; the last usable index stays in use")
@@ -284,6 +256,19 @@ class LiveView:
             if self._options.automatic:
                 # The watcher requests another sync once its watches are set: changes before that are not reported.
                 self._watcher.start()
+
+    def _follow(self) -> None:
+        """Look at what may have changed, or tidy the index if nothing has."""
+        changed = self._follow_roots() or self._watcher.roots_changed() or self._is_replaced()
+        with self._condition:
+            wanted, self._wanted = self._wanted, set()
+        if not changed and wanted is not None and not wanted:
+            if self.writer.tidy():
+                changed = True
+            elif self._watcher.healthy:
+                return
+        few = bool(wanted) and not changed and len(wanted or ()) <= _MOST_PATHS and self._watcher.healthy
+        self._look(SyncDepth.CHANGES, only=sorted(wanted) if few and wanted is not None else None)
 
     def _embed_behind(self) -> None:
         while True:
@@ -313,8 +298,7 @@ class LiveView:
     def _is_replaced(self) -> bool:
         """Whether another process has committed since this view was made."""
         index, state = (None if self._view is None else self._view.index), self.writer.state()
-        known = index.published if isinstance(index, SearchIndex) else None
-        return known is not None and self._spare is None and state is not None and state.published != known
+        return index is not None and self._spare is None and state is not None and state.published != index.published
 
     def _follow_roots(self) -> bool:
         roots = self._options.choose_roots() if self._options.automatic else None
@@ -324,13 +308,6 @@ class LiveView:
             self.roots, self._scan, self._spare = roots, None, None
             self._watcher.use_roots(roots)
         return True
-
-    def _tidy(self) -> None:
-        try:
-            if self.writer.tidy():
-                self._request(())
-        except Exception:  # the top of a thread: it is logged, and is done again behind the next change
-            log.exception("Tidying the index failed unexpectedly; the last commit stays in use")
 
     def _fail(self) -> None:
         failure = IndexUnavailable("The skills could not be read", hint="the server's log says why")
@@ -362,13 +339,12 @@ class LiveView:
                 if requested and not waiting and view.problem is None and self.writer.tidy():
                     view = replace(view, index=self._open(self.writer, view.index))
                 self._publish(view, whole=only is None)
-        known = before is not None and self._looks > 1
-        count = len(view.snapshot.everything)
-        if before is None or not known or len(before.snapshot.everything) != count:
-            self._observer.start(LibraryEvent(skills=count))()
-        changed = known and before is not None and _are_others(before.snapshot.everything, view.snapshot.everything)
+        skills = view.snapshot.everything
+        known = None if before is None or self._looks <= 1 else before.snapshot.everything
+        if known is None or len(known) != len(skills):
+            self._observer.start(LibraryEvent(skills=len(skills)))()
         for listener in self._listeners:
-            listener(changed)
+            listener(known is not None and known != skills)
 
     def _publish(self, view: View, *, whole: bool) -> None:
         with self._condition:
@@ -384,33 +360,37 @@ class LiveView:
         if not self._options.automatic and depth is SyncDepth.CHANGES and not requested:
             return self._as_committed(before)
         seen = self._take_scan(only, depth=depth)
-        self._publish_snapshot(seen)
+        with self._condition:
+            # The skills are served before their rows are written, and need no second look meanwhile.
+            self._looked_at = time.monotonic()
+            self._show(self._admitted(seen))
+            self._condition.notify_all()
         verify, rebuild = depth is SyncDepth.VERIFY, depth is SyncDepth.REBUILD
         reason = "requested" if rebuild or verify else self._reason(seen)
+        opened = None if before is None or before.problem is not None else before.index
         try:
             if rebuild:
                 _refuse_unavailable(seen.snapshot)
             if reason is None:
                 self.writer.note(self.roots, seen.memory, opened=seen.opened > 0 and self._looks == 0)
-                return self._view_of(seen, before, None)
+                return self._view_of(seen, self.writer, opened)
             committed = self._write(seen, reason, rebuild=rebuild, verify=verify)
         except IndexUnavailable as problem:
             return self._without_writing(seen, before, problem)
         self._spare = None
-        return self._view_of(committed.scan, before, committed.report)
+        return replace(self._view_of(committed.scan, self.writer, opened), report=committed.report)
 
     def _reason(self, seen: Scan) -> str | None:
         """Return why the index has to be written, or None."""
         needed = self.writer.reason_to_write(self.roots)
         if needed is not None or self._spare is not None:
             return needed or "the index could not be written before"
-        state = self.writer.state()
-        return None if state is None or _is_in_sync(state, seen, self.roots) else "skills changed"
+        return None if _is_in_sync(self.writer.state(), seen, self.roots) else "skills changed"
 
     def _write(self, seen: Scan, reason: str, *, rebuild: bool, verify: bool) -> Committed:
         made_at = time.monotonic()
 
-        def take_scan(_: IndexState | None) -> Scan:
+        def take_scan() -> Scan:
             # Another process may have held the lock for minutes.
             return seen if time.monotonic() - made_at < _MIN_INTERVAL_SECONDS else self._take_scan(None)
 
@@ -422,55 +402,50 @@ class LiveView:
                 event.embedding_failed = report.embedding_failure is not None
         return committed
 
-    def _view_of(self, seen: Scan, before: View | None, report: SyncReport | None) -> View:
-        served = _admitted(seen, self._options.admission)
-        index = self._open(self.writer, None if before is None or before.problem is not None else before.index)
-        if before is not None and before.snapshot == served:
-            # The same skills stay the same snapshot object, which keeps what was computed from it.
-            served = before.snapshot
-        return View(served, index, report)
+    def _view_of(self, seen: Scan, writer: IndexWriter, before: SearchIndex | None) -> View:
+        snapshot, shown = self._admitted(seen), self._view
+        # The same skills stay the same snapshot object, which keeps what was computed from it.
+        same = shown is not None and shown.snapshot == snapshot
+        return View(shown.snapshot if same and shown is not None else snapshot, self._open(writer, before))
 
     def _open(self, writer: IndexWriter, before: SearchIndex | None) -> SearchIndex | None:
         """Return the committed index; `before` if that is the same."""
         state = writer.state()
-        if state is None:
-            return None
         skills = () if self._scan is None else self._scan.snapshot.everything
-        return writer.open(state, self.roots, skills, before if isinstance(before, SearchIndex) else None)
+        return None if state is None else writer.open(state, self.roots, skills, before)
 
     def _without_writing(self, seen: Scan, before: View | None, problem: IndexUnavailable) -> View:
         """Return the view of the last commit if the disk is full, or of an index in memory."""
-        served = _admitted(seen, self._options.admission)
+        opened = None if before is None else before.index
         if self.writer.is_cancelled:
-            return View(served, None if before is None else before.index, problem=problem)
+            return View(self._admitted(seen), opened, problem=problem)
         if before is None or before.problem is None or before.problem.message != problem.message:
             log.error("%s; %s", problem.message, problem.hint)
         if _is_full(problem) and self.writer.reason_to_write(self.roots) is None:
-            return View(served, self._open(self.writer, None if before is None else before.index), problem=problem)
+            return replace(self._view_of(seen, self.writer, opened), problem=problem)
         try:
             spare = self._spare or self._make_spare()
             if spare.reason_to_write(self.roots) is not None or not _is_in_sync(spare.state(), seen, self.roots):
-                spare.sync(self.roots, lambda _: seen, reason="the index on disk cannot be written")
+                spare.sync(self.roots, lambda: seen, reason="the index on disk cannot be written")
             self._spare = spare
         except IndexUnavailable as second:
             log.warning("An index in memory failed too: %s", second.message)
-            return View(served, None, problem=problem)
-        return View(served, self._open(spare, None if before is None else before.index), problem=problem)
+            return View(self._admitted(seen), None, problem=problem)
+        return replace(self._view_of(seen, spare, opened), problem=problem)
 
     def _as_committed(self, before: View | None) -> View:
         """Return the view of what is committed, without looking at the files."""
         if before is not None and before.index is not None and not self._is_replaced():
             return before
         seen = self._committed_scan()
-        snapshot = _admitted(seen, self._options.admission)
         reason = self.writer.reason_to_write(self.roots)
         if reason is None:
-            return View(snapshot, self._open(self.writer, None))
+            return self._view_of(seen, self.writer, None)
         problem = self.writer.refusal() or IndexUnavailable(
             f"There is no usable index at {self.writer.db_path} ({reason}), and automatic indexing is off",
             hint="run skillhub --reindex" if self.writer.state() is None else "run skillhub index",
         )
-        return View(snapshot, None, problem=problem)
+        return View(self._admitted(seen), None, problem=problem)
 
     def _committed_scan(self) -> Scan:
         state = self.writer.state()
@@ -483,9 +458,7 @@ class LiveView:
         # Another process may have forgotten a root.
         before, paths = None if self._is_replaced() else self._scan, [root.path for root in self.roots]
         state = self.writer.state() if before is None else None
-        memory = before.memory if before is not None else {}
-        if state is not None:
-            memory = state.memory_of(paths)
+        memory = before.memory if before is not None else {} if state is None else state.memory_of(paths)
         # What was never looked at is looked at whole.
         is_known = before is not None or (state is not None and state.roots.keys() >= set(paths))
         seen = scan(
@@ -502,22 +475,15 @@ class LiveView:
             self._scan_seconds = seen.snapshot.report.seconds
         return seen
 
-    def _looked_beside(self) -> Scan:
-        """Return what the files say now, and keep nothing of it."""
-        known = self._scan
-        return scan(self._options.judge(self.roots), memory={} if known is None else known.memory, keep_absent=True)
+    def _admitted(self, seen: Scan) -> Snapshot:
+        return _admitted(seen, self._options.admission)
 
-    def _publish_snapshot(self, seen: Scan) -> None:
-        """Serve the skills before the index is in sync with them."""
-        snapshot = _admitted(seen, self._options.admission)
-        with self._condition:
-            # Nobody has to look again while the rows are written.
-            self._looked_at = time.monotonic()
-            if self._view is None:
-                self._view = View(snapshot, None)
-            elif self._view.snapshot != snapshot:
-                self._view = replace(self._view, snapshot=snapshot)
-            self._condition.notify_all()
+    def _show(self, snapshot: Snapshot) -> None:
+        """Serve the skills, with the present index if there is one."""
+        if self._view is None:
+            self._view = View(snapshot, None)
+        elif self._view.snapshot != snapshot:
+            self._view = replace(self._view, snapshot=snapshot)
 
     def _embedded(self, view: View, seconds: float | None) -> View:
         """Return the view with what embedding adds to it."""
@@ -551,13 +517,9 @@ class LiveView:
 
 def _is_in_sync(state: IndexState | None, seen: Scan, roots: Sequence[SkillRoot]) -> bool:
     """Whether a committed state has the rows of a scan."""
-    if state is None:
-        return False
-    committed = state.memory_of([root.path for root in roots])
-    if seen.memory is committed:
-        return True
+    committed = {} if state is None else state.memory_of([root.path for root in roots])
     hashes = {one.directory: one.stamp.content_hash for one in seen.snapshot.everything}
-    return hashes == {
+    return state is not None and hashes == {
         directory: entry.stamp.content_hash for directory, entry in committed.items() if row_of(entry) is not None
     }
 
@@ -589,14 +551,3 @@ def _refuse_unavailable(snapshot: Snapshot) -> None:
 def _is_full(problem: IndexUnavailable) -> bool:
     cause = problem.__cause__
     return isinstance(cause, NoRoom) or (isinstance(cause, OSError) and isinstance(damaged(cause), NoRoom))
-
-
-def _are_others(before: Sequence[Skill], now: Sequence[Skill]) -> bool:
-    """Whether there are other skills than before: one that was merely read once more is none."""
-    gone, new = differences(before, now)
-    return len(gone) != len(new) or any(map(_is_another, gone, new))
-
-
-def _is_another(before: Skill, now: Skill) -> bool:
-    read_at_ns = before.stamp.read_at_ns
-    return before != now and before != replace(now, stamp=now.stamp._replace(read_at_ns=read_at_ns))

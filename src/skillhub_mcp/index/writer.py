@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from skillhub_mcp.embedders.base import Embedder
@@ -17,7 +17,7 @@ from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.index.changes import changes, committed_hashes, hidden_keys, is_noted, labelled, row_of
 from skillhub_mcp.index.connection import IN_MEMORY
 from skillhub_mcp.index.failures import IndexDamaged, NoRoom
-from skillhub_mcp.index.index_files import FIRST_TABLE, IndexFiles, IndexPlace, StateStamp
+from skillhub_mcp.index.index_files import FIRST_TABLE, IndexFiles, IndexPlace
 from skillhub_mcp.index.keys import label_of
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.row_batches import RowBatches
@@ -64,21 +64,15 @@ class Embedded:
     failure: str | None = None
 
 
-class _Builders:
-    """The statistics of roots by label, begun with what `before` returns. `made` are those that were asked for."""
+class _Builders(dict[str, StatisticsBuilder]):
+    """The statistics of roots by label, each begun with what `before` returns when it is first asked for."""
 
-    def __init__(self, before: Callable[[str], Statistics | None]) -> None:
+    def __init__(self, before: Callable[[str], Statistics]) -> None:
         self._before = before
-        self.made: dict[str, StatisticsBuilder] = {}
 
-    def __call__(self, label: str) -> StatisticsBuilder:
-        if label not in self.made:
-            self.made[label] = StatisticsBuilder(self._before(label) or NO_SKILLS)
-        return self.made[label]
-
-    def clear(self) -> None:
-        """Count from the beginning."""
-        self.made.clear()
+    def __missing__(self, label: str) -> StatisticsBuilder:
+        self[label] = builder = StatisticsBuilder(self._before(label))
+        return builder
 
 
 class IndexWriter:
@@ -119,12 +113,6 @@ class IndexWriter:
     def state(self) -> IndexState | None:
         """Return the committed state, None if there is none that this version reads. Loads no database."""
         return self._kept if self._in_memory else self._files.state()
-
-    def stamp(self) -> StateStamp | TableVersionId | None:
-        """Return what changes when another state is committed."""
-        if self._in_memory:
-            return None if self._kept is None else self._kept.published
-        return self._files.stamp()
 
     def refusal(self) -> IndexUnavailable | None:
         """Return why the index is neither read nor written: a newer version of SkillHub wrote it."""
@@ -186,44 +174,28 @@ class IndexWriter:
         """Have the next sync rebuild this version, if it is still the committed one."""
         self._failed = published
 
-    @property
-    def has_table(self) -> bool:
-        """Whether there is a table where this index has or would have one."""
-        return self.store(self._place().table).exists
-
     def states(self) -> list[IndexState]:
         """Return the committed states of the database's indexes for all embedders. Loads no database."""
         own = self.state()
         return ([] if own is None else [own]) + ([] if self._in_memory else list(self._files.others()))
 
-    def _for_embedder(self, identity: str) -> IndexWriter:
-        if identity == self.embedding:
-            return self
-        other = IndexWriter(self.db_path, embedder=None, progress=self._progress)
-        other.embedding = identity
-        other._files = IndexFiles(self.db_path, identity)
-        return other
-
     def forget(self, roots: Collection[str]) -> None:
         """Drop the rows and entries of some roots, of the database's indexes for all embedders."""
-        for embedder in [state.embedder for state in self.states()]:
-            self._for_embedder(embedder).forget_own(roots)
+        for state in self.states():
+            own = self
+            if state.embedder != self.embedding:
+                own = IndexWriter(self.db_path, embedder=None, progress=self._progress)
+                own.embedding, own._files = state.embedder, IndexFiles(self.db_path, state.embedder)
+            own._forget(roots)
 
-    def forget_own(self, roots: Collection[str]) -> None:
-        """Drop the rows and entries of some roots, of this index alone."""
-        with self._lock.held():
-            refusal = self.refusal()
-            if refusal is not None:
-                raise refusal
+    def _forget(self, roots: Collection[str]) -> None:
+        with self._writing():
             state = self.state()
             if state is None or state.roots.keys().isdisjoint(roots):
                 return
             kept = {path: root for path, root in state.roots.items() if path not in roots}
-            found = changes((), kept, committed_hashes(state))
-            try:
-                version = self.store(state.table).update(state.published.version, (), removed=found.removed)
-            except IndexDamaged as error:
-                raise unwritable(self.db_path, str(error)) from error
+            removed = changes((), kept, committed_hashes(state)).removed
+            version = self.store(state.table).update(state.published.version, (), removed=removed)
             self._save(state.with_version(version.version, kept), state)
 
     # Writing
@@ -240,7 +212,7 @@ class IndexWriter:
     def sync(
         self,
         roots: Sequence[SkillRoot],
-        take_scan: Callable[[IndexState | None], Scan],
+        take_scan: Callable[[], Scan],
         *,
         reason: str,
         rebuild: bool = False,
@@ -248,20 +220,23 @@ class IndexWriter:
     ) -> Committed:
         """Write what `take_scan` finds that is not committed, and commit it.
 
-        It is called under the lock with the state that it is compared with. `verify` compares it with the rows instead
-        of the state, and `rebuild` writes all rows again, with new vectors.
+        It is called under the lock. `verify` compares it with the rows instead of the state, and `rebuild` writes all
+        rows again, with new vectors.
         """
+        with self._writing():
+            scan = take_scan()
+            log.info("Indexing %s: %s", self.db_path, reason)
+            return self._sync(roots, scan, self.state(), reason, rebuild=rebuild, verify=verify)
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Hold the writer's lock. What cannot be written raises IndexUnavailable, as does a newer index."""
         with self._lock.held():
             refusal = self.refusal()
             if refusal is not None:
                 raise refusal
-            state = self.state()
-            scan = take_scan(state)
-            log.info("Indexing %s: %s", self.db_path, reason)
             try:
-                return self._sync(roots, scan, state, reason, rebuild=rebuild, verify=verify)
-            except NoRoom as error:
-                raise unwritable(self.db_path, str(error)) from error
+                yield
             except IndexDamaged as error:
                 self._check_cancelled()
                 raise unwritable(self.db_path, str(error)) from error
@@ -317,16 +292,14 @@ class IndexWriter:
             own = {root.path for root in roots}
             stored = {key: "" if state.keys.root(key) in own else found for key, found in stored.items()}
         found = changes(scan.snapshot.everything, next_roots, stored)
-        builders = _Builders(lambda label: self._statistics_of(state, label, base))
-        vectors: Mapping[str, Sequence[float]] = {}
-        if self._embedder is not None and not anew:
-            vectors = base.vectors_of(text_hash(skill.searchable_text) for skill in found.written.values())
-        batches = self._batches(found.written, vectors, builders)
+        by_label = {root.label: root for root in state.roots.values()}
+        builders = _Builders(lambda label: self._count(by_label[label], base) if label in by_label else NO_SKILLS)
+        batches = self._batches(found.written, None if anew else base, builders)
         version = base
         if found:
             version = self.store(state.table).update(base.version, batches.pieces(base.schema), removed=found.removed)
             for key, terms in base.counted({*found.written, *found.removed}):
-                builders(label_of(key)).remove(terms)
+                builders[label_of(key)].remove(terms)
         committed = self._commit(state.table, version, next_roots, builders, state)
         report = SyncReport(reason, len(found.written), len(found.removed), anew, batches.failure)
         return Committed(committed, scan, report if found or state.roots.keys() != next_roots.keys() else None)
@@ -337,19 +310,11 @@ class IndexWriter:
         """Write a new table with the rows of these roots. Servers that have others write theirs again."""
         next_roots = labelled(roots, scan.memory, None)
         found = changes(scan.snapshot.everything, next_roots, {})
-        vectors: Mapping[str, Sequence[float]] = {}
-        if base is not None and not anew and base.embedding == self.embedding:
-            with contextlib.suppress(IndexDamaged):
-                vectors = base.vectors_of(text_hash(skill.searchable_text) for skill in found.written.values())
-        builders = _Builders(lambda _: None)
-        batches = self._batches(found.written, vectors, builders)
-        store = self.store(self._place().table)
-
-        def write() -> TableVersion:
-            return store.rebuild(batches.pieces, table_schema(batches.dimension, embedding=self.embedding))
-
+        builders = _Builders(lambda _: NO_SKILLS)
+        batches = self._batches(found.written, None if anew else base, builders)
+        store, schema = self.store(self._place().table), table_schema(batches.dimension, embedding=self.embedding)
         try:
-            version = write()
+            version = store.rebuild(batches.pieces, schema)
         except NoRoom:
             raise
         except IndexDamaged as error:
@@ -357,28 +322,24 @@ class IndexWriter:
             log.warning("The table at %s cannot be overwritten and is removed: %s", self.db_path, error)
             store.discard()
             builders.clear()
-            version = write()
+            version = store.rebuild(batches.pieces, schema)
         committed = self._commit(store.name, version, next_roots, builders, None)
         return Committed(committed, scan, SyncReport(reason, len(found.written), 0, True, batches.failure))
 
-    def _batches(
-        self, skills: Mapping[str, Skill], vectors: Mapping[str, Sequence[float]], builders: _Builders
-    ) -> RowBatches:
-        rows = self._embedder
-        is_local = rows is not None and rows.embedder.is_instant
+    def _batches(self, skills: Mapping[str, Skill], known: TableVersion | None, builders: _Builders) -> RowBatches:
+        """Return the rows of skills, with the vectors that `known` has of the same texts."""
+        rows, vectors = self._embedder, dict[str, Sequence[float]]()
+        if rows is not None and known is not None and known.embedding == self.embedding:
+            with contextlib.suppress(IndexDamaged):
+                vectors = known.vectors_of(text_hash(skill.searchable_text) for skill in skills.values())
         return RowBatches(
             skills,
             vectors,
-            builders,
-            local=rows if is_local else None,
+            builders.__getitem__,
+            local=rows if rows is not None and rows.embedder.is_instant else None,
             check=self._check_cancelled,
             progress=self._progress,
         )
-
-    def _statistics_of(self, state: IndexState, label: str, table: TableVersion) -> Statistics | None:
-        """Return the committed statistics of a root by its label; None for a new root."""
-        root = next((one for one in state.roots.values() if one.label == label), None)
-        return None if root is None else self._statistics.load(root.statistics, label, table)
 
     def _commit(
         self,
@@ -391,8 +352,8 @@ class IndexWriter:
         next_roots = {}
         for path, root in roots.items():
             name = root.statistics
-            if root.label in builders.made or not self._statistics.is_there(root.statistics):
-                name = self._statistics.save(table, root.label, version, builders(root.label).build())
+            if root.label in builders or not self._statistics.is_there(root.statistics):
+                name = self._statistics.save(table, root.label, version, builders[root.label].build())
             next_roots[path] = replace(root, statistics=name)
         scale = None if before is None else before.scale
         if self._embedder is not None and (before is None or before.published.version != version.version):
@@ -465,11 +426,10 @@ class IndexWriter:
         embedder = self._embedder
         if embedder is None or not self.unembedded(roots) or embedder.pause > 0.0:
             return Embedded()
-        done = 0
+        added: list[int] = []
 
         def publish(vectors: Mapping[str, StoredVector]) -> None:
-            nonlocal done
-            done += self._add_vectors(vectors)
+            added.append(self._add_vectors(vectors))
 
         with self._lock.embedding_turn() as is_ours:
             state = self.state() if is_ours else None
@@ -480,10 +440,8 @@ class IndexWriter:
                 labels = [state.roots[root.path].label for root in roots if root.path in state.roots]
                 skills = _skills(state, table.without_vector(roots_condition(labels)))
                 may_send = self._sendable()
-                self._kept_back = (
-                    state.published.version,
-                    tuple(skill for skill in skills.values() if not may_send(skill)),
-                )
+                withheld = tuple(skill for skill in skills.values() if not may_send(skill))
+                self._kept_back = state.published.version, withheld
                 texts = {key: skill.searchable_text for key, skill in skills.items() if may_send(skill)}
                 known = table.vectors_of(map(text_hash, texts.values()))
                 copies = {key: known[text_hash(text)] for key, text in texts.items() if text_hash(text) in known}
@@ -495,11 +453,11 @@ class IndexWriter:
                 # The next sync finds this too, and replaces the index.
                 log.debug("The index to embed cannot be read: %s", error)
                 return Embedded()
-        return Embedded(done, failure)
+        return Embedded(sum(added), failure)
 
     def _add_vectors(self, vectors: Mapping[str, StoredVector]) -> int:
         """Commit the vectors of texts that the index still has; return how many."""
-        with self._lock.held():
+        with self._writing():
             state = self.state()
             if state is None:
                 return 0
@@ -509,14 +467,9 @@ class IndexWriter:
                 return 0
             dimension = len(next(iter(added.values())))
             hashes = {key: text_hash(texts[key]) for key in added}
-            try:
-                store = self.store(state.table)
-                version = store.add_vectors(state.published.version, added, hashes, dimension=dimension)
-                roots = _with_unembedded(state.roots, version)
-                scale = version.nearness_scale("true")
-            except IndexDamaged as error:
-                self._check_cancelled()
-                raise unwritable(self.db_path, str(error)) from error
+            store = self.store(state.table)
+            version = store.add_vectors(state.published.version, added, hashes, dimension=dimension)
+            roots, scale = _with_unembedded(state.roots, version), version.nearness_scale("true")
             self._save(replace(state.with_version(version.version, roots), scale=scale), state)
         return len(added)
 

@@ -2,7 +2,6 @@
 
 admission         which violations make a reader refuse a skill
 builtin           where the skills in the package are
-differences       which skills two snapshots do not have in common
 digest            one value for all files of a skill, which an approval is bound to
 discovery         finding SKILL.md files below the roots
 discovery_report  how many skills each place holds
