@@ -62,9 +62,10 @@ class ServerOptions:
     `context` is None if the agent-context tools are switched off. `make_resolver` returns AGENTS.md in a directory as a
     session knows it; an empty one stands for the server's own. `saved_sessions` is the directory of sessions that can
     be taken up later. `remember` saves a rule that a person agreed to, and `trust` that they trust the project. Hooks
-    get `cwd`. `closing` is the sentence that ends a skill which the Skill tool returns. A `stateless` server has no sessions in the 2025-11-25 protocol. If several processes may receive a
-    client's requests, they have one `state_key`, which seals what a client sends back with a person's answer, and what
-    they share in `agreements`. With `prewarms` entries for hosts that read skills natively are computed unasked.
+    get `cwd`. `closing` is the sentence that ends a skill which the Skill tool returns. A `stateless` server has no
+    sessions in the 2025-11-25 protocol. If several processes may receive a client's requests, they have one
+    `state_key`, which seals what a client sends back with a person's answer, and what they share in `agreements`. With
+    `prewarms` entries for hosts that read skills natively are computed unasked.
     """
 
     transport: Transport

@@ -194,7 +194,7 @@ class DisclosureSettings(Group):
     closing: Annotated[Literal["en", "ja"], LOWER] = setting(
         "SKILLHUB_SKILL_CLOSING",
         "en",
-        "Language of the sentence that ends an answer of the Skill tool: en, or ja for hosts that match the Japanese one",
+        "Language of the sentence that ends a skill that the Skill tool returns: en, or ja, which some hosts expect",
     )
     catalogue_max_entries: Count = setting(
         "SKILLHUB_CATALOGUE_MAX_ENTRIES", "200", "Maximum skills in a catalogue", forgiving=True, project=True
