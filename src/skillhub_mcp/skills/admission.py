@@ -1,8 +1,4 @@
-"""Admission: the violations that exclude a skill, for each consumer of a scan. No I/O.
-
-Admission is applied to what a scan has read, so that one scan serves the hub, a strict registry and the agent-context
-tools.
-"""
+"""Admission: the violations that exclude a skill, for each consumer of a scan. No I/O."""
 
 from __future__ import annotations
 
@@ -21,10 +17,7 @@ _AGENT_CONTEXT = _NAMED | {"file-name", "name-form", "name-ascii", "name-directo
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """The rules that exclude a skill, and the limits of a strict registry.
-
-    The registry's rules are checked only if `max_header_lines` or `max_line_characters` is set, or `markup` is False.
-    """
+    """The rules that exclude a skill, and the limits of a strict registry, which are checked only if they are set."""
 
     refusing: frozenset[str]
     ascii_names: bool = False
@@ -35,7 +28,7 @@ class Admission:
     def violations(
         self, skill: Skill | None, found: Sequence[Diagnostic], shape: HeaderShape
     ) -> tuple[Diagnostic, ...]:
-        """Return the violations that reading `found`, and those of rules that only this consumer has."""
+        """Return the violations that reading `found`, and those of this consumer's own rules."""
         more: list[Diagnostic] = []
         if skill is not None and self.ascii_names and not skill.name.isascii():
             more.append(
@@ -81,8 +74,5 @@ def registry_strict(*, max_header_lines: int, max_line_characters: int) -> Admis
 
 
 def is_strict(rule: str) -> bool:
-    """Whether only strict readers refuse a skill for violating `rule`: the hub serves it unless SKILLHUB_STRICT is set.
-
-    The registry is strict unless it is asked to be lenient.
-    """
+    """Whether only strict readers refuse a skill for violating `rule`, as SKILLHUB_STRICT makes the hub one."""
     return rule not in LENIENT.refusing

@@ -1,8 +1,7 @@
 """The digest of a skill: one value that changes when any of its files does, so that an approval can be bound to it.
 
-All that a command of the skill could execute or read counts: hidden files, `__pycache__`, executables, and the targets
-that links name. Git's own directory is left out: it changes with every fetch, while a checkout changes the files. Where
-no command is in question, bytecode may be left out that Python writes wherever a script is run.
+Everything that a command of the skill could execute or read counts: hidden files, executables and link targets, but not
+Git's own directory, which changes with every fetch.
 """
 
 from __future__ import annotations
@@ -29,12 +28,9 @@ _TO_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK"
 def skill_digest(directory: str, *, bytecode: bool = True) -> str:
     """Return `sha256:` and 64 hexadecimal digits over the names, executable bits and bytes of all files below.
 
-    Without `bytecode`, what Python keeps in `__pycache__` does not count. A file there that Python would use whatever
-    the time of its source is, or that is something else, was brought by somebody, and counts.
-
-    The skill's own name, owner and times do not count, so that a copy has the same digest; for the files beyond
-    `MAX_BYTES` times count too. Raises SkillUnverifiable for more than `MAX_ENTRIES` files and directories, or
-    `MAX_LEVELS` directories in each other, and where one of them cannot be read.
+    Without `bytecode`, the files in `__pycache__` that Python writes do not count. The skill's own name, owner and
+    times do not count, so that a copy has the same digest. Raises SkillUnverifiable for too many files or levels, and
+    for a file that cannot be read.
     """
     top = os.path.realpath(directory)
     whole = hashlib.sha256()
@@ -66,7 +62,7 @@ def skill_digest(directory: str, *, bytecode: bool = True) -> str:
 def skill_stamp(directory: str) -> tuple[str, int]:
     """Return a text that changes whenever `skill_digest` may, and the latest change in ns since 1970. Opens no file.
 
-    A file that is changed twice within a tick of the clock may have one stamp. Raises OSError and SkillUnverifiable.
+    Raises OSError and SkillUnverifiable.
     """
     top = os.path.realpath(directory)
     whole, latest = hashlib.sha256(), 0
@@ -81,10 +77,7 @@ def skill_stamp(directory: str) -> tuple[str, int]:
 
 
 def _paths(top: str) -> Iterator[str]:
-    """Yield the path of each file, link and directory below `top`, relative to it.
-
-    Raises OSError and SkillUnverifiable.
-    """
+    """Yield the path of each file, link and directory below `top`. Raises OSError and SkillUnverifiable."""
     seen, below = 0, len(os.path.join(top, ""))
     for place, directories, files in os.walk(top, onerror=_raise):
         if place == top:  # elsewhere it is none of Git's, and could hold anything

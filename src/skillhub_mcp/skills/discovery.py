@@ -1,9 +1,8 @@
 """Discovery of SKILL.md files below the roots: a walk over directory entries that opens no file.
 
-The rules: a skill ends the descent; hidden directories, node_modules and __pycache__ are skipped; symbolic links to
-directories are followed, cycles end, and a real directory is found once, however many links lead to it: under the root
-that leads to it first, and under its own name where any way to it has that name. The walk is over canonical paths; what
-it reports is below a root as configured, so that a root keeps its skills when a link on its path is switched.
+A skill ends the descent; hidden directories, node_modules and __pycache__ are skipped; symbolic links to directories
+are followed, cycles end, and a real directory is found once. The walk uses canonical paths and reports paths below a
+root as configured, so that a root keeps its skills when a link on its path is switched.
 """
 
 from __future__ import annotations
@@ -31,10 +30,7 @@ _SKIPPED = frozenset({"node_modules", "__pycache__"})
 
 
 class FoundSkillFile(NamedTuple):
-    """A SKILL.md and its stat values. `directory` is below the root as configured, or else canonical.
-
-    `name` is the directory's name, or the link's. `file` is the file's own name: SKILL.md, in any letter case.
-    """
+    """A SKILL.md, in any letter case (`file`), and its stat values. `name` is the directory's name, or the link's."""
 
     directory: str
     root: str
@@ -56,7 +52,7 @@ class WalkProblem:
 
 @dataclass(frozen=True, slots=True)
 class AbsentRoot:
-    """A root where nothing is, or could be seen, and what is the matter. `is_empty` where the directory is there."""
+    """A root that is missing, unreadable or empty, and the reason."""
 
     path: str
     reason: str
@@ -75,7 +71,7 @@ class SkipReason(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """The paths that a walk skipped: the count for each reason, and the first hundred paths for each."""
+    """The skipped paths: the count for each reason, and the first hundred paths for each."""
 
     counts: Mapping[SkipReason, int] = field(default_factory=dict)
     paths: Mapping[SkipReason, tuple[str, ...]] = field(default_factory=dict)
@@ -85,8 +81,7 @@ class Ignored:
 class Walk:
     """The result of one walk: the files found, sorted by directory, the problems, and the skipped paths.
 
-    `roots` are the roots as found, `absent` those that hold nothing, and `cut` the paths of those with more directories
-    than may be searched.
+    `absent` are the roots that hold nothing, and `cut` the paths of those with more directories than may be searched.
     """
 
     found: tuple[FoundSkillFile, ...]
@@ -111,7 +106,7 @@ def is_skipped_directory(name: str) -> bool:
 
 
 class _Subdirectories(NamedTuple):
-    """Names and canonical paths of what a directory has to walk: directories of its own, and those that it links to."""
+    """Names and canonical paths of the directories to walk: those of a directory's own, and those that it links to."""
 
     own: list[tuple[str, str]]
     linked: list[tuple[str, str]]
@@ -227,10 +222,7 @@ class _Walker:
             self._starved[self._root.path] = AbsentRoot(self._root.path, _reason(error))
 
     def _named_too_deep(self, path: str) -> bool:
-        """Report the skills at and below a directory that is too deep, as far as looking for them is cheap.
-
-        Return whether there are any: the directory itself is then no news.
-        """
+        """Report the skills at and below a directory that is too deep, and return whether there are any."""
         has_any = False
         pending = [path]
         while pending and self._too_deep < MAX_TOO_DEEP:
@@ -280,10 +272,7 @@ class _Walker:
             (subdirectories.own if path == entry.path else subdirectories.linked).append((entry.name, path))
 
     def _leads_out(self, directory: str, path: str) -> bool:
-        """Whether the link at `path` to that canonical directory leads out of the project; report it.
-
-        What a root of the person's holds is served from there: that is not worth a word.
-        """
+        """Whether a link leads out of the project to that canonical directory; report it unless a root has it."""
         if not self._root.leads_out(directory):
             return False
         if not any(is_at_or_below(directory, root.real) for root in self.roots if not root.within):
@@ -343,19 +332,16 @@ def _skill_file(entries: Sequence[os.DirEntry[str]]) -> os.DirEntry[str] | None:
 
 
 def _real_directory(entry: os.DirEntry[str]) -> str | None:
-    """Return the canonical path of a directory or of a link to one; None for anything else. Raises OSError.
-
-    Below a canonical directory, only a link can make a path non-canonical, so only links are resolved.
-    """
+    """Return the canonical path of a directory or of a link to one; None for anything else. Raises OSError."""
     if entry.is_dir(follow_symlinks=False):
         return entry.path
     return os.path.realpath(entry.path) if entry.is_symlink() and entry.is_dir() else None
 
 
 def _absent(root: SkillRoot) -> AbsentRoot | None:
-    """Return that a hub root is not there, cannot be read or is empty, or None. Hidden files do not count.
+    """Return that a hub root is missing, unreadable or empty, or None. Hidden files do not count.
 
-    A root with the hub's own directory is one whose skills a command removed, and not a share that is not mounted.
+    The hub's own directory shows that a command removed the skills, and that the root is no share that is not mounted.
     """
     if root.source is not Source.HUB:
         return None

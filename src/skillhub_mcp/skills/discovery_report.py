@@ -1,6 +1,6 @@
-"""A survey of the places: how many skills each holds that the ones before it do not. It opens no file.
+"""How many skills each place holds that the ones before it do not. It opens no file.
 
-What is not searched is looked into by discovery's own rules, at most `MAX_DIRECTORIES` directories of each place.
+Places that are not searched are walked by discovery's rules, at most `MAX_DIRECTORIES` directories each.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ MAX_DIRECTORIES = 500
 
 @dataclass(frozen=True, slots=True)
 class UnsearchedPlace:
-    """A place that is there and not searched. `shown` is its path as people type it.
+    """A place that exists and is not searched. `shown` is its path as typed in a shell.
 
-    `directories` are those of its skills that no root has; there are more where the place is larger than what was
-    looked into (`at_least`). `problem` says why it cannot be read, if it cannot.
+    `directories` are those of its skills that no root has; `at_least` if there may be more. `problem` says why it
+    cannot be read.
     """
 
     place: SkillPlace
@@ -51,7 +51,7 @@ class UnsearchedPlace:
         return f"{self.count} in {self.shown}"
 
     def as_problem(self) -> Problem:
-        """Return it as something that can be mended, which only those are told who have this machine's paths."""
+        """Return it as a problem for those who may know this machine's paths."""
         are = "is" if self.skills == 1 else "are"
         what = f"{are} not searched: {self.reason.why}"
         return Problem(self.where, what, self.reason.advice(self.skills), only_here=True)
@@ -71,15 +71,12 @@ class Surroundings:
         return shell_path(path, home=self.home, cwd=self.cwd)
 
     def unsearched(self, roots: Sequence[SkillRoot], known: Collection[str]) -> tuple[UnsearchedPlace, ...]:
-        """Return the places that are there and not among `roots`, with the skills whose directories are not `known`.
-
-        `known` are canonical. A directory to which several places lead counts in the first.
-        """
+        """Return the places that exist and are not among `roots`, without the canonical directories `known`."""
         others = self._others(roots)
         return self._reported(others, walk_roots(tuple(root for _, root in others)), known) if others else ()
 
     def survey(self, roots: Sequence[SkillRoot]) -> tuple[dict[str, int], tuple[UnsearchedPlace, ...]]:
-        """Return the number of skills by the path of each root, and the other places that are there."""
+        """Return the number of skills by the path of each root, and the other places that exist."""
         others = self._others(roots)
         walk = walk_roots((*roots, *(root for _, root in others)))
         counts = Counter(found.root for found in walk.found)

@@ -16,18 +16,12 @@ from skillhub_mcp.skills.stable_read import read_settled
 
 
 def read_document(skill: Skill, directory: str | None = None) -> SkillDocument:
-    """Read the SKILL.md of `skill`, in the `directory` where its files lie if that is not its own.
-
-    Raises SkillUnreadable if it no longer exists or is no longer usable.
-    """
+    """Read the SKILL.md of `skill`, in the `directory` of its files if that is not its own. Raises SkillUnreadable."""
     return SkillDocument(skill, _body(skill, directory or skill.directory))
 
 
 def read_instructions(skill: Skill) -> str:
-    """Read the instructions of a skill that was scanned a moment ago. Raises SkillUnreadable as `read_document` does.
-
-    What was parsed then is not parsed once more, where the file is still the same.
-    """
+    """Read the instructions of a skill that was scanned a moment ago. Raises SkillUnreadable."""
     content = _read(skill, skill.directory)
     if hashlib.sha256(content).hexdigest() == skill.stamp.content_hash:
         return body_of(content)

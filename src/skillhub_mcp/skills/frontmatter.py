@@ -1,12 +1,9 @@
 """The parser of SKILL.md: bytes in; frontmatter values, body and diagnostics out. No I/O.
 
-Its rules:
-1. A YAML parser reads the frontmatter first. A repair (`repairs`) is tried only if that fails, and always reported.
-2. Scalars keep their text: `1.10`, `yes` and `2024-01-01` are strings. So are words that YAML would drop from a plain
-   value: ` #word`, a leading `!word` and a leading `&word`.
-3. Characters, depth and nodes are bounded while they are read.
-4. The closing fence is a whole line: `---` inside a value or the body is ordinary text.
-5. Text before the frontmatter is skipped, if what follows has a name or a description.
+A YAML parser reads the frontmatter first; a repair (`repairs`) is tried only if that fails, and always reported.
+Scalars keep their text: `1.10`, `yes` and `2024-01-01` are strings, and words that YAML would drop from a plain value
+(` #word`, `!word`, `&word`) are text. Text before the frontmatter is skipped if what follows has a name or a
+description.
 """
 
 from __future__ import annotations
@@ -56,10 +53,7 @@ Value = object  # None, str, list[Value] or dict[str, Value]
 
 
 class Entry(NamedTuple):
-    """One top-level key and its value, as offsets in the header. The value's text excludes comments after it.
-
-    `is_flow` says that the value is a collection in flow style, such as `[a, b]`.
-    """
+    """One top-level key and its value, as offsets in the header, without comments. `is_flow` is true for `[a, b]`."""
 
     key: str
     start: int
@@ -72,9 +66,9 @@ class Entry(NamedTuple):
 class Document:
     """A parsed SKILL.md. `values` is None if the frontmatter is unusable; `diagnostics` say why.
 
-    `lines` gives the 1-based line of each top-level key. `header` is the frontmatter's text between the fences, which
-    starts at character `header_start` on line `first_line`. `before` is the text that precedes the opening fence.
-    `entries` are those of a header that was read without repair.
+    `lines` has the 1-based line of each top-level key. `header` is the text between the fences, which starts at
+    character `header_start` on line `first_line`; `before` precedes the opening fence. `entries` are those of a header
+    that needed no repair.
     """
 
     values: Mapping[str, Value] | None
@@ -132,7 +126,7 @@ def body_of(content: bytes) -> str:
 def header_end(content: bytes, *, whole: bool) -> int | None:
     """Return how many leading bytes of a file determine its frontmatter; None if more bytes are needed.
 
-    `whole` says that `content` is the entire file. Bytes after the returned position change nothing.
+    `whole` says that `content` is the entire file.
     """
     content = content[:MAX_HEADER_BYTES]
     enough = len(content) if whole or len(content) == MAX_HEADER_BYTES else None
@@ -181,10 +175,7 @@ def decode(content: bytes) -> tuple[str | None, list[Diagnostic]]:
 
 
 def _with_line_feeds(content: bytes) -> bytes:
-    """Return the bytes with line feeds for carriage returns that end lines alone, if the first line ends so.
-
-    The length does not change.
-    """
+    """Return the bytes with line feeds for carriage returns, if the first line ends with one alone; same length."""
     first = _LINE_BREAK.search(content) if b"\r" in content else None
     is_cr = first is not None and first[0] == b"\r" and first.end() < len(content)
     return _LONE_CR.sub(b"\n", content) if is_cr else content
@@ -370,8 +361,8 @@ class _Lost:
 class _EventReader:
     """Builds plain values from the parser's events and enforces the limits.
 
-    Events, not nodes: PyYAML composes nodes by recursion in C, where a few thousand brackets crash the process.
-    An alias is expanded in place, so that the same limits apply to an alias bomb as to any other text.
+    Events, not nodes: PyYAML composes nodes by recursion in C, where a few thousand brackets crash the process. An
+    alias is expanded in place, so that the limits stop an alias bomb.
     """
 
     def __init__(self, header: str, first_line: int) -> None:

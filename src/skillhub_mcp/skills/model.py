@@ -26,10 +26,10 @@ def skill_directory(path: str) -> str:
 
 
 class Trust(str, Enum):
-    """Whose a skill is, and whether its person has agreed to it.
+    """Whose a skill is, and whether the user has agreed to it.
 
-    OWN is the person's, the hub's or built in. What a project brings is AGREED, AWAITED where the person has not agreed
-    to it, or CHANGED since.
+    OWN is the user's, the hub's or built in. A project's skill is AGREED, AWAITED before the user agrees, or CHANGED
+    since.
     """
 
     OWN = "own"
@@ -47,7 +47,7 @@ class FileStamp(NamedTuple):
     """The state of a SKILL.md when it was read: its mtime, size in bytes and ctime, and the SHA-256 of the bytes read.
 
     `content_hash` starts with `header:` if only the frontmatter was read, and is empty if nothing could be read. The
-    ctime changes with every write, also where a copying program sets mtime and size to what they were.
+    ctime changes also if a program sets mtime and size to what they were.
     """
 
     mtime_ns: int
@@ -66,8 +66,8 @@ class FileStamp(NamedTuple):
 class HeaderShape:
     """The properties of a frontmatter, besides its values, for which a strict registry has rules.
 
-    `longest` is the length in characters of the longest line outside the description, and `longest_at` its line in
-    SKILL.md. `markup` is the first key whose value contains an angle bracket.
+    `longest` is the length of the longest line outside the description, at line `longest_at` of SKILL.md. `markup` is
+    the first key whose value contains an angle bracket.
     """
 
     lines: int = 0
@@ -83,10 +83,9 @@ NO_SHAPE = HeaderShape()
 class Skill:
     """Tier 1 of disclosure: everything about a skill except its body.
 
-    `directory` is the path of the skill's directory and the key of its row in the index: below its root as configured,
-    without further links. `root` is the path of the root it was found under. `category` and `tags` are lowercase.
-    `allowed_tools_text` is the original text if `allowed-tools` was a string; `argument_hint` describes the arguments
-    that a user may type after the skill's name. `trust` is that of its root.
+    `directory` is the skill's path below its root as configured, and the key of its row in the index. `root` is the
+    path of that root. `category` and `tags` are lowercase. `allowed_tools_text` is the original text if `allowed-tools`
+    was a string.
     """
 
     name: str

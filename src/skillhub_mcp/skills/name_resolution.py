@@ -1,10 +1,8 @@
-"""Who answers to a name, for whoever may have only some of the skills of a snapshot. Pure.
+"""Which skill a name refers to, for a caller who may have only some of the skills of a snapshot. Pure.
 
-Of the skills that go by a name, the first in order of priority that is offered answers. Where none is, the first that
-is not hidden does, so that its caller is told why it cannot be had. A hidden skill has no part in this: what answers
-is the same as if it were not there.
-
-A skill that awaits trust takes no name, no alias and no handle of one that does not, also of one that is switched off.
+Of the skills with a name, the first in order of priority that is offered answers. If none is, the first that is not
+hidden does, so that its caller learns why it cannot be had. A skill that awaits trust takes no name, no alias and no
+handle of one that does not.
 """
 
 from __future__ import annotations
@@ -54,10 +52,7 @@ EVERY_SKILL_OFFERED: Judge = _NoJudge()
 
 
 class Names:
-    """The names of the skills of one snapshot, as `judge` lets them be known.
-
-    Made for one answer: it remembers what it settled, and not for longer than the judge may be of one mind.
-    """
+    """The names of the skills of one snapshot, as `judge` lets them be known. Made for one answer, which it caches."""
 
     def __init__(self, snapshot: Snapshot, judge: Judge = EVERY_SKILL_OFFERED) -> None:
         self.snapshot = snapshot
@@ -82,11 +77,11 @@ class Names:
         return next((handle for handle in handles if self.find(handle) is skill), skill.directory)
 
     def has_handle(self, skill: Skill) -> bool:
-        """Whether `skill` answers to its name, or to that with its source, so that nobody needs its path."""
+        """Whether `skill` answers to its name or to `name@source`, so that nobody needs its path."""
         return skill.name not in self.snapshot.contested or self.handle(skill) != skill.directory
 
     def shadowing(self, skill: Skill) -> Shadowed | None:
-        """Return which skill answers to the name of `skill` and comes before it, and why; None where none does."""
+        """Return which skill answers to the name of `skill` and comes before it, and why; None if none does."""
         if skill.name not in self.snapshot.contested:
             return None
         winner = self.find(skill.name)
@@ -120,17 +115,11 @@ class Names:
         return not skill.awaits_trust and self.judge.offers(skill)
 
     def listed(self) -> tuple[Skill, ...]:
-        """Return the offered skills that answer to their names and do not await trust, sorted by name.
-
-        For every list that a host reads unasked; a search and a load use `findable` and `find`.
-        """
+        """Return the offered skills that answer to their names, for lists that a host reads unasked: see `lists`."""
         return tuple(skill for skill in self.offered() if not skill.awaits_trust)
 
     def findable(self) -> tuple[Skill, ...]:
-        """Return the offered skills, sorted by name, and those that await trust and have lost their name for that.
-
-        These answer to `name@source`.
-        """
+        """Return the offered skills by name, and those that lost their name for awaiting trust, as `name@source`."""
         offered = self.offered()
         lost = (
             skill

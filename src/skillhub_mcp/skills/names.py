@@ -20,10 +20,7 @@ def fold_name(name: str) -> str:
 
 
 def safe_alias(name: str) -> str:
-    """Return `name` as lowercase letters and digits of any script, joined by single hyphens, at most 64 characters.
-
-    A name without letters and digits has an empty alias.
-    """
+    """Return `name` as lowercase letters and digits of any script, joined by single hyphens, at most 64 characters."""
     if _IS_AN_ALIAS.fullmatch(name):
         return name
     folded = unicodedata.normalize("NFKC", name).lower()
@@ -41,7 +38,7 @@ def is_specified_name(name: str) -> bool:
 
 
 def is_utf_8(path: str) -> bool:
-    """Whether a name or path can be written in UTF-8: what a disk has under another cannot be told to anybody."""
+    """Whether a name or path can be written in UTF-8, as every report is."""
     try:
         path.encode("utf-8")
     except UnicodeEncodeError:

@@ -26,10 +26,7 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 @dataclass(frozen=True, slots=True)
 class ParseResult:
-    """The result for one SKILL.md: a skill with its diagnostics, or no skill and the diagnostics that say why.
-
-    `admission` may still exclude the skill because of its violations. `lines` maps top-level keys to their lines.
-    """
+    """The result for one SKILL.md: a skill with its diagnostics, or no skill and the diagnostics that say why."""
 
     skill: Skill | None
     diagnostics: tuple[Diagnostic, ...]
@@ -98,10 +95,7 @@ def read_skill(document: Document, *, directory: str, root: str, directory_name:
 
 
 def allowed_tools(value: Value) -> tuple[str, ...]:
-    """Return `allowed-tools` as a tuple. A string is split at blanks and commas outside parentheses.
-
-    A list that was repaired is text with its brackets.
-    """
+    """Return `allowed-tools` as a tuple. A string is split at blanks and commas outside parentheses."""
     if isinstance(value, list):
         return tuple(text for item in value if isinstance(item, str) and (text := item.strip()))
     return tuple(_split_outside_parentheses(value.strip("[]"))) if isinstance(value, str) else ()
@@ -259,10 +253,7 @@ def _metadata(document: Document, found: list[Diagnostic]) -> Mapping[str, Value
 def _skillhub_metadata(
     metadata: Mapping[str, Value], document: Document, found: list[Diagnostic]
 ) -> tuple[str | None, tuple[str, ...], bool]:
-    """Return category, tags and alwaysApply from the flat keys `skillhub.*`, or else from the map `skillhub`.
-
-    Category and tags may also be at the top level, or else under `metadata`.
-    """
+    """Return category, tags and alwaysApply from `skillhub.*`, the map `skillhub`, the top level or `metadata`."""
     nested = metadata.get("skillhub")
     inner: Mapping[str, Value] = nested if isinstance(nested, dict) else {}
 

@@ -1,7 +1,4 @@
-"""The places that may hold skills: those that can be roots, and where other clients keep theirs. Pure.
-
-A place that is searched is a root. `why_searched` and `why_not` say why one is or is not, and what changes that.
-"""
+"""The places that may hold skills: those that can be roots, and where other clients keep theirs. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ _PLAIN = re.compile(r"[\w@%+=:,./-]*")
 class ClientSkills:
     """Where a client keeps skills: `user` below the home directory, `project` below each directory of a project.
 
-    Where the environment variable `moved_by` is set, its value takes the place of the first part of `user`.
+    The environment variable `moved_by` replaces the first part of `user`.
     """
 
     client: str
@@ -64,9 +61,9 @@ PROJECT_PLACES = (
 
 @dataclass(frozen=True, slots=True)
 class SkillPlace:
-    """A directory that may hold skills. `owner` is the client that keeps skills there; empty for places of ours.
+    """A directory that may hold skills. `owner` is the client that keeps skills there; empty for SkillHub's places.
 
-    `word` names a place of ours in SKILLHUB_ROOTS. `source` is what its skills are where it is searched.
+    `word` names such a place in SKILLHUB_ROOTS. `source` is that of its skills if it is searched.
     """
 
     path: str
@@ -77,10 +74,7 @@ class SkillPlace:
 
 @dataclass(frozen=True, slots=True)
 class RootsChoice:
-    """What decides which places are searched: the words of SKILLHUB_ROOTS and the directories of SKILLS_DIR.
-
-    `words_given` and `dirs_given` say whether they were set, rather than left at their defaults.
-    """
+    """The words of SKILLHUB_ROOTS and the directories of SKILLS_DIR, and whether each was set."""
 
     words: tuple[str, ...]
     dirs: tuple[str, ...]
@@ -90,17 +84,14 @@ class RootsChoice:
 
 @dataclass(frozen=True, slots=True)
 class PlaceReason:
-    """Why a place is searched or not, and what changes that: a `command` for a shell, or else a `setting` to set.
-
-    A setting without a value is to be unset.
-    """
+    """Why a place is searched or not, and the `command` or else the `setting` that changes it; no value unsets one."""
 
     why: str
     command: str = ""
     setting: str = ""
 
     def advice(self, skills: int) -> str:
-        """Return what has a place searched that is not, as a part of a sentence about so many skills."""
+        """Return how to search a place, as a part of a sentence about so many skills."""
         them = "it" if skills == 1 else "them"
         return f"`{self.command}` serves {them}" if self.command else f"set {self.setting} to serve {them}"
 
@@ -115,9 +106,7 @@ def known_places(
     recorded: Sequence[str] = (),
     recorded_in_project: Sequence[str] = (),
 ) -> tuple[SkillPlace, ...]:
-    """Return every place, each path once: the project's, the user's, the default `hub` directory and what was
-    `recorded`, then the clients' in the project and in the home directory, then the examples.
-    """
+    """Return every place once: the project's, the user's, the hub's, the recorded, the clients' and the examples."""
     root = replace(project, chain=(project.root,))
     in_project = [
         *in_each_directory(project, os.path.join(".agents", "skills"), home),
@@ -150,10 +139,7 @@ def _in_home(client: ClientSkills, home: str, environment: Mapping[str, str]) ->
 
 
 def why_not(place: SkillPlace, choice: RootsChoice, *, shown: str) -> PlaceReason:
-    """Return why a place that is not among the roots is not, and the one thing that has it searched.
-
-    `shown` is its path as it can be typed in a shell.
-    """
+    """Return why a place is not among the roots, and what adds it. `shown` is its path as typed in a shell."""
     word = place.word or ("project" if place.source is Source.PROJECT else "hub")
     if choice.dirs_given and not choice.words_given:
         why = "SKILLS_DIR is set, and then nothing else is searched"
@@ -172,7 +158,7 @@ def why_not(place: SkillPlace, choice: RootsChoice, *, shown: str) -> PlaceReaso
 
 
 def why_searched(root: SkillRoot, choice: RootsChoice, *, shown: str, recorded: Collection[str]) -> PlaceReason:
-    """Return why a root is one, and the one thing that ends it. `recorded` are the words that were recorded."""
+    """Return why a root is one, and what removes it. `recorded` are the words that were recorded."""
     if root.recorded:
         return PlaceReason("recorded", command=f"skillhub roots remove {shown}")
     word = word_of(root)
@@ -200,7 +186,7 @@ def _with_directory(directories: Sequence[str], path: str) -> str:
 
 
 def shell_path(path: str, *, home: str, cwd: str = "") -> str:
-    """Return a path as people type it in a shell: below `cwd` with `./`, below `home` with `~`, quoted where needed."""
+    """Return a path as typed in a shell: below `cwd` with `./`, below `home` with `~`, quoted where needed."""
     if cwd and cwd != home and path.startswith(os.path.join(cwd, "")):
         return _quoted(os.path.join(os.curdir, path[len(os.path.join(cwd, "")) :]))
     if home and path.startswith(os.path.join(home, "")):

@@ -1,4 +1,4 @@
-"""What is wrong with the skills that a scan found: what it is about, what is wrong with it, how to fix it. Pure."""
+"""Problems with the skills that a scan found: the subject, what is wrong with it, and the fix. Pure."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _IN_A_SENTENCE = 3
 class Problem:
     """What is affected, what is wrong with it, and how to fix it.
 
-    `subject` is a path or a setting. Where it is a path, `remote` names it to those who may not read this machine's
-    paths; they are not told the fix, which is not theirs. What is `only_here` they are not told at all.
+    `remote` names a path to those who may not read this machine's paths; they see no fix, and nothing that is
+    `only_here`.
     """
 
     subject: str

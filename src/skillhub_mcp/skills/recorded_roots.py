@@ -1,7 +1,4 @@
-"""The directories and places that a person chose to have searched, for all projects or for one. Pure.
-
-The record is the person's own file: a repository that could add roots would bring skills that nobody chose.
-"""
+"""The directories and places that the user recorded to be searched, for all projects or for one. Pure."""
 
 from __future__ import annotations
 
@@ -21,10 +18,7 @@ _ROOTS, _PROJECTS = "roots", "projects"
 
 @dataclass(frozen=True, slots=True)
 class RecordedRoots:
-    """The record, in the order in which it was made: absolute directories, and words of `RECORDABLE_PLACES`.
-
-    `everywhere` holds for all projects; `projects` has further directories by the root of the project.
-    """
+    """The record, in the order in which it was made: absolute directories, and words of `RECORDABLE_PLACES`."""
 
     everywhere: tuple[str, ...] = ()
     projects: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -72,10 +66,7 @@ def parse_record(text: str) -> RecordedRoots:
 
 
 def record_text(record: RecordedRoots, before: str | None = None) -> str:
-    """Return the content of the file that holds `record`.
-
-    What else the file held is kept; `before` is its text, which was parsed.
-    """
+    """Return the content of the file for `record`; what else its text `before` held is kept."""
     kept = {} if before is None else read_format(before, _FORMAT)
     own = {
         "format": _FORMAT,

@@ -1,8 +1,4 @@
-"""The registry, built on scans: skills by name and source, with a report on every path that yielded no skill.
-
-It reads each SKILL.md up to the end of its frontmatter, runs nothing and grants no permissions. Each build and each
-refresh makes a new snapshot; a snapshot never changes.
-"""
+"""The registry, built on scans: skills by name and source, with a report on every path that yielded no skill."""
 
 from __future__ import annotations
 
@@ -23,10 +19,7 @@ AnyRoot = SkillRoot | str | os.PathLike[str] | Mapping[str, object]
 
 
 class Registry:
-    """The skills below some roots. Not thread-safe.
-
-    Nothing is read before the first query. After it, only `build_index` and `refresh_index` access the disk.
-    """
+    """The skills below some roots, read on the first query. Not thread-safe."""
 
     def __init__(self, roots: Sequence[AnyRoot], *, admission: Admission = REGISTRY_STRICT) -> None:
         self.roots = as_roots(roots)
@@ -87,11 +80,9 @@ class Registry:
 
 
 def as_roots(roots: Sequence[AnyRoot]) -> tuple[SkillRoot, ...]:
-    """Return the roots sorted by priority, of one priority in the given order.
+    """Return the roots sorted by priority. `SkillRoot`s keep theirs; if there are others, each gets its position.
 
-    `SkillRoot`s keep their priority; where there are others, each gets its position. A root is a path, a `SkillRoot`,
-    or a mapping of `path`, `source` and optionally `priority`, of which 1 is the highest. Raises InvalidArgument for
-    anything else.
+    A root is a path, a `SkillRoot`, or a mapping of `path`, `source` and optionally `priority`. Raises InvalidArgument.
     """
     if isinstance(roots, str | os.PathLike):
         # A str is a sequence of characters, each of which would be accepted as a path.

@@ -85,10 +85,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """The report of one build. `ignored_counts` are complete; `ignored` lists the first hundred paths per reason.
-
-    Of the `valid` skills, those `not_for_models` are for people alone.
-    """
+    """The report of one build. `ignored_counts` are complete; `ignored` lists the first hundred paths per reason."""
 
     roots: tuple[ScannedRoot, ...]
     seconds: float
@@ -121,10 +118,9 @@ class RegistryIndex:
 
 
 def build_registry_index(names: Names, *, source: Source | None = None, whole: bool = True) -> RegistryIndex:
-    """Return the skills that `names` offers as a registry index.
+    """Return the skills that `names` offers; with `source`, those of that source, including shadowed ones.
 
-    With `source`, the entries are those of that source, including shadowed ones. Unless `whole`, the report covers
-    only the offered skills, too.
+    Unless `whole`, the report covers only the offered skills.
     """
     chosen = names.offered() if source is None else names.of_source(source)
     skills = tuple(to_index_entry(skill, names.snapshot.source(skill)) for skill in chosen)

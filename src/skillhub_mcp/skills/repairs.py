@@ -1,7 +1,7 @@
 """Repairs of a frontmatter that YAML refuses. Pure.
 
-The header is divided into its top-level entries. An entry that YAML cannot read takes the first repair in `REPAIRS`
-after which it can. The number of lines does not change, and a repaired value is text that the author wrote.
+Each top-level entry that YAML cannot read takes the first repair in `REPAIRS` after which it can. The number of lines
+does not change.
 """
 
 from __future__ import annotations
@@ -55,10 +55,7 @@ class _Entry:
 
 
 def repair(header: str, reads: Reads) -> Repaired | None:
-    """Return the header with each broken entry repaired; None if it has no entries.
-
-    `reads` returns the mapping that YAML reads from a text, or None.
-    """
+    """Return the header with each entry repaired that `reads`, a YAML parser, cannot read; None without entries."""
     crlf = "\r\n" in header
     before, entries = _entries(UNPRINTABLE.sub(" ", header.replace("\r\n", "\n")).split("\n"))
     if not entries:

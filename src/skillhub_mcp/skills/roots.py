@@ -1,9 +1,4 @@
-"""Skill roots: an ordered list of directories with sources.
-
-If two roots contain a skill of the same name, the one in the earlier root is served, unless that awaits trust and the
-other does not; `snapshot` applies this. A root is known by its path as configured: where a link on it is switched to
-another directory, it stays the same root.
-"""
+"""Skill roots: an ordered list of directories with sources, known by their paths as configured."""
 
 from __future__ import annotations
 
@@ -46,11 +41,10 @@ def split_source(text: str) -> tuple[str, str]:
 class SkillRoot:
     """A directory that is searched for skills. `path` is absolute, with its links as configured; `given` is as written.
 
-    `priority` is the root's position in its list, 1 being the highest. If `max_directories` is set, at most that many
-    directories are searched below it. One that is `optional` may be missing without a report. One that is `recorded` is
-    there because `skillhub roots add` recorded it. `target` is where the links on `path` led when that was last looked
-    up; empty where there are none. `within` is the root of the project that brings it, out of which no link is
-    followed; empty for a directory of the person's or the hub's.
+    `priority` is the root's position in its list, 1 being the highest. At most `max_directories` are searched below it.
+    One that is `optional` may be missing. One that is `recorded` was added by `skillhub roots add`. `target` is where
+    the links on `path` led when that was last looked up. `within` is the root of the project that brings it, out of
+    which no link is followed; empty for a directory of the user's or the hub's.
     """
 
     path: str
@@ -103,8 +97,7 @@ def distinct_roots(
 ) -> tuple[SkillRoot, ...]:
     """Return the roots for pairs of source and directory in order; a real directory keeps its first source.
 
-    Most projects and homes have no skills: only a directory of the hub is not optional, if it is `hub_given`. What the
-    `project` brings awaits trust.
+    Only a directory of the hub that is `hub_given` must exist. What the `project` brings awaits trust.
     """
     roots: dict[str, SkillRoot] = {}
     for source, given in places:
@@ -122,9 +115,7 @@ def distinct_roots(
 
 
 def absolute(given: str) -> str:
-    """Return an absolute path without `~`, and without `..`, which names the parent of a link's target: that link is
-    resolved.
-    """
+    """Return an absolute path without `~`, and without `..`, for which the links before it are resolved."""
     path = expand_home(given)
     head, up, tail = path.rpartition(os.pardir + os.sep)
     if path.endswith(os.sep + os.pardir) or path == os.pardir:
@@ -145,10 +136,9 @@ def choose_roots(
 ) -> tuple[SkillRoot, ...]:
     """Return the roots for `places`, in order of priority: those nearest to the working directory first.
 
-    The directories `hub` have to exist if they were given by a person (`hub_given`). Those that were `recorded` belong
-    to the hub, after its own, and have to exist. Those `recorded_in_project` belong to the project, where directories
-    come and go with branches. What lies in the project awaits trust; a directory elsewhere that a person recorded for
-    it is the person's own.
+    The directories `hub` have to exist if the user gave them (`hub_given`), and those that were `recorded`, too. Those
+    `recorded_in_project` belong to the project, where directories come and go with branches. What lies in the project
+    awaits trust.
     """
     found = distinct_roots(
         _labelled(

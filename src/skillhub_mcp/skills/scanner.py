@@ -1,8 +1,7 @@
 """The scan, the only way for skills to enter the hub: walk the roots, read changed files, make a snapshot.
 
-The results of earlier scans are cached by path, mtime, ctime and size, so that an unchanged SKILL.md is not opened
-again. Only the frontmatter decides on a skill, however much of the file is read. This module is independent of the
-index.
+Results are cached by path, mtime, ctime and size, so that an unchanged SKILL.md is not opened again. Only the
+frontmatter decides on a skill.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _LAST_SKILL = 1
 class CachedSkillFile(NamedTuple):
     """The result of reading one SKILL.md: its stamp, and a skill or the diagnostics that say why there is none.
 
-    `name` is the name that its directory or the link to it had; empty if that is not known.
+    `name` is the name that its directory or the link to it had.
     """
 
     root: str
@@ -64,10 +63,7 @@ _FILES_PER_REPORT = 100
 
 
 class ReadDepth(Enum):
-    """How much of a SKILL.md is read: up to the end of the frontmatter, or all, if the body is to be indexed.
-
-    `FileStamp.content_hash` covers those bytes.
-    """
+    """How much of a SKILL.md is read: the frontmatter, or all if the body is indexed. `content_hash` covers this."""
 
     HEADER = "header"
     WHOLE = "whole"
@@ -77,9 +73,8 @@ class ReadDepth(Enum):
 class Scan:
     """The result of one scan: the snapshot, the cache for the next scan, and the differences to the given cache.
 
-    `opened` counts the files that were read; `changed` says whether any skill was added, changed or removed.
-    `admission` decided which are served. `undecided` are directories whose SKILL.md was perhaps half written, and whose
-    skill is as it was before: a look a second later decides.
+    `opened` counts the files that were read. `undecided` are directories whose SKILL.md may be half written, and whose
+    skill is as it was before: a scan a second later decides.
     """
 
     snapshot: Snapshot
@@ -104,11 +99,10 @@ def scan(
 ) -> Scan:
     """Scan every SKILL.md below `roots`, opening only files that are new or have changed since `memory`.
 
-    `reread` opens unchanged files, too. `only` are the paths that have changed: if all of them lie in known skills,
-    nothing else is looked at, and the rest of the report is that of the scan `before`. Bad files never raise: the
-    snapshot's report lists them. With `keep_absent` the skills in `memory` of a root that is suddenly missing or empty,
-    as with a share that is not mounted, stay; the report names the root. `on_progress` receives now and then how many
-    of how many files are done.
+    `reread` opens unchanged files, too. If all paths in `only` lie in known skills, nothing else is looked at, and the
+    rest of the report is that of the scan `before`. With `keep_absent` the skills of a root that is suddenly missing or
+    empty stay, and the report names the root. `on_progress` receives how many of how many files are done. Bad files
+    never raise.
     """
     began = time.perf_counter()
     own = {root.path for root in roots}
@@ -156,10 +150,7 @@ def read_snapshot(roots: tuple[SkillRoot, ...], admission: Admission = LENIENT) 
 
 
 class _Look:
-    """Looks at files, one by one, and opens those that are not as they were; see `scan` for the parameters.
-
-    `opened`, `changed` and `undecided` are as in `Scan`, of the files so far.
-    """
+    """Opens the files that are not as they were; see `scan` for the parameters and `Scan` for the attributes."""
 
     def __init__(self, memory: ScanCache, *, reread: bool, depth: ReadDepth) -> None:
         self._memory = memory
@@ -214,10 +205,7 @@ def scan_from_cache(
     unavailable: Sequence[UnavailableRoot] = (),
     before: Scan | None = None,
 ) -> Snapshot:
-    """Return the snapshot of the cached files under `roots`, without accessing any file.
-
-    A skill that did not change since the scan `before` is the same object.
-    """
+    """Return the snapshot of the cached files under `roots`, without accessing any file."""
     began = time.perf_counter() if began is None else began
     own = {root.path for root in roots}
     skills: list[Skill] = []
@@ -281,10 +269,7 @@ def _as_before(before: Scan, found: tuple[FoundSkillFile, ...]) -> Walk:
 
 
 def _unavailable(walk: Walk, known: ScanCache) -> tuple[UnavailableRoot, ...]:
-    """Return the roots that had skills and hold nothing now.
-
-    A person who removes the last skill leaves an empty directory behind; one who removes several at once says so.
-    """
+    """Return the roots that had skills and hold nothing now, unless only the last skill was removed."""
     found = []
     for absent in walk.absent:
         remembered = sum(1 for entry in known.values() if entry.root == absent.path)

@@ -1,8 +1,7 @@
 """The snapshot: the skills at one moment, the order of those with one name, a report on the rest, and a digest.
 
 Of two skills with one name, the one in the earlier root comes first; within a root the one whose directory carries the
-name, then the one modified later. The other is reported as shadowed, and stays available as `name@source` or by its
-path. `name_resolution` settles who answers to a name for a caller who may not have the first.
+name, then the one modified later. The other is shadowed, and stays available as `name@source` or by its path.
 """
 
 from __future__ import annotations
@@ -24,10 +23,7 @@ from skillhub_mcp.skills.rules import Diagnostic
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A SKILL.md that is not served, with its violations and the root it was found under.
-
-    `reason` is the violation that excludes it; the other violations may be harmless. `name` is empty if none was read.
-    """
+    """A SKILL.md that is not served, and the violation that excludes it. `name` is empty if none was read."""
 
     directory: str
     diagnostics: tuple[Diagnostic, ...]
@@ -67,10 +63,8 @@ class Shadowed:
 
 @dataclass(frozen=True, slots=True)
 class ScanReport:
-    """What a scan found besides the skills that are served: no file is dropped silently.
+    """What a scan found besides the skills that are served. `found` counts the SKILL.md files.
 
-    `roots` are the scanned roots in order. `found` counts the SKILL.md files, `seconds` is how long finding and reading
-    them took.
     The skills of the roots that are `unavailable` are those of an earlier scan.
     """
 
@@ -87,8 +81,8 @@ class ScanReport:
 class Snapshot:
     """The skills at one moment, sorted by name. `everything` includes shadowed skills, sorted by directory.
 
-    `contested` has the names that several skills have, with those in order of priority. `skills` has the first of each
-    name: who answers to a name for somebody is settled by `name_resolution`.
+    `contested` has the names that several skills have, with those in order of priority, and `skills` the first of each
+    name; `name_resolution` decides for one caller.
     """
 
     skills: Sequence[Skill]
@@ -169,8 +163,7 @@ class Snapshot:
     def digest(self) -> str:
         """A hash over every skill's metadata: the same library has the same digest on every machine.
 
-        It includes paths relative to their roots, and roots by their sources. It excludes times and bodies, which the
-        registry's index does not contain either.
+        It includes paths relative to their roots, but no times and bodies.
         """
         labels: dict[str, str] = {}
         for root in self.report.roots:
@@ -189,10 +182,7 @@ class Snapshot:
 
 
 def make_snapshot(skills: Iterable[Skill], report: ScanReport, *, before: Snapshot | None = None) -> Snapshot:
-    """Put the skills with one name in order and return the snapshot.
-
-    A skill that did not change since the snapshot `before` is the same object.
-    """
+    """Return the snapshot of the skills. One that did not change since `before` is the same object."""
     everything = _trusted(skills, report.roots, before)
     winners: dict[str, Skill] = {}
     contested: dict[str, list[Skill]] = {}

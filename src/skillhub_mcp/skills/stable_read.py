@@ -1,4 +1,4 @@
-"""Files that somebody is writing just now: empty or cut off for a moment, and whole in the next."""
+"""Read again a file that another program is writing: empty or cut off for a moment, and whole in the next."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _NANOSECONDS = 1_000_000_000
 
 
 def is_just_written(mtime_ns: int, now_ns: int) -> bool:
-    """Whether a file of this time may be half written at `now_ns`, also where it is a little ahead."""
+    """Whether a file of this time may be half written at `now_ns`; its clock may be ahead."""
     return abs(now_ns - mtime_ns) < JUST_WRITTEN_SECONDS * _NANOSECONDS
 
 
 def read_settled(path: str, read: Callable[[], bytes], is_whole: Callable[[bytes], bool]) -> tuple[bytes, bool]:
-    """Return what `read` does of the file at `path`, and whether it may be half written still.
+    """Return what `read` returns for the file at `path`, and whether it may still be half written.
 
-    Where that is not whole and was written just now, it is read again until it is, for 0.3 s at most.
+    If that is not whole and was written just now, it is read again for 0.3 s at most.
     """
     content = read()
     deadline = time.monotonic() + _WAIT_SECONDS

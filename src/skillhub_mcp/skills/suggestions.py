@@ -17,8 +17,7 @@ _LISTED_NAMES = 20
 def near_names(wanted: str, names: Iterable[str], *, limit: int = 3) -> list[str]:
     """Return at most `limit` of `names` that resemble `wanted`, the nearest first.
 
-    Names are first ranked by shared letter pairs, which is cheap for 100,000 names; only the best of those
-    are compared letter by letter.
+    Only the names that share the most letter pairs are compared letter by letter: there may be 100,000.
     """
     pairs = _letter_pairs(wanted)
     shared = ((len(pairs & _letter_pairs(name)), name) for name in names)
@@ -29,10 +28,9 @@ def near_names(wanted: str, names: Iterable[str], *, limit: int = 3) -> list[str
 
 
 def not_found(wanted: str, names: Iterable[str], *, search_tool: str, reason: str = "") -> SkillNotFound:
-    """Return the error for a name that is not among `names`. Its hint gives the nearest names and the first in order.
+    """Return the error for a name that is not among `names`, with the nearest names and the first in order.
 
-    `search_tool` is the tool that finds the names for which the hint has no room, if there is one. `reason` says why
-    the skill is not there, where that is known.
+    `search_tool` is the tool that finds the others, if any. `reason` says why the skill is missing, if that is known.
     """
     # They mostly come in order.
     available = sorted(dict.fromkeys(names))

@@ -12,8 +12,7 @@ from skillhub_mcp.skills.names import fold_name
 class Visibility:
     """The names (or safe aliases) and the categories that are served; with neither given, every skill is.
 
-    What is given and empty serves nothing: a filter that lost its names must not disappear. Names and categories are
-    compared by `fold_name`.
+    A filter that is given and empty serves nothing. Names and categories are compared by `fold_name`.
     """
 
     names: frozenset[str] | None = None

@@ -1,13 +1,7 @@
 """Reading and listing a skill's files, confined to the skill's directory and to byte budgets.
 
-A path is checked (`paths`) before the file system is accessed, and then opened component by component from the skill's
-directory (`confinement`), so that a concurrent rename or relink cannot lead out.
-
-chunks       splitting text between characters, base64 at multiples of three
-confinement  opening a file without leaving the skill
-content      reading one chunk, or the whole file
-listing      the list of readable files
-paths        checks of a requested path
+`paths` checks a path before the file system is accessed, and `confinement` opens it component by component, so that a
+concurrent rename or relink cannot lead out.
 """
 
 from __future__ import annotations

@@ -44,9 +44,8 @@ def open_in_skill(directory: str | Path, wanted: WantedFile, opener: Opener | No
 def open_by_descriptors(directory: str, wanted: WantedFile) -> int:
     """Open the file component by component, each relative to its parent's descriptor; the system follows no link.
 
-    A link is read and resolved here, starting again from the skill's directory, so that it cannot reach files outside
-    the skill or withheld files. A race with a rename ends in an error or in a file that was inside when it was reached.
-    Returns a descriptor; raises OSError besides the errors of `read_file`.
+    Links are resolved here, so that none reaches files outside the skill or withheld files. A race with a rename ends
+    in an error or in a file that was inside when it was reached. Returns a descriptor; raises OSError, too.
     """
     parts = list(wanted.parts)
     root = os.open(directory, TO_DIRECTORY)
@@ -104,9 +103,7 @@ def _link_parts(target: str, wanted: WantedFile) -> list[str]:
 def open_by_resolved_path(directory: str, wanted: WantedFile) -> int:
     """Open the file by its resolved path, for systems without directory descriptors (Windows).
 
-    Weaker than `open_by_descriptors`: someone with write access to the skill can replace a directory by a link between
-    the check and the opening. Absolute links that lead back inside are followed. Returns a descriptor; raises OSError
-    besides the errors of `read_file`.
+    Weaker: someone with write access to the skill can replace a directory between the check and the opening.
     """
     root = os.path.realpath(directory)
     target = Path(os.path.realpath(os.path.join(root, *wanted.parts)))

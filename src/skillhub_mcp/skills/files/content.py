@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from skillhub_mcp.errors import InvalidArgument, SkillFileNotFound
-from skillhub_mcp.skills.files.chunks import LONGEST_CHARACTER, base64_chunk, refuse_within_character, text_chunk
+from skillhub_mcp.skills.files.chunks import LONGEST_CHARACTER, base64_chunk, cut_character, text_chunk
 from skillhub_mcp.skills.files.confinement import NO_LINK, TO_PLAIN_FILE, Opener, open_in_skill
 from skillhub_mcp.skills.files.listing import files_hint, list_files
 from skillhub_mcp.skills.files.paths import WantedFile, check_path
@@ -56,7 +56,7 @@ class FileContent:
     """One chunk of a file. `size` and both offsets are in bytes; `next_offset` is the start of the rest, if any.
 
     `encoding` is `utf-8`, `utf-16-le`, `utf-16-be` or `base64`. `digest` is that of the whole file if this is a part of
-    it, else empty: it tells chunks of one version from those of another.
+    it, so that chunks of two versions differ.
     """
 
     content: str
@@ -84,19 +84,14 @@ def read_file(
     as_stored: bool = False,
     opener: Opener | None = None,
 ) -> FileContent:
-    """Read a chunk of a skill's file, starting at byte `offset`, of at most `limits.max_bytes` bytes.
+    """Read a chunk of a skill's file, starting at byte `offset`, of at most `limits.max_bytes` bytes, or one character.
 
-    A chunk that is UTF-8 without NUL is returned as text, exactly as stored (including a byte order mark), and ends
-    between characters. So is a chunk of a file that starts with the byte order mark of UTF-16, unless `as_stored`. Any
-    other chunk is returned as base64 and ends at a multiple of three bytes, so that chunks can be joined; only if
-    every such end would split a character does it end next to that character. Each chunk is judged by itself, so the
-    encoding may change within a file. A limit below four bytes may be exceeded by up to three, since one character
-    must fit.
+    A chunk that is UTF-8 without NUL is returned as text, exactly as stored, and ends between characters. So is a chunk
+    of a file that starts with the byte order mark of UTF-16, unless `as_stored`. Any other chunk is returned as base64
+    and ends at a multiple of three bytes, so that chunks can be joined. Each chunk is judged by itself.
 
-    Slash and backslash both separate components. Absolute paths, drives, `~`, empty components, control characters and
-    every `..` are refused, even a `..` that would stay inside. Links are followed while they stay inside the skill; an
-    absolute link counts as leaving it. A hard link cannot be distinguished from the file itself and is read. A path
-    that does not exist may name a file in another Unicode form or, as in a Markdown link, with `%20` for a blank.
+    Links are followed while they stay inside the skill; an absolute link leaves it. A path that does not exist may name
+    a file in another Unicode form or, as in a Markdown link, with `%20` for a blank.
 
     Raises:
         PathNotAllowed: the path leaves the skill, or the file is withheld.
@@ -106,17 +101,15 @@ def read_file(
     wanted = check_path(file_path, skill=skill, serve_dotfiles=limits.serve_dotfiles)
     if offset < 0:
         raise InvalidArgument("offset", f"is {offset}, which is negative", hint="start at 0")
-    lookback = min(offset, LONGEST_CHARACTER - 1)
-    count = max(limits.max_bytes, LONGEST_CHARACTER) + LONGEST_CHARACTER - 1
+    count = max(limits.max_bytes, LONGEST_CHARACTER) + LONGEST_CHARACTER
     try:
         with open_in_skill(directory, wanted, opener) as descriptor:
             size = os.fstat(descriptor).st_size
             if offset > size:
                 raise InvalidArgument("offset", f"is {offset}, but the file has {size} bytes", hint="start at 0")
-            found = _read_at(descriptor, offset - lookback, lookback + count)
+            ahead = _read_at(descriptor, offset, count)
             # The file may have grown or shrunk since.
-            size = max(os.fstat(descriptor).st_size, offset - lookback + len(found) if found else 0)
-            ahead = found[lookback:]
+            size = max(os.fstat(descriptor).st_size, offset + len(ahead) if ahead else 0)
             codec = "utf-8" if as_stored else _UTF_16_BOMS.get(_read_at(descriptor, 0, 2), "utf-8")
             digest = _digest(descriptor) if offset > 0 or len(ahead) > limits.max_bytes else ""
     except SkillFileNotFound as error:
@@ -127,11 +120,10 @@ def read_file(
             )
         error.hint = error.hint or files_hint(directory, wanted)
         raise
-    if codec == "utf-8":
-        refuse_within_character(found, lookback, offset, limits.max_bytes)
-    elif offset % 2:
-        message = f"is {offset}, which is within a character"
-        raise InvalidArgument("offset", message, hint="continue with next_offset")
+    cut = offset % 2 if codec != "utf-8" else cut_character(ahead, limits.max_bytes) if offset else 0
+    if cut:
+        hint = f"the next character starts at {offset + cut}"
+        raise InvalidArgument("offset", f"is {offset}, which is within a character", hint=hint)
     text = text_chunk(ahead, limits.max_bytes, codec)
     encoding = codec if text is not None else "base64"
     content, used = text if text is not None else base64_chunk(ahead, limits.max_bytes)
@@ -177,8 +169,7 @@ def read_whole(
 ) -> bytes:
     """Read a whole file of a skill, confined like `read_file`.
 
-    Raises PathNotAllowed, InvalidArgument (an empty path) and SkillFileNotFound; the last also for a file of
-    more than `max_bytes` bytes.
+    Raises PathNotAllowed, InvalidArgument, and SkillFileNotFound also for a file of more than `max_bytes` bytes.
     """
     wanted = check_path(file_path, skill=skill, serve_dotfiles=serve_dotfiles)
     try:
@@ -195,10 +186,9 @@ def read_whole(
 
 
 def read_start_of(directory: str | Path, file_path: str, *, skill: str, max_bytes: int) -> tuple[bytes, int]:
-    """Read at most the first `max_bytes` bytes of a skill's file, dotfiles too, and return them with its size in bytes.
+    """Return at most the first `max_bytes` bytes of a skill's file, dotfiles too, and its size in bytes.
 
-    For looking at a file, not for serving it. Raises PathNotAllowed, InvalidArgument (an empty path) and
-    SkillFileNotFound.
+    Raises PathNotAllowed, InvalidArgument and SkillFileNotFound.
     """
     wanted = check_path(file_path, skill=skill, serve_dotfiles=True)
     with open_in_skill(directory, wanted, None) as descriptor:
@@ -208,8 +198,8 @@ def read_start_of(directory: str | Path, file_path: str, *, skill: str, max_byte
 def read_start(directory: str, name: str, *, skill: str, first_bytes: int, enough: Callable[..., int | None]) -> bytes:
     """Read the start of the skill's file `name`, as many bytes as `enough` asks for, and return only those.
 
-    `enough(content, whole=...)` returns how many of the bytes read so far are needed, or None to read more.
-    Raises SkillFileNotFound, and PathNotAllowed for a link that leads out of the skill.
+    `enough(content, whole=...)` returns how many of the bytes read so far are needed, or None to read more. Raises
+    SkillFileNotFound, and PathNotAllowed for a link that leads out of the skill.
     """
     try:
         # The fast path: `directory` is canonical, and the system itself refuses to open a link.

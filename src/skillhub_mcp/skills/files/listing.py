@@ -26,7 +26,7 @@ _NOT_LISTED = frozenset({"node_modules", "__pycache__"})
 class FileEntry:
     """A file of a skill: its path relative to the skill's directory, with forward slashes, and its size in bytes.
 
-    `stamp` is its mtime and ctime in nanoseconds and its inode; while it is unchanged, so are the file's bytes.
+    `stamp` is its mtime, ctime and inode; while it is unchanged, so are the file's bytes.
     """
 
     path: str
@@ -39,9 +39,8 @@ def list_files(
 ) -> tuple[tuple[FileEntry, ...], bool]:
     """List the files that `read_file` serves, sorted by path; the second value says whether there are more.
 
-    Left out: paths that `read_file` refuses, links out of the skill, links to directories (their files are listed in
-    their real directory), node_modules and __pycache__. If there are more than `max_files`, files nearer to the top are
-    preferred. An unreadable directory counts as more.
+    Left out: links out of the skill and to directories, node_modules and __pycache__. If there are more than
+    `max_files`, files nearer to the top are preferred.
     """
     top = os.fspath(directory)
     found: list[FileEntry] = []
