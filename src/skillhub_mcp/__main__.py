@@ -1,8 +1,4 @@
-"""The entry point of `python -m skillhub_mcp`, `skillhub` and `skillhub-mcp`, which are one command.
-
-Started as a file, by its path, it is the same command too, and the one of them for which Python looks into no directory
-but its own.
-"""
+"""The entry point of `python -m skillhub_mcp`, `skillhub` and `skillhub-mcp`, also if it is started by its path."""
 
 import os
 import sys
@@ -17,10 +13,7 @@ from skillhub_mcp.environment import prepare_environment
 
 
 def _restart_in_utf_8() -> None:
-    """Start this process anew in Python's UTF-8 mode, where the locale has another encoding for file names.
-
-    What is typed, and what skills and locks name, is UTF-8: a file call could not be given what the other lacks.
-    """
+    """Restart in Python's UTF-8 mode if the locale has another encoding for file names: skills and locks use UTF-8."""
     chosen = "utf8" in sys._xoptions  # noqa: SLF001 - documented; a mode that somebody chose there would win again
     if sys.getfilesystemencoding() == "utf-8" or chosen or os.name == "nt" or not sys.executable:
         return

@@ -22,9 +22,8 @@ def build_index(
     """Read the frontmatter of every skill below `roots` and return the skills and a report.
 
     A root is a path, a `SkillRoot`, or a mapping with `path`, `source` and `priority`; by default the roots are those
-    that the environment gives for `cwd`, as for the hub itself. A skill that breaks a rule is left out and reported;
-    with `lenient`, one without a description is included. Raises InvalidArgument for an invalid root, and
-    InvalidSetting.
+    of the settings for `cwd`. A skill that breaks a rule is left out and reported; with `lenient`, one without a
+    description is included. Raises InvalidArgument and InvalidSetting.
     """
     refuse_nul(cwd=cwd)
     settings = settings_of({} if cwd is None else {"SKILLHUB_CWD": cwd})
@@ -34,10 +33,9 @@ def build_index(
 
 
 def refresh_index(index: RegistryIndex, changes: Sequence[str] | None = None) -> RegistryIndex:
-    """Return an updated copy of `index`, reading only files that are new or changed.
+    """Return an updated copy of `index`, reading only files that are new or changed; only `changes`, if given.
 
-    With `changes`, a list of paths, only these are checked. Raises InvalidArgument for an index that did not come from
-    `build_index`, a `Registry` or this function.
+    Raises InvalidArgument for an index that did not come from `build_index`, a `Registry` or this function.
     """
     if index.refresh is None:
         raise InvalidArgument("index", "did not come from build_index")
@@ -45,18 +43,14 @@ def refresh_index(index: RegistryIndex, changes: Sequence[str] | None = None) ->
 
 
 def available_skills(index: RegistryIndex) -> str:
-    """Return the list for a model: name, source and description of each skill that models may invoke.
-
-    Skills that await trust are left out.
-    """
+    """Return the list for a model: the skills that models may invoke and that do not await trust."""
     return render_available_skills((entry.name, entry.source.value, entry.description) for entry in index.for_models)
 
 
 def catalogue(format: str = "specification", *, budget: Budget | None = None, cwd: str | None = None) -> Rendered:  # noqa: A002 - the name of the command line's option
-    """Return the list for a model of all skills that the environment gives for `cwd`, within `budget`.
+    """Return the list for a model of all skills that the settings give for `cwd`, within `budget`.
 
-    The default budget is that of the settings. Raises InvalidArgument for an unknown format, InvalidSetting and
-    PolicyUnreadable.
+    Raises InvalidArgument for an unknown format, InvalidSetting and PolicyUnreadable.
     """
     refuse_nul(format=format, cwd=cwd)
     if format not in FORMATS:
@@ -76,7 +70,7 @@ def catalogue(format: str = "specification", *, budget: Budget | None = None, cw
 def resolve(text: str, *, cwd: str | None = None) -> Resolution:
     """Return the skills that `text` mentions as `$name` or by path.
 
-    Raises InvalidSetting, PolicyUnreadable, and InvalidArgument for a NUL character.
+    Raises InvalidSetting, PolicyUnreadable and InvalidArgument.
     """
     refuse_nul(text=text, cwd=cwd)
     settings = settings_of({} if cwd is None else {"SKILLHUB_CWD": cwd})

@@ -1,7 +1,4 @@
-"""The project and the roots that the settings choose, without what serves them.
-
-Apart from `bootstrap`, because completing a skill's name in a shell needs only this, and a third of the time.
-"""
+"""The project and the roots that the settings choose. Apart from `bootstrap`, so that shell completion starts fast."""
 
 from __future__ import annotations
 
@@ -51,8 +48,7 @@ def recorded_roots_problem() -> Problem | None:
 def roots_of(settings: Settings) -> tuple[SkillRoot, ...]:
     """Return the roots that `settings` choose, highest priority first. Raises InvalidSetting.
 
-    What is recorded adds to the default ones; where the record cannot be used, it adds nothing. What the project brings
-    awaits trust, until `project_trust` has judged it.
+    Recorded roots are added to the default ones, if the record can be used. What the project brings awaits trust.
     """
     skills, project = settings.skills, project_of(settings)
     try:
@@ -82,10 +78,7 @@ def project_trust(settings: Settings) -> ProjectTrust:
 
 
 class RootsFollower:
-    """Returns the roots each time that a record has changed them, or the trust in them.
-
-    A record of roots that cannot be used changes nothing.
-    """
+    """Returns the roots each time that a record has changed them, or the trust in them."""
 
     def __init__(self, settings: Settings, roots: tuple[SkillRoot, ...], trust: ProjectTrust) -> None:
         self._settings = settings
@@ -118,10 +111,9 @@ class RootsFollower:
 
 
 def lock_option(lock_path: str, settings: Settings, *, with_paths: bool = True) -> str:
-    """Return the option with which `skillhub verify` and the like hold what they do for the library of that lock.
+    """Return the option with which `skillhub verify` and the like use the library of that lock, as it is typed.
 
-    It is as one types it, and empty for the first hub root. Without `with_paths` it is empty for others, too, for which
-    there is no option but their path.
+    It is empty for the first hub root, and without `with_paths` for roots that only a path names.
     """
     place = os.path.realpath(os.path.dirname(lock_path))
     if place == os.path.realpath(project_while_serving(settings).root):
@@ -134,10 +126,7 @@ def lock_option(lock_path: str, settings: Settings, *, with_paths: bool = True) 
 
 
 def project_of(settings: Settings) -> Project:
-    """Return the project that `settings` describe, or that the process runs in.
-
-    Raises InvalidSetting for a directory that is not there.
-    """
+    """Return the project of `settings` or of the working directory. Raises InvalidSetting for a missing directory."""
     if settings.skills.cwd and not os.path.isdir(expand_home(settings.skills.cwd)):
         raise InvalidSetting("SKILLHUB_CWD", settings.skills.cwd, "is not a directory")
     project = project_while_serving(settings)
@@ -148,7 +137,7 @@ def project_of(settings: Settings) -> Project:
 
 
 def project_while_serving(settings: Settings) -> Project:
-    """Return the same for a process that serves: a directory that was removed since has nothing, and stops nothing."""
+    """Return the same for a server, which continues if a directory was removed."""
     home = expand_home("~")
     try:
         cwd = expand_home(settings.skills.cwd) or os.getcwd()

@@ -1,4 +1,4 @@
-"""Repair what a process was started with, before anything reads it: variables, the home and the working directory."""
+"""Repair the variables, the home and the working directory of a process before anything reads them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ def prepare_environment() -> tuple[str, ...]:
 def forget_fastmcp_settings() -> None:
     """Remove variables that are meant for other FastMCP servers. FastMCP reads them when it is first imported.
 
-    Also name no `.env` file of the working directory, and switch off its check for newer versions, its log format and
-    its spans, which hold the text of every error.
+    Also switch off its `.env` file, its check for newer versions, its log format and its spans, which hold error texts.
     """
     for name in [name for name in os.environ if name.upper().startswith("FASTMCP_")]:
         del os.environ[name]
@@ -29,10 +28,7 @@ def forget_fastmcp_settings() -> None:
 
 
 def expand_home(path: str) -> str:
-    """Return a path with its `~` expanded, or one below NO_HOME if that home is unknown.
-
-    `os.path.expanduser` leaves an unknown `~` in the path, which names a directory of a cloned repository.
-    """
+    """Return a path with its `~` expanded, or one below NO_HOME if that home is unknown."""
     expanded = os.path.expanduser(path)
     if path.startswith("~") and not os.path.isabs(expanded):
         return os.path.join(NO_HOME, expanded)

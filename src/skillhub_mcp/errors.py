@@ -1,7 +1,6 @@
-"""The errors that SkillHub expects: for each code what it means, its message and its hint.
+"""The errors that SkillHub expects: for each code its meaning, message and hint.
 
-`server.error_responses` and `cli.output` turn them into text; docs/reference/errors.md is the table of all of them.
-What a caller needs besides message and hint is an attribute (`SkillNotFound.near`).
+`server.error_responses` and `cli.output` print them; docs/reference/errors.md lists them all.
 """
 
 from __future__ import annotations
@@ -90,19 +89,13 @@ class ToolNotFound(SkillHubError, code="TOOL_NOT_FOUND"):
 
 
 class SkillNotFound(SkillHubError, code="SKILL_NOT_FOUND"):
-    """No skill has that name; `near` holds the most similar names, or those that took its place. `reason` says why.
+    """No skill has that name; `near` holds the most similar names, or those that took its place.
 
-    Without a name there is no skill at all. `path` is the file that the reason is about, for logs and the command line.
+    An empty name means that there is no skill at all. `path` is the file that the reason is about, for logs and shells.
     """
 
     def __init__(
-        self,
-        name: str,
-        *,
-        near: Sequence[str] = (),
-        hint: str | None = None,
-        reason: str = "",
-        path: str | None = None,
+        self, name: str, *, near: Sequence[str] = (), hint: str | None = None, reason: str = "", path: str | None = None
     ) -> None:
         message = f"No skill is named {name!r}" if name else "No skill is there"
         because = f": {reason}" if reason else ""
@@ -113,10 +106,7 @@ class SkillNotFound(SkillHubError, code="SKILL_NOT_FOUND"):
 
 
 class AmbiguousSkill(SkillHubError, code="AMBIGUOUS_SKILL"):
-    """Several skills have the name, and the agent-context tools prefer none.
-
-    `candidates` are their paths, or their ids for a client that gets no paths; `kind` says which.
-    """
+    """Several skills have the name; `candidates` are their paths, or their ids for a client that gets no paths."""
 
     def __init__(self, name: str, *, candidates: Sequence[str], kind: Literal["paths", "ids"] = "paths") -> None:
         given = "give one of their paths" if kind == "paths" else "give one of their ids as path"
@@ -146,17 +136,14 @@ class SkillDisabled(SkillHubError, code="SKILL_DISABLED"):
 
 
 class SkillUntrusted(_About, code="SKILL_UNTRUSTED", fact="skill_name"):
-    """The skill comes with a project that its user has not agreed to, and SKILLHUB_TRUST=none leaves such out."""
+    """The skill belongs to a project that is not trusted, and SKILLHUB_TRUST=none leaves such out."""
 
     text = "Skill {subject!r} comes with a project that its user has not agreed to trust"
     fix = "ask the user to look at it with `skillhub trust`; a search finds other skills"
 
 
 class SkillWithheld(SkillHubError, code="SKILL_WITHHELD"):
-    """The audit found something critical in the skill: SKILLHUB_AUDIT=block withholds such, and `add` refuses them.
-
-    `rule` is the id of the audit's rule, and `place` the file below the skill with the line, where there is one.
-    """
+    """The audit found something critical in the skill: SKILLHUB_AUDIT=block withholds such, and `add` refuses them."""
 
     def __init__(self, name: str, *, rule: str, place: str, hint: str | None = None) -> None:
         usual = "do without it; its user can read it with `skillhub audit PATH`, and accept it with `--accept`"
@@ -186,20 +173,16 @@ class RunNotPermitted(SkillHubError, code="RUN_NOT_PERMITTED"):
     """The caller's token does not let its bearer run commands."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "This caller's token does not permit running commands",
-            hint="continue without it; the server's operator can create a token that does: skillhub token new NAME "
-            "--may-run",
-        )
+        hint = "continue without it; the server's operator can create a token with `skillhub token new NAME --may-run`"
+        super().__init__("This caller's token does not permit running commands", hint=hint)
 
 
 class ConfirmationRequired(SkillHubError, code="CONFIRMATION_REQUIRED"):
-    """The rules neither allow nor deny it, or it awaits trust: the user must consent, and the client cannot ask.
+    """The user must consent, as the rules neither allow nor deny it or it awaits trust, and the client cannot ask.
 
-    `directory` is the skill's directory, and `rule_name` its name in rules. To run commands, `digest` is that of the
-    skill's files, `changed` whether an earlier consent was to other files, `packages` what is to be fetched first, and
-    `network` what is allowed already. `untrusted_in` is the root of the project that awaits trust, where that is the
-    reason.
+    `rule_name` is the skill's name in rules. To run commands, `digest` is that of its files, `changed` whether an
+    earlier consent was to other files, `packages` what is fetched first, and `network` what is allowed already.
+    `untrusted_in` is the root of the project that awaits trust.
     """
 
     def __init__(
@@ -244,10 +227,7 @@ class ConfirmationRequired(SkillHubError, code="CONFIRMATION_REQUIRED"):
 
 
 class PolicyUnreadable(SkillHubError, code="POLICY_UNREADABLE"):
-    """A file of rules or choices exists and is invalid, or somebody else may write it.
-
-    `path` is its path, for logs and the command line, or that of the directory that lets others at it.
-    """
+    """A file of rules or choices is invalid, or somebody else may write it; `path` is the file or the directory."""
 
     fix = "fix or remove it; nothing is loaded until then"
 
@@ -287,10 +267,7 @@ class ReviewsUnreadable(PolicyUnreadable, code="REVIEWS_UNREADABLE"):
 
 
 class PolicyUnwritable(SkillHubError, code="POLICY_UNWRITABLE"):
-    """A file of rules, choices, tokens, roots or agreements cannot be changed.
-
-    `path` is what prevents it, for logs and shells; `number` is the errno.
-    """
+    """A file of rules, choices, tokens, roots or agreements cannot be changed; `number` is the errno."""
 
     _fixes: ClassVar[Mapping[int, str]] = {
         errno.EACCES: "its directory must be writable for you",
@@ -302,16 +279,9 @@ class PolicyUnwritable(SkillHubError, code="POLICY_UNWRITABLE"):
         errno.EDQUOT: "free some space, or name a file on another disk",
     }
 
-    def __init__(
-        self,
-        what: str,
-        *,
-        path: str,
-        reason: str,
-        number: int | None = None,
-        fix: str = "nothing was changed; try again",
-    ) -> None:
-        hint = fix if number is None else self._fixes.get(number, "name a file elsewhere")
+    def __init__(self, what: str, *, path: str, reason: str, number: int | None = None, fix: str = "") -> None:
+        usual = "nothing was changed; try again"
+        hint = fix or usual if number is None else self._fixes.get(number, "name a file elsewhere")
         super().__init__(f"{what} cannot be written: {reason}", hint=hint)
         self.path = path
 
@@ -336,10 +306,7 @@ class BlockedByHook(_About, code="BLOCKED_BY_HOOK", fact="tool"):
 
 
 class SkillUnreadable(SkillHubError, code="SKILL_UNREADABLE"):
-    """A skill's SKILL.md cannot be read or parsed now. `path` is its path, for logs and the command line.
-
-    One that `is_being_written` may be whole in a moment.
-    """
+    """A skill's SKILL.md cannot be read or parsed now. One that `is_being_written` may be whole in a moment."""
 
     def __init__(self, name: str, *, path: str, reason: str, is_being_written: bool = False) -> None:
         hint = "it was written a moment ago: call again" if is_being_written else "fix or remove the file"
@@ -414,14 +381,8 @@ class CommandUnavailable(_About, code="COMMAND_UNAVAILABLE", fact="command"):
 
     fix = "install it, or run the skill's script in your own terminal"
 
-    def __init__(
-        self,
-        subject: str,
-        reason: str = "is allowed but is not installed where the server runs",
-        *,
-        hint: str | None = None,
-    ) -> None:
-        super().__init__(subject, reason, hint=hint)
+    def __init__(self, subject: str, reason: str = "", *, hint: str | None = None) -> None:
+        super().__init__(subject, reason or "is allowed but is not installed where the server runs", hint=hint)
 
 
 class SandboxUnavailable(SkillHubError, code="SANDBOX_UNAVAILABLE"):
@@ -485,9 +446,9 @@ class QueriesUnreadable(SkillHubError, code="QUERIES_UNREADABLE"):
 
 
 class ClientFileRefused(SkillHubError, code="CLIENT_FILE_REFUSED"):
-    """A client's file was left as it is: it cannot be read, changed safely or written. `reason` completes `it …`.
+    """A client's file was left as it is: it cannot be read, changed safely or written.
 
-    `name_taken` says that another server has the name that our entry was to have.
+    `name_taken` says that another server has the name of our entry.
     """
 
     def __init__(self, path: str, reason: str, *, hint: str | None = None, name_taken: bool = False) -> None:
@@ -635,10 +596,7 @@ class LibraryBusy(_About, code="LIBRARY_BUSY", fact="root"):
 
 
 class LibraryUnwritable(SkillHubError, code="LIBRARY_UNWRITABLE"):
-    """The skills directory cannot be written. What had been begun was taken back.
-
-    Where it is `begun`, it could not be yet: the next command, or a server that starts, takes it back.
-    """
+    """The skills directory cannot be written; what had `begun` is undone, now or by the next command."""
 
     def __init__(self, path: str, reason: str, *, hint: str | None = None, begun: bool = False) -> None:
         state = "what was begun could not be taken back yet" if begun else "nothing was changed"
@@ -647,10 +605,7 @@ class LibraryUnwritable(SkillHubError, code="LIBRARY_UNWRITABLE"):
 
 
 class SkillChanged(SkillHubError, code="SKILL_CHANGED"):
-    """A locked skill is withheld: `file` is not what was locked, or for another `reason`; else no lock names it.
-
-    `option` has `skillhub verify` read the library that the skill is of.
-    """
+    """A locked skill is withheld: `file` is not what was locked, or for another `reason`; else no lock names it."""
 
     def __init__(
         self, name: str, file: str = "", *, reason: str = "", hint: str | None = None, option: str = ""

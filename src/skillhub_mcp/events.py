@@ -1,9 +1,7 @@
 """Events: the one interface between what the hub does and the observers that log, audit, trace or count it.
 
-1. Events carry no content: no query, no instructions, no text of a file, no command arguments. Observers cannot
-   disclose what they never receive. Names of skills and files are in `UseEvent`; only the audit log records them.
-2. An observer is called when an event starts and when it has ended; the fields are filled in between.
-3. An observer never makes the observed operation fail: it skips what it cannot do.
+Events carry no content: no query, no instructions, no text of a file, no command arguments. An observer never makes the
+observed operation fail.
 """
 
 from __future__ import annotations
@@ -61,9 +59,8 @@ class SearchStepEvent(Event):
 class UseEvent(Event):
     """A skill's instructions are loaded, a file of it is read, or a command is run in it.
 
-    `skill` is the name in the request, replaced by the skill's handle once it is resolved; `size` is the amount
-    returned, in characters of instructions or bytes of a file. Of a command: the tier of its `sandbox`, whether it had
-    the `network`, and the `digest` of the skill's files.
+    `skill` is the name in the request, then the skill's handle. `size` is in characters of instructions or bytes of a
+    file. `sandbox`, `network` and `digest` (of the skill's files) are those of a command.
     """
 
     action: Literal["load", "read", "run"]
@@ -153,10 +150,7 @@ def _do_nothing() -> None: ...
 
 @dataclass(slots=True)
 class RequestContext:
-    """The request that causes an event: its caller, transport, session and trace, where there are any.
-
-    `last_use` is the last `UseEvent` of the request.
-    """
+    """The request that causes an event: its caller, transport, session and trace, if any, and its last `UseEvent`."""
 
     caller: str
     transport: Literal["stdio", "http"]

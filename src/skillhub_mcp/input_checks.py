@@ -1,7 +1,4 @@
-"""Refuses NUL characters in arguments, before a text becomes a path, a name or a query.
-
-No path, name or word has one: the operating system refuses it with an error of its own, each call differently.
-"""
+"""Refuses NUL characters in arguments, before a text becomes a path, a name or a query."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The MCP tools: what each does with a skill, and whether its answers depend on the session.
 
-Not in `server`, which configures FastMCP for the whole process when it is imported: the shell and Python programs need
-these facts without a server. `server.tools.registration` registers the tools; a test compares the two.
+Not in `server`, as importing that configures FastMCP for the whole process.
 """
 
 from __future__ import annotations

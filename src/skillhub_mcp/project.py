@@ -40,10 +40,8 @@ class Project:
 def find_project(cwd: str, *, root: str = "", markers: Sequence[str] = DEFAULT_MARKERS, home: str = "") -> Project:
     """Return the project of `cwd`.
 
-    `root`, if given, is the project's root; a relative one is relative to `cwd`. Otherwise the root is the nearest
-    directory, `cwd` or above it, that contains one of `markers` as a file or a directory; without any, it is `cwd`
-    itself. An unreadable directory counts as one without markers, and so do `home` and the directories of settings
-    directly below it.
+    The root is `root`, relative to `cwd`, or else the nearest directory at or above `cwd` that contains one of
+    `markers`, or else `cwd`. Markers in `home` and in the directories of settings below it do not count.
     """
     here = os.path.realpath(cwd)
     found = os.path.realpath(os.path.join(here, expand_home(root))) if root else _marked(here, markers, home)

@@ -23,10 +23,7 @@ _HARMLESS = frozenset(
 
 
 def redacted(text: str) -> str:
-    """Return a text with the passwords and the query parameters of its URLs removed.
-
-    The user stays in URLs for ssh. `?ref=` and other parameters that hold no secret stay; `***` stands for the others.
-    """
+    """Return a text without the passwords and secret query parameters (`***`) of its URLs; ssh keeps its user."""
     return _URL.sub(_without_secrets, text)
 
 

@@ -1,4 +1,4 @@
-"""Makes text from skills harmless: one function for each kind of output. Pure.
+"""Sanitize text from skills: one function for each kind of output. Pure.
 
 | output | function | what cannot be seen |
 |---|---|---|
@@ -82,61 +82,33 @@ _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _QUOTES = str.maketrans({'"': "&quot;", "'": "&#x27;"})
 
 
-# Compiled when they are needed, which takes some milliseconds each: most texts have nothing to leave out.
-@cache
-def _blank() -> re.Pattern[str]:
-    return re.compile(f"[{_BLANK_LETTERS}]")
+_BLANK = f"[{_BLANK_LETTERS}]"
+_ACCENT_FLOOD = f"([{_ACCENTS}]{{6}})[{_ACCENTS}{_KEPT}]+"
+_HIDDEN = f"({_WRITTEN})|[{_BLANK_LETTERS}{_KEPT}]"
+_MAY_HIDE = f"[{_BLANK_LETTERS}{_FORMATS}]"
+_HIDDEN_OR_BREAK = f"({_WRITTEN})|{_MAY_HIDE}"
+_UNPRINTABLE = f"({_WRITTEN})|[{_UNSEEN}]"
+_UNPRINTABLE_OR_BREAK = f"({_WRITTEN})|[{_LINE}{_UNSEEN}]"
+# Up to the next bracket, so that no character is looked at for two tags.
+_MAYBE_WRAPPER = (
+    f"[<\uff1c\ufe64](?=[\\s/\uff0f{_UNSEEN}]*([{_FIRST_LETTERS}\uff21-\uff5a][^<\uff1c\ufe64]{{0,{_TAG_LENGTH}}}))"
+)
+_NOT_IN_XML = f"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff{_SURROGATES}]"
 
 
 @cache
-def _accent_flood() -> re.Pattern[str]:
-    return re.compile(f"([{_ACCENTS}]{{6}})[{_ACCENTS}{_KEPT}]+")
-
-
-@cache
-def _hidden() -> re.Pattern[str]:
-    return re.compile(f"({_WRITTEN})|[{_BLANK_LETTERS}{_KEPT}]")
-
-
-@cache
-def _may_hide() -> re.Pattern[str]:
-    return re.compile(f"[{_BLANK_LETTERS}{_FORMATS}]")
-
-
-@cache
-def _hidden_or_break() -> re.Pattern[str]:
-    return re.compile(f"({_WRITTEN})|[{_BLANK_LETTERS}{_FORMATS}]")
-
-
-@cache
-def _unprintable(*, also: str = "") -> re.Pattern[str]:
-    return re.compile(f"({_WRITTEN})|[{also}{_UNSEEN}]")
-
-
-@cache
-def _unseen() -> re.Pattern[str]:
-    return re.compile(f"[{_UNSEEN}]")
-
-
-@cache
-def _maybe_wrapper() -> re.Pattern[str]:
-    # Up to the next bracket, so that no character is looked at for two tags.
-    tag = f"[{_FIRST_LETTERS}\uff21-\uff5a][^<\uff1c\ufe64]{{0,{_TAG_LENGTH}}}"
-    return re.compile(f"[<\uff1c\ufe64](?=[\\s/\uff0f{_UNSEEN}]*({tag}))")
-
-
-@cache
-def _not_in_xml() -> re.Pattern[str]:
-    return re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff{_SURROGATES}]")
+def _compiled(pattern: str) -> re.Pattern[str]:
+    # When it is needed, as it takes some milliseconds: most texts have nothing to hide.
+    return re.compile(pattern)
 
 
 def visible(text: str) -> str:
     """Return `text` on one line, without characters that cannot be seen and without floods of accents."""
     printable = text.isprintable()
     if not text.isascii():
-        if not printable or _blank().search(text):
-            text = _hidden().sub(lambda found: found[1] or "", text)
-        text = _accent_flood().sub(r"\1", text)
+        if not printable or _compiled(_BLANK).search(text):
+            text = _compiled(_HIDDEN).sub(lambda found: found[1] or "", text)
+        text = _compiled(_ACCENT_FLOOD).sub(r"\1", text)
     if not printable:
         text = "".join(c if c.isprintable() or c in _KEPT else " " if c.isspace() else "" for c in text)
     return " ".join(text.split())
@@ -144,9 +116,9 @@ def visible(text: str) -> str:
 
 def without_hidden(text: str) -> str:
     """Return `text` without what cannot be seen in its words, which are then those that a reader sees."""
-    if text.isascii() or not _may_hide().search(text):
+    if text.isascii() or not _compiled(_MAY_HIDE).search(text):
         return text
-    return _hidden_or_break().sub(lambda found: found[1] or (" " if found[0] in _LINE_ENDS else ""), text)
+    return _compiled(_HIDDEN_OR_BREAK).sub(lambda found: found[1] or (" " if found[0] in _LINE_ENDS else ""), text)
 
 
 def for_model(text: str) -> str:
@@ -175,16 +147,16 @@ def in_frontmatter(text: str) -> str:
     if text.isascii() and text.isprintable():
         return contained(text)
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    seen = _unprintable().sub(lambda found: found[1] or ("\n" if found[0] in _LINE_ENDS else ""), lines)
-    return contained(_accent_flood().sub(r"\1", seen))
+    seen = _compiled(_UNPRINTABLE).sub(lambda found: found[1] or ("\n" if found[0] in _LINE_ENDS else ""), lines)
+    return contained(_compiled(_ACCENT_FLOOD).sub(r"\1", seen))
 
 
 def in_json(written: str) -> str:
     """Return `written`, which is JSON, with what cannot be seen as JSON's escapes: it means the same."""
     # Looking for it is much faster than telling what of it is part of what is written.
-    if (written.isascii() and written.isprintable()) or not _unseen().search(written):
+    if (written.isascii() and written.isprintable()) or not _compiled(f"[{_UNSEEN}]").search(written):
         return written
-    return _unprintable().sub(lambda found: found[1] or _json_escape(found[0]), written)
+    return _compiled(_UNPRINTABLE).sub(lambda found: found[1] or _json_escape(found[0]), written)
 
 
 def in_element(text: str, *, quotes: bool = False) -> str:
@@ -194,8 +166,8 @@ def in_element(text: str, *, quotes: bool = False) -> str:
         marked = marked.translate(_QUOTES)
     if marked.isascii() and marked.isprintable():
         return marked
-    marked = _not_in_xml().sub("\ufffd", marked)
-    return _unprintable(also=_LINE).sub(lambda found: found[1] or f"&#{ord(found[0])};", marked)
+    marked = _compiled(_NOT_IN_XML).sub("\ufffd", marked)
+    return _compiled(_UNPRINTABLE_OR_BREAK).sub(lambda found: found[1] or f"&#{ord(found[0])};", marked)
 
 
 def in_attribute(text: str) -> str:
@@ -205,30 +177,27 @@ def in_attribute(text: str) -> str:
 
 
 def contained(text: str) -> str:
-    """Return `text`, which stands inside a wrapper of the hub, so that it neither closes that one nor opens another.
+    """Return `text` with `&lt;` for each `<` that would close or open one of the hub's wrappers."""
 
-    It is the same but for the `<` of such tags, which is `&lt;`.
-    """
-
-    def harmless(found: re.Match[str]) -> str:
+    def sanitized(found: re.Match[str]) -> str:
         tag = found[1]
         if not (tag.isascii() and tag.isprintable()):
-            tag = unicodedata.normalize("NFKC", _unprintable().sub("", tag))
+            tag = unicodedata.normalize("NFKC", _compiled(_UNPRINTABLE).sub("", tag))
         return "&lt;" if _DASHES.sub("-", tag[:_NAME_LENGTH].casefold()).startswith(_WRAPPERS) else found[0]
 
-    return _maybe_wrapper().sub(harmless, text)
+    return _compiled(_MAYBE_WRAPPER).sub(sanitized, text)
 
 
 def on_terminal(text: str) -> str:
     """Return `text` for a terminal: what controls it, reorders or hides is shown as an escape. Lines and tabs stay."""
     if text.isascii() and text.isprintable():
         return text
-    return _shown(_unprintable(), text.replace("\r\n", "\n"))
+    return _shown(_UNPRINTABLE, text.replace("\r\n", "\n"))
 
 
 def in_line(text: str) -> str:
     """Return `text` for one line on a terminal, such as a name or a path: line breaks and tabs are escapes too."""
-    return text if text.isascii() and text.isprintable() else _shown(_unprintable(also=_LINE), text)
+    return text if text.isascii() and text.isprintable() else _shown(_UNPRINTABLE_OR_BREAK, text)
 
 
 def shortened(text: str, length: int) -> str:
@@ -248,11 +217,13 @@ def _without_wide_tags(text: str) -> str:
     return contained(text) if "\uff1c" in text or "\ufe64" in text else text
 
 
-def _shown(unprintable: re.Pattern[str], text: str) -> str:
-    escaped = unprintable.sub(lambda found: found[1] or _escape(found[0]), text)
+def _shown(unprintable: str, text: str) -> str:
+    escaped = _compiled(unprintable).sub(lambda found: found[1] or _escape(found[0]), text)
     if text.isascii():
         return escaped
-    return _accent_flood().sub(lambda found: found[1] + "".join(map(_escape, found[0][len(found[1]) :])), escaped)
+    return _compiled(_ACCENT_FLOOD).sub(
+        lambda found: found[1] + "".join(map(_escape, found[0][len(found[1]) :])), escaped
+    )
 
 
 def _escape(character: str) -> str:

@@ -1,7 +1,6 @@
 """The usage log: searches, loads and file reads, in an opt-in file of JSON lines on this machine.
 
-It is no observer, because it needs the query, which events do not carry. Only `skillhub stats`, `skillhub eval
-from-log` and the card in the server's instructions read it; it is never sent anywhere.
+It is no observer, because it needs the query, which events do not carry. It is never sent anywhere.
 """
 
 from __future__ import annotations
@@ -63,8 +62,7 @@ class Usage:
     """A summary of a usage log.
 
     `loads` and `reads` are counts by skill. `chosen` maps a query to the skills that were loaded after a search for it
-    had found them; `missed` counts the searches for all other queries, whatever they found. `unreadable` are the
-    numbers of the invalid lines, from 1.
+    found them; `missed` counts the searches for all other queries. `unreadable` are the numbers of the invalid lines.
     """
 
     searches: int = 0
@@ -84,10 +82,9 @@ class _Search:
 
 
 def read_usage(path: str) -> Usage:
-    """Return the summary of the log at `path`.
+    """Return the summary of the log at `path`; the numbers of invalid lines are reported.
 
-    An invalid line, such as one that was cut short, is skipped and its number reported. Raises QueriesUnreadable for a
-    file that cannot be read, or that somebody else may write.
+    Raises QueriesUnreadable for a file that cannot be read, or that somebody else may write.
     """
     exposure = _exposure(path)
     if exposure is not None:
@@ -125,10 +122,7 @@ def _count(record: Mapping[str, object], usage: Usage, searches: list[_Search]) 
 
 
 def _search_before(skill: str, at: float, process: object, searches: Sequence[_Search]) -> _Search | None:
-    """Return the latest search that found `skill` within the attribution time, preferably of the same process.
-
-    A server searches and loads in one process; each shell command is a process of its own.
-    """
+    """Return the latest search that found `skill` within the attribution time, preferably of the same process."""
     other = None
     for search in reversed(searches):
         if at - search.at > _ATTRIBUTION_SECONDS:
@@ -141,7 +135,7 @@ def _search_before(skill: str, at: float, process: object, searches: Sequence[_S
 
 
 def _exposure(path: str) -> Exposure | None:
-    """Return what lets somebody else write the log; of one that cannot be looked at, reading it tells."""
+    """Return what lets somebody else write the log; None for a file whose status cannot be read."""
     try:
         return changeable_by_others(path)
     except OSError:

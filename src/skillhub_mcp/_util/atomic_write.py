@@ -18,10 +18,7 @@ def atomic_write(
     locked: bool = False,
     follow: bool = True,
 ) -> os.stat_result:
-    """Replace the file at `path` by `content`, synced to disk, and return the status of the new file.
-
-    The options are those of `replacing`. Raises OSError; then the old file is untouched.
-    """
+    """Replace the file at `path` by `content`, synced to disk, and return the new file's status; see `replacing`."""
     with replacing(path, mode=mode, owner=owner, locked=locked, follow=follow) as file:
         file.write(content)
         file.flush()
@@ -37,12 +34,11 @@ def replacing(
     locked: bool = False,
     follow: bool = True,
 ) -> Iterator[BinaryIO]:
-    """Yield a new file to write and read, which takes the place of the one at `path` at the end, synced to disk.
+    """Yield a new file to write and read, which replaces the one at `path` at the end, synced to disk.
 
-    A symbolic link stays one: its target is replaced; without `follow` the link is. `mode` is the new file's
-    permissions; without it those of any new file. `owner` is its user and group; without it those of this process.
-    Where the caller holds a lock (`locked`), the temporary file has a fixed name, so that killed writers leave one
-    behind and not many. Raises OSError; then, and where the body raises, the old file is untouched.
+    A symbolic link stays one, and its target is replaced, unless `follow` is false. Without `mode` and `owner` they are
+    those of any new file. If the caller holds a lock (`locked`), the temporary file has a fixed name, so that killed
+    writers leave only one. Raises OSError; then, and if the body raises, the old file is untouched.
     """
     place = os.path.realpath(path) if follow else path
     new = f"{place}.new" if locked else f"{place}.{os.getpid()}-{threading.get_ident()}.new"
@@ -64,7 +60,7 @@ def replacing(
 
 
 def _give(descriptor: int, owner: tuple[int, int]) -> None:
-    """Give a new file to its owner, where it is not theirs by itself: only root may name another user."""
+    """Set the owner of a new file if it is another: only root may name another user."""
     status = os.fstat(descriptor)
     if (status.st_uid, status.st_gid) != owner and hasattr(os, "fchown"):
         os.fchown(descriptor, *owner)
@@ -80,7 +76,7 @@ def _as_any_file(path: str, flags: int) -> int:
 
 
 def _open_new(path: str, flags: int, mode: int) -> int:
-    """Make a file that is not there yet: a link of that name, left by somebody else, leads to a file of the person."""
+    """Create a file and follow no link that somebody else left under that name."""
     flags |= os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     try:
         return os.open(path, flags, mode)

@@ -1,8 +1,7 @@
-"""Who else on this machine may read or write a file: making what is the person's private, and telling what is not.
+"""Who else on this machine may read or write a file, and making files private.
 
-A directory with the set-group-ID bit is shared with its group on purpose: nothing sets that bit by itself, and what is
-made below it inherits it. Everywhere else what is made here is its owner's alone. Where modes say nothing about who may
-do what, as on Windows, nothing is changed and nothing told.
+A directory with the set-group-ID bit is shared with its group on purpose. Without modes, as on Windows, nothing is
+changed and nothing reported.
 """
 
 from __future__ import annotations
@@ -25,10 +24,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """What lets others at a file: the file or a directory that it is in (`path`), the reason, and what mends it.
-
-    The reason names no path, which not everybody may read who is told.
-    """
+    """The file or directory (`path`) through which others reach a file, the reason without paths, and the fix."""
 
     path: str
     reason: str
@@ -36,15 +32,12 @@ class Exposure:
 
 
 def private_mode(directory: str) -> int | None:
-    """Return the mode of a new private file in a directory; None, what the umask says, where its group shares it."""
+    """Return the mode of a new private file in a directory; None, as the umask says, if its group shares it."""
     return None if _is_shared(directory) else 0o600
 
 
 def make_private_directory(path: str) -> None:
-    """Make a directory and those above it that are missing, whatever the umask; one that is there stays.
-
-    Raises OSError.
-    """
+    """Make a directory and its missing parents, private whatever the umask. Raises OSError."""
     if os.path.isdir(path):
         return
     parent = os.path.dirname(path)
@@ -58,10 +51,7 @@ def make_private_directory(path: str) -> None:
 
 
 def make_private(paths: Iterable[str]) -> None:
-    """Take from others what they may do with files and directories of this process's user, as far as that is possible.
-
-    Links are not followed, and what belongs to somebody else is left alone.
-    """
+    """Remove the rights of others on files and directories of this process's user, as far as possible."""
     if not _HAS_MODES:
         return
     for path in paths:
@@ -70,7 +60,7 @@ def make_private(paths: Iterable[str]) -> None:
 
 
 def _surplus(path: str, status: os.stat_result) -> int:
-    """Return what others may do with a file or directory that is not meant for them, as bits of its mode."""
+    """Return the rights of others on a file or directory, as bits of its mode."""
     if stat.S_ISDIR(status.st_mode):
         shared = bool(status.st_mode & stat.S_ISGID)
     elif stat.S_ISREG(status.st_mode):
@@ -95,11 +85,7 @@ def _make_private(path: str) -> None:
 
 
 def missing_feature(directory: str) -> str:
-    """Return what the file system of a directory lacks that an index needs, or an empty text.
-
-    Network shares, FAT and some mounts of containers have no modes, no hard links or no locks. A directory that nothing
-    can be written to lacks none of them.
-    """
+    """Return what the file system of a directory lacks that an index needs, or an empty text."""
     tried: tuple[tuple[str, Callable[[str], None]], ...] = (
         ("file modes (chmod)", _set_mode),
         ("hard links", _link),
@@ -135,19 +121,6 @@ def _lock(path: str) -> None:
         os.unlink(f"{path}.lock")
 
 
-def is_planted(status: os.stat_result, directory: str) -> bool:
-    """Whether somebody else put a file, link or pipe into a directory that everybody writes to, as /tmp.
-
-    What Linux refuses to follow and to write with `fs.protected_symlinks`, `_regular` and `_fifos`, which not every
-    system has set. Raises OSError.
-    """
-    if not _HAS_MODES:
-        return False
-    above = os.stat(directory)
-    is_everybodys = above.st_mode & stat.S_ISVTX and above.st_mode & stat.S_IWOTH
-    return bool(is_everybodys) and status.st_uid not in (os.geteuid(), above.st_uid)
-
-
 def _is_shared(directory: str) -> bool:
     try:
         return _HAS_MODES and bool(os.stat(directory or ".").st_mode & stat.S_ISGID)
@@ -156,11 +129,10 @@ def _is_shared(directory: str) -> bool:
 
 
 def changeable_by_others(path: str) -> Exposure | None:
-    """Return what lets somebody else write a file, or put another in its place; None where nobody can, or it is not.
+    """Return what lets somebody else write or replace a file, or None. Raises OSError.
 
-    As ssh judges its own files: by owner and mode of the file and of the directories that it is in, up to the home
-    directory. A group that is the owner's alone is no other, and neither is root. In a container, whose users are its
-    own, only the world is; and nobody writes what is mounted read-only. Raises OSError.
+    As ssh judges its own files: by owner and mode of the file and of the directories up to the home directory. Root and
+    the owner's own group are no others. In a container, only the world is.
     """
     if not _HAS_MODES:
         return None
@@ -183,10 +155,7 @@ def changeable_by_others(path: str) -> Exposure | None:
 
 
 def replaceable_by_others(path: str) -> Exposure | None:
-    """Return the directory in which somebody else could put another file at `path`.
-
-    Neither the file nor its directories need exist. Raises OSError.
-    """
+    """Return the directory in which somebody else could put another file at `path`, or None. Raises OSError."""
     if not _HAS_MODES:
         return None
     for directory in dict.fromkeys((*_above(os.path.abspath(path)), *_above(os.path.realpath(path)))):
@@ -197,7 +166,7 @@ def replaceable_by_others(path: str) -> Exposure | None:
 
 
 def readable_by_others(path: str) -> Exposure | None:
-    """Return what lets somebody else read a file; None where nobody can, or it is not there. Raises OSError."""
+    """Return what lets somebody else read a file, or None. Raises OSError."""
     if not _HAS_MODES:
         return None
     real = os.path.realpath(path)
@@ -231,7 +200,7 @@ def _exposed_directory(directory: str) -> Exposure | None:
 
 
 def _above(path: str, *, whole: bool = False) -> Iterator[str]:
-    """Yield the directories that a path is in, up to the home directory where it is below that, and `whole` to /."""
+    """Yield the directories that a path is in, up to the home directory, or `whole` to /."""
     homes = () if whole else (os.path.abspath(expand_home("~")), os.path.realpath(expand_home("~")))
     while path != os.path.dirname(path) and path not in homes:
         path = os.path.dirname(path)
@@ -262,7 +231,7 @@ def _others_may(status: os.stat_result, of_group: int, of_world: int) -> bool:
 
 
 def _is_own_group(status: os.stat_result) -> bool:
-    """Whether a file's group is its owner's alone, as the systems make it that let new files be written by it."""
+    """Whether a file's group is its owner's alone, as many systems set it up."""
     import grp
     import pwd
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import logging
 import os
 import threading
 from collections.abc import Mapping
 
-from skillhub_mcp._util.file_modes import is_planted, make_private_directory
+from skillhub_mcp._util.file_modes import make_private_directory
 
 log = logging.getLogger(__name__)
 
@@ -17,8 +16,7 @@ log = logging.getLogger(__name__)
 class JsonLinesLog:
     """Appends to the file at `path`, from any thread and any number of processes. `label` names it in log messages.
 
-    The file and its directories are created, the file readable by its owner only. A write error is logged once and
-    raises nothing.
+    The file is created for its owner only. A write error is logged once and raises nothing.
     """
 
     def __init__(self, path: str, *, label: str) -> None:
@@ -39,7 +37,8 @@ class JsonLinesLog:
         try:
             with self._lock:
                 make_private_directory(os.path.dirname(self._path) or ".")
-                descriptor = _open(self._path)
+                # For reading too: `_append` checks how the file ends.
+                descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
                 try:
                     _append(descriptor, line)
                 finally:
@@ -49,26 +48,6 @@ class JsonLinesLog:
             if not self._failed:
                 log.warning("%s %s cannot be written: %s", self._label, self._path, error.strerror)
             self._failed = True
-
-
-def _open(path: str) -> int:
-    """Open the file. Raises OSError, also where somebody else put it there, or a link to another."""
-    directory = os.path.dirname(path) or "."
-    # Opened for reading too: `_append` checks how the file ends.
-    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
-    is_link = os.path.islink(path)
-    if is_link and is_planted(os.lstat(path), directory):
-        raise _Planted
-    descriptor = os.open(path, flags if is_link else flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
-    if not is_link and is_planted(os.fstat(descriptor), directory):
-        os.close(descriptor)
-        raise _Planted
-    return descriptor
-
-
-class _Planted(PermissionError):
-    def __init__(self) -> None:
-        super().__init__(errno.EACCES, "somebody else put it there; name a file in a directory of your own")
 
 
 def _append(descriptor: int, line: bytes) -> None:

@@ -10,8 +10,7 @@ _PR_SET_DUMPABLE = 4
 def hide_memory() -> None:
     """Close this process's memory, environment and open files to other processes of its user, on Linux.
 
-    Without this a program that it starts, or any other of the same user, reads keys in `/proc/PID/environ`. No core
-    is dumped any more either. Root, and a debugger with its rights, still sees everything.
+    Otherwise any program of the same user reads keys in `/proc/PID/environ`. No core is dumped either.
     """
     if sys.platform == "linux":
         # Imported only where there is something to hide.

@@ -1,4 +1,4 @@
-"""Small files by key in a directory of their own, which tell nobody their keys and do not grow without end."""
+"""Small files by key in a private directory of their own, with a bound on their number."""
 
 from __future__ import annotations
 
@@ -13,11 +13,7 @@ _MAX_BYTES = 4 * 1024 * 1024
 
 
 class PrivateFiles:
-    """Files in `directory`, which is made when it is needed, readable by the owner alone.
-
-    A file is named by a hash of its key, which has to be unguessable: who lists the directory learns no key. Beyond
-    `most` files, those written longest ago are removed.
-    """
+    """Files in `directory`, named by a hash of their unguessable keys; beyond `most`, the oldest are removed."""
 
     def __init__(self, directory: str, *, most: int) -> None:
         self._directory = directory

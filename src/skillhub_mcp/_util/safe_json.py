@@ -16,10 +16,7 @@ class BadJson(ValueError):
 
 
 def read_json(text: str, *, pairs: Callable[[Sequence[tuple[str, Any]]], Any] | None = None) -> Any:
-    """Return what a text says; `pairs` makes something else of the members of an object. Raises BadJson.
-
-    What `pairs` raises passes through.
-    """
+    """Return what a text says; `pairs` replaces the members of an object. Raises BadJson."""
     try:
         return json.loads(text, object_pairs_hook=pairs, parse_int=_whole_number)
     except json.JSONDecodeError as error:

@@ -1,4 +1,4 @@
-"""Directories for what is needed for a moment, below the system's own for temporary files; nobody else may look in."""
+"""Private temporary directories, below the system's own."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ from collections.abc import Callable, Iterator
 
 @contextlib.contextmanager
 def scratch_directory(purpose: str) -> Iterator[str]:
-    """Yield an empty directory that is removed at the end, with `purpose`, a word in small letters, in its name.
-
-    Raises OSError.
-    """
+    """Yield an empty directory that is removed at the end, with `purpose` in its name. Raises OSError."""
     place = tempfile.mkdtemp(prefix=f"skillhub-{purpose}-")
     try:
         yield place
@@ -24,7 +21,7 @@ def scratch_directory(purpose: str) -> Iterator[str]:
 
 
 def remove_tree(directory: str) -> None:
-    """Remove a directory with all that is in it, as far as that is possible, and follow no link."""
+    """Remove a directory with everything in it, as far as possible, following no link."""
 
     def writable(function: Callable[[str], object], path: str, _: object) -> None:
         """Git's packs are read-only, which keeps Windows from removing them, and directories may be."""
