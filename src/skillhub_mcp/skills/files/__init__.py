@@ -1,7 +1,10 @@
 """Reading and listing a skill's files, confined to the skill's directory and to byte budgets.
 
-`paths` checks a path before the file system is accessed, and `confinement` opens it component by component, so that a
-concurrent rename or relink cannot lead out.
+chunks       splitting text between characters, base64 at multiples of three
+confinement  opening a file component by component, so that a concurrent rename or relink cannot lead out
+content      reading one chunk, or the whole file
+listing      the list of readable files
+paths        checks of a requested path, before the file system is accessed
 """
 
 from __future__ import annotations
