@@ -123,22 +123,6 @@ def test_angle_brackets_in_any_value_are_refused_with_the_reason(line: str) -> N
     assert refused_for(header, REGISTRY_LENIENT) == set()
 
 
-@pytest.mark.acceptance("S3-12")
-@pytest.mark.parametrize(
-    "header",
-    [
-        "name: a\ndescription: >\n  folded text",
-        "name: a\ndescription: >-\n  folded text",
-        "name: a\ndescription: |\n  literal text\nlicense: >+\n  MIT",
-        "name: a # a <remark>\ndescription: b",
-        "# <remark>\nname: a\ndescription: b",
-        "name: a\ndescription: b & c &lt;",
-    ],
-)
-def test_a_block_marker_and_a_remark_are_no_values(header: str) -> None:
-    assert refused_for(header, REGISTRY_STRICT) == set()
-
-
 def lines(count: int) -> str:
     return "\n".join(["name: a", "description: b", *(f"key-{n}: x" for n in range(count - 2))])
 

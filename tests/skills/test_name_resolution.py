@@ -136,22 +136,3 @@ def test_a_copy_is_one_only_of_the_skill_that_answers(tmp_path: Path, write_skil
     assert Names(snapshot).is_copy(copy)
     assert not Names(snapshot, Offering(lambda skill: not below("one")(skill))).is_copy(copy)
     assert not Names(snapshot, Offering(hides=below("one", "three"))).is_copy(copy)
-
-
-def test_many_namesakes_are_settled_once_and_not_each_by_each(tmp_path: Path, write_skill: SkillWriter) -> None:
-    """A repository may bring as many as it likes, and a list asks for the handle of each."""
-    for number in range(60):
-        write_skill("same", root=tmp_path / "many", directory=f"s{number:02}")
-    snapshot = scan(distinct_roots([(Source.HUB, str(tmp_path / "many"))]), memory={}).snapshot
-    asked = 0
-
-    def offers(_: Skill) -> bool:
-        nonlocal asked
-        asked += 1
-        return False
-
-    names = Names(snapshot, Offering(offers))
-    for skill in snapshot.everything:
-        names.handle(skill)
-        names.shadowing(skill)
-    assert asked <= 3 * len(snapshot.everything)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from types import MappingProxyType
 
 import pytest
 from tests.conftest import SkillWriter
@@ -23,7 +21,7 @@ from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.registry import AnyRoot, Registry, as_roots, as_source
 from skillhub_mcp.skills.registry_index import Controls, Meta, RegistryIndex
-from skillhub_mcp.skills.roots import SkillRoot, Source, distinct_roots
+from skillhub_mcp.skills.roots import Source, distinct_roots
 
 MtimeSetter = Callable[[Path, int], None]
 SECOND = 1_000_000_000
@@ -124,21 +122,6 @@ def test_a_priority_decides_rather_than_the_order_of_writing(
     assert [entry.description for entry in index.skills] == ["From high."]
 
 
-@pytest.mark.acceptance("S3-2", "S3-18")
-def test_priorities_of_root_objects_alone_are_kept_and_decide(
-    tmp_path: Path, write_skill: SkillWriter, build: Builder
-) -> None:
-    places = {}
-    for name, priority in (("low", 9), ("high", 2)):
-        write_skill("same", f"From {name}.", root=tmp_path / name)
-        path = os.path.realpath(tmp_path / name)
-        places[name] = SkillRoot(path, path, Source.HUB, priority)
-    index = build(places["low"], places["high"])
-    assert [entry.description for entry in index.skills] == ["From high."]
-    assert [root.priority for root in index.report.roots] == [2, 9]
-    assert [root.priority for root in Registry([places["low"], places["high"]]).roots] == [2, 9]
-
-
 @pytest.mark.acceptance("S3-2")
 @pytest.mark.parametrize(
     "root",
@@ -194,10 +177,7 @@ def test_an_entry_holds_what_the_seed_lists(write_skill: SkillWriter, skills_dir
     )
     index = build_index([{"path": str(skills_dir), "source": "project"}])
     (entry,) = index.skills
-    assert (entry.name, entry.description) == (
-        "pdf-form-filler",
-        "Extract and fill PDF form fields using Python",
-    )
+    assert (entry.name, entry.description) == ("pdf-form-filler", "Extract and fill PDF form fields using Python")
     assert (entry.source, entry.path) == (Source.PROJECT, os.path.realpath(skill))
     assert entry.controls == Controls(True, False, ("read_file", "run_script"))
     assert entry.meta == Meta("1.0", "team")
@@ -465,41 +445,6 @@ def test_within_a_root_the_later_modified_wins_and_the_conflict_is_told(
     assert [entry.description for entry in build().skills] == ["Old."]
 
 
-@pytest.mark.acceptance("S3-19")
-def test_of_two_of_one_age_the_same_one_wins_each_time(
-    tmp_path: Path, write_skill: SkillWriter, written_at: MtimeSetter, build: Builder
-) -> None:
-    for order in (("a", "b", "c"), ("c", "b", "a")):
-        root = tmp_path / "".join(order)
-        for directory in order:
-            written_at(write_skill("same", f"In {directory}.", root=root, directory=directory), 1_000 * SECOND)
-        index = build(str(root))
-        assert [entry.description for entry in index.skills] == ["In a."]
-        assert [os.path.basename(conflict.overridden.path) for conflict in index.report.conflicts] == ["b", "c"]
-        assert {conflict.reason for conflict in index.report.conflicts} == {
-            "both were modified at once; the winner's path comes first"
-        }
-
-
-@pytest.mark.acceptance("S3-20")
-def test_a_source_answers_with_its_own_strongest_and_to_its_own_aliases(
-    tmp_path: Path, write_skill: SkillWriter, written_at: MtimeSetter
-) -> None:
-    written_at(write_skill("Wild Name", "Old.", root=tmp_path / "one", directory="old"), 1_000 * SECOND)
-    written_at(write_skill("Wild Name", "New.", root=tmp_path / "one", directory="new"), 2_000 * SECOND)
-    write_skill("Wild Name", "Stronger.", root=tmp_path / "two")
-    registry = Registry(
-        [{"path": str(tmp_path / "two"), "source": "user"}, {"path": str(tmp_path / "one"), "source": "hub"}]
-    )
-    for name in ("Wild Name", "wild-name"):
-        strongest, of_hub = registry.find(name), registry.find(name, source=Source.HUB)
-        assert strongest is not None
-        assert of_hub is not None
-        assert (strongest.description, of_hub.description) == ("Stronger.", "New.")
-    assert [entry.description for entry in registry.skills(source="hub")] == ["New."]
-    assert registry.skills(source="project") == ()
-
-
 # Snapshots, digests and looks at the disk
 
 
@@ -620,35 +565,6 @@ def test_any_change_of_metadata_changes_the_digest(change: str, write_skill: Ski
     assert digest() != before
 
 
-@pytest.mark.acceptance("S3-28")
-def test_a_source_and_a_place_are_part_of_what_the_digest_tells(
-    tmp_path: Path, write_skill: SkillWriter, skills_dir: Path, build: Builder
-) -> None:
-    skill = write_skill("a")
-    digests = [build({"path": str(skills_dir), "source": source}).report.digest for source in ("hub", "user")]
-    skill.rename(skills_dir / "moved")
-    digests.append(build().report.digest)
-    assert len(set(digests)) == 3
-
-
-@pytest.mark.slow
-@pytest.mark.acceptance("S3-28")
-def test_the_digest_is_the_same_in_another_process(write_skill: SkillWriter, skills_dir: Path, build: Builder) -> None:
-    write_skill("a", tags="x, y")
-    write_skill("b", extra="metadata: {k: {z: 1, y: 2}}")
-    code = "import sys; from skillhub_mcp import build_index; print(build_index([sys.argv[1]]).report.digest)"
-    for seed in ("1", "2"):
-        done = subprocess.run(
-            [sys.executable, "-c", code, str(skills_dir)],
-            env={"PYTHONHASHSEED": seed, "PATH": os.environ["PATH"], "HOME": os.environ["HOME"]},
-            capture_output=True,
-            encoding="utf-8",
-            check=True,
-            timeout=60,
-        )
-        assert done.stdout.strip() == build().report.digest
-
-
 @pytest.mark.acceptance("S3-29", "S3-36")
 def test_what_was_remembered_of_an_index_is_built_again_to_the_same_digest(
     write_skill: SkillWriter, skills_dir: Path, build: Builder
@@ -761,107 +677,10 @@ def test_what_is_gone_goes(removed: str, named: str, left: list[str], library: R
 
 
 @pytest.mark.acceptance("S3-25")
-def test_a_whole_root_may_be_named_or_go(library: Registry, write_skill: SkillWriter, skills_dir: Path) -> None:
-    write_skill("new")
-    assert names(library.refresh_index([str(skills_dir)])) == ["inner", "new", "one", "two"]
-    shutil.rmtree(skills_dir)
-    assert names(library.refresh_index([str(skills_dir)])) == []
-    assert_same_as_rebuilt(library)
-
-
-@pytest.mark.acceptance("S3-25")
-def test_paths_that_are_no_skills_change_nothing(
-    library: Registry, write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
-) -> None:
-    before = library.snapshot
-    write_skill("outside", root=tmp_path / "elsewhere")
-    write_skill("beside", root=tmp_path / "skills-and-more")
-    write_skill("hidden", directory=".hidden/skill")
-    write_skill("foreign", directory="category/node_modules/skill")
-    write_skill("nested", directory="one/examples/nested")
-    write_skill("deep", directory="a/b/c/d/e/f/g")
-    (skills_dir / "README.md").write_text("For people.", encoding="utf-8")
-    index = library.refresh_index(
-        [
-            "",
-            ".",
-            "/",
-            "/no/such/place",
-            str(tmp_path),
-            str(tmp_path / "elsewhere" / "outside"),
-            str(tmp_path / "skills-and-more" / "beside"),
-            *(str(skills_dir / name) for name in (".hidden", ".hidden/skill/SKILL.md", "README.md", "no/such/path")),
-            *(str(skills_dir / name) for name in ("category/node_modules/skill", "one/examples/nested/SKILL.md")),
-            str(skills_dir / "a/b/c/d/e/f/g/SKILL.md"),
-        ]
-    )
-    assert index.report.digest == before.digest
-    assert names(index) == ["inner", "one", "two"]
-    assert_same_as_rebuilt(library)
-
-
-@pytest.mark.acceptance("S3-25")
 def test_an_empty_list_of_changes_looks_at_nothing(library: Registry, write_skill: SkillWriter) -> None:
     write_skill("new")
     assert names(library.refresh_index([])) == ["inner", "one", "two"]
     assert names(library.refresh_index()) == ["inner", "new", "one", "two"]
-
-
-@pytest.mark.acceptance("S3-25")
-def test_a_skill_that_appears_above_others_takes_their_place(
-    library: Registry, write_skill: SkillWriter, skills_dir: Path
-) -> None:
-    write_skill("category")
-    assert names(library.refresh_index([str(skills_dir / "category" / "SKILL.md")])) == ["category", "one", "two"]
-    (skills_dir / "category" / "SKILL.md").unlink()
-    assert names(library.refresh_index([str(skills_dir / "category" / "SKILL.md")])) == ["inner", "one", "two"]
-    assert_same_as_rebuilt(library)
-
-
-@pytest.mark.acceptance("S3-25")
-def test_changes_may_be_named_through_the_link_that_the_root_is(
-    tmp_path: Path, write_skill: SkillWriter, skills_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "link").symlink_to("skills")
-    write_skill("one")
-    registry = Registry([str(tmp_path / "link")])
-    assert names(registry.build_index()) == ["one"]
-    write_skill("two")
-    assert names(registry.refresh_index([str(tmp_path / "link" / "two")])) == ["one", "two"]
-    write_skill("three")
-    assert names(registry.refresh_index([str(skills_dir / "three")])) == ["one", "three", "two"]
-    write_skill("four")
-    monkeypatch.chdir(tmp_path)
-    assert names(registry.refresh_index(["link/four/SKILL.md"])) == ["four", "one", "three", "two"]
-
-
-@pytest.mark.acceptance("S3-25")
-def test_a_skill_that_is_linked_in_is_refreshed_and_goes_with_its_link(
-    tmp_path: Path, library: Registry, write_skill: SkillWriter, skills_dir: Path
-) -> None:
-    real = write_skill("linked", root=tmp_path / "store")
-    link = skills_dir / "link"
-    link.symlink_to(real)
-    assert names(library.refresh_index([str(link)])) == ["inner", "linked", "one", "two"]
-    write_skill("linked", "Other words.", root=tmp_path / "store")
-    found = library.refresh_index([str(link / "SKILL.md")]).skills[1]
-    assert found.description == "Other words."
-    write_skill("linked", "Third words.", root=tmp_path / "store")
-    # An entry's own path is where the skill really lies.
-    assert library.refresh_index([found.path]).skills[1].description == "Third words."
-    other = write_skill("other", root=tmp_path / "store")
-    link.unlink()
-    link.symlink_to(other)
-    assert names(library.refresh_index([str(link)])) == ["inner", "one", "other", "two"]
-    link.unlink()
-    assert names(library.refresh_index([str(link)])) == ["inner", "one", "two"]
-    assert_same_as_rebuilt(library)
-
-
-def test_the_first_refresh_of_all_looks_everywhere(write_skill: SkillWriter, skills_dir: Path) -> None:
-    write_skill("one")
-    write_skill("two")
-    assert names(Registry([str(skills_dir)]).refresh_index([str(skills_dir / "one")])) == ["one", "two"]
 
 
 def test_an_index_that_no_registry_built_cannot_be_refreshed(build: Builder) -> None:
@@ -946,21 +765,6 @@ def test_a_fence_that_is_never_closed_does_not_make_a_huge_file_be_read(
     assert sum(read) < 1_000_000
 
 
-@pytest.mark.acceptance("S3-6")
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-@pytest.mark.parametrize("line_break", ["\n", "\r\n"])
-@pytest.mark.parametrize("length", [10, 5_000])
-def test_a_beginning_in_any_encoding_says_the_same(
-    encoding: str, line_break: str, length: int, write_skill: SkillWriter, build: Builder
-) -> None:
-    description = "Für Café – " + "wörter " * (length // 7) + "Ende"
-    text = f"---\nname: a\ndescription: {description}\nversion: 1.10\n---\n# Body\n".replace("\n", line_break)
-    (write_skill("a") / "SKILL.md").write_bytes(text.encode(encoding))
-    (entry,) = build().skills
-    assert (entry.description, entry.meta.version) == (description, "1.10")
-    assert ("file-encoding" in {d.rule for d in entry.diagnostics}) == (not encoding.startswith("utf-8"))
-
-
 @pytest.mark.acceptance("S3-38")
 def test_nothing_is_run_granted_or_read_but_the_skill_files(
     write_skill: SkillWriter, build: Builder, monkeypatch: pytest.MonkeyPatch
@@ -982,18 +786,6 @@ def test_nothing_is_run_granted_or_read_but_the_skill_files(
     assert index.skills[0].controls.allowed_tools == ("Bash(*)",)
     for hidden in ("UNSPEAKABLE", "mark.sh"):
         assert hidden not in repr(index)
-
-
-def test_a_root_of_its_own_making_keeps_its_label(write_skill: SkillWriter, skills_dir: Path, build: Builder) -> None:
-    write_skill("a")
-    root = SkillRoot(os.path.realpath(skills_dir), "somewhere", Source.BUILTIN, 7)
-    index = build(root)
-    assert (index.skills[0].source, index.report.roots[0].priority) == (Source.BUILTIN, 7)
-
-
-def test_a_mapping_of_any_kind_is_a_root(write_skill: SkillWriter, skills_dir: Path, build: Builder) -> None:
-    write_skill("a")
-    assert names(build(MappingProxyType({"path": str(skills_dir)}))) == ["a"]
 
 
 def test_a_root_may_be_a_path_object_and_a_lone_path_is_told_from_a_list(

@@ -94,16 +94,6 @@ def test_the_report_counts_what_was_found_below_each_root_and_what_came_of_it(tw
     assert report.seconds == two_roots.report.seconds > 0
 
 
-@pytest.mark.acceptance("S3-20")
-def test_a_source_has_its_own_strongest_of_each_name(two_roots: Snapshot) -> None:
-    assert summary(build_registry_index(Names(two_roots), source=Source.HUB)) == [("other", "4"), ("same", "2")]
-    assert summary(build_registry_index(Names(two_roots), source=Source.PROJECT)) == [("own", "1"), ("same", "0")]
-    assert summary(build_registry_index(Names(two_roots), source=Source.USER)) == []
-    # The report is of the whole build, whichever entries are asked for.
-    of_hub = build_registry_index(Names(two_roots), source=Source.HUB)
-    assert of_hub.report == build_registry_index(Names(two_roots)).report
-
-
 def test_what_may_not_be_served_is_in_no_entry_no_count_and_no_conflict(two_roots: Snapshot) -> None:
     index = build_registry_index(Names(two_roots, Offering(lambda skill: skill.name != "same")))
     assert summary(index) == [("other", "4"), ("own", "1")]
@@ -131,25 +121,6 @@ def test_an_entry_says_no_more_of_a_skill_than_the_seed_lists(two_roots: Snapsho
     assert fields == ["name", "description", "source", "path", "controls", "meta", "diagnostics"]
     assert os.path.isabs(entry.path)
     assert os.path.basename(entry.path) == "other"
-
-
-@pytest.mark.acceptance("S3-20", "S3-21")
-def test_what_lost_is_reached_by_its_source_its_path_and_its_handle(two_roots: Snapshot) -> None:
-    by_version = {skill.version: skill for skill in two_roots.everything}
-    handles = {version: Names(two_roots).handle(skill) for version, skill in by_version.items()}
-    # The hub's later one has the hub's name; the earlier one is left with its path.
-    assert handles == {"0": "same", "1": "own", "2": "same@hub", "3": by_version["3"].directory, "4": "other"}
-    for version, handle in handles.items():
-        assert Names(two_roots).find(handle) is by_version[version]
-    assert Names(two_roots).find("same@project") is by_version["0"]
-    assert Names(two_roots).find("same@user") is None
-    assert Names(two_roots).find("same@nobody") is None
-    assert Names(two_roots).find("@hub") is None
-    directory = by_version["3"].directory
-    for written in (f"{directory}/", f"{directory}/./SKILL.md", f"{directory}/references/../SKILL.md"):
-        assert Names(two_roots).find(written) is by_version["3"]
-    for written in (f"{directory}/references", os.path.dirname(directory), "earlier", "./earlier", f"{directory}x"):
-        assert Names(two_roots).find(written) is None
 
 
 def test_a_name_with_a_source_of_its_own_is_found_by_its_whole_name_first(

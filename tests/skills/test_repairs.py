@@ -69,10 +69,7 @@ BEFORE = {
     "second-mark": "\ufeff\ufeff" + PLAIN,
 }
 
-OTHER_FENCES = {
-    "four-hyphens": PLAIN.replace("---", "----"),
-    "plus-signs": PLAIN.replace("---", "+++"),
-}
+OTHER_FENCES = {"four-hyphens": PLAIN.replace("---", "----"), "plus-signs": PLAIN.replace("---", "+++")}
 
 MISPLACED_BLANKS = {
     "tab-behind-the-colon": PLAIN.replace(": ", ":\t").replace("---\nB", "x: y: z\n---\nB"),

@@ -68,9 +68,7 @@ EXAMPLES = {
     "file-binary": Example(text(SOUND.replace("Does", "D\0es")), text(SOUND)),
     "file-encoding": Example(text(SOUND.replace("Does", "Doés").encode("utf-16")), text(SOUND.replace("Does", "Doés"))),
     "file-encoding-unknown": Example(
-        text(SOUND.replace("Does", "会議録作成").encode("euc_jp")),
-        text(SOUND.replace("Does", "会議録作成")),
-        line=3,
+        text(SOUND.replace("Does", "会議録作成").encode("euc_jp")), text(SOUND.replace("Does", "会議録作成")), line=3
     ),
     "file-line-ends": Example(text(SOUND.replace("\n", "\r")), text(SOUND.replace("\n", "\r\n"))),
     "frontmatter-missing": Example(text("# A skill\n"), text(SOUND), line=1),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 import time
@@ -62,17 +61,6 @@ def test_a_file_of_the_same_mtime_and_size_that_was_written_since_is_read_again(
     rewrite(skill, b"\0")
     second = look(memory=first.memory)
     assert (second.opened, second.changed, names(second)) == (1, True, [])
-
-
-def test_other_permissions_are_no_change(look: Looker, write_skill: SkillWriter, written_at: MtimeSetter) -> None:
-    skill = write_skill("a")
-    written_at(skill, time.time_ns() - AN_HOUR_NS)
-    first = look()
-    (skill / "SKILL.md").chmod(0o600)
-    second = look(memory=first.memory)
-    assert (second.opened, second.changed) == (1, False)
-    third = look(memory=second.memory)
-    assert (third.opened, third.changed) == (0, False)
 
 
 def test_unchanged_means_mtime_ctime_and_size_whatever_is_inside(
@@ -274,31 +262,6 @@ def test_a_skill_file_may_be_a_link_within_the_skill_but_not_out_of_it(
     assert rules(seen, outside) == rules(seen, neighbour) == ["file-unreadable"]
 
 
-@pytest.mark.parametrize("is_known", [False, True])
-@pytest.mark.parametrize("partial", [False, True])
-def test_a_skill_that_is_removed_between_walk_and_read_is_gone_and_not_refused(
-    write_skill: SkillWriter, skills_dir: Path, *, is_known: bool, partial: bool
-) -> None:
-    skill = write_skill("a")
-    write_skill("b")
-    roots = make_roots([str(skills_dir)])
-    before = scan(roots, memory={})
-    # Otherwise it would not be read again.
-    rewrite(skill, b"---\nname: a\ndescription: Another.\n---\n")
-    seen = scan(
-        roots,
-        memory=before.memory if is_known else {},
-        only=[str(skill)] if partial else None,
-        before=before if is_known else None,
-        on_progress=lambda _, __: shutil.rmtree(skill, ignore_errors=True),
-    )
-    assert names(seen) == ["b"]
-    assert not seen.snapshot.report.refused
-    assert not seen.snapshot.report.problems
-    assert str(skill) not in seen.memory
-    assert seen.changed
-
-
 def test_places_that_cannot_be_looked_into_are_in_the_report(look: Looker, write_skill: SkillWriter) -> None:
     skill = write_skill("a")
     (skill / "SKILL.md").unlink()
@@ -358,22 +321,6 @@ def test_a_scan_of_no_roots_is_empty() -> None:
     assert (seen.snapshot.skills, seen.opened, seen.changed) == ((), 0, False)
 
 
-def test_after_a_change_the_files_are_in_the_order_in_which_they_were(tmp_path: Path) -> None:
-    for name in ("one", "three", "two"):
-        (tmp_path / name).mkdir()
-        text = f"---\nname: {name}\ndescription: Does it.\n---\n"
-        (tmp_path / name / "SKILL.md").write_text(text, encoding="utf-8")
-        os.utime(tmp_path / name / "SKILL.md", ns=(10**18, 10**18))
-    roots = make_roots([str(tmp_path)])
-    first = scan(roots, memory={})
-    (tmp_path / "one" / "SKILL.md").write_text("---\nname: one\ndescription: Does more.\n---\n", encoding="utf-8")
-    again = scan(roots, memory=first.memory)
-    assert (again.opened, again.changed) == (1, True)
-    assert list(again.memory) == list(first.memory)
-    changed = [path for path, entry in again.memory.items() if first.memory[path] is not entry]
-    assert changed == [str(tmp_path / "one")]
-
-
 def test_the_skills_of_a_root_that_is_missing_or_empty_stay_where_that_is_asked_for(
     write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
 ) -> None:
@@ -401,28 +348,6 @@ def test_the_skills_of_a_root_that_is_missing_or_empty_stay_where_that_is_asked_
     write_skill("c")
     back = scan(roots, memory=first.memory, keep_absent=True)
     assert (names(back), back.snapshot.report.unavailable) == (["c", "other"], ())
-
-
-def test_the_skills_of_a_root_stay_where_no_descriptor_is_left_to_look(
-    monkeypatch: pytest.MonkeyPatch, write_skill: SkillWriter, skills_dir: Path
-) -> None:
-    for name in ("a", "b"):
-        write_skill(name)
-    roots = make_roots([str(skills_dir)])
-    memory = scan(roots, memory={}).memory
-    looked: list[str] = []
-    scandir = os.scandir
-
-    def with_none_left_at_first(path: str) -> object:
-        looked.append(path)
-        if len(looked) == 1:
-            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), path)
-        return scandir(path)
-
-    monkeypatch.setattr(os, "scandir", with_none_left_at_first)
-    seen = scan(roots, memory=memory, keep_absent=True)
-    assert (names(seen), seen.changed) == (["a", "b"], False)
-    assert [root.reason for root in seen.snapshot.report.unavailable] == ["cannot be read (Too many open files)"]
 
 
 def test_the_last_skill_of_a_root_may_be_removed(write_skill: SkillWriter, skills_dir: Path) -> None:

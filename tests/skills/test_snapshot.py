@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -70,15 +69,6 @@ def test_within_a_root_the_directory_that_carries_the_name_wins_it_however_old(
     snapshot = look().snapshot
     assert served(snapshot, name) == carries
     assert {lost.why for lost in Names(snapshot).shadowed()} == {ShadowReason.DIRECTORY}
-
-
-def test_where_both_directories_carry_the_name_the_later_modified_wins(
-    look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
-) -> None:
-    written_at(write_skill("same", "One.", directory="1.0/same"), 2_000 * SECOND)
-    written_at(write_skill("same", "Two.", directory="2.0/same"), 1_000 * SECOND)
-    (lost,) = Names(look().snapshot).shadowed()
-    assert (Path(lost.winner.directory).parent.name, lost.why) == ("1.0", ShadowReason.LATER)
 
 
 @pytest.mark.acceptance("S2-54")
@@ -175,58 +165,3 @@ def test_skills_come_by_name_and_everything_by_directory(look: Looker, write_ski
     snapshot = look().snapshot
     assert [skill.name for skill in snapshot.skills] == ["a", "z"]
     assert [skill.name for skill in snapshot.everything] == ["z", "a"]
-
-
-def test_a_copy_of_the_library_elsewhere_has_the_same_digest(
-    tmp_path: Path, look: Looker, write_skill: SkillWriter, skills_dir: Path
-) -> None:
-    write_skill("a")
-    write_skill("same", directory="deep/b")
-    write_skill("same", directory="deep/c")
-    write_skill("broken", frontmatter="x")
-    shutil.copytree(skills_dir, tmp_path / "copy" / "of", copy_function=shutil.copyfile)
-    assert look(tmp_path / "copy" / "of").snapshot.digest == look().snapshot.digest
-
-
-@pytest.mark.parametrize("beside", ["elsewhere", "library-old", "library2"])
-def test_where_a_linked_skill_lies_makes_no_difference_to_the_digest(
-    beside: str, tmp_path: Path, look: Looker, write_skill: SkillWriter
-) -> None:
-    """Not even beside the root, under a name that begins like the root's."""
-    digests = []
-    for machine, place in (("one", "far/away"), ("two", beside)):
-        root = tmp_path / machine / "library"
-        root.mkdir(parents=True)
-        skill = write_skill("linked", root=tmp_path / machine / place, directory="linked")
-        (root / "linked").symlink_to(skill)
-        digests.append(look(root).snapshot.digest)
-    assert digests[0] == digests[1]
-
-
-def test_the_digest_changes_with_content_and_with_place(
-    tmp_path: Path, look: Looker, write_skill: SkillWriter, skills_dir: Path
-) -> None:
-    write_skill("a", root=tmp_path / "other")
-    skill = write_skill("a")
-    digests = [look().snapshot.digest]
-    write_skill("a", "Does another thing.")
-    digests.append(look().snapshot.digest)
-    skill.rename(skills_dir / "moved")
-    digests.append(look().snapshot.digest)
-    digests.append(look(tmp_path / "other", skills_dir).snapshot.digest)
-    digests.append(look(skills_dir, tmp_path / "other").snapshot.digest)
-    write_skill("b")
-    digests.append(look().snapshot.digest)
-    assert len(set(digests)) == len(digests)
-    assert all(digest.startswith("sha256:") for digest in digests)
-
-
-def test_the_digest_is_of_what_the_index_says_and_not_of_bodies_or_of_what_is_refused(
-    look: Looker, write_skill: SkillWriter
-) -> None:
-    skill = write_skill("a")
-    before = look().snapshot.digest
-    with (skill / "SKILL.md").open("a", encoding="utf-8") as file:
-        file.write("more of the body\n")
-    write_skill("b", frontmatter="refused")
-    assert look().snapshot.digest == before

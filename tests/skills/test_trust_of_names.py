@@ -14,7 +14,7 @@ from skillhub_mcp.project import find_project
 from skillhub_mcp.publishing.uris import skill_paths
 from skillhub_mcp.skills.admission import LENIENT
 from skillhub_mcp.skills.model import Skill, Trust
-from skillhub_mcp.skills.name_resolution import EVERY_SKILL_OFFERED, Names
+from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.registry import Registry
 from skillhub_mcp.skills.registry_index import build_registry_index
 from skillhub_mcp.skills.roots import SkillRoot, Source, choose_roots
@@ -181,11 +181,3 @@ def test_an_untrusted_skill_is_published_under_its_own_name_or_not_at_all(
     published = {path: skill.name for path, skill in skill_paths(snapshot_of(roots)).items()}
     assert published == {("hub", "deploy"): "deploy", ("project", "evil"): "evil"}
     assert ("project", "Deploy", "deploy") in skill_paths(snapshot_of(roots, Trust.AGREED))
-
-
-def test_every_judge_that_judges_nothing_sees_the_same(
-    bring: Callable[..., Path], roots: tuple[SkillRoot, ...]
-) -> None:
-    bring("alone")
-    names = Names(snapshot_of(roots), EVERY_SKILL_OFFERED)
-    assert [names.handle(skill) for skill in names.findable()] == ["alone"]

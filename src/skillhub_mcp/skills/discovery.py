@@ -7,7 +7,6 @@ root as configured, so that a root keeps its skills when a link on its path is s
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections import Counter
@@ -24,8 +23,6 @@ from skillhub_mcp.skills.roots import SkillRoot, Source, is_at_or_below, located
 
 MAX_DEPTH = 6
 MAX_NAMED_PER_REASON = 100
-# How many directories below the depth are looked into, to name the skills that are too deep.
-MAX_TOO_DEEP = 200
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
 
 
@@ -123,8 +120,6 @@ class _Walker:
         self._paths: dict[SkipReason, list[str]] = {}
         self._left: int | None = None
         self._cut: set[str] = set()
-        self._starved: dict[str, AbsentRoot] = {}
-        self._too_deep = 0
 
     def walk(self, root: SkillRoot) -> None:
         unusable = _unusable_root(root)
@@ -150,9 +145,7 @@ class _Walker:
             ignored=Ignored(dict(self._counts), {reason: tuple(paths) for reason, paths in self._paths.items()}),
             roots=self.roots,
             # After the walk, so that a root that went away during it is among them.
-            absent=tuple(
-                absent for root in self.roots if (absent := self._starved.get(root.path) or _absent(root)) is not None
-            ),
+            absent=tuple(absent for root in self.roots if (absent := _absent(root)) is not None),
             cut=frozenset(self._cut),
         )
 
@@ -206,43 +199,13 @@ class _Walker:
         except OSError as error:
             # One below a root that is not there any more was removed since it was listed, which is no problem.
             if not (depth and isinstance(error, FileNotFoundError)):
-                self._cannot_list(directory, error)
+                self._report(directory, error)
             return None, _Subdirectories([], [])
         for reason, path in skipped:
-            if reason is not SkipReason.TOO_DEEP or not self._named_too_deep(path):
-                self._skip(reason, path)
+            self._skip(reason, path)
         if depth and not any(subdirectories):
             self._skip(SkipReason.NO_SKILL, directory)
         return None, subdirectories
-
-    def _cannot_list(self, directory: str, error: OSError) -> None:
-        self._report(directory, error)
-        if error.errno in (errno.EMFILE, errno.ENFILE):
-            # This process has no descriptor left, which says nothing of the skills that are there.
-            self._starved[self._root.path] = AbsentRoot(self._root.path, _reason(error))
-
-    def _named_too_deep(self, path: str) -> bool:
-        """Report the skills at and below a directory that is too deep, and return whether there are any."""
-        has_any = False
-        pending = [path]
-        while pending and self._too_deep < MAX_TOO_DEEP:
-            self._too_deep += 1
-            directory = pending.pop()
-            try:
-                with os.scandir(directory) as entries:
-                    names = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
-            except OSError:
-                # What lies there is not served either way.
-                continue
-            if any(is_skill_file(name) and not is_directory for name, is_directory in names.items()):
-                fix = "move it up, or name a directory nearer to it in SKILLS_DIR"
-                self._report(directory, f"is a skill more than {MAX_DEPTH} levels below its root", fix)
-                has_any = True
-            else:
-                below = (name for name, is_directory in names.items() if is_directory)
-                walked = (name for name in below if not is_skipped_directory(name))
-                pending += [os.path.join(directory, name) for name in sorted(walked, reverse=True)]
-        return has_any
 
     def _classify(
         self,
@@ -267,7 +230,11 @@ class _Walker:
         elif path != entry.path and self._leads_out(path, entry.path):
             return
         elif depth >= MAX_DEPTH:
-            skipped.append((SkipReason.TOO_DEEP, entry.path))
+            if os.path.lexists(os.path.join(path, SKILL_FILE)):
+                fix = "move it up, or name a directory nearer to it in SKILLS_DIR"
+                self._report(path, f"is a skill more than {MAX_DEPTH} levels below its root", fix)
+            else:
+                skipped.append((SkipReason.TOO_DEEP, entry.path))
         else:
             (subdirectories.own if path == entry.path else subdirectories.linked).append((entry.name, path))
 

@@ -55,10 +55,7 @@ class SkillLoader:
         """The skills as of the last scan, by name."""
         return {
             skill.name: SkillSummary(
-                name=skill.name,
-                description=skill.description,
-                path=Path(skill_path(skill)),
-                dir=Path(skill.directory),
+                name=skill.name, description=skill.description, path=Path(skill_path(skill)), dir=Path(skill.directory)
             )
             for skill in self._snapshot.skills
         }

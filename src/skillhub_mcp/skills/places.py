@@ -53,10 +53,7 @@ CLIENT_SKILLS = (
 
 
 # Where a project keeps skills, with `/`: for every client, and for each of them.
-PROJECT_PLACES = (
-    AGENTS_SKILLS.replace(os.sep, "/"),
-    *(client.project for client in CLIENT_SKILLS if client.project),
-)
+PROJECT_PLACES = (AGENTS_SKILLS.replace(os.sep, "/"), *(client.project for client in CLIENT_SKILLS if client.project))
 
 
 @dataclass(frozen=True, slots=True)

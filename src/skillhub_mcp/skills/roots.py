@@ -140,18 +140,16 @@ def choose_roots(
     `recorded_in_project` belong to the project, where directories come and go with branches. What lies in the project
     awaits trust.
     """
-    found = distinct_roots(
-        _labelled(
-            places,
-            project=project,
-            home=home,
-            hub=(*hub, *recorded),
-            builtin=builtin,
-            recorded_in_project=recorded_in_project,
-        ),
-        hub_given=hub_given,
-        project=project,
-    )
+    in_project = [*_of_project(places, project, home if "user" in places or "claude" in places else "")]
+    in_project += recorded_in_project if "project" in places else ()
+    hidden = [*([".agents", ".agent"] if "user" in places else []), *([".claude"] if "claude" in places else [])]
+    labelled = [
+        *((Source.PROJECT, path) for path in in_project),
+        *((Source.USER, os.path.join(home, name, "skills")) for name in hidden),
+        *((Source.HUB, path) for path in ((*hub, *recorded) if "hub" in places else ())),
+        *((Source.BUILTIN, path) for path in ((builtin,) if "builtin" in places else ())),
+    ]
+    found = distinct_roots(labelled, hub_given=hub_given, project=project)
     return tuple(
         replace(root, recorded=True, optional=root.source is Source.PROJECT)
         if root.source in (Source.HUB, Source.PROJECT) and root.given in (*recorded, *recorded_in_project)
@@ -175,28 +173,6 @@ def leads_out(skill: Skill, project: str) -> bool:
 def is_at_or_below(path: str, directory: str) -> bool:
     """Whether `path` is `directory` or lies in it. Compares the paths only."""
     return path == directory or path.startswith(os.path.join(directory, ""))
-
-
-def _labelled(
-    places: Collection[str],
-    *,
-    project: Project,
-    home: str,
-    hub: Sequence[str],
-    builtin: str,
-    recorded_in_project: Collection[str],
-) -> Iterator[tuple[Source, str]]:
-    for path in _of_project(places, project, home if "user" in places or "claude" in places else ""):
-        yield Source.PROJECT, path
-    for path in recorded_in_project if "project" in places else ():
-        yield Source.PROJECT, path
-    hidden = [*([".agents", ".agent"] if "user" in places else []), *([".claude"] if "claude" in places else [])]
-    for name in hidden:
-        yield Source.USER, os.path.join(home, name, "skills")
-    for path in hub if "hub" in places else ():
-        yield Source.HUB, path
-    if "builtin" in places:
-        yield Source.BUILTIN, builtin
 
 
 def _of_project(places: Collection[str], project: Project, home: str) -> Iterator[str]:

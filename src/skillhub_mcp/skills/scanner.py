@@ -17,14 +17,7 @@ from typing import NamedTuple
 
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.skills.admission import LENIENT, Admission
-from skillhub_mcp.skills.discovery import (
-    FoundSkillFile,
-    Ignored,
-    Walk,
-    WalkProblem,
-    skill_file_in,
-    walk_roots,
-)
+from skillhub_mcp.skills.discovery import FoundSkillFile, Ignored, Walk, WalkProblem, skill_file_in, walk_roots
 from skillhub_mcp.skills.files import read_start, read_whole
 from skillhub_mcp.skills.frontmatter import header_end, is_text
 from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, NO_SHAPE, FileStamp, HeaderShape, Skill
@@ -332,12 +325,7 @@ def _read(found: FoundSkillFile, depth: ReadDepth) -> CachedSkillFile | None:
         # The header alone may be ASCII; the instructions cannot be read.
         header = content
     parsed = parse_skill(
-        header,
-        directory=found.directory,
-        root=found.root,
-        directory_name=found.name,
-        stamp=stamp,
-        file_name=found.file,
+        header, directory=found.directory, root=found.root, directory_name=found.name, stamp=stamp, file_name=found.file
     )
     return CachedSkillFile(found.root, stamp, parsed.skill, parsed.diagnostics, parsed.shape, found.name)
 

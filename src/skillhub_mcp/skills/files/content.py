@@ -160,12 +160,7 @@ def _digest(descriptor: int) -> str:
 
 
 def read_whole(
-    directory: str | Path,
-    file_path: str,
-    *,
-    skill: str,
-    max_bytes: int,
-    serve_dotfiles: bool = False,
+    directory: str | Path, file_path: str, *, skill: str, max_bytes: int, serve_dotfiles: bool = False
 ) -> bytes:
     """Read a whole file of a skill, confined like `read_file`.
 
