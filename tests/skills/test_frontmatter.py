@@ -8,8 +8,6 @@ import yaml
 from skillhub_mcp.skills import frontmatter
 from skillhub_mcp.skills.frontmatter import MAX_DEPTH, MAX_FRONTMATTER_CHARACTERS, MAX_NODES, Document, parse
 
-# A generous bound: what it guards against takes minutes, or the whole process.
-
 
 @pytest.fixture(autouse=True, params=["CSafeLoader", "SafeLoader"])
 def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
