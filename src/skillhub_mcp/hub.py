@@ -13,8 +13,8 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.disclosure.absence import Absence, why_nothing
 from skillhub_mcp.disclosure.catalogue import CatalogueEntry
+from skillhub_mcp.disclosure.empty_result import EmptyResult, why_nothing
 from skillhub_mcp.disclosure.listing import ListedSkill, catalogue_entries, list_skills, mentionable_skills
 from skillhub_mcp.disclosure.lookup import SkillLookup
 from skillhub_mcp.disclosure.mentions import Resolution, resolve_mentions
@@ -153,8 +153,8 @@ class SkillHub:
         source: Source | None = None,
         core: bool = False,
         for_models: bool = True,
-    ) -> Absence:
-        """Return why a list or a search with that filter has nothing to show. See `disclosure.absence`."""
+    ) -> EmptyResult:
+        """Return why a list or a search with that filter has nothing to show. See `disclosure.empty_result`."""
         snapshot, policy = self.views.snapshot(), self.access.now()
         return why_nothing(
             snapshot,

@@ -149,7 +149,7 @@ def test_skills_that_were_switched_off_or_pinned_by_nobody_are_no_failure(
 ) -> None:
     write_skill("a")
     none = skillhub("list", "--core")
-    assert (none.code, "Core Skills\n      are none of those that are served" in none.out) == (0, True)
+    assert (none.code, "Core Skills\n      are not among the served ones" in none.out) == (0, True)
     skillhub("disable", "a")
     off = skillhub("list")
     assert (off.code, off.out) == (

@@ -157,7 +157,7 @@ def test_what_awaits_trust_is_told_by_each_command_that_lists_skills(skillhub: S
     assert "commit@project  (awaits trust: `skillhub trust`)\n" in skillhub("search", "commit", *here(repo)).out
     assert "source:        project; awaits trust: `skillhub trust`\n" in skillhub("show", "obey", *here(repo)).out
     why = skillhub("why", "obey", *here(repo)).out
-    assert "its project brings it, to which you have not agreed: it takes no name of yours" in why
+    assert "from an untrusted project: it cannot override your skills" in why
     assert "skillhub trust" in why
     doctor = skillhub("doctor", "--json", *here(repo)).json
     assert doctor["awaiting_trust"] == [{"path": f"{repo}/.agents/skills", "trust": "awaited"}]

@@ -19,7 +19,7 @@ def test_a_skill_that_is_served_is_told_with_its_place_and_what_it_shadows(
     assert (done.code, done.err) == (0, "")
     assert done.out == (
         f"pdf is served: {winner} (hub)\n"
-        f"  {loser}: has lost the name to it: the winner's root comes first\n"
+        f"  {loser}: shadowed by it: the winner's root comes first\n"
         f"{loser} is shadowed: {loser} (hub)\n"
         f"  {winner}: the skill there has the name: the winner's root comes first; it loads as {loser}\n"
     )
@@ -138,8 +138,8 @@ def test_an_unknown_name_says_where_was_looked_and_what_is_like_it_and_a_path_wh
     hidden = write_skill("hidden", root=skills_dir / ".hidden")
     (tmp_path / "bare").mkdir()
     for path, why in (
-        (outside, "is below no directory that is searched"),
-        (inside, "is inside of another skill"),
+        (outside, "is not below a searched directory"),
+        (inside, "is inside another skill"),
         (hidden, "is not searched: hidden directory"),
         (tmp_path / "bare", "has no SKILL.md"),
         (tmp_path / "gone", "is not there"),

@@ -19,8 +19,8 @@ from skillhub_mcp.skills.roots import Source, agent_context_roots
 from skillhub_mcp.skills.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from skillhub_mcp.disclosure.brought import Brought
     from skillhub_mcp.disclosure.context.catalogue import Catalogues, Present
+    from skillhub_mcp.disclosure.project_skills import ProjectSkills
     from skillhub_mcp.skills.discovery_report import Surroundings, UnsearchedPlace
     from skillhub_mcp.skills.registry import Registry
 
@@ -113,9 +113,9 @@ def _in_directory(settings: Settings, cwd: str) -> Settings:
     return settings.model_copy(update={"skills": skills})
 
 
-def brought_in(settings: Settings) -> Brought:
+def brought_in(settings: Settings) -> ProjectSkills:
     """Return what the project brings, searched by the hub or by the agent-context tools. Raises InvalidSetting."""
-    from skillhub_mcp.disclosure.brought import brought_by
+    from skillhub_mcp.disclosure.project_skills import project_skills_of
     from skillhub_mcp.policy.project_trust import brought_digest
     from skillhub_mcp.skills.scanner import read_snapshot
 
@@ -131,9 +131,9 @@ def brought_in(settings: Settings) -> Brought:
             except (SkillUnverifiable, OSError) as error:
                 unread = isinstance(error, OSError) and f"{error.filename!r} cannot be read: {error.strerror}"
                 problems[root.path] = unread or str(error)
-    return brought_by(project.root, read_snapshot(judged), digests, problems)
+    return project_skills_of(project.root, read_snapshot(judged), digests, problems)
 
 
-def agree_to(brought: Brought) -> None:
+def agree_to(brought: ProjectSkills) -> None:
     """Record that the person trusts what the project brings, as it was shown. Raises what `change_trust` raises."""
     change_trust(trust_path(), lambda record: record.agreed(brought.project, brought.digests))

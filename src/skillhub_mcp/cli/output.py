@@ -22,7 +22,7 @@ from skillhub_mcp.environment import expand_home
 from skillhub_mcp.sanitize import in_json, in_line, on_terminal
 
 if TYPE_CHECKING:
-    from skillhub_mcp.disclosure.absence import Absence
+    from skillhub_mcp.disclosure.empty_result import EmptyResult
     from skillhub_mcp.errors import SkillHubError
     from skillhub_mcp.skills.problems import Problem
 
@@ -108,17 +108,17 @@ def print_waiting(name: str) -> None:
     print_note(in_line(f"waiting for {name}, which has not answered yet"))
 
 
-def print_absence(absence: Absence) -> None:
+def print_absence(absence: EmptyResult) -> None:
     """Print on stdout why there is nothing to show, each cause with its fix."""
     print_text(_absence_text(absence))
 
 
-def note_absence(absence: Absence) -> None:
+def note_absence(absence: EmptyResult) -> None:
     """Print the same on stderr, where stdout has a result without skills."""
     print_note(_absence_text(absence))
 
 
-def _absence_text(absence: Absence) -> str:
+def _absence_text(absence: EmptyResult) -> str:
     return f"No skills:\n{problem_lines(absence.causes)}"
 
 

@@ -1,13 +1,11 @@
-"""The card: a few hundred words about the skills in the server's instructions, before the model searches. Pure.
+"""Render the card: the skills in the server's instructions, before the model searches.
 
 1. Skills that always apply come first, then those that match the project, each with its description; pinned skills
-   without room for one are named. The others are listed by domain with a count and examples. Where all skills fit,
-   all are described and there are no domains.
-2. What there is no room for is rotated: the examples, the small domains and the matching skills change with the day.
-   On one day the same skills give the same bytes, so that prompts stay cached.
-3. Of skills that await trust there is one line with their number.
-4. Text from a skill is untrusted: it is shown on one line, truncated, without invisible characters and without markup,
-   below a heading that says where it comes from.
+   without room for one are named. The others are listed by domain with a count and examples. If all skills fit, all
+   are described and there are no domains.
+2. Examples, small domains and matching skills rotate with the day. On one day the same skills give the same bytes, so
+   that prompts stay cached.
+3. Text from a skill is untrusted: one line, truncated, without invisible characters and markup.
 """
 
 from __future__ import annotations
@@ -31,19 +29,17 @@ OTHERS = "Other skills:"
 DOMAINS = "By domain; find them with search_skills:"
 AWAITING = "Not listed: {count} of a project that awaits trust (`skillhub trust`); search_skills finds them."
 
-# A description shorter than this no longer says when to use the skill; the bytes are better spent on other skills.
+# A shorter description does not say when to use the skill.
 _MIN_DESCRIPTION = 80
 _MAX_DESCRIPTION = 200
 _MAX_NAME = 64
 _MAX_DOMAIN_NAME = 32
-# The share of the room that described skills may take where they and the domains do not both fit.
+# The share of described skills if they and the domains do not both fit.
 _DESCRIBED_SHARE = 0.6
 _MAX_EXAMPLES = 128
-# The fewest bytes that a skill takes: of 100,000 skills not all need be tried.
+# The fewest bytes of a skill and of a domain's line.
 _MIN_SKILL = 4
-# The fewest bytes that the line of a domain takes: of thousands of domains not all need be tried.
 _MIN_LINE = 10
-# How many of the domains without a line are still named.
 _NAMED_DOMAINS = 3
 _UNNAMED_DOMAIN = "other"
 
@@ -52,8 +48,8 @@ _UNNAMED_DOMAIN = "other"
 class CardContext:
     """What a card depends on besides the skills.
 
-    `project_skills` are the directories of the project's own skills, and `keywords` those of the project's files. With
-    `names_only` descriptions are left out. `awaiting` says how many skills await trust, of which nothing else is told.
+    `project_skills` are the directories of the project's skills, `keywords` those of its files, and `awaiting` counts
+    the skills that await trust. With `names_only` descriptions are left out.
     """
 
     day: date
@@ -72,17 +68,15 @@ class _Line:
 
 
 def render_card(skills: Sequence[Skill], context: CardContext, *, max_bytes: int) -> str:
-    """Return the card of `skills`, all that the client may load, in at most `max_bytes` bytes of UTF-8.
-
-    The card is empty where there are no skills or not even the heading fits.
-    """
-    note = _awaiting_note(context)
+    """Return the card of `skills` in at most `max_bytes` bytes of UTF-8; empty without skills or room."""
+    note = AWAITING.format(count=_skills(context.awaiting)) if context.awaiting else ""
     text = _render_card(skills, context, max_bytes=max_bytes - _size(f"\n{note}" if note else ""))
-    return _with_note(text, note) if _size(_with_note(text, note)) <= max_bytes else text
+    with_note = "\n".join(part for part in (text, note) if part)
+    return with_note if _size(with_note) <= max_bytes else text
 
 
 def _render_card(skills: Sequence[Skill], context: CardContext, *, max_bytes: int) -> str:
-    shown = _shown_names(skills)
+    shown = {skill.directory: name for skill in skills if (name := _shown_name(skill))}
     visible_skills = [skill for skill in skills if skill.directory in shown]
     heading = HEADING.format(count=f"{len(visible_skills):,}")
     room = max_bytes - _size(heading)
@@ -91,14 +85,15 @@ def _render_card(skills: Sequence[Skill], context: CardContext, *, max_bytes: in
     first = _described_first(visible_skills, context)
     chosen = {skill.directory for _, skill in first}
     if len(visible_skills) * _MIN_SKILL <= room:
-        lines = _all_lines(visible_skills, shown, context)
+        others = [(OTHERS, skill) for skill in visible_skills if skill.directory not in chosen]
+        lines = [_line(section, skill, shown, context) for section, skill in [*first, *others]]
         text, count = _fit_descriptions(lines, room, context)
         if count == len(lines):
             return heading + text
     lines = [_line(section, skill, shown, context) for section, skill in first[: max(0, room // _MIN_SKILL)]]
-    others = [skill for skill in visible_skills if skill.directory not in chosen]
-    # What the domains do not need of their share goes to the descriptions, and what these leave to the domains.
-    small_map = _domain_map(others, room - int(room * _DESCRIBED_SHARE), shown, context) if lines else ""
+    undescribed = [skill for skill in visible_skills if skill.directory not in chosen]
+    # The descriptions get what the domains leave of their share, and the domains what these leave.
+    small_map = _domain_map(undescribed, room - int(room * _DESCRIBED_SHARE), shown, context) if lines else ""
     described, count = _fit_descriptions(lines, room - _size(small_map), context)
     pins = ""
     if any(line.heading == ALWAYS for line in lines[count:]):
@@ -123,29 +118,8 @@ def _undescribed_pins(lines: Sequence[_Line], room: int) -> str:
     return render(count) if count else ""
 
 
-def _awaiting_note(context: CardContext) -> str:
-    count = context.awaiting
-    return AWAITING.format(count=f"{count:,} skill{'' if count == 1 else 's'}") if count else ""
-
-
-def _with_note(text: str, note: str) -> str:
-    return "\n".join(part for part in (text, note) if part)
-
-
-def _shown_names(skills: Sequence[Skill]) -> dict[str, str]:
-    """Return the names that can be shown, by directory."""
-    return {skill.directory: name for skill in skills if (name := _shown_name(skill))}
-
-
-def _all_lines(skills: Sequence[Skill], shown: dict[str, str], context: CardContext) -> list[_Line]:
-    first = _described_first(skills, context)
-    chosen = {skill.directory for _, skill in first}
-    others = [(OTHERS, skill) for skill in skills if skill.directory not in chosen]
-    return [_line(section, skill, shown, context) for section, skill in [*first, *others]]
-
-
 def _described_first(skills: Sequence[Skill], context: CardContext) -> list[tuple[str, Skill]]:
-    """Return the skills that are described before all others, each with its section's heading."""
+    """Return the skills that are described first, each with its section's heading."""
     always = [skill for skill in skills if skill.is_pinned]
     own = [skill for skill in skills if skill.directory in context.project_skills and not skill.is_pinned]
     chosen = {skill.directory for skill in (*always, *own)}
@@ -160,7 +134,7 @@ def _described_first(skills: Sequence[Skill], context: CardContext) -> list[tupl
 
 
 def _shown_name(skill: Skill) -> str:
-    """Return the name that the skill is shown and loaded by, or an empty one where neither is safe."""
+    """Return the name that the skill is shown and loaded by; empty if none is safe."""
     name = skill.name
     if is_plain_name(name):
         return name
@@ -170,7 +144,6 @@ def _shown_name(skill: Skill) -> str:
 
 
 def _line(heading: str, skill: Skill, shown: dict[str, str], context: CardContext) -> _Line:
-    # A description may be very long; the slice is far more than is shown.
     text = "" if context.names_only else visible(skill.description[: 4 * _MAX_DESCRIPTION])
     return _Line(heading, skill, shown[skill.directory], text)
 
@@ -202,7 +175,7 @@ def _render_names(lines: Sequence[_Line], length: int) -> str:  # noqa: ARG001 -
 
 
 def _domain_map(skills: Sequence[Skill], room: int, shown: dict[str, str], context: CardContext) -> str:
-    """Return the domains of `skills` with as many examples as fit; where not all fit, small domains are rotated."""
+    """Return the domains of `skills` with as many examples as fit; small domains that do not fit are rotated."""
     if not skills:
         return ""
     heading = f"\n{DOMAINS}"
@@ -212,7 +185,6 @@ def _domain_map(skills: Sequence[Skill], room: int, shown: dict[str, str], conte
     examples = [pick_examples(domain.skills, most, context.day) for domain in domains]
 
     def lines_with(count: int) -> list[str]:
-        """Return the lines with `count` examples in all, as many for each domain, or one more for the first ones."""
         each, more = divmod(count, len(domains))
         return [
             f"\n- {_domain_name(domain)} ({len(domain.skills):,}): "
@@ -249,3 +221,7 @@ def _domain_name(domain: Domain) -> str:
 
 def _size(text: str) -> int:
     return len(text.encode("utf-8", "replace"))
+
+
+def _skills(count: int) -> str:
+    return f"{count:,} skill{'' if count == 1 else 's'}"

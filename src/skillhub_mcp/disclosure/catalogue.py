@@ -1,13 +1,12 @@
-"""The catalogue of all skills within a budget: one value, several text formats. Pure.
+"""The catalogue of all skills within a budget, in several text formats.
 
-1. Descriptions are shortened first, all to one length, but to no fewer than about 60 characters: a name without a
-   description does not say when to use the skill.
-2. Then skills are omitted, starting with the least important, and the number omitted is shown.
-3. The same skills and the same budget give the same bytes.
+Descriptions are shortened first, all to one length of at least 60 characters. Then the least important skills are left
+out, and counted. The same skills and the same budget give the same bytes.
 """
 
 from __future__ import annotations
 
+import bisect
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -21,11 +20,8 @@ CatalogueScope = Literal["repo", "user"]
 
 NO_SKILLS = "(no skills available)"
 AVAILABLE_SKILLS = "Available Skills:"
-"""The heading of the registry's list."""
-
 MIN_DESCRIPTION = 60
-"""To how many characters a description is shortened at most while there is another skill that can be left out."""
-# One character and an ellipsis: what is left of a description is never nothing.
+# One character and an ellipsis, for a single skill.
 _SHORTEST = 2
 
 
@@ -58,7 +54,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The entries that are shown, and how many descriptions were shortened and skills left out to fit a budget.
+    """The entries that are shown, and how many descriptions were shortened and skills left out.
 
     `search_tool` and `load_tool` are the tools that the text names.
     """
@@ -76,7 +72,7 @@ class Catalogue:
 
     @property
     def note(self) -> str:
-        """A line that says what is missing and how to find it; empty where nothing is missing."""
+        """A line that says what is missing and how to find it."""
         missing = [
             _are(self.left_out, "more skill", "not listed"),
             _are(self.shortened, "description", "shortened"),
@@ -91,14 +87,14 @@ def _are(count: int, thing: str, what: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A catalogue as text, and its value. The text is empty where not even the catalogue's frame fits."""
+    """A catalogue as text, empty if not even its frame fits, and its value."""
 
     text: str
     catalogue: Catalogue
 
 
 def render_codelia(catalogue: Catalogue) -> str:
-    """Return `<skills_context>`, the catalogue of the agent-context tools; empty where there are no skills."""
+    """Return `<skills_context>`, the catalogue of the agent-context tools; empty without skills."""
     if not catalogue.entries and not catalogue.left_out:
         return ""
     rules = [
@@ -176,11 +172,7 @@ def render_json(catalogue: Catalogue) -> str:
 
 
 def render_available_skills(skills: Iterable[tuple[str, str, str]]) -> str:
-    """Return the registry's list of `(name, source, description)` in the order given.
-
-    A value stays on one line, hides nothing, and cannot imitate markup or another field: white space is collapsed, and
-    `<`, `>`, `&` and `|` are escaped.
-    """
+    """Return the registry's list of `(name, source, description)`, in which no value imitates markup or a field."""
     lines = [
         f"- name={_escaped(name)} | source={_escaped(source)} | description={_escaped(text)}"
         for name, source, text in skills
@@ -210,7 +202,6 @@ def fit(
     load_tool: str = "load_skill",
 ) -> Rendered:
     """Return as many of `entries` as `budget` holds, in the order given, rendered by `render`."""
-    # The sort is stable: of equally important entries the earlier ones are kept.
     order = sorted(range(len(entries)), key=lambda index: entries[index].importance)
     safe = _first_safe((entries[index] for index in order), budget)
     most = len(safe)
@@ -228,7 +219,7 @@ def fit(
         return Rendered(render(catalogue), catalogue)
 
     def fits(count: int, length: int) -> bool:
-        # Whole descriptions may fit where shorter ones do not: these need a note.
+        # Shortened descriptions need a note, and may take more bytes than whole ones.
         return budget.holds(rendered(count, length).text) or budget.holds(rendered(count, longest).text)
 
     def longest_fitting(count: int, shortest: int) -> int | None:
@@ -239,7 +230,6 @@ def fit(
     count = largest_fitting(most, lambda count: fits(count, MIN_DESCRIPTION)) or 0
     length = longest_fitting(count, MIN_DESCRIPTION) if count else None
     if length is None and most:
-        # Not one skill fits with that many characters: a shorter description is better than no skill.
         count, length = 1, longest_fitting(1, _SHORTEST)
     if length is not None:
         return rendered(count, length)
@@ -248,7 +238,7 @@ def fit(
 
 
 def _first_safe(entries: Iterable[CatalogueEntry], budget: Budget) -> list[CatalogueEntry]:
-    """Return the first entries with safe texts, as many as could fit at most: of 100,000 not all need be prepared."""
+    """Return the first entries with sanitized texts, as many as could fit at most."""
     safe: list[CatalogueEntry] = []
     size = 0
     for entry in entries:
@@ -273,18 +263,9 @@ def _shortened(entry: CatalogueEntry, length: int) -> tuple[CatalogueEntry, bool
 
 
 def largest_fitting(most: int, fits: Callable[[int], bool]) -> int | None:
-    """Return the greatest number from 0 to `most` that fits, or None, by binary search.
-
-    It assumes that whatever is below a number that fits, fits too. The mark of a cut may take two bytes more than the
-    text it replaces, so the result may be slightly below the greatest; but it has been tried, and fits.
-    """
+    """Return the greatest number from 0 to `most` that fits, or None, by binary search."""
     if fits(most):
         return most
-    low, high = -1, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        if fits(middle):
-            low = middle
-        else:
-            high = middle
-    return low if low >= 0 else None
+    # The first number that does not fit.
+    first = bisect.bisect_left(range(most), True, key=lambda number: not fits(number))
+    return first - 1 if first else None

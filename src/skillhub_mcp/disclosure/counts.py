@@ -1,4 +1,4 @@
-"""How many skills there are of each standing, and the one sentence that says so everywhere. Pure."""
+"""Count the skills that are served, off, shadowed and so on, and say it in one sentence."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from skillhub_mcp.skills.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class SkillCounts:
-    """The skills of one snapshot under one policy. Each SKILL.md that was found counts once, besides `not_for_models`.
+    """The skills of one snapshot under one policy; each SKILL.md counts once.
 
-    `served` skills can be loaded by name. Of them, `not_for_models` are for people alone: a search finds the others.
+    Of the `served` skills, `not_for_models` are for people only.
     """
 
     served: int
@@ -30,9 +30,9 @@ class SkillCounts:
     refused: int = 0
 
     def sentence(self) -> str:
-        """Return what a person reads, such as `113 served, 1 not for models; 2 off, 1 refused`."""
-        served = _told(((self.served, "served"), (self.not_for_models, "not for models")))
-        others = _told(
+        """Return, for example, `113 served, 1 not for models; 2 off, 1 refused`."""
+        served = _listed(((self.served, "served"), (self.not_for_models, "not for models")))
+        others = _listed(
             (
                 (self.off, "off"),
                 (self.untrusted, "awaiting trust"),
@@ -49,10 +49,10 @@ class SkillCounts:
 
 
 def count_skills(snapshot: Snapshot, policy: Policy) -> SkillCounts:
-    """Return the counts of `snapshot` for whoever `policy` is about."""
+    """Return the counts of `snapshot` under `policy`."""
     names = Names(snapshot, policy)
     others = [skill for skill in snapshot.everything if names.shadowing(skill) is None]
-    # Of most libraries nothing is kept back: whether a skill is offered is asked in a third of the time.
+    # `offers` is faster, and true of most.
     standing = {
         skill.directory: Availability.ON if policy.offers(skill) else policy.availability(skill) for skill in others
     }
@@ -68,5 +68,5 @@ def count_skills(snapshot: Snapshot, policy: Policy) -> SkillCounts:
     )
 
 
-def _told(counts: tuple[tuple[int, str], ...]) -> str:
+def _listed(counts: tuple[tuple[int, str], ...]) -> str:
     return ", ".join(f"{count:,} {what}" for count, what in counts if count)

@@ -1,7 +1,4 @@
-"""The domains of skills: each skill belongs to one, named by its category, or else by a tag or word of its name. Pure.
-
-Most published skills have neither a category nor tags; a word that many names share serves as well.
-"""
+"""Group skills by domain: the category, else a tag or a word of the name that skills share."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from skillhub_mcp.skills.model import Skill
 T = TypeVar("T")
 
 _MIN_WORD = 3
-# Words so common in names that they say nothing about what a skill does.
+# Words of names that do not say what a skill does.
 _STOP_WORDS = frozenset(
     (
         *("and", "for", "from", "the", "using", "with"),
@@ -30,14 +27,14 @@ _STOP_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The skills of one domain. The name is empty for skills that share nothing with any other."""
+    """The skills of one domain; of skills that share nothing with others, without a name."""
 
     name: str
     skills: tuple[Skill, ...]
 
 
 def group_by_domain(skills: Sequence[Skill]) -> tuple[Domain, ...]:
-    """Return the domains of `skills`, largest first; the skills without a domain come last, under an empty name."""
+    """Return the domains of `skills`, largest first, then the skills without a domain, under an empty name."""
     found: dict[str, list[Skill]] = {}
     without = []
     for skill in skills:
@@ -63,7 +60,7 @@ def domain_words(skill: Skill) -> frozenset[str]:
 
 
 def _shared(skills: Iterable[Skill]) -> Iterable[tuple[str, list[Skill]]]:
-    """Yield the word that most skills share and these skills, then the one that most of the others share, and so on."""
+    """Yield the word that most skills share with these skills, then that of most of the others, and so on."""
     by_word: dict[str, list[Skill]] = {}
     for skill in skills:
         for word in domain_words(skill):
@@ -78,7 +75,6 @@ def _shared(skills: Iterable[Skill]) -> Iterable[tuple[str, list[Skill]]]:
             taken.update(skill.directory for skill in left)
             yield word, left
         elif len(left) > 1:
-            # Some of its skills were taken since it was counted.
             heapq.heappush(queue, (-len(left), word))
 
 
@@ -90,6 +86,6 @@ def rotate(items: Sequence[T], day: date) -> list[T]:
 
 def pick_examples(skills: Sequence[Skill], count: int, day: date) -> list[Skill]:
     """Return `count` of `skills` as examples for that day, in rotation."""
-    # Names with the same beginning belong to similar skills: the order is mixed, always in the same way.
+    # Names with the same beginning belong to similar skills: mix them, always in the same way.
     mixed = sorted(skills, key=lambda skill: (zlib.crc32(skill.name.encode("utf-8", "replace")), skill.name))
     return rotate(mixed, day)[:count]

@@ -1,8 +1,4 @@
-"""What a model is shown of a search's hits: how many, and how much of each description. Pure.
-
-Descriptions are most of what an answer costs, and most of them are those of skills that are not loaded. The first hits
-have theirs whole, the others as far as tells them apart.
-"""
+"""Decide how many hits of a search a model is shown, and how much of each description."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ from collections.abc import Sequence
 
 from skillhub_mcp.sanitize import for_model
 
-# From such a first score on it is clear which skill fits. Then others are shown that have such a share of it, or five.
+# From this first score on, hits below a share of it are left out after the fifth.
 _CLEAR = 0.9
 _BESIDE = 0.6
 _ALWAYS = 5
@@ -22,9 +18,8 @@ _WHOLE_HITS = 3
 # The Agent Skills specification's bound for a description.
 _WHOLE_CHARACTERS = 1_024
 _BRIEF_CHARACTERS = 170
-# A sentence is worth ending with from this share of the characters on.
+# A cut may end with a sentence from this share of the characters on.
 _LEAST = 0.5
-# A description may be very long, and much of it unseen.
 _MOST_LOOKED_AT = 8 * _WHOLE_CHARACTERS
 
 # Not after one letter, as in `e.g.`, and not before a small one, as in `etc. of`.
@@ -34,27 +29,21 @@ _ELLIPSIS = "…"
 
 
 def shown(scores: Sequence[float]) -> int:
-    """Return how many hits of those scores, best first, an answer has: fewer where it is clear that the first fits.
-
-    Five are always shown. Of more, only those near to a first of .9 or more are; where the first is not as likely,
-    all of them.
-    """
+    """Return how many hits of those scores, best first, an answer has: fewer if the first clearly fits."""
     if len(scores) <= _ALWAYS or scores[0] < _CLEAR:
         return len(scores)
     return max(_ALWAYS, sum(score >= scores[0] * _BESIDE for score in scores))
 
 
 def two_digits(score: float) -> float:
-    """Return a score as it is shown: never rounded up, or a near miss would read as a fit, and a guess as certain."""
-    # As binary fractions some scores of two digits are a little less than they say.
+    """Return a score rounded down to two digits, so that a near miss does not read as a fit."""
     return math.floor(score * 100 + 1e-9) / 100
 
 
 def descriptions(texts: Sequence[str], *, whole: int = _WHOLE_HITS) -> list[str]:
-    """Return what hits with those descriptions, best first, say of themselves: harmless, each on one line.
+    """Return the descriptions of hits, best first, sanitized to one line each.
 
-    The first are `whole`, up to 1,024 characters; the others have about 160, and more where two would read alike. What
-    was cut ends with an ellipsis.
+    The first are `whole`, up to 1,024 characters; the others have about 160, and more if two would read alike.
     """
     harmless = [for_model(text[:_MOST_LOOKED_AT]) for text in texts]
     full = [in_brief(text, _WHOLE_CHARACTERS) for text in harmless]
@@ -64,10 +53,7 @@ def descriptions(texts: Sequence[str], *, whole: int = _WHOLE_HITS) -> list[str]
 
 
 def in_brief(text: str, most: int) -> str:
-    """Return `text`, one harmless line, in at most so many characters, with an ellipsis where it was cut.
-
-    It is cut after a sentence where one ends in the second half, else after a word.
-    """
+    """Return a line in at most so many characters, cut after a sentence in its second half, else after a word."""
     if len(text) <= most:
         return text
     room = most - len(_ELLIPSIS)

@@ -14,7 +14,7 @@ from skillhub_mcp.skills.skill_dirs import skill_path
 
 Layer = Literal["catalogue", "skill", "file", "agents"]
 
-# Bounds the memory of a session that lasts for days; an entry that is dropped only means that a skill is shown again.
+# A dropped entry only means that a skill is shown again.
 _MAX_ENTRIES = 4_096
 _MAX_OPENING = 80
 _NANOSECONDS_PER_MILLISECOND = 1_000_000
@@ -22,7 +22,7 @@ _NANOSECONDS_PER_MILLISECOND = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of something that is shown in several: from `start` to before `end` of `of`, in parts or in bytes."""
+    """From `start` to before `end` of `of`, in parts or in bytes."""
 
     start: int
     end: int
@@ -37,9 +37,8 @@ class Shown:
     """Something that was shown: how many times, and the tokens of all times together.
 
     `key` identifies it within its layer by a path. `mtime_ms` and `ctime_ns` are the times of the version shown last,
-    and `piece` is what was shown of this version from its beginning on; pieces that follow each other add up. `opening`
-    is how its text begins, so that it can be found again. `number` counts everything shown in the session, from 1, up
-    to that time. `digest` is that of the version's content where it is shown in pieces, else empty.
+    and `piece` is what was shown of this version; pieces that follow each other add up. `opening` is the beginning of
+    its text. `number` counts everything shown in the session. `digest` is that of the whole content, if known.
     """
 
     layer: Layer
@@ -55,11 +54,11 @@ class Shown:
     digest: str = ""
 
     def is_of(self, mtime_ms: float | None, ctime_ns: int | None) -> bool:
-        """Whether the version shown is the one with these times: a copying program may keep mtime, and never ctime."""
+        """Whether the version shown has these times: a copying program may keep mtime, and never ctime."""
         return (self.mtime_ms, self.ctime_ns) == (mtime_ms, ctime_ns)
 
     def differs(self, digest: str) -> bool:
-        """Whether the version shown has another digest than this one, as far as both are known."""
+        """Whether the version shown has another digest, as far as both are known."""
         return bool(self.digest and digest and self.digest != digest)
 
     @property
@@ -69,7 +68,7 @@ class Shown:
 
 
 class Ledger:
-    """What one session was shown. Safe to use from several threads."""
+    """What one session was shown. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -88,12 +87,12 @@ class Ledger:
         piece: Piece = WHOLE,
         digest: str = "",
     ) -> Shown:
-        """Record that `text` was shown, all or a piece of it, and return its entry."""
+        """Record that `text`, all or a piece of something, was shown, and return its entry."""
         tokens = estimate_tokens(text)
+        opening = text.partition("\n")[0][:_MAX_OPENING].rstrip()
         with self._lock:
             self._count += 1
-            number, opening = self._count, _opening(text)
-            shown = Shown(layer, name, key, tokens, 1, mtime_ms, ctime_ns, number, opening, piece, digest)
+            shown = Shown(layer, name, key, tokens, 1, mtime_ms, ctime_ns, self._count, opening, piece, digest)
             before = self._shown.get((layer, key))
             if before is not None:
                 shown = _together(before, shown)
@@ -105,7 +104,7 @@ class Ledger:
         return self.record(
             "skill",
             skill.name,
-            skill_key(skill),
+            skill_path(skill),
             text,
             mtime_ms=skill.stamp.mtime_ns / _NANOSECONDS_PER_MILLISECOND,
             ctime_ns=skill.stamp.ctime_ns,
@@ -114,10 +113,9 @@ class Ledger:
         )
 
     def check_goes_on(self, layer: Layer, key: str, digest: str, *, argument: str, first: int) -> None:
-        """Check that a later piece of what `key` names, whose whole has `digest`, fits the pieces shown before.
+        """Check that a later piece belongs to the version whose earlier pieces were shown. Raises InvalidArgument.
 
-        Raises InvalidArgument for a piece of another version: together with those it would be neither version.
-        `argument` asked for the piece, and is `first` for the first one.
+        `digest` is that of the whole. `argument` asked for the piece, and is `first` for the first one.
         """
         before = self.last(layer, key)
         if before is not None and before.differs(digest):
@@ -138,13 +136,8 @@ class Ledger:
             return tuple(sorted(self._shown.values(), key=lambda shown: shown.number))
 
 
-def skill_key(skill: Skill) -> str:
-    """Return what identifies a skill among those that were shown: the path of its SKILL.md."""
-    return skill_path(skill)
-
-
 def _together(before: Shown, now: Shown) -> Shown:
-    """Return the entry of something that is shown again: a piece that follows those before is added to them."""
+    """Return the entry of something that is shown again, with the pieces of one version joined."""
     both = replace(now, tokens=before.tokens + now.tokens, times=before.times + 1)
     is_same = before.is_of(now.mtime_ms, now.ctime_ns) and not before.differs(now.digest)
     if not is_same or now.is_complete:
@@ -155,8 +148,3 @@ def _together(before: Shown, now: Shown) -> Shown:
         return both
     end = max(before.piece.end, now.piece.end)
     return replace(both, opening=before.opening, piece=replace(before.piece, end=end))
-
-
-def _opening(text: str) -> str:
-    """Return the beginning of the first line."""
-    return text.partition("\n")[0][:_MAX_OPENING].rstrip()

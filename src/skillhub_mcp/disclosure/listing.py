@@ -1,4 +1,4 @@
-"""Lists of skills: for people, with the status of each; for a catalogue; and for resolving mentions. Pure."""
+"""List skills: for people with their status, for a catalogue, and for resolving mentions."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ from skillhub_mcp.skills.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class ListedSkill:
-    """A skill in a list: its source, its handle, the skill that answers to its name instead, if any, and its
-    `standing`: whether it is served and, if not, why. One that `is_away` cannot be loaded now: its root is missing.
-    """
+    """A skill in a list; `shadowed_by` has its name instead, and if it `is_away`, its root is missing."""
 
     skill: Skill
     source: Source
@@ -35,11 +33,7 @@ class ListedSkill:
 
 
 def list_skills(snapshot: Snapshot, policy: Policy) -> tuple[ListedSkill, ...]:
-    """Return the skills that are served or could be, by name, those with one name in order of priority.
-
-    Skills that the server's settings or the caller's filter leave out are not listed; disabled and denied
-    skills are.
-    """
+    """Return the skills by name and priority; also disabled and denied ones, but none that a filter excludes."""
     names = Names(snapshot, policy)
     listed = [
         ListedSkill(
@@ -58,10 +52,7 @@ def list_skills(snapshot: Snapshot, policy: Policy) -> tuple[ListedSkill, ...]:
 
 
 def catalogue_entries(listed: Iterable[ListedSkill]) -> tuple[CatalogueEntry, ...]:
-    """Return the skills that a model may choose, without those that await trust.
-
-    Skills that always apply are the most important, then those of the source with the higher priority.
-    """
+    """Return the skills that a model may choose, without those that await trust; pinned ones are most important."""
     rank = {source: number for number, source in enumerate(Source)}
     return tuple(
         CatalogueEntry(
@@ -81,10 +72,7 @@ def catalogue_entries(listed: Iterable[ListedSkill]) -> tuple[CatalogueEntry, ..
 
 
 def mentionable_skills(snapshot: Snapshot, policy: Policy) -> list[Mentionable]:
-    """Return what a text may mention: every listed skill but copies, which are the same skill under another path.
-
-    One that awaits trust and has lost its name has its handle alone.
-    """
+    """Return what a text may mention: every listed skill but copies."""
     names = Names(snapshot, policy)
     return [
         Mentionable(

@@ -1,8 +1,4 @@
-"""Finds the skill that a caller names, and checks that the caller may use it.
-
-The hub's access to text, files and commands goes through `SkillLookup.find_allowed`; what starts from a listed skill
-(resources, agent-context tools) calls `Policy.check` itself. `policy.access` says what an excluded skill answers.
-"""
+"""Find the skill that a caller names, and check that the caller may use it."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
-from skillhub_mcp.disclosure.absence import why_nothing
+from skillhub_mcp.disclosure.empty_result import why_nothing
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.events import UseEvent
 from skillhub_mcp.index.views import ViewSource
@@ -34,7 +30,7 @@ NOTHING_SERVED = "available skills: (none)"
 
 
 class FoundByName(NamedTuple):
-    """A skill, the shortest text that loads exactly this one, the source of its root, and the root if that is away."""
+    """A skill, the shortest text that loads it, the source of its root, and the root if that is missing."""
 
     skill: Skill
     handle: str
@@ -43,38 +39,32 @@ class FoundByName(NamedTuple):
 
 
 class SkillLookup:
-    """Finds skills by name for the present caller. Safe to use from several threads.
-
-    `search_tool` is the tool that finds what an error has no room for; empty if there is none.
-    """
+    """Finds skills by name for the present caller. Thread-safe. `search_tool` is the tool that errors name."""
 
     def __init__(self, live: ViewSource, access: Access, *, search_tool: str = "search_skills") -> None:
         self._live = live
         self._access = access
         self._search_tool = search_tool
-        self._find_elsewhere: Callable[[str], FoundByName | None] = _nowhere
-        self._directory_at: Callable[[str], str | None] = _nowhere
+        self._find_elsewhere: Callable[[str], FoundByName | None] = lambda _: None
+        self._directory_at: Callable[[str], str | None] = lambda _: None
 
     def also_take_uris(self, directory_at: Callable[[str], str | None]) -> None:
-        """Take from now on a URI for a name, where `directory_at` returns the directory of the skill that it is of."""
+        """Accept URIs as names; `directory_at` returns the directory of the skill of a URI."""
         self._directory_at = directory_at
 
     def also_find(self, find: Callable[[str], FoundByName | None]) -> None:
-        """Let `find` return from now on the skill for a handle that is none of the hub's own."""
+        """Register a fallback resolver for unknown handles."""
         self._find_elsewhere = find
 
     def handle_of(self, directory: str) -> str | None:
-        """Return the text that loads exactly the skill in that canonical directory: its name or `name@source`.
-
-        None for a skill that this hub does not have, or has by its path alone.
-        """
+        """Return the name or `name@source` that loads the skill in that canonical directory, if one does."""
         snapshot = self._live.snapshot()
         skill = snapshot.by_directory(directory)
         handle = None if skill is None else Names(snapshot, self._access.now()).handle(skill)
         return None if handle == directory else handle
 
     def handle_named(self, name: str) -> str | None:
-        """Return the text that loads the skill of that name; None where this caller may have none."""
+        """Return the text that loads the skill of that name, if the caller may load one."""
         snapshot, policy = self._live.snapshot(), self._access.now()
         names = Names(snapshot, policy)
         skill = names.find(name)
@@ -84,10 +74,7 @@ class SkillLookup:
         return None if os.path.isabs(handle) else handle
 
     def find(self, skill_name: str) -> FoundByName:
-        """Return the skill of that name or safe alias, or at `name@source` or a path, whether served or not.
-
-        Raises SkillNotFound, for a skill that the caller's filter hides too.
-        """
+        """Return the skill of that name, alias, `name@source` or path, whether served or not. Raises SkillNotFound."""
         return self._find(skill_name, self._access.now())
 
     def find_allowed(
@@ -110,21 +97,18 @@ class SkillLookup:
         return found
 
     def as_locked(self, skill: Skill) -> AbstractContextManager[None]:
-        """Let what is read meanwhile be what was checked against the lock: `Policy.as_locked`."""
+        """Check what is read meanwhile against the lock: `Policy.as_locked`."""
         return self._access.now().as_locked(skill)
 
     def find_to_run(self, skill_name: str, *, event: UseEvent) -> tuple[FoundByName, Policy]:
-        """Return the skill, and the policy that decides whether its commands may be run. Raises SkillNotFound.
-
-        `event` gets the skill's handle and source.
-        """
+        """Return the skill, and the policy that decides about its commands. Raises SkillNotFound."""
         policy = self._access.now()
         found = self._find(skill_name, policy)
         event.skill, event.source = found.handle, found.source.value
         return found, policy
 
     def look_again(self) -> None:
-        """Have the files looked at: a skill that was found is no longer where it was."""
+        """Scan the files: a skill is no longer where it was."""
         self._live.snapshot(fresh=True)
 
     def _find(self, skill_name: str, policy: Policy) -> FoundByName:
@@ -137,11 +121,8 @@ class SkillLookup:
         snapshot = self._live.snapshot()
         names = Names(snapshot, policy)
         skill = names.find(wanted[0]) or names.find(wanted[-1])
-        if (
-            skill is None
-            and (elsewhere := self._find_elsewhere(name)) is not None
-            and not policy.hides(elsewhere.skill)
-        ):
+        elsewhere = self._find_elsewhere(name) if skill is None else None
+        if elsewhere is not None and not policy.hides(elsewhere.skill):
             return elsewhere
         if skill is None or _was_replaced(skill, policy.project):
             # It may have been written since the last scan.
@@ -152,7 +133,7 @@ class SkillLookup:
             raise _not_found(name, snapshot, policy, search_tool=self._search_tool)
         handle = names.handle(skill)
         if at is not None and handle == skill.directory:
-            # Two roots of one source have the name: the path is not for a caller elsewhere.
+            # The path is not for a remote caller.
             handle = name
         return FoundByName(skill, handle, snapshot.source(skill), snapshot.unavailable_root(skill))
 
@@ -161,21 +142,17 @@ class SkillLookup:
 
 
 def _was_replaced(skill: Skill, project: str) -> bool:
-    """Whether a skill that the project brings is not as the last scan found it, by which its trust was judged."""
+    """Whether a project's skill changed since the scan by which its trust was judged."""
     if skill.trust is not Trust.AGREED:
         return leads_out(skill, project)
     written = os.path.lexists(skill_path(skill)) and is_outdated(skill)
     return written or leads_out(skill, project)
 
 
-def _nowhere(_: str) -> None:
-    """Return that there is no skill beside the hub's own."""
-
-
 def _not_found(name: str, snapshot: Snapshot, policy: Policy, *, search_tool: str) -> SkillNotFound:
     names = Names(snapshot, policy)
     offered = [skill.name for skill in names.offered() if not skill.disable_model_invocation]
-    # Callers with a filter get the same answer for every name: another would tell what is beyond it.
+    # Callers with a filter get the same answer for every name, or they would learn what is beyond it.
     refused = (one for one in snapshot.report.refused if is_folder_of(one.directory, name))
     if not policy.caller.limits and (folder := next(refused, None)) is not None:
         reason = folder.reason
@@ -200,7 +177,7 @@ def _not_found(name: str, snapshot: Snapshot, policy: Policy, *, search_tool: st
 
 
 def _other_name(asked: str, skill: Skill, source: Source) -> str:
-    """Return why `asked` does not mean `skill`, which is the one that its caller had in mind."""
+    """Return why `asked` does not mean `skill`, which was probably meant."""
     _, wanted = split_source(asked)
     if wanted and wanted != source.value:
         return f"the source {wanted!r} has no skill of that name"
@@ -210,7 +187,7 @@ def _other_name(asked: str, skill: Skill, source: Source) -> str:
 
 
 def _problem_named(snapshot: Snapshot, name: str) -> WalkProblem | None:
-    """Return what keeps a folder of that name, or at that path, from being read; None if nothing does."""
+    """Return what keeps a folder of that name or path from being read."""
     roots = {root.path for root in snapshot.report.roots}
     problems = (one for one in snapshot.report.problems if one.path not in roots)
     return next((one for one in problems if is_folder_of(skill_directory(one.path), name)), None)

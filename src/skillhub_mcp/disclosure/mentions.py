@@ -1,9 +1,8 @@
-"""Resolves mentions of skills in a text: `$name`, `[$name](path)`, or the path of a SKILL.md. Pure.
+"""Resolve mentions of skills in a text: `$name`, `[$name](path)`, or the path of a SKILL.md.
 
 1. Only a whole token counts: `$pdf.` mentions pdf, `$pdfx` does not.
-2. A path takes precedence over a name; a path without a skill is not replaced by the name beside it.
-3. A name that several skills share resolves to none of them, unless the text also has the path of one. A skill that
-   awaits trust does not count beside one that does not.
+2. A path takes precedence over a name.
+3. A name that several skills share resolves to none of them, unless the text also has the path of one.
 4. Names in capitals (`$PATH`, `$XDG_CONFIG_HOME`) are environment variables, never skills.
 """
 
@@ -39,11 +38,7 @@ _LATIN = re.compile(r"[A-Za-z0-9-]+(?=[^\x00-\x7f])")
 
 @dataclass(frozen=True, slots=True)
 class Mentionable:
-    """A skill that a text may mention. `handle` is what the skill is loaded by.
-
-    A skill that is not `enabled` is reported as off instead of resolved. `real_directory` is the canonical path of its
-    directory, where that is another.
-    """
+    """A skill that a text may mention. `handle` loads it; `real_directory` is its canonical path, if that differs."""
 
     name: str
     directory: str
@@ -72,7 +67,7 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True)
 class _Mention:
-    """A mention as written: a path, or possible names, of which the first that a skill has counts."""
+    """A mention as written: a path, or possible names in order of preference."""
 
     written: str
     names: tuple[str, ...] = ()
@@ -122,7 +117,7 @@ def _resolve_name(
         why: Why = "ambiguous" if usable else "off"
         failed[mention.written] = Unresolved(mention.written, why, tuple(s.directory for s in usable or same))
     elif not mention.names[0].isdigit():
-        # Each search for similar names compares all names, so their number is bounded.
+        # Each search for similar names compares all names.
         names = by_name if len(failed) < _MAX_GUESSES else ()
         near = near_names(mention.names[-1], [name for name in names if any(skill.enabled for skill in by_name[name])])
         failed[mention.written] = Unresolved(mention.written, "unknown", tuple(near))

@@ -1,7 +1,4 @@
-"""Matches skills to a project by keywords for its tools and languages, inferred from the file names at its root.
-
-It lists one directory and opens no file. The match is a guess that decides only which skills the card shows first.
-"""
+"""Match skills to a project by keywords for its tools and languages, from the file names at its root."""
 
 from __future__ import annotations
 
@@ -88,10 +85,6 @@ def keywords_of_files(names: Iterable[str]) -> frozenset[str]:
 
 def keyword_matches(skill: Skill, keywords: frozenset[str]) -> int:
     """Return how many of a project's `keywords` are a tag, the category or a word of the name of a skill."""
-    if not keywords:
-        return 0
     words = skill.alias.split("-")
-    if not skill.tags and not skill.category and keywords.isdisjoint(words):
-        return 0
     in_name = keywords.intersection(words) - _ONLY_AS_TAGS
     return len(in_name | keywords.intersection(skill.tags) | keywords.intersection((skill.category or "",)))

@@ -1,7 +1,4 @@
-"""Reads skills for a caller: what `load_skill` and `read_skill_file` return, before `server.tools.results` writes it.
-
-Instructions come in parts where they are long; files within limits of bytes.
-"""
+"""Read the instructions and files of skills for a caller: long instructions in parts, files within limits."""
 
 from __future__ import annotations
 
@@ -52,20 +49,17 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# A command that updates a skill moves the one before away, and the new one into its place.
+# An update moves the old directory away and then the new one into its place.
 _RETRY_SECONDS = 0.05
-
-# A longer body comes in parts.
 _MAX_BODY_BYTES = 128 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedSkill:
-    """A skill and its instructions, or where the body is long, one `part` of `parts`, counted from 1.
+    """A skill and one `part` of `parts` of its instructions, counted from 1.
 
-    `handle` identifies the skill in further calls: its name, or `name@source` where another skill has that name.
-    `warnings` are what the audit found, with the first part. `digest` is that of the whole body where it has several
-    parts, else empty: it tells parts of one version from those of another.
+    `handle` identifies the skill in further calls. `warnings` of the audit come with the first part. `digest` is that
+    of the whole body if it has several parts: it tells parts of one version from those of another.
     """
 
     skill: Skill
@@ -87,9 +81,9 @@ class SkillFile:
 
 
 class SkillReader:
-    """Reads the instructions and files of skills that the caller may use. Safe to use from several threads.
+    """Reads the instructions and files of skills that the caller may use. Thread-safe.
 
-    `files_of` says where the files of a skill lie.
+    `files_of` returns the directory of a skill's files.
     """
 
     def __init__(
@@ -110,17 +104,16 @@ class SkillReader:
         self._observer = observer
 
     def load_whole(self, skill_name: str, *, granted: Collection[Grant] = NOTHING_GRANTED) -> tuple[LoadedSkill, str]:
-        """Return the first part of a skill, and the instructions of all its parts. Raises what `load` raises."""
+        """Return the first part of a skill, and all its instructions. Raises what `load` raises."""
         first = self.load(skill_name, part=1, granted=granted)
         granted = {*granted, *load_grant(first.skill)}
         rest = (self.load(first.handle, part=part, granted=granted) for part in range(2, first.parts + 1))
         return first, "".join(one.instructions for one in (first, *rest))
 
     def load(self, skill_name: str, *, part: int, granted: Collection[Grant]) -> LoadedSkill:
-        """Return a skill's instructions from its SKILL.md as it is now.
+        """Return a part of a skill's instructions from its SKILL.md as it is now.
 
-        Raises SkillNotFound, SkillUnreadable, RootUnavailable, InvalidArgument for a part that does not exist, and what
-        `Policy.check` raises.
+        Raises SkillNotFound, SkillUnreadable, RootUnavailable, InvalidArgument, and what `Policy.check` raises.
         """
         with observe(self._observer, UseEvent(action="load", skill=skill_name)) as event:
 
@@ -176,10 +169,9 @@ class SkillReader:
         max_bytes: int,
         granted: Collection[Grant],
     ) -> bytes:
-        """Return all of a file, byte for byte, of a skill of `snapshot`.
+        """Return the bytes of a file of a skill of `snapshot`. Reading its SKILL.md counts as loading it.
 
-        Reading its SKILL.md counts as loading it. Raises what `read_file` raises; a file of more than `max_bytes`
-        counts as not found.
+        Raises what `read_file` raises; a file of more than `max_bytes` is not found.
         """
         loads = is_skill_file(file_path)
         handle, source = Names(snapshot, policy).handle(skill), snapshot.source(skill).value
@@ -188,25 +180,16 @@ class SkillReader:
             policy.check(skill, Action.LOAD if loads else Action.READ, granted)
             if leads_out(skill, policy.project):
                 raise SkillNotFound(skill.name)
-            # A file in any case, whatever it counts as.
             pass_gate(SkillUse(skill, handle, Action.READ, file_path))
 
-            def read(skill: Skill) -> bytes:
-                directory = self._files_of(skill)
-                read_once = partial(
-                    read_whole,
-                    directory,
-                    file_path,
-                    skill=skill.name,
-                    max_bytes=max_bytes,
-                    serve_dotfiles=self._files.serve_dotfiles,
-                )
-                return (
-                    read_settled(os.path.join(directory, file_path), read_once, is_usable)[0] if loads else read_once()
-                )
-
-            with _told_if_away(skill, snapshot.unavailable_root(skill)), policy.as_locked(skill):
-                content = self._read_once_more(skill, read)
+            directory = self._files_of(skill)
+            dotfiles = self._files.serve_dotfiles
+            read = partial(
+                read_whole, directory, file_path, skill=skill.name, max_bytes=max_bytes, serve_dotfiles=dotfiles
+            )
+            with _reporting_absence(skill, snapshot.unavailable_root(skill)), policy.as_locked(skill):
+                path = os.path.join(directory, file_path)
+                content = read_settled(path, read, is_usable)[0] if loads else read()
             event.size = len(content)
         if self._usage is not None:
             if loads:
@@ -218,54 +201,37 @@ class SkillReader:
     def list_files(
         self, skill_name: str, *, granted: Collection[Grant] = NOTHING_GRANTED
     ) -> tuple[tuple[FileEntry, ...], bool]:
-        """Return the files of the skill that can be read, and whether there are more than are listed.
-
-        Raises what `read_file` raises.
-        """
+        """Return the readable files of the skill, and whether there are more. Raises what `read_file` raises."""
         skill = self._lookup.find_allowed(skill_name, Action.READ, granted).skill
         return list_files(self._files_of(skill), serve_dotfiles=self._files.serve_dotfiles)
 
     def _read(
         self, skill_name: str, action: Action, granted: Collection[Grant], event: UseEvent, read: Callable[[Skill], T]
     ) -> tuple[FoundByName, T]:
-        """Return the skill and what `read` reads of it, from where it is now if it was moved since the last scan."""
+        """Return the skill and what `read` reads of it; once more if it was replaced or moved since the last scan."""
         found = self._lookup.find_allowed(skill_name, action, granted, event=event)
-        pass_gate(SkillUse(found.skill, found.handle, action, event.file_path or ""))
+        before = _identity(found.skill)
         try:
-            with _told_if_away(found.skill, found.away), self._lookup.as_locked(found.skill):
-                return found, self._read_once_more(found.skill, read)
-        except (SkillUnreadable, SkillFileNotFound, SkillChanged) as error:
-            if not isinstance(error, SkillChanged) and not self._is_gone(found.skill):
+            return found, self._read_gated(found, action, event, read)
+        except (SkillUnreadable, SkillFileNotFound):
+            there = skill_file_in(self._files_of(found.skill)) is not None
+            if there and before is not None and _identity(found.skill) == before:
                 raise
+        except SkillChanged:
+            pass
+        time.sleep(_RETRY_SECONDS)
         self._lookup.look_again()
         found = self._lookup.find_allowed(skill_name, action, granted, event=event)
+        return found, self._read_gated(found, action, event, read)
+
+    def _read_gated(self, found: FoundByName, action: Action, event: UseEvent, read: Callable[[Skill], T]) -> T:
         pass_gate(SkillUse(found.skill, found.handle, action, event.file_path or ""))
-        if found.away is None and self._is_gone(found.skill):
-            # So large a library is still being looked at.
-            raise SkillNotFound(skill_name, reason="it was there a moment ago, and is gone", hint="search again")
-        with _told_if_away(found.skill, found.away), self._lookup.as_locked(found.skill):
-            return found, read(found.skill)
-
-    def _read_once_more(self, skill: Skill, read: Callable[[Skill], T]) -> T:
-        """Return what `read` reads, and read once more if the directory was replaced meanwhile, or is just missing."""
-        before = _place(skill)
-        try:
-            return read(skill)
-        except (SkillUnreadable, SkillFileNotFound):
-            if before is not None and _place(skill) == before:
-                raise
-            time.sleep(_RETRY_SECONDS)
-        return read(skill)
-
-    def _is_gone(self, skill: Skill) -> bool:
-        return skill_file_in(self._files_of(skill)) is None
+        with _reporting_absence(found.skill, found.away), self._lookup.as_locked(found.skill):
+            return read(found.skill)
 
 
 def split_body(body: str, *, max_bytes: int) -> list[str]:
-    """Return `body` in parts of at most `max_bytes` UTF-8 bytes; joined, they are the body again.
-
-    A part ends at the end of a line if possible, else between two characters. An empty body is one empty part.
-    """
+    """Return `body` in parts of at most `max_bytes` UTF-8 bytes, split at line ends if possible."""
     encoded = body.encode("utf-8", "surrogatepass")
     parts: list[str] = []
     start = 0
@@ -273,16 +239,12 @@ def split_body(body: str, *, max_bytes: int) -> list[str]:
         end = encoded.rfind(b"\n", start, start + max_bytes) + 1
         if end <= start:
             end = start + max_bytes
-            while end > start + 1 and _is_continuation(encoded[end]):
+            while end > start + 1 and encoded[end] in range(0x80, 0xC0):
                 end -= 1
         parts.append(encoded[start:end].decode("utf-8", "surrogatepass"))
         start = end
     parts.append(encoded[start:].decode("utf-8", "surrogatepass"))
     return parts
-
-
-def _is_continuation(byte: int) -> bool:
-    return byte in range(0x80, 0xC0)
 
 
 def _no_such_part(part: int, parts: int, name: str) -> InvalidArgument:
@@ -293,8 +255,8 @@ def _no_such_part(part: int, parts: int, name: str) -> InvalidArgument:
     )
 
 
-def _place(skill: Skill) -> tuple[int, int] | None:
-    """Return what tells the skill's directory from another one at its path; None where none is."""
+def _identity(skill: Skill) -> tuple[int, int] | None:
+    """Return what distinguishes the skill's directory from another one at its path."""
     try:
         status = os.stat(skill.directory)
     except OSError:
@@ -303,8 +265,8 @@ def _place(skill: Skill) -> tuple[int, int] | None:
 
 
 @contextmanager
-def _told_if_away(skill: Skill, away: UnavailableRoot | None) -> Iterator[None]:
-    """Raise RootUnavailable for a file that is missing because its root is away, and not for its own sake."""
+def _reporting_absence(skill: Skill, away: UnavailableRoot | None) -> Iterator[None]:
+    """Raise RootUnavailable for a file that is missing because its root is."""
     try:
         yield
     except (SkillUnreadable, SkillFileNotFound) as error:

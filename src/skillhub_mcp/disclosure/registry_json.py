@@ -1,4 +1,4 @@
-"""The registry's index as plain JSON values, with the specified names in a fixed order. Pure."""
+"""The registry's index as JSON values, with the specified names in a fixed order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SNAPSHOT_FORMAT = 1
 
 
 def entry_json(entry: IndexEntry, *, with_path: bool = True) -> dict[str, object]:
-    """Return one skill as its author wrote it; with its `path` only for a client on the same machine."""
+    """Return one skill as its author wrote it, with its `path` only for a client on this machine."""
     controls = entry.controls
     value: dict[str, object] = {
         "name": entry.name,
@@ -92,10 +92,7 @@ def index_json(index: RegistryIndex) -> dict[str, object]:
 
 
 def snapshot_json(index: RegistryIndex) -> dict[str, object]:
-    """Return a snapshot to compare builds by: the digest and the skills, without what differs from build to build.
-
-    `place` is where a skill lies below its root, by which it is told again where that root has another path.
-    """
+    """Return a snapshot to compare builds by: the digest and the skills, with their `place` below the root."""
     labels: dict[str, str] = {}
     for root in index.report.roots:
         labels[root.path] = free_label(root.source.value, labels.values())
@@ -107,7 +104,7 @@ def _place(entry: IndexEntry, report: IndexReport, labels: Mapping[str, str]) ->
     roots = [root.path for root in report.roots if root.source is entry.source]
     around = [root for root in roots if is_at_or_below(entry.path, root)]
     if not around:
-        # Where a link leads out of the root is another place on each machine.
+        # A link that leads out of the root has another target on each machine.
         return f"{entry.name}@{entry.source.value}"
     root = max(around, key=len)
     return f"{labels[root]}{entry.path[len(root) :].replace(os.sep, '/')}"

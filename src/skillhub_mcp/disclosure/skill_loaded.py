@@ -1,4 +1,4 @@
-"""The `<skill-loaded>` message of the Skill tool and the prompts, which puts a skill into a conversation. Pure."""
+"""Render the `<skill-loaded>` message of the Skill tool and the prompts."""
 
 from __future__ import annotations
 
@@ -30,13 +30,10 @@ def render_skill_loaded(
     rest: str = "",
     closing: str = FOLLOW["en"],
 ) -> str:
-    """Return the message with a skill's body.
+    """Return the message with a skill's body, in which tags that would end the message are escaped.
 
-    The body is the file's, but for tags with which it would leave the message: their `<` is `&lt;`.
-
-    `files` are the skill's other files, listed by name only, below `directory`; without it, for a client that does not
-    share the disk, the tool that reads them is named. `rest` says which part of a body in parts this is, and how to
-    load the next. `closing` asks the model to follow the skill.
+    `files` are the skill's other files below `directory`; without it, the tool that reads them is named. `rest` says
+    how to load the next part, `closing` asks the model to follow the skill.
     """
     lines = [f"<skill-loaded name={in_attribute(name)}>", contained(skill_content(name, body)).rstrip("\n")]
     if files:
@@ -50,7 +47,7 @@ def render_skill_loaded(
 
 
 def substitute_arguments(body: str, arguments: str) -> tuple[str, str]:
-    """Return the body with `$ARGUMENTS` replaced, and the text to append where it has no such placeholder."""
+    """Return the body with `$ARGUMENTS` replaced, and the text to append if it has no such placeholder."""
     if _ARGUMENTS in body:
         return body.replace(_ARGUMENTS, arguments), ""
     return body, f"\n\nARGUMENTS: {arguments}" if arguments else ""

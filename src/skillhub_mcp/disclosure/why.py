@@ -1,4 +1,4 @@
-"""Why a skill is served or not: from where, and what decides about it, by file and line. Pure."""
+"""Explain why a skill is served or not, and which file and line decide."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from skillhub_mcp.skills.suggestions import near_names
 _NEAR = 3
 _TRUST = "skillhub trust"
 _AWAITED = {
-    Trust.AWAITED: "its project brings it, to which you have not agreed",
-    Trust.CHANGED: "its project brings it, and has changed since you agreed to it",
+    Trust.AWAITED: "from an untrusted project",
+    Trust.CHANGED: "from a project that changed since you trusted it",
 }
 
 
 class Verdict(str, Enum):
-    """What became of a skill. Where several things keep it from being served, the first of these that applies."""
+    """The status of a skill; if several apply, the first."""
 
     REFUSED = "refused"
     FILTERED = "filtered"
@@ -49,7 +49,7 @@ class Verdict(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One thing that decides about a skill: what it is, the path and the line where it stands, and how to change it."""
+    """Something that decides about a skill, where it is, and how to change it."""
 
     message: str
     path: str = ""
@@ -59,10 +59,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What became of the skill in one directory, and the causes, those of its verdict first.
-
-    `handle` loads exactly this skill; it is empty for one that is refused, which has no name either.
-    """
+    """The verdict on the skill in one directory, and its causes. A refused one has neither `name` nor `handle`."""
 
     verdict: Verdict
     directory: str
@@ -74,7 +71,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class NearName:
-    """A name like the one that was asked for, and what became of its skill."""
+    """A name like the one that was asked for, and the verdict on its skill."""
 
     name: str
     verdict: Verdict
@@ -82,10 +79,7 @@ class NearName:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The accounts of every skill that a name may mean, the one that loads by it first.
-
-    Without any, `unknown` says why, and `near` has the names like it.
-    """
+    """The accounts of every skill that a name may mean, the one that it loads first; or why there is none."""
 
     asked: str
     accounts: tuple[Account, ...]
@@ -95,10 +89,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class AskedPath:
-    """What is at a path that was asked for: whether there is anything, a directory, and a SKILL.md in it.
-
-    `path` is absolute and that of the skill's directory, `real` the same without links.
-    """
+    """What is at a path that was asked for. `path` is the skill's absolute directory, `real` the same without links."""
 
     path: str
     real: str
@@ -109,7 +100,7 @@ class AskedPath:
 
 @dataclass(frozen=True, slots=True)
 class Deciding:
-    """The texts of the files that decide: those with rules, and that with choices, where there are such."""
+    """The texts of the files with rules and choices."""
 
     rules: Sequence[RulesText] = ()
     choices: ChoicesText | None = None
@@ -118,10 +109,7 @@ class Deciding:
 def explain(
     asked: str, snapshot: Snapshot, policy: Policy, deciding: Deciding, *, path: AskedPath | None = None
 ) -> Explanation:
-    """Return why the skill that `asked` names, or the one at `path`, is served or not.
-
-    A name is a skill's own, its safe alias, `name@source`, or the name of its folder.
-    """
+    """Return why the skill that `asked` names, or the one at `path`, is served or not."""
     spelt = () if path is None else _spellings(path, snapshot.report.roots)
     found = Names(snapshot, policy).find(asked) or next(filter(None, map(snapshot.by_directory, spelt)), None)
     name = asked if found is None else found.name
@@ -145,7 +133,7 @@ def explain(
 
 
 def _spellings(path: AskedPath, roots: Sequence[SkillRoot]) -> tuple[str, ...]:
-    """Return the path as it was given, without links, and as the roots that it is below were configured."""
+    """Return the path as given, without links, and below the roots as they were configured."""
     below = (root.path + path.real.removeprefix(root.real) for root in roots if is_at_or_below(path.real, root.real))
     return tuple(dict.fromkeys((path.path, path.real, *below)))
 
@@ -168,7 +156,6 @@ def _account(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Decidin
 
 
 def _withheld(skill: Skill, policy: Policy, availability: Availability) -> Iterator[tuple[Verdict, Cause]]:
-    """Yield why the skill's files are withheld."""
     found = policy.audit.withholds(skill) if policy.audit and availability is Availability.WITHHELD else None
     if found is not None:
         what = f"SKILLHUB_AUDIT=block, and the audit found something critical: {found.rule} ({found.place})"
@@ -179,7 +166,7 @@ def _withheld(skill: Skill, policy: Policy, availability: Availability) -> Itera
 
 
 def _against(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Deciding) -> Iterator[tuple[Verdict, Cause]]:
-    """Yield what keeps a skill from being served to models, by verdict."""
+    """Yield what keeps a skill from being served to models."""
     if not policy.visibility.allows(skill):
         its = "its category" if policy.visibility.names is None else "it"
         what = f"{policy.visibility.setting} does not name {its}"
@@ -214,18 +201,17 @@ def _against(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Decidin
 
 
 def _of_served(skill: Skill, snapshot: Snapshot, policy: Policy) -> list[Cause]:
-    """Return what else there is to know of a skill that is served: consent, and whom it shadows."""
     notes = []
     names = Names(snapshot, policy)
     if skill.awaits_trust:
         asked = ", and an agent has to ask its user before it loads it" if policy.trust is TrustMode.ASK else ""
-        what = f"{_AWAITED[skill.trust]}: it takes no name of yours, is not pinned and not described on the card{asked}"
+        what = f"{_AWAITED[skill.trust]}: it cannot override your skills or be pinned{asked}"
         notes.append(Cause(what, fix=_TRUST))
     if policy.decide(Action.LOAD, skill) is Decision.CONFIRM:
         what = "the rules do not allow it, so an agent has to ask its user first"
         notes.append(Cause(what, fix=f"skillhub permissions allow {skill.alias}"))
     notes += [
-        Cause(f"has lost the name to it: {lost.why.value}", lost.skill.directory)
+        Cause(f"shadowed by it: {lost.why.value}", lost.skill.directory)
         for other in snapshot.namesakes(skill)
         if (lost := names.shadowing(other)) is not None and lost.winner is skill
     ]
@@ -264,14 +250,14 @@ def _why_no_path(path: AskedPath, spelt: Sequence[str], snapshot: Snapshot) -> C
     if not path.exists:
         return Cause("is not there", path.path)
     if not path.is_directory or not path.has_skill_file:
-        return Cause("has no SKILL.md" if path.is_directory else "is no directory", path.path)
+        return Cause("has no SKILL.md" if path.is_directory else "is not a directory", path.path)
     if not any(contains(root.path) for root in roots):
         add = f"`skillhub roots add {shell_path(os.path.dirname(path.path), home='')}` has its directory searched"
         fix = f"put it below {roots[0].given}, or {add}" if roots else add
-        return Cause("is below no directory that is searched", path.path, fix=fix)
+        return Cause("is not below a searched directory", path.path, fix=fix)
     around = next((skill.directory for skill in snapshot.everything if contains(skill.directory)), None)
     if around is not None:
-        return Cause("is inside of another skill, and a skill holds no others", around)
+        return Cause("is inside another skill", around)
     skipped = ((reason, place) for reason, places in snapshot.report.ignored.paths.items() for place in places)
     for reason, place in skipped:
         if contains(place):

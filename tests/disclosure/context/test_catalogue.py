@@ -307,8 +307,8 @@ def test_a_catalogue_is_cut_by_its_entries_and_by_its_bytes_and_says_so(
         add(project, name, "é" * 300)
     limits = CatalogueLimits(entries, int(len(catalogues.initial().text.encode()) * share))
     cut = Catalogues(lambda _: find_project(str(project)), home=str(home), limits=limits, judge=agreed)
-    catalogue = cut.catalogue()
-    assert (len(catalogue.skills), catalogue.truncated) == (kept, truncated)
+    catalogue = cut.initial().catalogue
+    assert (len(catalogue.entries), catalogue.truncated) == (kept, truncated)
     assert len(cut.initial().text.encode()) <= limits.max_bytes
     assert f'truncated="{str(truncated).lower()}"' in cut.initial().text
     assert ("call skill_search" in cut.initial().text) is truncated
@@ -321,7 +321,7 @@ def test_what_is_not_for_models_is_kept_from_the_catalogue(catalogues: Catalogue
     add(project, "shown")
     listing = catalogues.listing()
     assert [skill.name for skill in listing.shown] == ["shown"]
-    assert [skill.name for skill in catalogues.catalogue().skills] == ["shown"]
+    assert [skill.name for skill in catalogues.initial().catalogue.entries] == ["shown"]
     assert len(listing.skills) == 2
 
 
@@ -333,5 +333,5 @@ def test_an_untrusted_skill_is_listed_when_asked_for_and_not_at_the_start_of_a_s
     limits = CatalogueLimits(9, 9_999)
     catalogues = Catalogues(lambda _: find_project(str(project)), home=str(home), limits=limits)
     assert [skill.name for skill in catalogues.listing().shown] == ["theirs", "mine"]
-    assert [skill.name for skill in catalogues.catalogue().skills] == ["mine"]
+    assert [skill.name for skill in catalogues.initial().catalogue.entries] == ["mine"]
     assert "theirs" not in catalogues.initial().text

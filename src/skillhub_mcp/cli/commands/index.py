@@ -14,8 +14,8 @@ from skillhub_mcp.cli.forgetting import forget
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_text, strict_refusals
 from skillhub_mcp.cli.pager import add_pager_option, paged
-from skillhub_mcp.disclosure.absence import nothing_there
 from skillhub_mcp.disclosure.counts import SkillCounts, count_skills
+from skillhub_mcp.disclosure.empty_result import nothing_there
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.views import SyncDepth, View

@@ -28,8 +28,8 @@ from skillhub_mcp.cli.output import (
 from skillhub_mcp.cli.pager import add_pager_option, paging
 from skillhub_mcp.cli.screen import stdout_screen
 from skillhub_mcp.cli.table import TableRow, table_lines
-from skillhub_mcp.disclosure.absence import Absence
 from skillhub_mcp.disclosure.counts import SkillCounts, count_skills
+from skillhub_mcp.disclosure.empty_result import EmptyResult
 from skillhub_mcp.hub import ListedSkill, SkillHub
 from skillhub_mcp.policy.access import Availability
 from skillhub_mcp.sanitize import in_line
@@ -169,7 +169,7 @@ def _elsewhere_json(one: UnsearchedPlace) -> dict[str, object]:
     }
 
 
-def _absence(hub: SkillHub, args: argparse.Namespace) -> Absence:
+def _absence(hub: SkillHub, args: argparse.Namespace) -> EmptyResult:
     source = Source(args.source) if args.source else None
     return hub.why_nothing(category=args.category, source=source, core=args.core, for_models=False)
 

@@ -22,7 +22,7 @@ from skillhub_mcp.cli.output import (
     print_note,
     print_text,
 )
-from skillhub_mcp.disclosure.brought import Brought, BroughtPlace, BroughtSkill
+from skillhub_mcp.disclosure.project_skills import ProjectPlace, ProjectSkill, ProjectSkills
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.library.plan import is_alike
@@ -96,7 +96,7 @@ def _settings(args: argparse.Namespace, options: Mapping[str, str]) -> Settings:
     return settings_of(options)
 
 
-def _record(brought: Brought, settings: Settings) -> bool:
+def _record(brought: ProjectSkills, settings: Settings) -> bool:
     """Record the agreement to what was shown, if that is still what is there."""
     if brought_in(settings).digests != brought.digests:
         print_note("It has changed while it was shown: look at it again")
@@ -131,7 +131,7 @@ def _revoke(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     return EXIT_OK
 
 
-def _lines(brought: Brought) -> Iterator[str]:
+def _lines(brought: ProjectSkills) -> Iterator[str]:
     yield from_home(brought.project)
     if not brought.places:
         yield "  brings no skill: there is nothing to trust"
@@ -153,20 +153,20 @@ def _lines(brought: Brought) -> Iterator[str]:
         yield "What is marked → comes into force when you trust the project."
 
 
-def _notes(one: BroughtSkill) -> Iterator[str]:
+def _notes(one: ProjectSkill) -> Iterator[str]:
     for other in one.takes_from:
         yield f"takes the name {one_line(other.name)} from {one_line(from_home(other.directory), width=None)}"
     if one.skill.always_apply:
         yield "is pinned: described to each model that connects"
 
 
-def _alike(one: BroughtSkill, brought: Brought) -> list[str]:
+def _alike(one: ProjectSkill, brought: ProjectSkills) -> list[str]:
     """Return the names of the person's own skills that the name of a skill can be taken for."""
     name = one.skill.name
     return [other for other in brought.own_names if other != name and is_alike(name, other)]
 
 
-def _rules_lines(brought: Brought) -> Iterator[str]:
+def _rules_lines(brought: ProjectSkills) -> Iterator[str]:
     files = rule_files(brought.project)
     found = files.read_project()
     if files.project is None or found is None:
@@ -179,11 +179,11 @@ def _rules_lines(brought: Brought) -> Iterator[str]:
         yield f"  {path}: rules about these skills alone ({counts})"
 
 
-def _relative(place: BroughtPlace, brought: Brought) -> str:
+def _relative(place: ProjectPlace, brought: ProjectSkills) -> str:
     return one_line(os.path.relpath(place.root.path, brought.project), width=None)
 
 
-def _json(brought: Brought, settings: Settings) -> dict[str, object]:
+def _json(brought: ProjectSkills, settings: Settings) -> dict[str, object]:
     file = rule_files(brought.project).project
     rules = [] if file is None or not os.path.lexists(file.path) else [file.path]
     return {
@@ -206,7 +206,7 @@ def _json(brought: Brought, settings: Settings) -> dict[str, object]:
     }
 
 
-def _skill_json(one: BroughtSkill, brought: Brought) -> dict[str, object]:
+def _skill_json(one: ProjectSkill, brought: ProjectSkills) -> dict[str, object]:
     return {
         "name": one.skill.name,
         "description": one.skill.description,

@@ -1,4 +1,4 @@
-"""The agent-context tools' catalogues: one for each working directory, which follows the files."""
+"""The catalogues of the agent-context tools, one for each working directory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Protocol
 
 from skillhub_mcp._util.lru import LRUCache
 from skillhub_mcp.disclosure.catalogue import Budget, CatalogueEntry, Rendered, fit, render_codelia
-from skillhub_mcp.disclosure.context.schema import SkillCatalog, SkillLoadError, SkillMetadata, scope_source
+from skillhub_mcp.disclosure.context.schema import SkillLoadError, SkillMetadata, scope_source
 from skillhub_mcp.disclosure.lookup import FoundByName
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
@@ -49,9 +49,8 @@ class CatalogueLimits:
 class Listing:
     """All skills of one working directory, repo before user and then by path, and all errors.
 
-    `hidden` are the paths of skills with `disable-model-invocation`, which no list and no search shows to a model;
-    `disabled` are the paths of skills that the user disabled or a rule denies. `by_path` has each skill as scanned.
-    `refused` has the error of a SKILL.md that was refused, by its name and by its directory's.
+    `hidden` are the paths of skills with `disable-model-invocation`, `disabled` those that the user disabled or a rule
+    denies. `by_path` has each skill as scanned, `refused` the error of a refused SKILL.md by its name and directory's.
     """
 
     cwd: str
@@ -71,19 +70,17 @@ class Listing:
 
     @property
     def initial(self) -> tuple[SkillMetadata, ...]:
-        """The skills that a model is shown unasked, at the start of a session: none that awaits trust."""
+        """The skills that a model is shown at the start of a session: none that awaits trust."""
         return tuple(skill for skill in self.shown if not self.by_path[skill.path].awaits_trust)
 
 
 class Catalogues:
-    """The catalogues of working directories. Safe to use from several threads.
+    """The catalogues of working directories. Thread-safe.
 
-    `present` returns the skills that the hub serves, `present(fresh=True)` after looking for changes. Roots that are
-    not among the hub's are scanned on each call; the last 32 scans are kept, so that only changed files are read.
-    `find_project` returns the project of a directory; an empty directory is the default. `home` has the user's skills.
-    Skills that `is_allowed` rejects are treated as if they did not exist. `enabled_in` returns, for a project's root,
-    the predicate for enabled skills. `reports_errors` is whether errors are reported to the present client. `judge`
-    returns roots with the trust that they have now.
+    `present` returns the skills that the hub serves; roots that are not among the hub's are scanned on each call, with
+    the last 32 scans kept. `find_project` returns the project of a directory, by default of the empty one. Skills that
+    `is_allowed` rejects do not exist. `enabled_in` returns the predicate for enabled skills of a project's root,
+    `judge` roots with their present trust.
     """
 
     def __init__(
@@ -110,10 +107,7 @@ class Catalogues:
         self._scans: LRUCache[tuple[str, ...], Scan] = LRUCache(_MAX_CATALOGUES)
 
     def listing(self, cwd: str | None = None, *, force_reload: bool = False) -> Listing:
-        """Return the skills for `cwd`; with `force_reload`, after looking for changes.
-
-        Raises InvalidArgument for a `cwd` that is not a directory.
-        """
+        """Return the skills for `cwd`; with `force_reload`, after looking for changes. Raises InvalidArgument."""
         refuse_nul(cwd=cwd)
         if cwd is not None and not os.path.isdir(expand_home(cwd)):
             raise InvalidArgument("cwd", f"{cwd!r} is not a directory")
@@ -123,11 +117,7 @@ class Catalogues:
         return listing if self._reports_errors() else replace(listing, errors=(), refused={})
 
     def select(self, select: Callable[[Listing], SkillMetadata]) -> tuple[Listing, SkillMetadata]:
-        """Return the default catalogue and the skill that `select` chooses from it.
-
-        Where there is none, or its file is gone, the files are looked at again: it may have been written, renamed or
-        removed a moment ago. Raises what `select` raises.
-        """
+        """Return the default catalogue and the skill that `select` chooses from it, after a scan if it is missing."""
         listing = self.listing()
         with contextlib.suppress(SkillNotFound):
             skill = select(listing)
@@ -137,7 +127,7 @@ class Catalogues:
         return listing, select(listing)
 
     def find_by_id(self, wanted: str) -> FoundByName | None:
-        """Return the skill of the default catalogue that has this id, which is its handle; None for any other text."""
+        """Return the skill of the default catalogue with this id."""
         if _ID.fullmatch(wanted) is None:
             return None
         listing = self.listing()
@@ -164,17 +154,6 @@ class Catalogues:
     def initial(self, *, with_paths: bool = True) -> Rendered:
         """Return the catalogue for the start of a session, within the limits."""
         return render_initial(self.listing(), self._limits, with_paths=with_paths)
-
-    def catalogue(self) -> SkillCatalog:
-        """Return the skills of that catalogue as values, within the same limits."""
-        listing = self.listing()
-        rendered = render_initial(listing, self._limits)
-        paths = {entry.path for entry in rendered.catalogue.entries}
-        return SkillCatalog(
-            skills=tuple(skill for skill in listing.skills if skill.path in paths),
-            errors=listing.errors,
-            truncated=rendered.catalogue.truncated,
-        )
 
 
 def context_entries(listing: Listing, *, with_paths: bool = True) -> list[CatalogueEntry]:
@@ -204,7 +183,7 @@ def render_initial(listing: Listing, limits: CatalogueLimits, *, with_paths: boo
 
 
 def skill_id(path: str) -> str:
-    """Return the id of the SKILL.md at a canonical path, which is the same in every listing."""
+    """Return the id of the SKILL.md at a canonical path."""
     return hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 
@@ -244,7 +223,7 @@ def _metadata(skill: Skill, source: Source) -> SkillMetadata:
 
 def _errors(snapshot: Snapshot) -> Iterable[SkillLoadError]:
     for refused in snapshot.report.refused:
-        # To these tools a directory without a file of exactly that name is none with a skill.
+        # These tools need a file of exactly that name.
         if all(found.rule != "file-name" for found in refused.diagnostics):
             yield _refusal(refused)
     for problem in snapshot.report.problems:

@@ -1,4 +1,4 @@
-"""The report of `context_inspect`: what a session has in its context, and the estimated tokens of each layer."""
+"""The report of `context_inspect`: what a session was shown, and its estimated tokens by layer."""
 
 from __future__ import annotations
 
@@ -14,12 +14,7 @@ _MAX_LISTED = 100
 
 
 def inspect_context(catalogues: Catalogues | None, shown: Sequence[Shown], *, with_paths: bool) -> dict[str, Any]:
-    """Return the report as JSON values; without `catalogues` it leaves the skills out.
-
-    `cost` has the estimated tokens of everything this session was shown, by layer. `skills` has the state of the
-    catalogue, its tokens at the start of a session, and `loaded`: the skills and files loaded last and their versions,
-    with `complete: false` where only a part was shown.
-    """
+    """Return the report as JSON values: `cost` by layer and, with `catalogues`, `skills` with what was loaded."""
     report: dict[str, Any] = {"cost": _costs(shown)}
     if catalogues is None:
         return report

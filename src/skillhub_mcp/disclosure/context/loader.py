@@ -1,9 +1,10 @@
-"""Loads a skill of a catalogue: selected by path or name, rendered as `<skill_context>` with a list of its files."""
+"""Select a skill of a catalogue by path or name, and render it as `<skill_context>` with a list of its files."""
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -48,14 +49,11 @@ def select_skill(
     search_tool: str = _SEARCH_TOOL,
     elsewhere: Callable[[str], str | None] = lambda _: None,
 ) -> SkillMetadata:
-    """Return the skill at `path` or, without one, the only skill of that name that is switched on.
+    """Return the skill at `path` or, without one, the only enabled skill of that name.
 
-    A path is absolute or relative to the working directory, and denotes a SKILL.md or its directory; a skill's id is
-    accepted as well, and without a name, a name too. Only skills of the catalogue are selected; one that is switched
-    off, if no other has the name. One that awaits trust makes a name ambiguous like any other. Raises InvalidArgument
-    where neither is given, SkillNotFound, and AmbiguousSkill with the candidates' paths, or without `with_paths` with
-    their ids. `search_tool` is what errors name for finding others; `elsewhere` returns by which name load_skill loads
-    what is not in the catalogue, if it does.
+    A path is that of a SKILL.md or its directory, or a skill's id or, without a name, its name. Raises InvalidArgument,
+    SkillNotFound, and AmbiguousSkill with the candidates' paths, or without `with_paths` with their ids. `elsewhere`
+    returns the name by which load_skill loads what is not in the catalogue.
     """
     refuse_nul(name=name, path=path)
     if path:
@@ -83,8 +81,7 @@ def select_skill(
 def load_skill_context(skill: SkillMetadata, *, with_paths: bool = True, handle: str | None = None) -> LoadedContext:
     """Return the skill's whole SKILL.md as it is now, with its directory and its files. Raises SkillUnreadable.
 
-    Without `with_paths` the text has no path of this machine; files are named relative to the skill's directory, with
-    the tool that reads them and the skill's `handle` there, by default its id.
+    Without `with_paths` the text has no path of this machine, and says which tool reads the files of `handle`.
     """
     try:
         status = os.stat(skill.path)
@@ -107,10 +104,7 @@ def load_skill_context(skill: SkillMetadata, *, with_paths: bool = True, handle:
 
 
 def already_loaded_notice(skill: SkillMetadata, before: Shown, *, with_paths: bool = True) -> str:
-    """Return the notice that replaces the text of a skill that this session has loaded and that has not changed.
-
-    It quotes how that text began, so that a client finds it in its own history.
-    """
+    """Return the notice that replaces an unchanged skill that this session has loaded, with how its text began."""
     location = path_for_model(skill.path) if with_paths else f"id {skill.id}"
     return (
         f"Skill {skill.name!r} is already loaded and has not changed: {location} (mtime: {before.mtime_ms or 0:.0f}). "
@@ -121,7 +115,7 @@ def already_loaded_notice(skill: SkillMetadata, before: Shown, *, with_paths: bo
 
 def _render(skill: SkillMetadata, content: str, *, with_paths: bool, handle: str) -> str:
     path = f" path={in_attribute(skill.path)}" if with_paths else ""
-    # A file URL that ends with a slash, so that relative paths resolve against it.
+    # With a slash at the end, relative paths resolve against it.
     base = [f"Base directory: {Path(skill.dir).as_uri().rstrip('/')}/"] if with_paths else []
     reader = f"its own directory: read one with read_skill_file, skill_name={path_for_model(handle)}"
     base_name = "this directory" if with_paths else reader
@@ -156,24 +150,14 @@ def _listed_files(skill: SkillMetadata, *, with_paths: bool) -> list[str]:
 
 
 def _at_path(listing: Listing, path: str) -> SkillMetadata | None:
-    candidates = _candidates(listing, path)
-    for skill in listing.skills:
-        if _is_at(skill, path, candidates):
-            return skill
-    for skill in listing.skills:
-        # Below a root that a link leads to.
-        if os.path.realpath(skill.dir) in candidates or os.path.realpath(skill.path) in candidates:
-            return skill
-    return None
-
-
-def _candidates(listing: Listing, path: str) -> set[str]:
     normalized = os.path.normpath(os.path.join(listing.cwd, expand_home(path)))
-    return {normalized, os.path.realpath(normalized)}
-
-
-def _is_at(skill: SkillMetadata, path: str, candidates: Collection[str]) -> bool:
-    return skill.path in candidates or skill.dir in candidates or skill.id == path
+    candidates = {normalized, os.path.realpath(normalized)}
+    given = (one for one in listing.skills if one.id == path or {one.path, one.dir} & candidates)
+    # A root may be a link.
+    behind_links = (
+        one for one in listing.skills if {os.path.realpath(one.path), os.path.realpath(one.dir)} & candidates
+    )
+    return next(itertools.chain(given, behind_links), None)
 
 
 def _not_found(
@@ -184,7 +168,6 @@ def _not_found(
     search_tool: str,
     elsewhere: Callable[[str], str | None],
 ) -> SkillNotFound:
-    """Return the error for what is not in the catalogue."""
     refused = listing.refused.get(wanted)
     reason = ""
     if refused is not None:
@@ -198,5 +181,5 @@ def _not_found(
 
 
 def short_path(path: str) -> str:
-    """Return the end of a path, which identifies the skill without its place on this machine."""
+    """Return the last two parts of a path."""
     return os.path.join(os.path.basename(os.path.dirname(path)), os.path.basename(path))

@@ -1,7 +1,4 @@
-"""The agent-context tools' search, in tiers: an exact path, an exact name, a prefix of a name, shared words. Pure.
-
-Words that say nothing of a task are not shared words, or every skill would be found for a sentence.
-"""
+"""The search of the agent-context tools, in tiers: exact path, exact name, prefix, shared words without stop words."""
 
 from __future__ import annotations
 
@@ -59,10 +56,7 @@ def tiered_search(
     limit: int | None = None,
     scope: SkillScope | None = None,
 ) -> TieredResult:
-    """Return the skills that match `query`, best first; ties are ordered repo before user, then by path.
-
-    Raises InvalidArgument for an empty query, a limit below 1, and an unknown scope.
-    """
+    """Return the skills that match `query`, best first, then repo before user, then by path. Raises InvalidArgument."""
     refuse_nul(query=query)
     text = " ".join(query.split())
     if not text:
@@ -88,7 +82,7 @@ class _Matcher:
         self._name = fold_name(text)
         words = tokens(text)
         self._tokens = telling(words)
-        # Where no word says anything, a skill may still be named so.
+        # If all are stop words, a skill may still be named so.
         self._names = frozenset() if self._tokens else words
 
     def match(self, skill: SkillMetadata) -> SkillSearchResult | None:
@@ -110,7 +104,7 @@ class _Matcher:
 
 
 def tokens(text: str) -> frozenset[str]:
-    """Return the folded tokens of a text: runs of letters and digits, and character pairs in unspaced scripts."""
+    """Return the folded words of a text, and the character pairs of unspaced scripts."""
     found: set[str] = set()
     for word in _WORD.findall(fold_name(text)):
         rest = word
@@ -122,10 +116,10 @@ def tokens(text: str) -> frozenset[str]:
 
 
 def telling(words: frozenset[str]) -> frozenset[str]:
-    """Return the tokens of a query that say something of a task: no stop words, in English or the query's language."""
+    """Return the tokens of a query without stop words of English and the query's language."""
     folded = {word: fold_marks(word) for word in words}
     counts = Counter(language for word in folded.values() for language in stop_word_languages(word))
-    # One foreign stop word proves nothing: `die` is a word of other languages too.
+    # One foreign stop word proves nothing.
     languages = {"en", *(language for language, count in counts.items() if count > max(1, counts["en"]))}
     empty = frozenset().union(*(stop_words(language) for language in languages))
     left = frozenset(word for word in words if folded[word] not in empty)

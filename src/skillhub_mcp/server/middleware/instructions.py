@@ -34,6 +34,7 @@ from fastmcp.server.providers import Provider
 from fastmcp.tools.base import Tool
 from mcp_types import SERVER_INFO_META_KEY, Icon, Implementation
 
+from skillhub_mcp.disclosure.byte_budget import SEPARATOR, list_and_card, list_and_rest
 from skillhub_mcp.disclosure.card import CardContext, render_card
 from skillhub_mcp.disclosure.catalogue import (
     Budget,
@@ -44,7 +45,6 @@ from skillhub_mcp.disclosure.catalogue import (
     render_codelia,
     render_descriptions,
 )
-from skillhub_mcp.disclosure.shared_room import SEPARATOR, list_and_card, list_and_rest
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.middleware.sessions import Transport

@@ -22,7 +22,7 @@ from fastmcp.tools.base import InputRequiredToolResult
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from skillhub_mcp.disclosure.brought import Brought
+from skillhub_mcp.disclosure.project_skills import ProjectSkills
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.tool_actions import Action
@@ -47,8 +47,8 @@ class TrustAsking:
     Both read files. They raise InvalidSetting, TrustUnreadable and PolicyUnwritable, and OSError.
     """
 
-    brings: Callable[[], Brought]
-    agree: Callable[[Brought], None]
+    brings: Callable[[], ProjectSkills]
+    agree: Callable[[ProjectSkills], None]
 
 
 class TrustQuestionMiddleware(Middleware):
@@ -58,7 +58,7 @@ class TrustQuestionMiddleware(Middleware):
         self._hub = hub
         self._asking = asking
         # By the state of the question, and by what the skills were that it was about.
-        self._asked: dict[str, Brought] = {}
+        self._asked: dict[str, ProjectSkills] = {}
         self._asked_about: set[frozenset[tuple[str, str]]] = set()
 
     async def on_call_tool(
@@ -97,7 +97,7 @@ class TrustQuestionMiddleware(Middleware):
     def _loads(self, tool: str) -> bool:
         return self._hub.access.tools.action(tool) is Action.LOAD
 
-    def _to_ask_about(self, arguments: Mapping[str, Any]) -> Brought | None:
+    def _to_ask_about(self, arguments: Mapping[str, Any]) -> ProjectSkills | None:
         """Return what the project brings, if a skill of it that awaits trust would be loaded and nobody was asked yet.
 
         Its files are read once for each state of its skills, not for each call.
@@ -120,7 +120,7 @@ class TrustQuestionMiddleware(Middleware):
         self._asked[_state(brought)] = brought
         return brought
 
-    async def _apply(self, reply: Any, brought: Brought) -> None:
+    async def _apply(self, reply: Any, brought: ProjectSkills) -> None:
         accepted = isinstance(reply, mcp_types.ElicitResult) and reply.action == "accept"
         if accepted and (reply.content or {}).get("answer") == _TRUST:
             await asyncio.to_thread(self._asking.agree, brought)
@@ -128,7 +128,7 @@ class TrustQuestionMiddleware(Middleware):
             await asyncio.to_thread(self._hub.views.snapshot, fresh=True)
 
 
-def _message(brought: Brought) -> str:
+def _message(brought: ProjectSkills) -> str:
     """Return the question: what the project brings, by names, and what trusting it changes."""
     skills = [one for place in brought.places for one in place.skills]
     taken = sorted({other.name for one in skills for other in one.takes_from})
@@ -149,9 +149,9 @@ def _listed(names: list[str]) -> str:
     return shown + (f" and {more:,} more" if more > 0 else "")
 
 
-def _form(brought: Brought) -> mcp_types.ElicitRequestFormParams:
+def _form(brought: ProjectSkills) -> mcp_types.ElicitRequestFormParams:
     return form(_message(brought), title="Trust it?", answers=[_TRUST, _LATER])
 
 
-def _state(brought: Brought) -> str:
+def _state(brought: ProjectSkills) -> str:
     return json.dumps([brought.project, *sorted(brought.digests.items())])

@@ -12,7 +12,7 @@ from fastmcp.tools.base import ToolResult
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from skillhub_mcp.disclosure.ledger import Piece, skill_key
+from skillhub_mcp.disclosure.ledger import Piece
 from skillhub_mcp.hub import MAX_LIMIT, SkillHub
 from skillhub_mcp.server.middleware.sessions import Sessions
 from skillhub_mcp.server.progress import ProgressReporter, wait_until_searchable
@@ -29,6 +29,7 @@ from skillhub_mcp.server.tools.results import compact_json, file_json, loaded_js
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.problems import sentences
 from skillhub_mcp.skills.roots import Source
+from skillhub_mcp.skills.skill_dirs import skill_path
 
 _MAX_OFFSET = 2**53
 
@@ -79,7 +80,7 @@ class CoreTools:
         session = self.sessions.current()
         loaded = self.hub.load(skill_name, part=part, granted=session.granted)
         if part > 1:
-            session.ledger.check_goes_on("skill", skill_key(loaded.skill), loaded.digest, argument="part", first=1)
+            session.ledger.check_goes_on("skill", skill_path(loaded.skill), loaded.digest, argument="part", first=1)
         text = loaded_json(loaded, uri=self.base_uri(loaded.skill), with_path=self.with_paths)
         session.ledger.record_skill(loaded.skill, text, part=part, parts=loaded.parts, digest=loaded.digest)
         return ToolResult(

@@ -8,7 +8,6 @@ from typing import Annotated
 from fastmcp.tools.base import ToolResult
 from pydantic import Field
 
-from skillhub_mcp.disclosure.ledger import skill_key
 from skillhub_mcp.disclosure.skill_loaded import render_skill_loaded
 from skillhub_mcp.hub import LoadedSkill, SkillHub
 from skillhub_mcp.policy.access import load_grant
@@ -16,6 +15,7 @@ from skillhub_mcp.sanitize import path_for_model
 from skillhub_mcp.server.middleware.sessions import Sessions
 from skillhub_mcp.server.tools.arguments import MAX_NAME_CHARACTERS
 from skillhub_mcp.skills.model import is_skill_file
+from skillhub_mcp.skills.skill_dirs import skill_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class SkillTool:
         name = skill.strip().removeprefix("/")
         loaded = self.hub.load(name, part=part, granted=session.granted)
         if part > 1:
-            session.ledger.check_goes_on("skill", skill_key(loaded.skill), loaded.digest, argument="part", first=1)
+            session.ledger.check_goes_on("skill", skill_path(loaded.skill), loaded.digest, argument="part", first=1)
         # Permission to load the instructions includes the names of the files that they refer to.
         granted = {*session.granted, *load_grant(loaded.skill)}
         files, _ = self.hub.list_files(loaded.handle, granted=granted)

@@ -1,8 +1,4 @@
-"""Two texts in one budget of bytes: a list of skills, and the card of those that it leaves out, or a second list. Pure.
-
-1. A skill that the list has leaves the card; one that the list has no room for stays there.
-2. The list may use half of the room, the card what the list leaves, and then the list what the card leaves.
-"""
+"""Share one budget of bytes between a list of skills and what follows it: the card of the others, or a second list."""
 
 from __future__ import annotations
 
@@ -49,30 +45,22 @@ def list_and_rest(
 ) -> str:
     """Return a list and what is written after it, in at most `max_bytes` bytes. Each function keeps its bytes.
 
-    The list may use half of the room, the rest what the list leaves, and then the list what the rest leaves.
+    The list may use half of the bytes, the rest what the list leaves, and then the list what the rest leaves.
     """
-    written = _of_skills(write_list(max_bytes // 2))
+    written = _with_skills(write_list(max_bytes // 2))
     while True:
-        rest = write_rest(written, max(0, max_bytes - _size(written.text, "")))
-        if not written.catalogue.truncated:
-            break
-        longer = _of_skills(write_list(max_bytes - _size("", rest)))
-        if _size(longer.text, "") <= _size(written.text, ""):
-            break
+        rest = write_rest(written, max(0, max_bytes - _size(written.text)))
+        longer = _with_skills(write_list(max_bytes - _size(rest))) if written.catalogue.truncated else written
+        if _size(longer.text) <= _size(written.text):
+            return SEPARATOR.join(text for text in (written.text, rest) if text)
         written = longer
-    return _joined(written.text, rest)
 
 
-def _of_skills(written: Rendered) -> Rendered:
-    """Return the list, which is empty where it would only say how many skills it leaves out."""
-    only_a_note = written.catalogue.left_out and not written.catalogue.entries
-    return replace(written, text="") if only_a_note else written
+def _with_skills(written: Rendered) -> Rendered:
+    """Return the list, empty if it would only say how many skills it leaves out."""
+    return written if written.catalogue.entries or not written.catalogue.left_out else replace(written, text="")
 
 
-def _joined(first: str, second: str) -> str:
-    return SEPARATOR.join(text for text in (first, second) if text)
-
-
-def _size(first: str, second: str) -> int:
-    """Return the bytes of one text and the separator from the other, which is empty, or of both."""
-    return sum(len(text.encode("utf-8", "replace")) + len(SEPARATOR) for text in (first, second) if text)
+def _size(text: str) -> int:
+    """Return the bytes of a text and of the separator beside it."""
+    return len(text.encode("utf-8", "replace")) + len(SEPARATOR) if text else 0

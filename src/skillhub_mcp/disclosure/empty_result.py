@@ -1,6 +1,6 @@
-"""Why a list or a search has nothing to show: each cause with its fix. Pure.
+"""Explain why a list or a search is empty: each cause with its fix.
 
-A caller with a filter of their own learns nothing about the skills beyond it.
+A caller with a filter learns nothing about the skills beyond it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,8 @@ _FIRST_SKILL = "put a folder with a SKILL.md there, as `skillhub add SOURCE` and
 
 
 @dataclass(frozen=True, slots=True)
-class Absence:
-    """The causes, at least one. A `mistake` is something to correct: a setting, a file, or the filter that was given.
-
-    An empty library is none, and neither is what its owner chose.
-    """
+class EmptyResult:
+    """The causes, at least one. A `mistake` is something to correct: a setting, a file, or the given filter."""
 
     causes: tuple[Problem, ...]
     mistake: bool
@@ -44,11 +41,11 @@ def why_nothing(
     core: bool = False,
     for_models: bool = True,
     elsewhere: Sequence[Problem] = (),
-) -> Absence:
-    """Return why none of the skills that this caller may have passes the filter.
+) -> EmptyResult:
+    """Return why none of the caller's skills passes the filter, or why no skill is served at all.
 
-    Where no skill is served at all, these are the causes of that, with the skills `elsewhere` that are not searched.
-    With `core`, only Core Skills were wanted. With `for_models`, skills that only people may invoke do not count.
+    `elsewhere` are skills that are not searched. With `core`, only Core Skills were wanted. With `for_models`, skills
+    that only people may invoke do not count.
     """
 
     def is_meant(skill: Skill) -> bool:
@@ -59,26 +56,25 @@ def why_nothing(
         of_source = names.of_source(source) if source is not None else names.offered()
         offered = list(filter(is_meant, of_source))
         if core and not any(skill.is_pinned for skill in offered):
-            none = Problem("Core Skills", "are none of those that are served", "pin one with skillhub.alwaysApply")
-            return Absence((none,), mistake=False)
+            none = Problem("Core Skills", "are not among the served ones", "pin one with skillhub.alwaysApply")
+            return EmptyResult((none,), mistake=False)
         return _filtered_out(offered, Filter.create(category, tags), source)
     if policy.caller.limits:
         fix = "ask the server's operator which skills it covers"
-        return Absence((Problem("this access", "covers no skill that is here", fix),), mistake=True)
+        return EmptyResult((Problem("this access", "covers no skill that is here", fix),), mistake=True)
     settings = (*root_problems(snapshot.report), *_beyond_filter(snapshot, policy))
     refusals = refusal_problems(snapshot.report)
-    # Refusals last: there may be many, of which none keeps back what a filter or a choice does.
+    # Refusals last: there may be many.
     causes = (*settings, *_withheld(snapshot, policy, for_models=for_models), *refusals)
     rest = () if causes else nothing_there(snapshot.report)
-    return Absence((*causes, *elsewhere, *rest), mistake=bool(settings or refusals))
+    return EmptyResult((*causes, *elsewhere, *rest), mistake=bool(settings or refusals))
 
 
-def _filtered_out(served: Sequence[Skill], where: Filter, source: Source | None) -> Absence:
-    """Return which parts of a filter no served skill passes, or that none passes all of them."""
+def _filtered_out(served: Sequence[Skill], where: Filter, source: Source | None) -> EmptyResult:
     causes: list[Problem] = []
     if source is not None and not served:
         missing = Problem(f"source {source.value}", "has no skill that is served", "leave the source out")
-        return Absence((missing,), mistake=False)
+        return EmptyResult((missing,), mistake=False)
     categories = {skill.category for skill in served if skill.category}
     if where.category is not None and where.category not in map(fold_name, categories):
         causes.append(_unknown("category", where.category, categories))
@@ -86,7 +82,7 @@ def _filtered_out(served: Sequence[Skill], where: Filter, source: Source | None)
     folded = {fold_name(tag) for tag in known_tags}
     causes += [_unknown("tag", tag, known_tags) for tag in where.tags if tag not in folded]
     whole = Problem("the filter", "fits no skill as a whole", "leave a part of it out")
-    return Absence(tuple(causes) or (whole,), mistake=bool(causes))
+    return EmptyResult(tuple(causes) or (whole,), mistake=bool(causes))
 
 
 def _unknown(kind: str, wanted: str, known: Iterable[str]) -> Problem:
@@ -101,7 +97,6 @@ def _unknown(kind: str, wanted: str, known: Iterable[str]) -> Problem:
 
 
 def _beyond_filter(snapshot: Snapshot, policy: Policy) -> list[Problem]:
-    """Return that the server's filter excludes skills that are there."""
     excluded = sum(policy.availability(skill) is Availability.FILTERED for skill in snapshot.skills)
     if not excluded:
         return []
@@ -110,7 +105,6 @@ def _beyond_filter(snapshot: Snapshot, policy: Policy) -> list[Problem]:
 
 
 def _withheld(snapshot: Snapshot, policy: Policy, *, for_models: bool) -> list[Problem]:
-    """Return what a person or an author withholds: choices, rules, and skills for people only."""
     counts = Counter(policy.availability(skill) for skill in snapshot.skills)
     rules = f"correct {policy.unreadable.path}" if policy.unreadable is not None else ""
     causes = (
@@ -134,8 +128,7 @@ def _withheld(snapshot: Snapshot, policy: Policy, *, for_models: bool) -> list[P
 
 
 def nothing_there(report: ScanReport) -> tuple[Problem, ...]:
-    """Return that the roots hold no skill, for a report without problems."""
-    # The directory that a person would put a skill into: their own, rather than the project's.
+    """Return that the roots have no skill, for a report without problems."""
     named = [root for root in report.roots if root.source is Source.HUB] or list(report.roots)
     if not named:
         return (Problem("SKILLHUB_ROOTS", "names no directory", "name one"),)

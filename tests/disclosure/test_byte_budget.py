@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.disclosure.library import skill
 
+from skillhub_mcp.disclosure.byte_budget import list_and_card, list_and_rest
 from skillhub_mcp.disclosure.card import CardContext, render_card
 from skillhub_mcp.disclosure.catalogue import (
     Budget,
@@ -22,7 +23,6 @@ from skillhub_mcp.disclosure.catalogue import (
     render_codelia,
     render_descriptions,
 )
-from skillhub_mcp.disclosure.shared_room import list_and_card, list_and_rest
 from skillhub_mcp.skills.model import Skill
 
 NOW = CardContext(date(2026, 11, 22))
