@@ -10,8 +10,6 @@ from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 
 from skillhub_mcp.auditing.kept import KeptAudit, KeptFile
-from skillhub_mcp.publishing.entries import PublishedEntry
-from skillhub_mcp.publishing.entry_cache import EntryCache
 
 
 @pytest.fixture
@@ -31,20 +29,16 @@ def states(database: str) -> bytes:
 
 
 @pytest.mark.slow
-def test_audits_and_entries_that_are_kept_beside_the_index_go_too_and_no_other_roots(
+def test_audits_that_are_kept_beside_the_index_go_too_and_no_other_roots(
     skillhub: Skillhub, gone: Path, hub_environment: dict[str, str], skills_dir: Path
 ) -> None:
     beside = Path(hub_environment["DB_PATH"]).parent
     audits = KeptFile(str(beside / "audit.json"))
-    entries = EntryCache(str(beside / "publication.sqlite"))
     ours, theirs = str(skills_dir / "ours"), str(gone / "theirs")
     for directory in (ours, theirs):
         audits.add({directory: KeptAudit("1", "s", ())}, most=10)
-        entries.put({directory: PublishedEntry("name", {}, withheld="it is too large")})
     assert skillhub("index", "--forget", str(gone)).code == 0
     assert list(audits.read()) == [ours]
-    assert entries.directories() == {ours}
-    entries.close()
 
 
 @pytest.mark.slow

@@ -33,9 +33,7 @@ def publishing(environment: Mapping[str, str]) -> Iterator[tuple[Publisher, Skil
     """The publisher of what `environment` describes, and its hub, which sees new skills when it is refreshed."""
     settings, _ = read_settings(environment)
     hub = make_hub(settings, background=False, asks=True)
-    publisher = make_publisher(settings, hub)
     try:
-        yield publisher, hub
+        yield make_publisher(settings, hub), hub
     finally:
-        publisher.close()
         hub.close()

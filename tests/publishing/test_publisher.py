@@ -7,13 +7,11 @@ import hashlib
 import json
 import os
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from tests.conftest import SkillWriter, own_rules
-from tests.publishing.conftest import Later
 from tests.publishing.publishers import FILES, publishing
 from tests.traversal import LINKS_OUT, NEVER_DECODED, REFUSED, SECRET, Hostile, plant
 
@@ -26,7 +24,6 @@ from skillhub_mcp.errors import (
 )
 from skillhub_mcp.policy.access import Grant
 from skillhub_mcp.policy.tool_actions import Action
-from skillhub_mcp.publishing.entry_cache import PUBLICATION_FILE, EntryCache
 from skillhub_mcp.publishing.publisher import Publisher
 
 Environment = dict[str, str]
@@ -82,7 +79,6 @@ def test_a_server_without_skills_has_one_empty_page(hub_environment: Environment
         assert walked(publisher, 3) == [[]]
         assert publisher.resources() == []
         assert list(publisher.publications()) == []
-        assert publisher.prepare() == 0
 
 
 def test_a_cursor_goes_on_where_it_was_given_whatever_comes_or_goes(
@@ -252,23 +248,6 @@ def test_a_file_that_changed_since_it_was_listed_is_read_as_it_is_and_its_new_di
         assert file.digest == f"sha256:{hashlib.sha256(b'two').hexdigest()}"
         assert file != before.file("a.txt")
         assert after.file("SKILL.md") == before.file("SKILL.md")
-
-
-def test_reading_finds_what_no_stamp_shows_and_fixes_the_entry(
-    hub_environment: Environment, write_skill: SkillWriter, later: Later
-) -> None:
-    skill = write_skill("demo", files={"a.txt": "one"})
-    later()
-    with publishing(hub_environment) as (publisher, _):
-        true = publisher.page().skills[0].entry
-        # As it would be kept of a file that changed on a file system without times.
-        stale = replace(true, files=tuple(replace(file, digest=f"sha256:{'0' * 64}") for file in true.files))
-        other = EntryCache(str(Path(hub_environment["DB_PATH"]).parent / PUBLICATION_FILE))
-        other.put({str(skill): stale})
-        other.close()
-        assert publisher.skill("skill://hub/demo/SKILL.md").entry == stale
-        assert publisher.content("skill://hub/demo/a.txt").content == b"one"
-        assert publisher.skill("skill://hub/demo/SKILL.md").entry == true
 
 
 def test_files_that_come_and_go_are_told_of_at_the_next_question(
@@ -516,7 +495,7 @@ def test_resources_have_the_name_and_the_description_of_their_frontmatter(
     write_skill("b", frontmatter="name: b\ndescription: 42")
     write_skill("large", files={f"{number}.txt": "" for number in range(512)})
     with publishing(hub_environment) as (publisher, _):
-        publisher.prepare()
+        publisher.page()
         assert [(one.uri, one.name, one.media_type, one.description) for one in publisher.resources()] == [
             ("skill://hub/a/wild-name/SKILL.md", "wild-name", "text/markdown", "Does it: well."),
             ("skill://hub/b/SKILL.md", "b", "text/markdown", "42"),
@@ -532,7 +511,7 @@ def test_what_could_not_be_read_for_a_moment_is_read_again(
     with publishing(hub_environment) as (publisher, hub):
         (skill,) = hub.skills()
         root.rename(away)
-        publisher.prepare()
+        publisher.page()
         with pytest.raises(ResourceNotFound, match="cannot be listed"):
             publisher.skill("skill://hub/a/SKILL.md")
         away.rename(root)
@@ -584,7 +563,7 @@ def test_a_skills_base_uri_is_where_its_files_are_if_they_are_published(
     write_skill("日本語", directory="概要")
     write_skill("large", files={f"{number}.txt": "" for number in range(512)})
     with publishing(hub_environment) as (publisher, hub):
-        publisher.prepare()
+        publisher.page()
         bases = {skill.name: publisher.base_uri(skill) for skill in hub.skills()}
         assert bases == {"Wild Name": "skill://hub/a/wild/wild-name", "日本語": None, "large": None}
         assert publisher.content(f"{bases['Wild Name']}/a.txt").content == b"a"

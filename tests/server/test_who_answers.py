@@ -111,11 +111,7 @@ def told(hub: SkillHub, publisher: Publisher, environment: dict[str, str]) -> di
 def published(environment: dict[str, str]) -> Iterator[tuple[SkillHub, Publisher]]:
     with hub_of(environment) as hub:
         hub.access.narrow_by(lambda: Visibility(categories=frozenset({"mine"})))
-        publisher = make_publisher(read_settings(environment)[0], hub)
-        try:
-            yield hub, publisher
-        finally:
-            publisher.close()
+        yield hub, make_publisher(read_settings(environment)[0], hub)
 
 
 def test_nothing_that_a_caller_gets_differs_whether_a_hidden_skill_has_the_name_or_does_not_exist(

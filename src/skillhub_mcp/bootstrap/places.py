@@ -24,18 +24,11 @@ def mirror_directory(settings: Settings) -> str:
 
 
 def forget_kept(settings: Settings, is_forgotten: Callable[[str], bool]) -> None:
-    """Drop what is kept beside the index of the directories that are forgotten: audits and published entries.
-
-    Each is a cache, so that nothing is lost where this is stopped in between. Raises OSError.
-    """
+    """Drop the audits, kept beside the index, of the directories that are forgotten. Raises OSError."""
     from skillhub_mcp.auditing.kept import KEPT_FILE as KEPT_AUDITS
     from skillhub_mcp.auditing.kept import KeptFile
-    from skillhub_mcp.publishing.entry_cache import PUBLICATION_FILE, EntryCache
 
     KeptFile(beside_index(settings, KEPT_AUDITS)).forget(is_forgotten)
-    entries = EntryCache(beside_index(settings, PUBLICATION_FILE))
-    entries.forget(is_forgotten)
-    entries.close()
 
 
 def beside_index(settings: Settings, name: str) -> str:

@@ -16,7 +16,6 @@ from skillhub_mcp.environment import expand_home
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.trust import TrustMode
 from skillhub_mcp.project import DEFAULT_MARKERS
-from skillhub_mcp.publishing.entry_cache import PUBLICATION_FILE, EntryCache
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.settings import Settings
 
@@ -99,8 +98,6 @@ def server_options(
         hooks=read_hooks(settings.execution.hooks) if settings.execution.hooks else (),
         cwd=project_of(settings).cwd,
         publisher=make_publisher(settings, hub),
-        # Computing every entry would copy every skill of the publication.
-        prewarms=not replica,
     )
 
 
@@ -119,5 +116,4 @@ def _card_options(settings: Settings, *, over_http: bool) -> CardOptions:
 
 def make_publisher(settings: Settings, hub: SkillHub) -> Publisher:
     """Return the publisher of the skills of `hub` to hosts that read them natively. Reads no files yet."""
-    kept = EntryCache(beside_index(settings, PUBLICATION_FILE))
-    return Publisher(hub, kept, serve_dotfiles=settings.disclosure.serve_dotfiles, files_of=hub.files_of)
+    return Publisher(hub, serve_dotfiles=settings.disclosure.serve_dotfiles, files_of=hub.files_of)

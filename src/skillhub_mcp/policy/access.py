@@ -20,7 +20,7 @@ What a project brings decides about the skills that it brings, and about no othe
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -50,7 +50,6 @@ from skillhub_mcp.skills.visibility import Visibility
 
 if TYPE_CHECKING:
     from skillhub_mcp.auditing.auditor import Auditor
-    from skillhub_mcp.locks.content_digest import FileDigest
     from skillhub_mcp.locks.lock_verifier import LockVerifier
 
 _MAX_PROJECTS = 32
@@ -234,13 +233,6 @@ class Policy:
     def is_as_locked(self, skill: Skill) -> bool:
         """Whether `check_locked` would return."""
         return self.locks is None or self.locks.differs(skill, now=True) is None
-
-    def locked_files(self, skill: Skill) -> Mapping[str, FileDigest] | None:
-        """Return what each file of `skill` has to be, by path; None where no lock decides about it.
-
-        Raises SkillChanged and LockUnreadable.
-        """
-        return None if self.locks is None else self.locks.files(skill)
 
     @contextmanager
     def as_locked(self, skill: Skill) -> Iterator[None]:

@@ -2,10 +2,8 @@
 
 artifacts      what others install of a skill, and which skills they may have
 entries        the entry of a skill: frontmatter, and each file with size and digest
-entry_cache    entries in a SQLite file beside the index
 normalization  a SKILL.md in the specification's form, where it breaks a rule
 portable_yaml  frontmatter as JSON that every YAML parser agrees on
-prewarm        making entries in the background
-publisher      lists, entries and files by URI
+publisher      lists, entries (kept in memory) and files by URI
 uris           `skill://` URIs
 """

@@ -1,4 +1,4 @@
-"""The publisher: the skills, files and directories that hosts can read natively, answered from cached entries.
+"""The publisher: the skills, files and directories that hosts can read natively, answered from entries in memory.
 
 A skill that is excluded by a filter, a user's choice or a rule does not exist here: its URI is as unknown as any other.
 One whose files are not those that were locked, where such are withheld, is known, and answers that.
@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from skillhub_mcp._util.lru import LRUCache
 from skillhub_mcp.disclosure.hits import descriptions
 from skillhub_mcp.errors import (
     InvalidArgument,
@@ -28,7 +29,6 @@ from skillhub_mcp.errors import (
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Availability, Grant, Policy
 from skillhub_mcp.publishing.entries import MAX_BYTES, PublishedEntry, PublishedFile, published_file, refresh_entry
-from skillhub_mcp.publishing.entry_cache import EntryCache
 from skillhub_mcp.publishing.normalization import Withheld, published_document
 from skillhub_mcp.publishing.uris import (
     SCHEME,
@@ -41,7 +41,7 @@ from skillhub_mcp.publishing.uris import (
 )
 from skillhub_mcp.sanitize import path_for_model
 from skillhub_mcp.skills.files import media_type
-from skillhub_mcp.skills.model import SKILL_FILE, Skill, is_skill_file
+from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.skill_dirs import FilesOf, own_directory
 from skillhub_mcp.skills.snapshot import Snapshot
@@ -50,6 +50,7 @@ PAGE = 100
 # resources/list is for browsing; skills/list returns all skills of a large library, in pages.
 MAX_LISTED_RESOURCES = 1_000
 DIRECTORY = "inode/directory"
+_REMEMBERED = 20_000
 
 _NO_NAME = "neither its name nor its directory's has a form in a-z, 0-9 and hyphens"
 _UNTRUSTED_NAME = "its name is not in a-z, 0-9 and hyphens, and its project awaits trust (`skillhub trust`)"
@@ -134,15 +135,13 @@ class _UriIndex:
 class Publisher:
     """Publishes the skills of one hub. `files_of` says where their files lie. Thread-safe."""
 
-    def __init__(
-        self, hub: SkillHub, cache: EntryCache, *, serve_dotfiles: bool, files_of: FilesOf = own_directory
-    ) -> None:
+    def __init__(self, hub: SkillHub, *, serve_dotfiles: bool, files_of: FilesOf = own_directory) -> None:
         self._hub = hub
-        self._cache = cache
         self._serve_dotfiles = serve_dotfiles
         self._files_of = files_of
         self._lock = threading.Lock()
         self._last_index: _UriIndex | None = None
+        self._entries: LRUCache[str, PublishedEntry] = LRUCache(_REMEMBERED)
 
     def page(self, cursor: str | None = None, *, limit: int = PAGE) -> Page:
         """Return at most `limit` skills after `cursor`, sorted by URI.
@@ -239,11 +238,10 @@ class Publisher:
         names = Names(index.snapshot, policy)
         offered = (path for path in index.listed if _is_listed(index.skills[path], names))
         first = [path for path, _ in zip(offered, range(MAX_LISTED_RESOURCES), strict=False)]
-        cached = self._cache.get([index.skills[path].directory for path in first])
         found = []
         for path in first:
             skill = index.skills[path]
-            entry = cached.get(skill.directory)
+            entry = self._known(skill)
             if entry is None:
                 found.append(_skill_resource(path, skill.description))
             elif entry.withheld is None:
@@ -264,7 +262,7 @@ class Publisher:
         path = None if known is None else UriPaths(snapshot.report.roots).of(known)
         if known is None or path is None:
             return None
-        entry = self._cache.get([skill.directory]).get(skill.directory)
+        entry = self._known(skill)
         return None if entry is not None and entry.withheld is not None else build_uri(path)
 
     def directory_at(self, uri: str) -> str | None:
@@ -292,31 +290,6 @@ class Publisher:
             (published,) = self._published([(path, skill)])
             withheld = published.entry.withheld
             yield Publication(skill, None if withheld else published.uri, published.entry.changes, withheld)
-
-    def prepare(self, *, stop: threading.Event | None = None) -> int:
-        """Compute the entries of new and changed skills, so that no request has to wait for them; return their number.
-
-        Entries of removed skills are deleted. `stop` ends the work after the current batch.
-        """
-        index, _ = self._present()
-        skills = iter(index.skills.items())
-        computed = 0
-        while batch := list(islice(skills, PAGE)):
-            cached = self._cache.get([skill.directory for _, skill in batch])
-            outdated = [(path, skill) for path, skill in batch if not _is_current(skill, path[-1], cached)]
-            self._published(outdated)
-            computed += len(outdated)
-            if stop is not None and stop.is_set():
-                return computed
-        # Entries below these roots only: other servers may use the same file.
-        roots = tuple(f"{root.path}/" for root in index.snapshot.report.roots)
-        known = {directory for directory in self._cache.directories() if directory.startswith(roots)}
-        self._cache.delete(known - index.by_directory.keys())
-        return computed
-
-    def close(self) -> None:
-        """Close the cache."""
-        self._cache.close()
 
     def _present(self) -> tuple[_UriIndex, Policy]:
         snapshot, policy = self._hub.snapshot_and_policy()
@@ -350,21 +323,24 @@ class Publisher:
 
     def _published(self, skills: Sequence[tuple[UriPath, Skill]]) -> list[PublishedSkill]:
         """Return those skills, each with its path, with their current entries; only changed files are read."""
-        cached = self._cache.get([skill.directory for _, skill in skills])
-        found, changed = [], {}
-        for path, skill in skills:
-            before = cached.get(skill.directory)
-            entry = refresh_entry(self._files_of(skill), path[-1], before, serve_dotfiles=self._serve_dotfiles)
-            if entry is not before and not entry.is_temporary:
-                changed[skill.directory] = entry
-            found.append(PublishedSkill(path, skill, entry))
-        self._cache.put(changed)
-        return found
+        return [PublishedSkill(path, skill, self._entry(path, skill, self._known(skill))) for path, skill in skills]
+
+    def _entry(self, path: UriPath, skill: Skill, before: PublishedEntry | None) -> PublishedEntry:
+        """Return the current entry of a skill; without the one before, all of its files are read."""
+        entry = refresh_entry(self._files_of(skill), path[-1], before, serve_dotfiles=self._serve_dotfiles)
+        if not entry.is_temporary:
+            with self._lock:
+                self._entries.put(skill.directory, entry)
+        return entry
+
+    def _known(self, skill: Skill) -> PublishedEntry | None:
+        with self._lock:
+            return self._entries.get(skill.directory)
 
     def _skill_with_file(self, index: _UriIndex, path: UriPath, file_path: str, uri: str) -> PublishedSkill:
         """Return the skill at `path` with an entry that has a file at `file_path`. Raises ResourceNotFound."""
         skill = index.skills[path]
-        entry = self._cache.get([skill.directory]).get(skill.directory)
+        entry = self._known(skill)
         if entry is None or entry.name != path[-1] or entry.file(file_path) is None:
             entry = self._published_skill(index, path, uri).entry
         if entry.file(file_path) is None:
@@ -389,12 +365,10 @@ class Publisher:
 
     def _rebuilt(self, published: PublishedSkill, uri: str) -> PublishedSkill:
         """Read all of a skill's files again, regardless of their stamps, and cache the new entry."""
-        skill = published.skill
-        entry = refresh_entry(self._files_of(skill), published.path[-1], None, serve_dotfiles=self._serve_dotfiles)
-        self._cache.put({skill.directory: entry})
+        entry = self._entry(published.path, published.skill, None)
         if entry.withheld is not None:
             raise ResourceNotFound(uri, f"is not served: {entry.withheld}")
-        return PublishedSkill(published.path, skill, entry)
+        return PublishedSkill(published.path, published.skill, entry)
 
 
 def _make_uri_index(snapshot: Snapshot) -> _UriIndex:
@@ -407,15 +381,6 @@ def _make_uri_index(snapshot: Snapshot) -> _UriIndex:
 def _is_listed(skill: Skill, names: Names) -> bool:
     """Whether `skills/list` shows a skill: hosts may list it, a name means it, and it is no copy of another."""
     return names.lists(skill) and names.has_handle(skill) and not names.is_copy(skill)
-
-
-def _is_current(skill: Skill, name: str, cached: dict[str, PublishedEntry]) -> bool:
-    """Whether the cached entry is of this SKILL.md. Its other files are checked on request."""
-    entry = cached.get(skill.directory)
-    stamps = {} if entry is None else entry.stamps
-    stamp = next((stamp for path, stamp in stamps.items() if is_skill_file(path)), None)
-    own = (skill.stamp.mtime_ns, skill.stamp.ctime_ns)
-    return entry is not None and entry.name == name and stamp is not None and stamp[:2] == own
 
 
 def _digest(entry: PublishedEntry, rest: UriPath) -> str | None:

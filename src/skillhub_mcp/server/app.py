@@ -16,7 +16,6 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.mcp_tools import SESSION_TOOLS, TOOL_ACTIONS
 from skillhub_mcp.observers.audit import process_owner
 from skillhub_mcp.policy.tool_actions import Action
-from skillhub_mcp.publishing.prewarm import EntryPrewarmer
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.server.callers import caller_name
 from skillhub_mcp.server.middleware.agreements import SharedAgreements
@@ -64,8 +63,7 @@ class ServerOptions:
     be taken up later. `remember` saves a rule that a person agreed to, and `trust` that they trust the project. Hooks
     get `cwd`. `closing` is the sentence that ends a skill which the Skill tool returns. A `stateless` server has no
     sessions in the 2025-11-25 protocol. If several processes may receive a client's requests, they have one
-    `state_key`, which seals what a client sends back with a person's answer, and what they share in `agreements`. With
-    `prewarms` entries for hosts that read skills natively are computed unasked.
+    `state_key`, which seals what a client sends back with a person's answer, and what they share in `agreements`.
     """
 
     transport: Transport
@@ -88,20 +86,12 @@ class ServerOptions:
     hooks: Sequence[Hook]
     cwd: str
     publisher: Publisher
-    prewarms: bool = True
     instructions_max_bytes: int = 2_048
 
 
 def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
     """Return the MCP server over `hub`."""
     hub.lookup.also_take_uris(options.publisher.directory_at)
-    prewarmer = EntryPrewarmer(hub, options.publisher)
-
-    def start() -> None:
-        hub.start()
-        if options.prewarms:
-            prewarmer.start()
-
     notifier = ChangeNotifier(hub, options.publisher, prompts="skill" in options.tools, stateless=options.stateless)
     over_stdio = options.transport == "stdio"
 
@@ -128,7 +118,6 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
         finally:
             introduction.cancel()
             await notifier.close()
-            await asyncio.to_thread(prewarmer.close)
             await asyncio.to_thread(hub.close)
 
     server = FastMCP(
@@ -171,7 +160,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
             with_paths=options.expose_paths,
             card=options.card,
         ),
-        start=start,
+        start=hub.start,
     )
     server.add_middleware(introduction)
     _add_tool_sets(server, hub, sessions, options, catalogues)

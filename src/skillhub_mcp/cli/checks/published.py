@@ -18,8 +18,6 @@ def check_published(installation: Installation) -> CheckResult:
         published = list(publisher.publications())
     except PolicyUnreadable:
         published = []
-    finally:
-        publisher.close()
     withheld = tuple(
         Problem(
             one.skill.directory,

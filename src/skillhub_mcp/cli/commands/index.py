@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from skillhub_mcp.bootstrap.server import make_publisher
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
 from skillhub_mcp.cli.forgetting import forget
 from skillhub_mcp.cli.open_hub import open_hub
@@ -17,7 +16,6 @@ from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.disclosure.counts import SkillCounts, count_skills
 from skillhub_mcp.disclosure.empty_result import nothing_there
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.views import SyncDepth, View
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
@@ -75,7 +73,6 @@ def _index(options: Mapping[str, str], depth: SyncDepth, *, as_json: bool) -> in
     updating = {**options, "SKILLHUB_SKIP_AUTO_REINDEX": "0"}
     with open_hub(updating) as hub:
         view = hub.refresh(depth)
-        _prepare(hub, updating)
         counts, lost = count_skills(*hub.snapshot_and_policy()), Names(view.snapshot, hub.access.now()).shadowed()
     seconds = time.perf_counter() - start
     if as_json:
@@ -88,18 +85,6 @@ def _index(options: Mapping[str, str], depth: SyncDepth, *, as_json: bool) -> in
     # The same mistakes fail `skillhub list`.
     nothing_served = not view.snapshot.skills and bool(report.problems or report.refused)
     return EXIT_FAILED if view.index is None or nothing_served else EXIT_OK
-
-
-def _prepare(hub: SkillHub, options: Mapping[str, str]) -> None:
-    """Compute the digests of what changed, so that a server has them when it starts."""
-    if hub.publication is not None:
-        # It would copy every skill of the publication.
-        return
-    publisher = make_publisher(settings_of(options), hub)
-    try:
-        publisher.prepare()
-    finally:
-        publisher.close()
 
 
 def index_report_json(view: View, counts: SkillCounts, lost: Sequence[Shadowed], seconds: float) -> dict[str, object]:
