@@ -83,7 +83,7 @@ def test_what_a_person_accepted_is_silent_until_a_file_changes_and_can_be_revoke
     again = skillhub("audit", str(directory))
     assert (again.code, again.out.rstrip().endswith("0 low; 1 accepted")) == (0, True)
     (record,) = json.loads(Path("~/.skillhub/reviews.json").expanduser().read_text())["reviews"].values()
-    assert (record["reason"], record["path"]) == ("an example for teaching", str(directory))
+    assert (set(record["reasons"].values()), record["path"]) == ({"an example for teaching"}, str(directory))
     (directory / "notes.md").write_text("two")
     assert skillhub("audit", str(directory)).code == 1
     skillhub("audit", str(directory), "--accept")
@@ -97,7 +97,7 @@ def test_reasons_are_of_their_rules_and_one_rule_is_revoked_alone(skillhub: Skil
 
     def record() -> dict[str, object]:
         (found,) = json.loads(Path("~/.skillhub/reviews.json").expanduser().read_text())["reviews"].values()
-        return {key: found[key] for key in ("rules", "reasons", "reason") if key in found}
+        return {key: found[key] for key in ("rules", "reasons")}
 
     place = ("audit", str(directory))
     rules = ["download-run", "override-instructions"]
@@ -109,7 +109,7 @@ def test_reasons_are_of_their_rules_and_one_rule_is_revoked_alone(skillhub: Skil
     assert record() == both
     revoked = skillhub(*place, "--revoke", "--select", "download-run")
     assert (revoked.code, revoked.out) == (0, f"still accepted for {directory}: override-instructions\n")
-    assert record() == {"rules": ["override-instructions"], "reason": "two"}
+    assert record() == {"rules": ["override-instructions"], "reasons": {"override-instructions": "two"}}
 
 
 def test_a_review_is_told_as_json(skillhub: Skillhub, write_skill: SkillWriter) -> None:

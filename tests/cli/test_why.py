@@ -39,7 +39,7 @@ def test_aliases_sources_and_relative_and_linked_paths_lead_to_the_skill(
         assert (account["verdict"], account["path"]) == ("served", str(chat)), asked
 
 
-def test_each_thing_that_keeps_a_skill_from_being_served_is_named_with_its_file_and_line(
+def test_each_thing_that_keeps_a_skill_from_being_served_is_named_with_its_file(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     write_skill("pdf")
@@ -68,13 +68,13 @@ def test_each_thing_that_keeps_a_skill_from_being_served_is_named_with_its_file_
     own_choices(choices)
     chosen, ruled = own_file("choices.json"), own_file("permissions.json")
     both = told("pdf")
-    assert both[:2] == ("switched off", [(str(chosen), 5), (str(ruled), 5)])
+    assert both[:2] == ("switched off", [(str(chosen), None), (str(ruled), None)])
     chosen.unlink()
-    assert told("pdf")[:2] == ("denied by a rule", [(str(ruled), 5)])
+    assert told("pdf")[:2] == ("denied by a rule", [(str(ruled), None)])
     ruled.unlink()
     own_choices(choices)
     off = told("pdf")
-    assert off[:2] == ("switched off", [(str(chosen), 5)])
+    assert off[:2] == ("switched off", [(str(chosen), None)])
     assert "skillhub enable pdf" in off[2]
     chosen.unlink()
     filtered = told("pdf", SKILLHUB_ENABLED_SKILLS="people")
@@ -98,8 +98,7 @@ def test_a_choice_for_one_project_is_told_with_the_project(
     choices.write_text(text, encoding="utf-8")
     here = {"SKILLHUB_CWD": str(project)}
     done = skillhub("why", "pdf", **here)
-    line = text.splitlines().index('   "pdf": false') + 1
-    assert f"  {choices}:{line}: 'pdf' is off in {project}; skillhub enable pdf --project\n" in done.out
+    assert f"  {choices}: 'pdf' is off in {project}; skillhub enable pdf --project\n" in done.out
     assert skillhub("enable", "pdf", "--project", **here).err == ""
     assert skillhub("why", "pdf", **here).out.startswith("pdf is served")
     assert skillhub("why", "pdf").out.startswith("pdf is served")

@@ -98,7 +98,7 @@ def test_a_filter_has_names_as_they_are_and_categories_in_lower_case() -> None:
         (written({**ONE, "name": 1}), "name and created must be text"),
         (written(ONE, {**ONE, "sha256": "1" * 64}), "two tokens have the same name"),
         (written(ONE, {**ONE, "name": "other"}), "two tokens have the same hash"),
-        (written(ONE).replace('"skills": ["a"]', '"skills": ["a"], "skills": ["b"]'), "a key appears twice"),
+        (written(ONE).replace('"skills": ["a"]', '"skills": ["a"], "skills": ["b"]'), "appears twice"),
     ],
 )
 def test_a_file_that_is_not_understood_is_refused_whole(text: str, reason: str) -> None:

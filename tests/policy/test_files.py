@@ -112,10 +112,11 @@ def test_a_rule_is_added_once_and_leaves_everything_else_as_it_was(tmp_path: Pat
     add_rule(str(path), "allow", RULE, what=WHAT, tools=TOOL_ACTIONS)
     add_rule(str(path), "allow", RULE, what=WHAT, tools=TOOL_ACTIONS)
     kept = json.loads(path.read_text(encoding="utf-8"))
-    assert kept == {"model": "m", "permissions": {"deny": [{"tool": "skill_load"}], "allow": [RULE.as_json()]}}
+    denied = {"deny": [{"tool": "skill_load"}], "others": "confirm"}
+    assert kept == {"model": "m", "permissions": {**denied, "allow": [RULE.as_json()]}}
     assert forget_rules(str(path), RULE, what=WHAT, tools=TOOL_ACTIONS) == (ListedRule("allow", RULE),)
     kept = json.loads(path.read_text(encoding="utf-8"))
-    assert kept == {"model": "m", "permissions": {"deny": [{"tool": "skill_load"}], "allow": []}}
+    assert kept == {"model": "m", "permissions": denied}
 
 
 def test_a_rule_takes_the_place_of_those_about_the_same_and_of_no_others(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from skillhub_mcp._util.safe_json import BadJson
@@ -44,14 +42,6 @@ def test_of_some_rules_the_rest_of_a_review_stays_with_its_reasons() -> None:
 def test_what_is_written_is_read_again(reasons: dict[str, str]) -> None:
     reviews = NO_REVIEWS.with_review(A, Review(frozenset({"x", "y"}), "one", "/one", "2026-11-22", reasons))
     assert parse_reviews(reviews_text(reviews)) == reviews
-
-
-def test_a_file_with_one_reason_for_all_rules_is_read_and_written_as_it_was() -> None:
-    review = {"name": "one", "path": "/one", "rules": ["x", "y"], "at": "2026-11-22", "reason": "because"}
-    text = json.dumps({"format": 1, "reviews": {A: review}}, indent=2) + "\n"
-    reviews = parse_reviews(text)
-    assert reviews.reasons(A) == {"x": "because", "y": "because"}
-    assert reviews_text(reviews) == text
 
 
 @pytest.mark.parametrize(

@@ -28,12 +28,8 @@ def known(write_skill: SkillWriter, skills_dir: Path) -> KnownNames:
 
 
 def test_rules_name_skills_by_name_or_alias_exactly(known: KnownNames) -> None:
-    rules = Rules(
-        deny=(PermissionRule("skill_load", "pdf-tools"), PermissionRule("skill_load")),
-        allow=(PermissionRule("skill_load", "csv-reader"), PermissionRule("skill_load", "pdf-tool")),
-        confirm=(PermissionRule("run_skill_command", "walrus"),),
-    )
-    assert known.unknown_in_rules(rules) == (UnknownName("pdf-tool", near="pdf-tools"), UnknownName("walrus"))
+    named = ["pdf-tools", "csv-reader", "pdf-tool", "walrus"]
+    assert known.unknown_to_rules(named) == (UnknownName("pdf-tool", near="pdf-tools"), UnknownName("walrus"))
     assert str(UnknownName("pdf-tool", near="pdf-tools")) == "'pdf-tool' (did you mean 'pdf-tools'?)"
     assert str(UnknownName("walrus")) == "'walrus'"
 
@@ -46,13 +42,6 @@ def test_filters_name_skills_and_categories_in_any_case(known: KnownNames) -> No
         UnknownName("date work", near="data work"),
         UnknownName("x"),
     )
-
-
-def test_a_filter_that_lets_nothing_through_is_known_as_such(known: KnownNames) -> None:
-    assert known.any_allowed(Visibility())
-    assert known.any_allowed(Visibility(frozenset({"csv-reader", "x"})))
-    assert not known.any_allowed(Visibility(frozenset({"x"}), frozenset({"data work"})))
-    assert not KnownNames(()).any_allowed(Visibility())
 
 
 SETTINGS = ("SKILLS", "CATEGORIES")

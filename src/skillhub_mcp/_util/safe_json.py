@@ -25,6 +25,15 @@ def read_json(text: str, *, pairs: Callable[[Sequence[tuple[str, Any]]], Any] | 
         raise BadJson("it is nested too deeply") from error
 
 
+def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object's members. Raises BadJson if a key appears twice: JSON would silently use the last one."""
+    keys = [key for key, _ in pairs]
+    repeated = next((key for key in keys if keys.count(key) > 1), None)
+    if repeated is not None:
+        raise BadJson(f"the key {repeated!r} appears twice")
+    return dict(pairs)
+
+
 def read_format(text: str, version: int) -> dict[str, Any]:
     """Return the JSON object that a text is, with that version as its `format`. Raises BadJson."""
     content = read_json(text)

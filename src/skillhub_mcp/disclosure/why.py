@@ -1,4 +1,4 @@
-"""Explain why a skill is served or not, and which file and line decide."""
+"""Explain why a skill is served or not, and which file decides."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import Enum
 from shlex import quote
 
 from skillhub_mcp.policy.access import Availability, Policy
-from skillhub_mcp.policy.origins import ChoicesText, RulesText, denials, switched_off
+from skillhub_mcp.policy.decision_source import RulesAt, denials, switched_off
 from skillhub_mcp.policy.rules import Decision
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.policy.trust import TrustMode
@@ -100,10 +100,10 @@ class AskedPath:
 
 @dataclass(frozen=True, slots=True)
 class Deciding:
-    """The texts of the files with rules and choices."""
+    """The files with rules, and the path of the one with choices."""
 
-    rules: Sequence[RulesText] = ()
-    choices: ChoicesText | None = None
+    rules: Sequence[RulesAt] = ()
+    choices: str = ""
 
 
 def explain(
@@ -171,13 +171,12 @@ def _against(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Decidin
         its = "its category" if policy.visibility.names is None else "it"
         what = f"{policy.visibility.setting} does not name {its}"
         yield Verdict.FILTERED, Cause(what, fix="add it there, or unset the setting")
-    if deciding.choices is not None:
-        off = switched_off(deciding.choices, skill, project=policy.project)
-        if off is not None:
-            handle = Names(snapshot, policy).handle(skill)
-            named = (skill.alias or skill.directory) if handle == skill.name else handle
-            fix = typed_command("skillhub enable", named, option="--project" * off.in_project)
-            yield Verdict.OFF, Cause(off.text, off.path, off.line, fix)
+    off = switched_off(deciding.choices, policy.choices, skill, project=policy.project)
+    if off is not None:
+        handle = Names(snapshot, policy).handle(skill)
+        named = (skill.alias or skill.directory) if handle == skill.name else handle
+        fix = typed_command("skillhub enable", named, option="--project" * off.in_project)
+        yield Verdict.OFF, Cause(off.text, off.path, fix=fix)
     availability = policy.availability(skill)
     if availability is Availability.UNTRUSTED:
         yield Verdict.UNTRUSTED, Cause(f"{_AWAITED[skill.trust]}, and SKILLHUB_TRUST=none leaves it out", fix=_TRUST)
@@ -187,7 +186,7 @@ def _against(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Decidin
     files = [file for file in deciding.rules if policy.heeds_project(skill) or not file.of_project]
     for denial in denials(files, skill, Action.LOAD, tools=policy.tools):
         fix = "remove that rule; `skillhub permissions show` lists all"
-        yield Verdict.DENIED, Cause(f"the rule {denial.text} denies it", denial.path, denial.line, fix)
+        yield Verdict.DENIED, Cause(f"the rule {denial.text} denies it", denial.path, fix=fix)
     yield from _withheld(skill, policy, availability)
     names = Names(snapshot, policy)
     lost = names.shadowing(skill)

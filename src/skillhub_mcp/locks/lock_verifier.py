@@ -242,29 +242,6 @@ class LockVerifier:
         except OSError as error:
             return error
 
-    def files(self, skill: Skill) -> Mapping[str, FileDigest] | None:
-        """Return what the lock says each file of `skill` is, by path with `/`, links not; None where no lock has a
-        digest of ours.
-
-        Together they have the digest of the lock, but for line ends. Raises SkillChanged and LockUnreadable.
-        """
-        withheld = self.differs(skill, now=True)
-        if withheld is not None:
-            raise withheld
-        found = self._entry(skill.directory)
-        if found is None or isinstance(found, LockUnreadable) or found.locked.ours is None:
-            return None
-        directory, digest = skill.directory, found.locked.ours.digest
-        try:
-            files = digests_of(directory, self.digests)
-            is_locked = digest_of(files) == digest or self._same_but_line_ends(directory, files, digest)
-        except OSError as error:
-            reason = f"its files cannot be read: {error.strerror or type(error).__name__}"
-            raise SkillChanged(skill.name, reason=reason, option=self._option_of(found.path)) from error
-        if not is_locked:
-            raise SkillChanged(skill.name, reason="its files are being written", option=self._option_of(found.path))
-        return regular_of(files)
-
     def changes(self) -> object:
         """Return a value that is another one if other skills may be withheld. Looks at some of them again, in turn."""
         self._refresh()

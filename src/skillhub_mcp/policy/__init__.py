@@ -5,7 +5,7 @@ access_tokens  tokens of HTTP callers, each with a filter
 choices        skills that a person switched off or on
 files          files of rules, choices, tokens and reviews, read again after a change
 gate           what stands before each use of a skill besides the policy: hooks
-origins        the file and line of the rule or choice that decides about a skill
+decision_source  file of the rule or choice that decides about a skill
 project_trust  whether what a project brings is what its person agreed to
 reviews        findings of the audit that a person accepted
 rules          rules that allow, deny or require confirmation, and what a change of them changes

@@ -14,9 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
-from typing import Any
 
-from skillhub_mcp._util.safe_json import BadJson, read_json
+from skillhub_mcp._util.safe_json import BadJson, read_json, unique_keys
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.visibility import Visibility
 
@@ -111,7 +110,7 @@ def may_run_of(value: object, place: str = "") -> bool:
 
 def parse_tokens(text: str) -> Tokens:
     """Return the tokens that a file holds. Raises BadJson."""
-    content = read_json(text, pairs=_without_duplicates)
+    content = read_json(text, pairs=unique_keys)
     if not isinstance(content, dict) or content.get("format") != _FORMAT or set(content) != {"format", "tokens"}:
         raise BadJson(f'it must be an object with "format": {_FORMAT} and "tokens"')
     if not isinstance(content["tokens"], list):
@@ -159,11 +158,3 @@ def _parse_names(what: str, value: object) -> Sequence[str]:
     if not isinstance(value, list) or not value or not all(isinstance(name, str) and name.strip() for name in value):
         raise BadJson(f"{what} must be a list of at least one name")
     return [name.strip() for name in value]
-
-
-def _without_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        # JSON would silently use the last one, and a filter would disappear.
-        raise BadJson("a key appears twice in one object")
-    return found

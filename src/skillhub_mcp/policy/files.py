@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import json
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from pathlib import Path
+from typing import Generic, TypeVar
 
 from skillhub_mcp._util.atomic_write import atomic_write
 from skillhub_mcp._util.file_modes import changeable_by_others, make_private_directory, replaceable_by_others
@@ -25,7 +24,7 @@ from skillhub_mcp.errors import (
 from skillhub_mcp.policy.access_tokens import Tokens, parse_tokens, tokens_text
 from skillhub_mcp.policy.choices import NO_CHOICES, choices_text, parse_choices
 from skillhub_mcp.policy.reviews import NO_REVIEWS, parse_reviews, reviews_text
-from skillhub_mcp.policy.rules import OTHERS, Decision, ListedRule, PermissionRule, Rules, parse_rules
+from skillhub_mcp.policy.rules import NO_RULES, Decision, ListedRule, PermissionRule, Rules, parse_rules, rules_text
 from skillhub_mcp.policy.tool_actions import ToolActions
 from skillhub_mcp.policy.trust import NO_AGREEMENT, parse_trust, trust_text
 from skillhub_mcp.skills.recorded_roots import NO_RECORD, parse_record, record_text
@@ -115,13 +114,6 @@ class PolicyFile(Generic[T]):
         raise self._failure(self.what, path=self.path, reason=reason)
 
 
-def rules_file(
-    path: str, *, what: str, tools: ToolActions, required: bool = False, within: str = ""
-) -> PolicyFile[Rules]:
-    """Return a file of rules about `tools`."""
-    return PolicyFile(path, what=what, parse=lambda text: parse_rules(text, tools), required=required, within=within)
-
-
 @dataclass(frozen=True)
 class Record(Generic[T]):
     """A kind of file that a person's commands change: what it holds, and how that is read and written.
@@ -148,7 +140,8 @@ class Record(Generic[T]):
             before = self.file(path).read()
             changed = change(self.empty if before is None else before)
             if changed != before:
-                _write(path, self.text(changed, None if before is None else read_text(path)))
+                text = None if before is None else Path(path).read_text(encoding="utf-8-sig")
+                atomic_write(path, self.text(changed, text).encode(), mode=0o600)
         return changed
 
 
@@ -157,6 +150,18 @@ _REVIEWS = Record("Your reviews.json", NO_REVIEWS, parse_reviews, lambda new, _:
 _TOKENS = Record("The file of tokens", Tokens(), parse_tokens, lambda new, _: tokens_text(new), TokensUnreadable)
 _ROOTS = Record("Your roots.json", NO_RECORD, parse_record, record_text, RootsUnreadable)
 _TRUST = Record("Your trust.json", NO_AGREEMENT, parse_trust, trust_text, TrustUnreadable)
+
+
+def _rules(what: str, tools: ToolActions) -> Record[Rules]:
+    return Record(what, NO_RULES, lambda text: parse_rules(text, tools), rules_text)
+
+
+def rules_file(
+    path: str, *, what: str, tools: ToolActions, required: bool = False, within: str = ""
+) -> PolicyFile[Rules]:
+    """Return a file of rules about `tools`."""
+    return PolicyFile(path, what=what, parse=_rules(what, tools).parse, required=required, within=within)
+
 
 choices_file, change_choices = _CHOICES.file, _CHOICES.change
 reviews_file, change_reviews = _REVIEWS.file, _REVIEWS.change
@@ -171,15 +176,16 @@ def tokens_file(path: str, *, required: bool = True) -> PolicyFile[Tokens]:
 
 
 def add_rule(path: str, verdict: str, rule: PermissionRule, *, what: str, tools: ToolActions) -> None:
-    """Add a rule to the file's list `verdict` and leave everything else as it is, also what no rule decides.
+    """Add a rule to the file's list `verdict`, in place of those there about other files of the same skill.
 
-    Of the same list, it takes the place of a rule about other files of the same skill. Raises PolicyUnreadable and
-    PolicyUnwritable.
+    Raises PolicyUnreadable and PolicyUnwritable.
     """
-    with _changed_rules(path, what=what, tools=tools, others_if_new=Decision.ALLOW) as (rules, lists):
-        before = [one for one in rules.listed() if one.verdict == verdict and one.rule != rule]
-        _remove(lists, [one for one in before if one.rule.digest and one.rule.concerns_the_same(rule, tools)])
-        _append(lists, verdict, rule)
+
+    def change(rules: Rules) -> Rules:
+        same = (one for one in rules.about_the_same(rule, tools) if one.verdict == verdict and one.rule != rule)
+        return rules.without(one for one in same if one.rule.digest).having(ListedRule(verdict, rule))
+
+    _rules(what, tools).change(path, change)
 
 
 def put_rule(
@@ -187,18 +193,17 @@ def put_rule(
 ) -> tuple[ListedRule, ...]:
     """Put a rule into the file's list `verdict`, in place of those about the same, which are returned.
 
-    With `others`, the file says that about what no rule decides; without, it leaves that as it is. Raises
-    PolicyUnreadable and PolicyUnwritable.
+    With `others`, the file says that about what no rule decides. Raises PolicyUnreadable and PolicyUnwritable.
     """
-    with _changed_rules(path, what=what, tools=tools, others=others, others_if_new=Decision.ALLOW) as (rules, lists):
-        replaced = tuple(
-            one
-            for one in rules.listed()
-            if one != ListedRule(verdict, rule) and one.rule.concerns_the_same(rule, tools)
-        )
-        _remove(lists, replaced)
-        _append(lists, verdict, rule)
-    return replaced
+    listed = ListedRule(verdict, rule)
+    replaced: list[ListedRule] = []
+
+    def change(rules: Rules) -> Rules:
+        replaced[:] = (one for one in rules.about_the_same(rule, tools) if one != listed)
+        return rules.without(replaced).having(listed).deciding(others)
+
+    _rules(what, tools).change(path, change)
+    return tuple(replaced)
 
 
 def forget_rules(
@@ -208,49 +213,14 @@ def forget_rules(
 
     Raises PolicyUnreadable and PolicyUnwritable.
     """
-    with _changed_rules(path, what=what, tools=tools, others=others) as (rules, lists):
-        removed = tuple(one for one in rules.listed() if one.rule.concerns_the_same(rule, tools))
-        _remove(lists, removed)
-    return removed
+    removed: list[ListedRule] = []
 
+    def change(rules: Rules) -> Rules:
+        removed[:] = rules.about_the_same(rule, tools)
+        return rules.without(removed).deciding(others)
 
-@contextmanager
-def _changed_rules(
-    path: str,
-    *,
-    what: str,
-    tools: ToolActions,
-    others: Decision | None = None,
-    others_if_new: Decision | None = None,
-) -> Iterator[tuple[Rules, dict[str, Any]]]:
-    """Yield the file's rules, and its lists to be changed, which are written afterwards with what others stand for."""
-    with _locked(path, what):
-        # Parse it as rules first: a file that is not understood must not be overwritten either.
-        rules = rules_file(path, what=what, tools=tools).read()
-        content: dict[str, Any] = {"permissions": {}}
-        with contextlib.suppress(FileNotFoundError), open(path, encoding="utf-8-sig") as file:
-            content = json.load(file)
-        lists = content["permissions"]
-        chosen = others_if_new if others is None and rules is None else others
-        if chosen is not None:
-            lists[OTHERS] = chosen.value
-        yield rules or Rules(), lists
-        _write(path, json.dumps(content, ensure_ascii=False, indent=2) + "\n")
-
-
-def _append(lists: dict[str, Any], verdict: str, rule: PermissionRule) -> None:
-    if rule.as_json() not in lists.setdefault(verdict, []):
-        lists[verdict].append(rule.as_json())
-
-
-def _remove(lists: dict[str, Any], removed: Collection[ListedRule]) -> None:
-    for one in removed:
-        # A flag that is false is as good as one that is not there.
-        lists[one.verdict] = [
-            other
-            for other in lists[one.verdict]
-            if {key: value for key, value in other.items() if value is not False} != one.rule.as_json()
-        ]
+    _rules(what, tools).change(path, change)
+    return tuple(removed)
 
 
 @contextmanager
@@ -292,14 +262,3 @@ def _check_writable(path: str, what: str) -> None:
 
 def _unwritable(error: OSError, what: str, path: str) -> PolicyUnwritable:
     return PolicyUnwritable(what, path=path, reason=error.strerror or str(error), number=error.errno)
-
-
-def _write(path: str, text: str) -> None:
-    """Replace the file, whose lock the caller holds. Raises OSError."""
-    atomic_write(path, text.encode(), mode=0o600)
-
-
-def read_text(path: str) -> str:
-    """Return the text of a file that could be read a moment ago. Raises OSError."""
-    with open(path, encoding="utf-8-sig") as file:
-        return file.read(_MAX_BYTES)

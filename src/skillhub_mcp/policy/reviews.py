@@ -99,8 +99,8 @@ def _review(digest: str, written: object) -> Review:
     rules = written.get("rules")
     if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
         raise BadJson(f"the review of {digest!r} has no list of rules")
-    name, path, at, reason = (str(written.get(key, "")) for key in ("name", "path", "at", "reason"))
-    reasons = written.get("reasons", dict.fromkeys(rules, reason) if reason else {})
+    name, path, at = (str(written.get(key, "")) for key in ("name", "path", "at"))
+    reasons = written.get("reasons", {})
     if not isinstance(reasons, dict) or not all(isinstance(one, str) for one in reasons.values()):
         raise BadJson(f"the review of {digest!r} has reasons that are no texts by rule")
     return Review(frozenset(rules), name, path, at, reasons)
@@ -115,17 +115,8 @@ def reviews_text(reviews: Reviews) -> str:
             "path": one.path,
             "rules": sorted(one.rules),
             "at": one.at,
-            **_written_reasons(one),
+            "reasons": dict(sorted(one.reasons.items())),
         }
         for digest, one in entries
     }
     return json.dumps({"format": _FORMAT, "reviews": written}, ensure_ascii=False, indent=2) + "\n"
-
-
-def _written_reasons(review: Review) -> dict[str, object]:
-    """Return one `reason` where it is that of every rule, as all files had it once, else `reasons` by rule."""
-    told = {review.reasons.get(rule, "") for rule in review.rules}
-    if len(told) == 1:
-        (reason,) = told
-        return {"reason": reason} if reason else {}
-    return {"reasons": dict(sorted(review.reasons.items()))}

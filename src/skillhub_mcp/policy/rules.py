@@ -10,13 +10,13 @@ Rule 6: network and packages are what a person allows beside running, for one sk
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
 
-from skillhub_mcp._util.safe_json import BadJson, read_json
+from skillhub_mcp._util.safe_json import BadJson, read_json, unique_keys
 from skillhub_mcp.policy.tool_actions import Action, ToolActions
 from skillhub_mcp.skills.model import Skill, Trust
 from skillhub_mcp.skills.names import is_specified_name
@@ -156,6 +156,28 @@ class Rules:
         lists = zip(RULE_LISTS, (self.deny, self.allow, self.confirm), strict=True)
         return tuple(ListedRule(verdict, rule) for verdict, rules in lists for rule in rules)
 
+    def about_the_same(self, rule: PermissionRule, tools: ToolActions) -> tuple[ListedRule, ...]:
+        """Return the rules about the same action on the same skill as `rule`."""
+        return tuple(one for one in self.listed() if one.rule.concerns_the_same(rule, tools))
+
+    def having(self, added: ListedRule) -> Rules:
+        """Return the rules with one more at the end of its list, unless it is there."""
+        listed = self.listed()
+        return self if added in listed else self._with_lists((*listed, added))
+
+    def without(self, removed: Iterable[ListedRule]) -> Rules:
+        """Return the rules without some."""
+        gone = set(removed)
+        return self._with_lists(tuple(one for one in self.listed() if one not in gone))
+
+    def _with_lists(self, listed: Sequence[ListedRule]) -> Rules:
+        deny, allow, confirm = (tuple(one.rule for one in listed if one.verdict == name) for name in RULE_LISTS)
+        return replace(self, deny=deny, allow=allow, confirm=confirm)
+
+    def deciding(self, others: Decision | None) -> Rules:
+        """Return the rules with that decision about the others, if there is one."""
+        return self if others is None else replace(self, others=others)
+
     def denies_tool(self, tool: str) -> bool:
         """Whether `tool` may not be called at all, for any skill."""
         return any(rule.tool == tool and rule.skill_name is None for layer in self._layers for rule in layer.deny)
@@ -188,7 +210,7 @@ def parse_rules(text: str, tools: ToolActions) -> Rules:
 
     It is `{"permissions": {"deny": [...], "allow": [...], "confirm": [...], "others": "allow"}}`, each key optional.
     """
-    content = read_json(text, pairs=_without_duplicates)
+    content = read_json(text, pairs=unique_keys)
     if not isinstance(content, dict) or not isinstance(content.get("permissions"), dict):
         raise BadJson('it must be an object with the key "permissions", which is an object')
     lists = content["permissions"]
@@ -200,6 +222,17 @@ def parse_rules(text: str, tools: ToolActions) -> Rules:
     if others not in (Decision.ALLOW.value, Decision.CONFIRM.value):
         raise BadJson(f'permissions.{OTHERS} must be "allow" or "confirm"')
     return Rules(deny, allow, confirm, others=Decision(others))
+
+
+def rules_text(rules: Rules, before: str | None = None) -> str:
+    """Return the content of the file that holds `rules`; what else the text `before` held is kept."""
+    kept = {} if before is None else read_json(before)
+    lists: dict[str, list[object]] = {}
+    for one in rules.listed():
+        lists.setdefault(one.verdict, []).append(one.rule.as_json())
+    return (
+        json.dumps(kept | {"permissions": {**lists, OTHERS: rules.others.value}}, ensure_ascii=False, indent=2) + "\n"
+    )
 
 
 def in_force(own: Rules | None, project: Rules | None = None) -> RulesInForce:
@@ -283,12 +316,3 @@ def _flag(place: str, value: Mapping[str, object], key: str) -> bool:
     if not isinstance(given, bool):
         raise BadJson(f"{place}: {key} must be true or false")
     return given
-
-
-def _without_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    keys = [key for key, _ in pairs]
-    repeated = next((key for key in keys if keys.count(key) > 1), None)
-    if repeated is not None:
-        # JSON would silently use the last one, and a list of denials would disappear.
-        raise BadJson(f"the key {repeated!r} appears twice")
-    return dict(pairs)

@@ -1,7 +1,6 @@
-"""Names in rules and filters that no skill has, with the nearest that one has. Pure.
+"""Names in rules and filters that no skill has, with the nearest one. Pure.
 
-A name that nothing has is accepted by every reader of these files and settings, since the skill may come later; here
-it is found, so that somebody can be told.
+Readers accept such a name, since the skill may come later; this module reports it.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _SHOWN = 12
 
 @dataclass(frozen=True, slots=True)
 class UnknownName:
-    """A name that no skill, or no category, has; `near` is the most similar one that there is, or empty."""
+    """A name that no skill, or no category, has; `near` is the most similar existing one, or empty."""
 
     name: str
     near: str = ""
@@ -37,91 +36,71 @@ class KnownNames:
 
     skills: Sequence[Skill]
 
-    def unknown_in_rules(self, rules: Rules) -> tuple[UnknownName, ...]:
-        """Return the names in a file's rules that no skill has."""
-        named = {one.rule.skill_name for one in rules.listed() if one.rule.skill_name is not None}
-        return self.unknown_to_rules(sorted(named))
-
     def unknown_to_rules(self, names: Iterable[str]) -> tuple[UnknownName, ...]:
         """Return those of `names`, as rules have them, that no skill has."""
         known = {name for skill in self.skills for name in (skill.name, skill.alias)}
-        return _unknown(names, known, {skill.alias for skill in self.skills if skill.alias})
+        return _unknown((name for name in names if name not in known), {skill.alias for skill in self.skills} - {""})
 
     def unknown_skills(self, visibility: Visibility) -> tuple[UnknownName, ...]:
         """Return the names in a filter that no skill has."""
         known = {fold_name(name) for skill in self.skills for name in (skill.name, skill.alias)}
-        return _unknown_folded(sorted(visibility.names or ()), known, {skill.name for skill in self.skills})
+        unknown = (name for name in sorted(visibility.names or ()) if fold_name(name) not in known)
+        return _unknown(unknown, {skill.name for skill in self.skills})
 
     def unknown_categories(self, visibility: Visibility) -> tuple[UnknownName, ...]:
         """Return the categories in a filter that no skill has."""
         categories = {skill.category for skill in self.skills if skill.category is not None}
-        return _unknown_folded(sorted(visibility.categories or ()), set(map(fold_name, categories)), categories)
-
-    def any_allowed(self, visibility: Visibility) -> bool:
-        """Whether a filter lets any of the skills through."""
-        return any(map(visibility.allows, self.skills))
+        known = set(map(fold_name, categories))
+        return _unknown((one for one in sorted(visibility.categories or ()) if fold_name(one) not in known), categories)
 
 
 def rules_problems(known: KnownNames, path: str, rules: Rules, *, changeable: bool) -> tuple[Problem, ...]:
-    """Return that the rules of the file at `path` name skills that nothing has, if they do.
+    """Return a problem if the rules of the file at `path` name skills that do not exist.
 
     With `changeable`, it is the file that `skillhub permissions` changes.
     """
+    named = {one.rule.skill_name for one in rules.listed() if one.rule.skill_name is not None}
     what = "has rules for skills that are not here: "
     fix = "correct them" + (", or `skillhub permissions forget NAME`" if changeable else " there, or remove them")
-    return _problems(path, what, known.unknown_in_rules(rules), fix)
+    return _problems(path, what, known.unknown_to_rules(sorted(named)), fix)
 
 
 def tokens_problems(known: KnownNames, path: str, tokens: Tokens) -> tuple[Problem, ...]:
-    """Return the tokens of the file at `path` whose filters name what is not there."""
-    return tuple(
-        problem
-        for token in tokens.tokens
-        for problem in _filter_problems(
-            known,
-            token.visibility,
-            about=(f"the token {token.name!r} in {path}",) * 2,
-            verb="grants",
-            empty="it grants nothing",
-        )
-    )
+    """Return the tokens of the file at `path` whose filters name what does not exist."""
+    found: list[Problem] = []
+    for token in tokens.tokens:
+        about = f"the token {token.name!r} in {path}"
+        found += _filter_problems(known, token.visibility, (about, about), verb="grants", empty="it grants nothing")
+    return tuple(found)
 
 
 def server_filter_problems(known: KnownNames, visibility: Visibility, settings: tuple[str, str]) -> tuple[Problem, ...]:
-    """Return what the server's filter names that is not there; `settings` are those of its skills and categories."""
-    return _filter_problems(known, visibility, about=settings, verb="names", empty="nothing is served")
+    """Return what the server's filter names that does not exist; `settings` are those of skills and categories."""
+    return _filter_problems(known, visibility, settings, verb="names", empty="nothing is served")
 
 
 def _filter_problems(
-    known: KnownNames, visibility: Visibility, *, about: tuple[str, str], verb: str, empty: str
+    known: KnownNames, visibility: Visibility, about: tuple[str, str], *, verb: str, empty: str
 ) -> tuple[Problem, ...]:
     """Return the unknown names of a filter. With names of skills, its categories have no effect."""
-    if visibility.is_empty:
-        named = about[1] if visibility.names is None else about[0]
-        return (
-            Problem(named, f"is set and names nothing: {empty}", "name something, or unset it to serve every skill"),
-        )
-    fix = "correct it, or add what is missing"
-    if not known.any_allowed(visibility):
-        fix = f"{empty} until then: {fix}"
     if visibility.names is not None:
         unknown, kind, subject = known.unknown_skills(visibility), "skills", about[0]
     else:
         unknown, kind, subject = known.unknown_categories(visibility), "categories", about[1]
+    if visibility.is_empty:
+        what, fix = f"is set and names nothing: {empty}", "name something, or unset it to serve every skill"
+        return (Problem(subject, what, fix),)
+    fix = "correct it, or add what is missing"
+    if not any(map(visibility.allows, known.skills)):
+        fix = f"{empty} until then: {fix}"
     return _problems(subject, f"{verb} {kind} that are not here: ", unknown, fix)
 
 
 def _problems(about: str, what: str, unknown: tuple[UnknownName, ...], fix: str) -> tuple[Problem, ...]:
-    shown = ", ".join(map(str, unknown[:_SHOWN]))
     more = len(unknown) - _SHOWN
-    rest = f" and {more:,} more" if more > 0 else ""
-    return (Problem(about, f"{what}{shown}{rest}", fix),) if unknown else ()
+    shown = ", ".join(map(str, unknown[:_SHOWN])) + (f" and {more:,} more" if more > 0 else "")
+    return (Problem(about, f"{what}{shown}", fix),) if unknown else ()
 
 
-def _unknown_folded(names: Iterable[str], known: Collection[str], offered: Collection[str]) -> tuple[UnknownName, ...]:
-    return _unknown((name for name in names if fold_name(name) not in known), (), offered)
-
-
-def _unknown(names: Iterable[str], known: Collection[str], offered: Collection[str]) -> tuple[UnknownName, ...]:
-    missing = [name for name in names if name not in known]
-    return tuple(UnknownName(name, next(iter(near_names(name, offered, limit=1)), "")) for name in missing)
+def _unknown(names: Iterable[str], offered: Collection[str]) -> tuple[UnknownName, ...]:
+    return tuple(UnknownName(name, next(iter(near_names(name, offered, limit=1)), "")) for name in names)

@@ -16,7 +16,6 @@ from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.environment import expand_home
-from skillhub_mcp.policy.files import choices_file, read_text
 from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.discovery import skill_file_in
 from skillhub_mcp.skills.model import skill_directory
@@ -88,16 +87,11 @@ def _elsewhere(name: str, path: AskedPath | None, places: Sequence[UnsearchedPla
 
 def _deciding(settings: Settings) -> Deciding:
     from skillhub_mcp.disclosure.why import Deciding
-    from skillhub_mcp.policy.origins import ChoicesText, RulesText
+    from skillhub_mcp.policy.decision_source import RulesAt
 
     files = rule_files(project_of(settings).root)
-    rules = tuple(
-        RulesText(file.path, found, read_text(file.path), of_project=file is files.project)
-        for file, found in files.usable()
-    )
-    choices = choices_file(choices_path()).read()
-    path = choices_path()
-    return Deciding(rules, None if choices is None else ChoicesText(path, choices, read_text(path)))
+    rules = tuple(RulesAt(file.path, found, of_project=file is files.project) for file, found in files.usable())
+    return Deciding(rules, choices_path())
 
 
 def _asked_path(name: str) -> AskedPath | None:
