@@ -27,17 +27,6 @@ from skillhub_mcp.__main__ import main
 main()
 """
 
-PROGRAM_WITHOUT_ENTRY = """
-import pwd
-def missing(*_):
-    raise KeyError
-pwd.getpwuid = pwd.getpwnam = missing
-from skillhub_mcp import build_index, make_hub, read_settings
-hub = make_hub(read_settings({})[0], background=False)
-print([skill.name for skill in build_index().skills], [found.skill.name for found in hub.search("evil").hits])
-hub.close()
-"""
-
 
 def run(*arguments: str, environment: dict[str, str], cwd: Path, program: str = "") -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-c", program] if program else [sys.executable, "-m", "skillhub_mcp"]
@@ -58,13 +47,6 @@ def test_a_home_that_is_not_absolute_counts_as_none(monkeypatch: pytest.MonkeyPa
         monkeypatch.setenv("HOME", name)
         prepare_environment()
         assert os.path.isabs(os.path.expanduser("~"))
-
-
-def test_a_system_whose_separator_is_no_absolute_path_needs_no_home_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("HOME")
-    # As on Windows since Python 3.13.
-    monkeypatch.setattr(os, "sep", "\\")
-    assert prepare_environment() == ()
 
 
 def test_a_tilde_without_a_home_names_no_directory_of_the_working_directory(
@@ -93,13 +75,7 @@ def test_a_directory_of_an_unknown_user_is_not_searched(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "variable",
-    [
-        ("FASTMCP_LOG_LEVEL", "WARN"),
-        ("FASTMCP_PORT", ""),
-        ("FASTMCP_DEBUG", "maybe"),
-        ("FASTMCP_TRANSPORT", "streamable_http"),
-        ("fastmcp_stateless_http", "perhaps"),
-    ],
+    [("FASTMCP_PORT", ""), ("fastmcp_stateless_http", "perhaps")],
 )
 def test_variables_of_other_fastmcp_servers_decide_nothing(
     hub_environment: dict[str, str], write_skill: SkillWriter, variable: tuple[str, str]
@@ -132,24 +108,8 @@ def test_without_a_home_a_directory_named_tilde_is_not_the_users_hub(
     assert sorted(path.name for path in (clone / "~").iterdir()) == [".agents", ".skillhub"]
 
 
-def test_a_program_without_a_home_takes_no_directory_named_tilde_for_the_users_hub(
-    hub_environment: dict[str, str], tmp_path: Path
-) -> None:
-    evil = tmp_path / "~" / ".skillhub" / "skills" / "evil"
-    evil.mkdir(parents=True)
-    (evil / "SKILL.md").write_text("---\nname: evil\ndescription: Evil.\n---\n", encoding="utf-8")
-    environment = {
-        name: value for name, value in hub_environment.items() if name not in ("HOME", "SKILLS_DIR", "DB_PATH")
-    }
-    done = run(environment=environment, cwd=tmp_path, program=PROGRAM_WITHOUT_ENTRY)
-    assert (done.returncode, done.stdout) == (0, "[] []\n"), done.stderr
-    assert sorted(path.name for path in (tmp_path / "~" / ".skillhub").iterdir()) == ["skills"]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "command", [("list",), ("search", "one"), ("show", "one"), ("why", "one"), ("validate", "{skills}"), ("doctor",)]
-)
+@pytest.mark.parametrize("command", [("search", "one"), ("validate", "{skills}"), ("doctor",)])
 def test_a_deleted_working_directory_has_no_project_and_the_rest_is_served(
     hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path, command: tuple[str, ...]
 ) -> None:

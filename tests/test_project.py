@@ -90,24 +90,11 @@ def test_the_environment_gives_other_markers(tmp_path: Path, variable: str) -> N
     assert project.root == os.path.realpath(tmp_path / "a")
 
 
-def test_a_root_may_be_written_from_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    cwd = below(tmp_path, "work", "a")
-    assert find_project(str(cwd), root="~/work").root == os.path.realpath(tmp_path / "work")
-
-
 def test_a_working_directory_outside_the_root_leaves_the_root_alone_in_the_chain(tmp_path: Path) -> None:
     cwd, root = below(tmp_path, "root-and-more"), below(tmp_path, "root")
     project = find_project(str(cwd), root=str(root))
     assert project.chain == (os.path.realpath(root),)
     assert project.cwd == os.path.realpath(cwd)
-
-
-def test_a_working_directory_behind_a_link_is_where_it_really_is(tmp_path: Path) -> None:
-    real = below(tmp_path, "real", "inner")
-    (tmp_path / "real" / ".git").mkdir()
-    (tmp_path / "link").symlink_to(real)
-    assert find_project(str(tmp_path / "link")) == find_project(str(real))
 
 
 @pytest.mark.parametrize("marker", DEFAULT_MARKERS)
@@ -133,22 +120,6 @@ def test_a_project_in_the_home_or_among_the_settings_is_one(tmp_path: Path) -> N
     # The home directory is one where a session works in it, and where the root is given.
     assert find_project(str(home), home=str(home)).root == os.path.realpath(home)
     assert find_project(str(below(home, "notes")), root=str(home), home=str(home)).root == os.path.realpath(home)
-
-
-def test_a_home_directory_behind_a_link_is_known_as_home(tmp_path: Path) -> None:
-    home = below(tmp_path, "real-home")
-    (home / ".codelia").mkdir()
-    (tmp_path / "home").symlink_to("real-home")
-    cwd = below(home, "work")
-    assert find_project(str(cwd), home=str(tmp_path / "home")).root == os.path.realpath(cwd)
-
-
-def test_the_root_of_the_file_system_ends_the_search_and_makes_a_chain() -> None:
-    project = find_project("/", markers=["no-such-marker"])
-    assert project == Project("/", "/", ("/",))
-    # A directory that is no link anywhere: the chain is made of names.
-    first = next(name for name in sorted(os.listdir("/")) if os.path.realpath(f"/{name}") == f"/{name}")
-    assert find_project(f"/{first}", root="/").chain == ("/", f"/{first}")
 
 
 def test_a_working_directory_that_is_none_is_refused(tmp_path: Path) -> None:
