@@ -134,7 +134,7 @@ def test_an_unknown_name_says_where_was_looked_and_what_is_like_it_and_a_path_wh
 
     outside = write_skill("outside", root=tmp_path / "elsewhere")
     inside = write_skill("inside", root=pdf)
-    hidden = write_skill("hidden", root=skills_dir / ".hidden")
+    hidden = write_skill("hidden", root=skills_dir / "group" / ".hidden")
     (tmp_path / "bare").mkdir()
     for path, why in (
         (outside, "is not below a searched directory"),

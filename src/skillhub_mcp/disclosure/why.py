@@ -257,8 +257,7 @@ def _why_no_path(path: AskedPath, spelt: Sequence[str], snapshot: Snapshot) -> C
     around = next((skill.directory for skill in snapshot.everything if contains(skill.directory)), None)
     if around is not None:
         return Cause("is inside another skill", around)
-    skipped = ((reason, place) for reason, places in snapshot.report.ignored.paths.items() for place in places)
-    for reason, place in skipped:
-        if contains(place):
-            return Cause(f"is not searched: {reason.value}", place)
+    skipped = {place: reason for reason, places in snapshot.report.ignored.paths.items() for place in places}
+    if (nearest := max(filter(contains, skipped), key=len, default=None)) is not None:
+        return Cause(f"is not searched: {skipped[nearest].value}", nearest)
     return Cause("was not found by the scan", path.path, fix="skillhub index --verify")

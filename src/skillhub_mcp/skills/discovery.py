@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
@@ -23,6 +23,8 @@ from skillhub_mcp.skills.roots import SkillRoot, Source, is_at_or_below, located
 
 MAX_DEPTH = 6
 MAX_NAMED_PER_REASON = 100
+# How many directories below the depth are listed, to name the skills that are too deep.
+MAX_TOO_DEEP = 200
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
 
 
@@ -120,6 +122,7 @@ class _Walker:
         self._paths: dict[SkipReason, list[str]] = {}
         self._left: int | None = None
         self._cut: set[str] = set()
+        self._too_deep = 0
 
     def walk(self, root: SkillRoot) -> None:
         unusable = _unusable_root(root)
@@ -230,13 +233,24 @@ class _Walker:
         elif path != entry.path and self._leads_out(path, entry.path):
             return
         elif depth >= MAX_DEPTH:
-            if os.path.lexists(os.path.join(path, SKILL_FILE)):
+            deeper = list(self._skills_at_or_below(path))
+            for skill in deeper:
                 fix = "move it up, or name a directory nearer to it in SKILLS_DIR"
-                self._report(path, f"is a skill more than {MAX_DEPTH} levels below its root", fix)
-            else:
+                self._report(skill, f"is a skill more than {MAX_DEPTH} levels below its root", fix)
+            if not deeper:
                 skipped.append((SkipReason.TOO_DEEP, entry.path))
         else:
             (subdirectories.own if path == entry.path else subdirectories.linked).append((entry.name, path))
+
+    def _skills_at_or_below(self, path: str) -> Iterator[str]:
+        for directory, names, files in os.walk(path):
+            self._too_deep += 1
+            if self._too_deep > MAX_TOO_DEEP:
+                return
+            names[:] = sorted(name for name in names if not is_skipped_directory(name))
+            if any(map(is_skill_file, files)):
+                names.clear()
+                yield directory
 
     def _leads_out(self, directory: str, path: str) -> bool:
         """Whether a link leads out of the project to that canonical directory; report it unless a root has it."""
