@@ -66,7 +66,7 @@ def test_each_directory_beyond_the_depth_is_counted(tmp_path: Path) -> None:
 def test_a_skill_that_is_too_deep_is_reported_with_the_fix(tmp_path: Path) -> None:
     for place in ("a/b/c/d/e/f/deep", "a/b/c/d/e/f/deep/part", "a/b/c/d/e/f/g/h/i/deeper"):
         plant(tmp_path / place)
-    deep, deeper = walk(tmp_path).problems
+    deep, deeper = sorted(walk(tmp_path).problems, key=lambda one: one.path)
     assert (os.path.basename(deep.path), os.path.basename(deeper.path)) == ("deep", "deeper")
     assert deep.reason == "is a skill more than 6 levels below its root"
     assert deep.fix == "move it up, or name a directory nearer to it in SKILLS_DIR"
