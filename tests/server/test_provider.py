@@ -49,7 +49,7 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """The waits for a provider are what they are, but shorter."""
     monkeypatch.setattr(models, "make_embedder", partial(make_embedder, waiting=0.6, unhurried=0.7))
     monkeypatch.setattr(hub, "EmbeddingOptions", partial(EmbeddingOptions, pause_seconds=0.2))
-    monkeypatch.setattr(models, "PROVIDER_REST_SECONDS", 0.1)
+    monkeypatch.setattr(hub, "PROVIDER_REST_SECONDS", 0.1)
     monkeypatch.setattr(live, "_EMBEDDING_REST_SECONDS", 0.1)
 
 

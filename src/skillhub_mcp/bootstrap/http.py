@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from skillhub_mcp.server.http.app import HttpOptions
     from skillhub_mcp.server.http.auth import AuthOptions, JwtOptions
 
-_THIS_MACHINE = ("127.0.0.1", "::1")
-
 
 def is_stateless(settings: Settings) -> bool:
     """Whether no session is kept in the 2025-11-25 protocol: of several workers or replicas, any may answer."""
@@ -32,28 +30,30 @@ def http_options(settings: Settings, *, host: str, port: int, metrics: Prometheu
     """
     from skillhub_mcp.server.http.app import HttpOptions, WellKnownOptions
 
-    auth = _auth_options(settings.http)
-    if auth is None and not settings.http.allow_anonymous:
+    http = settings.http
+    auth = _auth_options(http)
+    if auth is None and not http.allow_anonymous:
         _refuse_anonymous(settings, host)
-    public = urlsplit(settings.http.public_url)
+    public = urlsplit(http.public_url)
+    # A public address with TLS implies a proxy on this machine, since this server has no TLS.
+    proxies = http.trusted_proxies
+    if proxies is None:
+        proxies = ("127.0.0.1", "::1") if public.scheme == "https" else ()
     return HttpOptions(
         host=host,
         port=port,
-        allowed_hosts=(*settings.http.allowed_hosts, *filter(None, [public.hostname])),
-        allowed_origins=(
-            *settings.http.allowed_origins,
-            *([f"{public.scheme}://{public.netloc}"] if public.netloc else []),
-        ),
-        public_url=settings.http.public_url,
+        allowed_hosts=(*http.allowed_hosts, *filter(None, [public.hostname])),
+        allowed_origins=(*http.allowed_origins, *([f"{public.scheme}://{public.netloc}"] if public.netloc else [])),
+        public_url=http.public_url,
         metrics=None if metrics is None else metrics.exposition,
         auth=auth,
-        trusted_proxies=_trusted_proxies(settings.http),
-        rate_limit=settings.http.rate_limit,
-        max_connections=settings.http.max_connections,
+        trusted_proxies=proxies,
+        rate_limit=http.rate_limit,
+        max_connections=http.max_connections,
         stateless=is_stateless(settings),
-        # Before the first byte of an answer a balancer may ask another replica, and a stream begins before its answer.
+        # A balancer may ask another replica only before the first byte of an answer, and a stream sends that early.
         whole_answers=settings.replica.read_only,
-        well_known=WellKnownOptions(settings.disclosure.serve_dotfiles) if settings.http.well_known else None,
+        well_known=WellKnownOptions(settings.disclosure.serve_dotfiles) if http.well_known else None,
     )
 
 
@@ -63,25 +63,16 @@ def _refuse_anonymous(settings: Settings, host: str) -> None:
     if not _is_this_machine(host):
         raise InvalidSetting("--host", host, "can be reached from other machines, and no token is required", hint=hint)
     if settings.execution.enable_run and settings.http.enable_run_over_http:
-        raise InvalidSetting(
-            "--enable-run-over-http", "1", "allows anyone who can reach the server to run commands", hint=hint
-        )
-
-
-def _trusted_proxies(http: HttpSettings) -> tuple[str, ...]:
-    """Return the proxies that are declared: by name, or by a public address with TLS, which a proxy must provide."""
-    if http.trusted_proxies is not None:
-        return http.trusted_proxies
-    return _THIS_MACHINE if urlsplit(http.public_url).scheme == "https" else ()
+        reason = "allows anyone who can reach the server to run commands"
+        raise InvalidSetting("--enable-run-over-http", "1", reason, hint=hint)
 
 
 def _auth_options(http: HttpSettings) -> AuthOptions | None:
     """Return how clients over HTTP authenticate, or None if they need not."""
-    if not http.jwt_issuer and (http.jwt_audience or http.jwt_jwks):
-        name, value = (
-            ("SKILLHUB_JWT_AUDIENCE", http.jwt_audience) if http.jwt_audience else ("SKILLHUB_JWT_JWKS", http.jwt_jwks)
-        )
-        raise InvalidSetting(name, value, "requires SKILLHUB_JWT_ISSUER, which is not set")
+    named = {"SKILLHUB_JWT_AUDIENCE": http.jwt_audience, "SKILLHUB_JWT_JWKS": http.jwt_jwks}
+    for name, value in named.items():
+        if value and not http.jwt_issuer:
+            raise InvalidSetting(name, value, "requires SKILLHUB_JWT_ISSUER, which is not set")
     if not (http.token or http.tokens_file or http.jwt_issuer):
         return None
     from skillhub_mcp.server.http.auth import AuthOptions
@@ -98,12 +89,9 @@ def _jwt_options(http: HttpSettings) -> JwtOptions:
     from skillhub_mcp.server.http.auth import JwtOptions
 
     if not http.jwt_audience:
-        raise InvalidSetting(
-            "SKILLHUB_JWT_ISSUER",
-            http.jwt_issuer,
-            "requires SKILLHUB_JWT_AUDIENCE; without it, a token issued for another service would be accepted here",
-            hint="set SKILLHUB_JWT_AUDIENCE to the issuer's claim aud for this server, such as the server's URL",
-        )
+        reason = "requires SKILLHUB_JWT_AUDIENCE; without it, a token issued for another service would be accepted here"
+        hint = "set SKILLHUB_JWT_AUDIENCE to the issuer's claim aud for this server, such as the server's URL"
+        raise InvalidSetting("SKILLHUB_JWT_ISSUER", http.jwt_issuer, reason, hint=hint)
     jwks = http.jwt_jwks or f"{http.jwt_issuer.rstrip('/')}/.well-known/jwks.json"
     url = urlsplit(jwks)
     if url.scheme != "https" and not _is_this_machine(url.hostname or ""):

@@ -10,6 +10,7 @@ from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import RootsUnreadable, SkillUnverifiable
 from skillhub_mcp.policy.access import Access
 from skillhub_mcp.policy.files import change_trust
+from skillhub_mcp.project import Project
 from skillhub_mcp.settings import DEFAULT_SKILLS_DIR, Settings
 from skillhub_mcp.skills.admission import REGISTRY_LENIENT, Admission, registry_strict
 from skillhub_mcp.skills.builtin import builtin_directory
@@ -49,9 +50,9 @@ def surroundings_of(settings: Settings) -> Surroundings:
 
 
 def unsearched_places(settings: Settings, snapshot: Snapshot) -> tuple[UnsearchedPlace, ...]:
-    """Return the places with skills that no root of `snapshot` has; none for a replica, which serves no place here.
+    """Return the places with skills that no root of `snapshot` has; none for a replica.
 
-    The examples are among them where there is no skill yet and no setting chooses what is searched.
+    The examples are among them if there is no skill yet and no setting chooses what is searched.
     """
     if settings.replica.read_only:
         return ()
@@ -81,23 +82,23 @@ def registry_admission(settings: Settings, *, lenient: bool = False) -> Admissio
 
 
 def make_registry(settings: Settings, *, lenient: bool = False) -> Registry:
-    """Return the registry over the roots that `settings` choose. Reads no skill yet, but of projects that are trusted.
-
-    Raises InvalidSetting.
-    """
+    """Return the registry over the roots that `settings` choose. Raises InvalidSetting."""
     from skillhub_mcp.skills.registry import Registry
 
-    return Registry(
-        project_trust(settings).judged(roots_of(settings)), admission=registry_admission(settings, lenient=lenient)
-    )
+    roots = project_trust(settings).judged(roots_of(settings))
+    return Registry(roots, admission=registry_admission(settings, lenient=lenient))
 
 
 def make_catalogues(settings: Settings, access: Access, present: Present | None = None) -> Catalogues:
     """Return the agent-context catalogues, limited to what `access` allows; `present` returns what a hub serves."""
     from skillhub_mcp.disclosure.context.catalogue import CatalogueLimits, Catalogues
 
+    def project_in(cwd: str) -> Project:
+        skills = settings.skills.model_copy(update={"cwd": cwd or settings.skills.cwd})
+        return project_of(settings.model_copy(update={"skills": skills}))
+
     return Catalogues(
-        lambda cwd: project_of(_in_directory(settings, cwd)),
+        project_in,
         home=expand_home("~"),
         limits=CatalogueLimits(settings.disclosure.catalogue_max_entries, settings.disclosure.catalogue_max_bytes),
         is_allowed=access.sees,
@@ -106,11 +107,6 @@ def make_catalogues(settings: Settings, access: Access, present: Present | None 
         reports_errors=access.sees_everything,
         present=present,
     )
-
-
-def _in_directory(settings: Settings, cwd: str) -> Settings:
-    skills = settings.skills.model_copy(update={"cwd": cwd or settings.skills.cwd})
-    return settings.model_copy(update={"skills": skills})
 
 
 def brought_in(settings: Settings) -> ProjectSkills:

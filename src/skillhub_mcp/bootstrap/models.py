@@ -3,49 +3,36 @@
 from __future__ import annotations
 
 from skillhub_mcp.embedders import Embedder, local, make_embedder
-from skillhub_mcp.embedders.circuit_breaker import CircuitBreaker
 from skillhub_mcp.search.rerankers import Reranker, make_reranker
-from skillhub_mcp.search.searcher import PROVIDER_REST_SECONDS
 from skillhub_mcp.settings import Settings, local_path
-
-
-class QueryEmbedder:
-    """The embedder that was chosen, if one was, and the breaker that keeps queries from one that fails."""
-
-    def __init__(self, chosen: Embedder | None) -> None:
-        self.chosen = chosen
-        self.breaker = CircuitBreaker(PROVIDER_REST_SECONDS)
 
 
 def choose_embedder(settings: Settings) -> Embedder | None:
     """Return the embedder that `settings` choose, or None. Imports no SDK, loads no model and sends no request."""
-    provider = settings.embedding.provider
-    if provider == "local" or (provider == "auto" and local.is_installed()):
+    chosen = settings.embedding
+    if chosen.provider == "local" or (chosen.provider == "auto" and local.is_installed()):
         return local.LocalEmbedder()
-    if provider == "onnx":
-        from skillhub_mcp.embedders.onnx import OnnxEmbedder  # only who has a model pays for it
+    if chosen.provider == "onnx":
+        from skillhub_mcp.embedders.onnx import OnnxEmbedder  # loaded only if it is used
 
-        return OnnxEmbedder(local_path(settings.embedding.model))
-    if provider not in ("openai", "gemini"):
+        return OnnxEmbedder(local_path(chosen.model))
+    if chosen.provider not in ("openai", "gemini"):
         return None
-    return make_embedder(
-        provider,
-        model=settings.embedding.model,
-        api_key=settings.embedding.api_key,
-        base_url=settings.embedding.base_url or None,
-    )
+    return make_embedder(chosen.provider, model=chosen.model, api_key=chosen.api_key, base_url=chosen.base_url or None)
 
 
 def choose_reranker(settings: Settings) -> Reranker | None:
-    if settings.search.rerank == "local":
-        from skillhub_mcp.search.rerankers.local import LocalReranker  # only who has a model pays for it
+    """Return the reranker that `settings` choose, or None. Imports no SDK, loads no model and sends no request."""
+    chosen, provider = settings.search, settings.embedding
+    if chosen.rerank == "local":
+        from skillhub_mcp.search.rerankers.local import LocalReranker  # loaded only if it is used
 
-        return LocalReranker(local_path(settings.search.rerank_model))
-    if settings.search.rerank == "off" or settings.embedding.provider not in ("openai", "gemini"):
+        return LocalReranker(local_path(chosen.rerank_model))
+    if chosen.rerank == "off" or provider.provider not in ("openai", "gemini"):
         return None
     return make_reranker(
-        settings.embedding.provider,
-        model=settings.search.rerank_model or None,
-        api_key=settings.embedding.api_key,
-        base_url=settings.embedding.base_url or None,
+        provider.provider,
+        model=chosen.rerank_model or None,
+        api_key=provider.api_key,
+        base_url=provider.base_url or None,
     )

@@ -1,10 +1,11 @@
-"""What is observed of a hub, and what the log tells of its library."""
+"""What is observed of a hub, and what its log says."""
 
 from __future__ import annotations
 
 import logging
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -45,14 +46,17 @@ def make_metrics(settings: Settings, *, shared: str = "") -> Prometheus | None:
 
 
 def log_library(hub: SkillHub, settings: Settings) -> None:
-    """Let the log tell what a server refuses, what lost its name and what cannot be searched, after each sync.
-
-    And what filters, rules and tokens name that is not there; and once, which skills are here and not searched, and
-    which of the person's own files others may read.
-    """
+    """Log after each sync the problems that are new, and once the skills and files that need attention."""
     for problem in exposed_files(settings)[1]:
         log.warning("%s", problem.sentence())
-    library = LibraryLog(partial(_readable_name_problems, settings), partial(unsearched_problems, settings))
+
+    def named(snapshot: Snapshot) -> Sequence[Problem]:
+        # A file that cannot be read is reported where it is used.
+        with suppress(PolicyUnreadable):
+            return name_problems(settings, snapshot)
+        return ()
+
+    library = LibraryLog(named, partial(unsearched_problems, settings))
 
     def tell() -> None:
         view = hub.views.peek()
@@ -63,10 +67,10 @@ def log_library(hub: SkillHub, settings: Settings) -> None:
 
 
 def log_start(hub: SkillHub, *, http: HttpOptions | None = None, address: str = "") -> None:
-    """Let the log tell once, when the skills are first known, how many there are, where, and of how many tokens.
+    """Log once, when the skills are first known, how many are served, and where.
 
-    `address` is the URL of /mcp at this machine, and `http` None over stdio. As long as the rules cannot be read,
-    nothing is served, and nothing is told.
+    `address` is the URL of /mcp on this machine; `http` is None over stdio. While the rules cannot be read, nothing is
+    served and nothing is logged.
     """
     facts: dict[str, object] = {"transport": "stdio"}
     if http is not None:
@@ -88,18 +92,10 @@ def log_start(hub: SkillHub, *, http: HttpOptions | None = None, address: str = 
     hub.views.subscribe(lambda _: tell())
 
 
-def _readable_name_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]:
-    """Return the `name_problems`; none of files that cannot be read, which is reported where they are used."""
-    try:
-        return name_problems(settings, snapshot)
-    except PolicyUnreadable:
-        return ()
-
-
 def make_observer(settings: Settings, *, serving: bool, metrics: Prometheus | None = None) -> Observer:
-    """Return the observer of a hub: for a server its log and the audit, for a command only what the settings ask for.
+    """Return the observer of a hub: for a server its log and the audit log, for a command only what the settings name.
 
-    If the program has configured an OpenTelemetry SDK before, spans and metrics are recorded with it too.
+    If the program configured an OpenTelemetry SDK before, spans and metrics are recorded with it too.
     """
     observers: list[Observer] = []
     if "opentelemetry" in sys.modules:
@@ -111,11 +107,8 @@ def make_observer(settings: Settings, *, serving: bool, metrics: Prometheus | No
     if serving:
         observers.append(AccessLog())
     if serving or settings.observability.audit_log:
-        file = (
-            JsonLinesLog(settings.observability.audit_log, label="The audit log")
-            if settings.observability.audit_log
-            else None
-        )
+        path = settings.observability.audit_log
+        file = JsonLinesLog(path, label="The audit log") if path else None
         if serving and file is not None:
             file.create()
         observers.append(Audit(owner=process_owner(), file=file))

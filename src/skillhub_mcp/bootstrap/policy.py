@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
@@ -133,29 +132,17 @@ def make_access(
         asks=asks,
         trust=TrustMode(settings.policy.trust),
         audit=auditor if auditor is not None and auditor.blocks else None,
-        locks=None if no_locks else (kept or KeptOnDemand(settings, for_shell=True))(),
+        locks=None if no_locks else kept() if kept else lock_verifier(settings, for_shell=True),
     )
 
 
-class KeptOnDemand:
-    """What holds skills against their locks, made when it is first asked for: most have no lock. Reads no files yet."""
+def lock_verifier(settings: Settings, *, for_shell: bool) -> LockVerifier:
+    """Return what compares skills with their locks. Reads no files yet."""
+    from skillhub_mcp.locks.lock_verifier import LockVerifier
 
-    def __init__(self, settings: Settings, *, for_shell: bool) -> None:
-        self._settings = settings
-        self._for_shell = for_shell
-        self._lock = threading.Lock()
-        self._made: LockVerifier | None = None
-
-    def __call__(self) -> LockVerifier:
-        with self._lock:
-            if self._made is None:
-                from skillhub_mcp.locks.lock_verifier import LockVerifier
-
-                # Clients of a server are told no path of its machine. Many skills may be withheld, of few locks.
-                option_of = cache(partial(lock_option, settings=self._settings, with_paths=self._for_shell))
-                only = self._settings.policy.frozen == "only"
-                self._made = LockVerifier(only=only, option_of=option_of)
-            return self._made
+    # Clients of a server see no path of its machine.
+    option_of = cache(partial(lock_option, settings=settings, with_paths=for_shell))
+    return LockVerifier(only=settings.policy.frozen == "only", option_of=option_of)
 
 
 def make_auditor(settings: Settings, *, files_of: FilesOf = own_directory) -> Auditor | None:
@@ -163,7 +150,7 @@ def make_auditor(settings: Settings, *, files_of: FilesOf = own_directory) -> Au
     if settings.policy.audit == "off":
         return None
     from skillhub_mcp.auditing.auditor import Auditor
-    from skillhub_mcp.auditing.kept import KEPT_FILE as KEPT_AUDITS
+    from skillhub_mcp.auditing.kept import KEPT_FILE
 
     reviews = reviews_file(reviews_path())
 
@@ -176,12 +163,8 @@ def make_auditor(settings: Settings, *, files_of: FilesOf = own_directory) -> Au
             return None
         return found if found is not None and found.by_digest else None
 
-    return Auditor(
-        beside_index(settings, KEPT_AUDITS),
-        acceptance=acceptance,
-        blocks=settings.policy.audit == "block",
-        files_of=files_of,
-    )
+    blocks = settings.policy.audit == "block"
+    return Auditor(beside_index(settings, KEPT_FILE), acceptance=acceptance, blocks=blocks, files_of=files_of)
 
 
 def rule_files(project_root: str) -> RuleFiles:

@@ -23,7 +23,6 @@ def publication_target(settings: Settings, target: str) -> Target:
 
     Raises InvalidArgument for a target that is neither, StorageNotInstalled and InvalidSetting.
     """
-    # Only who publishes, or serves a publication, pays for it.
     from skillhub_mcp.store.targets import open_target
 
     return open_target(target, settings.storage.options)
@@ -32,9 +31,8 @@ def publication_target(settings: Settings, target: str) -> Target:
 def library_to_publish(settings: Settings, hub: SkillHub) -> LibraryToStore:
     """Bring the index up to date and return what of the library is published.
 
-    Raises IndexUnavailable where there is no index to publish, or another process has changed it since.
+    Raises IndexUnavailable if there is no index to publish, or another process has changed it since.
     """
-    # Only who publishes pays for it.
     from skillhub_mcp.store.library import IndexToStore, library_to_store
 
     view = hub.refresh()
@@ -42,10 +40,9 @@ def library_to_publish(settings: Settings, hub: SkillHub) -> LibraryToStore:
         raise view.problem
     if view.snapshot.report.unavailable:
         missing = view.snapshot.report.unavailable[0]
-        raise IndexUnavailable(
-            f"Skills cannot be published without those of {missing.path}, which {missing.reason}",
-            hint=f"bring it back, or drop its skills with skillhub index --forget {missing.path}",
-        )
+        hint = f"bring it back, or drop its skills with skillhub index --forget {missing.path}"
+        message = f"Skills cannot be published without those of {missing.path}, which {missing.reason}"
+        raise IndexUnavailable(message, hint=hint)
     embedder = choose_embedder(settings)
     embedding = NO_EMBEDDING if embedder is None else embedder.identity
     state, index = IndexFiles(settings.index.db_path, embedding).state(), view.index

@@ -14,7 +14,6 @@ from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.disclosure.skill_loaded import FOLLOW
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.policy.trust import TrustMode
 from skillhub_mcp.project import DEFAULT_MARKERS
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.settings import Settings
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from skillhub_mcp.agents_md.resolver import AgentsResolver
     from skillhub_mcp.agents_md.schema import AgentsState
     from skillhub_mcp.server.app import ServerOptions
-    from skillhub_mcp.server.middleware.instructions import CardOptions
-    from skillhub_mcp.server.middleware.trust_question import TrustAsking
 
 
 def make_resolver(
@@ -33,8 +30,8 @@ def make_resolver(
 ) -> AgentsResolver:
     """Return the AGENTS.md resolver of a session in `cwd`, or where `settings` say. Raises InvalidSetting.
 
-    A root and markers from the environment override those of the configuration. With a `state` it continues from there;
-    `known` is what a session knows that has several working directories.
+    A root and markers of the settings override those of the configuration. With a `state` it continues from there;
+    `known` is what a session with several working directories knows.
     """
     from skillhub_mcp.agents_md.resolver import AgentsResolver
     from skillhub_mcp.agents_md.schema import read_config
@@ -50,22 +47,17 @@ def make_resolver(
     )
 
 
-def _trust_asking(settings: Settings) -> TrustAsking | None:
-    """Return how a client's user is asked whether they trust the project; None where that would change nothing."""
-    from skillhub_mcp.server.middleware.trust_question import TrustAsking
-
-    asked = TrustMode(settings.policy.trust) in (TrustMode.LIMITED, TrustMode.ASK)
-    return TrustAsking(partial(brought_in, settings), agree_to) if asked else None
-
-
 def server_options(
     settings: Settings, hub: SkillHub, *, over_http: bool = False, state_key: bytes | None = None
 ) -> ServerOptions:
     """Return the options of a server over `hub`. Raises InvalidSetting, also for unreadable hooks."""
     from skillhub_mcp.execution.hooks import read_hooks
     from skillhub_mcp.server.app import ContextOptions, ServerOptions
+    from skillhub_mcp.server.middleware.instructions import CardOptions
+    from skillhub_mcp.server.middleware.trust_question import TrustAsking
 
     replica = settings.replica.read_only
+    asks_for_trust = settings.policy.trust in ("limited", "ask") and not (over_http or replica)
     context = ContextOptions(
         lambda: make_catalogues(settings, hub.access, hub.views.snapshot),
         settings.disclosure.skill_search_limit,
@@ -82,7 +74,7 @@ def server_options(
         enable_run=settings.execution.enable_run
         and (settings.http.enable_run_over_http or not over_http)
         and not replica,
-        # What a replica's skills have is the place where they were published from, and none of this machine.
+        # A replica's skills have the paths of the machine that published them.
         expose_paths=(settings.disclosure.expose_paths or not over_http) and not replica,
         error_style=settings.disclosure.error_style,
         run_timeout_seconds=settings.execution.timeout_seconds,
@@ -91,27 +83,23 @@ def server_options(
         make_resolver=lambda cwd, known: make_resolver(settings, cwd, known=known),
         saved_sessions=beside_index(settings, "sessions"),
         agreements=beside_index(settings, "agreements"),
-        card=_card_options(settings, over_http=over_http),
         closing=FOLLOW[settings.disclosure.closing],
+        card=CardOptions(settings.disclosure.card, project=_card_project(settings, over_http=over_http)),
         remember=remember_rule,
-        trust=None if over_http or replica else _trust_asking(settings),
+        trust=TrustAsking(partial(brought_in, settings), agree_to) if asks_for_trust else None,
         hooks=read_hooks(settings.execution.hooks) if settings.execution.hooks else (),
         cwd=project_of(settings).cwd,
         publisher=make_publisher(settings, hub),
     )
 
 
-def _card_options(settings: Settings, *, over_http: bool) -> CardOptions:
-    from skillhub_mcp.server.middleware.instructions import CardOptions
+def _card_project(settings: Settings, *, over_http: bool) -> str:
+    """Return the project that the card describes, or an empty text.
 
-    project, home = project_of(settings).root, os.path.realpath(expand_home("~"))
-    # The working directory of an HTTP server is not its clients' project unless a setting says so, and a home directory
-    # is no project either.
-    chosen = settings.skills.cwd or settings.skills.project_root
-    return CardOptions(
-        settings.disclosure.card,
-        project=project if project != home and (chosen or not over_http) else "",
-    )
+    The working directory of an HTTP server is not its clients' project unless a setting says so.
+    """
+    root, chosen = project_of(settings).root, settings.skills.cwd or settings.skills.project_root
+    return root if root != os.path.realpath(expand_home("~")) and (chosen or not over_http) else ""
 
 
 def make_publisher(settings: Settings, hub: SkillHub) -> Publisher:

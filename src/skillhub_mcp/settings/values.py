@@ -10,31 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic.fields import FieldInfo
 
 from skillhub_mcp.project import DEFAULT_MARKERS
-from skillhub_mcp.settings.types import (
-    LOWER,
-    BearerToken,
-    CommandNames,
-    Database,
-    Directories,
-    HostNames,
-    HttpAddress,
-    IpNetworks,
-    LocalPath,
-    LogLevel,
-    LowerNameSet,
-    McpAddress,
-    Names,
-    NameSet,
-    OptionalDirectories,
-    OptionalPath,
-    Rerank,
-    SourceTokens,
-    StorageOptions,
-    Switch,
-    WebOrigins,
-    check_expanded,
-    some_of,
-)
+from skillhub_mcp.settings import types
 
 DEFAULT_SKILLS_DIR = "~/.skillhub/skills"
 TOOL_SETS = ("core", "context", "agents", "registry", "skill")
@@ -87,7 +63,7 @@ class Group(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _is_expanded(cls, value: object) -> object:
-        return check_expanded(value) if isinstance(value, str) else value
+        return types.check_expanded(value) if isinstance(value, str) else value
 
     @classmethod
     def settings(cls, name: str) -> tuple[Setting, ...]:
@@ -101,10 +77,10 @@ class SkillSettings(Group):
 
     # Whether SKILLHUB_ROOTS was set: SKILLS_DIR alone also sets `roots`.
     roots_given: bool = False
-    dirs: Directories = setting(
+    dirs: types.Directories = setting(
         "SKILLS_DIR", DEFAULT_SKILLS_DIR, "Directories that hold skills, separated as in PATH; the first wins a name"
     )
-    roots: Annotated[tuple[str, ...], some_of(*_PLACES, default=DEFAULT_PLACES)] = setting(
+    roots: Annotated[tuple[str, ...], types.some_of(*_PLACES, default=DEFAULT_PLACES)] = setting(
         "SKILLHUB_ROOTS",
         "",
         "Places to search: project, user, hub (SKILLS_DIR), builtin, claude, separated by commas. Empty means "
@@ -119,13 +95,15 @@ class SkillSettings(Group):
         "Root of the project; empty means the nearest directory with a marker",
         aliases=("CODELIA_AGENTS_ROOT",),
     )
-    markers: Names = setting(
+    markers: types.Names = setting(
         "SKILLHUB_MARKERS",
         ",".join(DEFAULT_MARKERS),
         "Names of files or directories that mark the root of a project, separated by commas",
         aliases=("CODELIA_AGENTS_MARKERS",),
     )
-    strict: Switch = setting("SKILLHUB_STRICT", "0", "1 refuses every skill that breaks a rule of the specification")
+    strict: types.Switch = setting(
+        "SKILLHUB_STRICT", "0", "1 refuses every skill that breaks a rule of the specification"
+    )
     registry_max_lines: Count = setting(
         "SKILLHUB_REGISTRY_MAX_LINES", "200", "Maximum lines of frontmatter in the strict registry"
     )
@@ -145,27 +123,27 @@ class PolicySettings(Group):
     """Policy: which skills are served."""
 
     # None serves all; an empty set serves none.
-    enabled_skills: NameSet = setting(
+    enabled_skills: types.NameSet = setting(
         "SKILLHUB_ENABLED_SKILLS",
         "",
         "Names of the only skills to serve, separated by commas; overrides SKILLHUB_ENABLED_CATEGORIES",
     )
-    enabled_categories: LowerNameSet = setting(
+    enabled_categories: types.LowerNameSet = setting(
         "SKILLHUB_ENABLED_CATEGORIES", "", "Categories of the only skills to serve, separated by commas"
     )
-    trust: Annotated[Literal["limited", "ask", "all", "none"], LOWER] = setting(
+    trust: Annotated[Literal["limited", "ask", "all", "none"], types.LOWER] = setting(
         "SKILLHUB_TRUST",
         "limited",
         "How skills of a project that you did not trust are treated: limited (loaded, but never pinned, and they "
         "override no name), ask (ask before each is loaded), all (trust every project) or none (left out)",
     )
-    audit: Annotated[Literal["warn", "block", "off"], LOWER] = setting(
+    audit: Annotated[Literal["warn", "block", "off"], types.LOWER] = setting(
         "SKILLHUB_AUDIT",
         "warn",
         "What findings of the audit do: warn (results report high severity), block (also withhold skills with a "
         "critical finding until you accept it) or off",
     )
-    frozen: Annotated[Literal["0", "1", "only"], LOWER] = setting(
+    frozen: Annotated[Literal["0", "1", "only"], types.LOWER] = setting(
         "SKILLHUB_FROZEN", "0", "1 withholds skills that differ from their lock; only also those in no lock"
     )
 
@@ -173,28 +151,28 @@ class PolicySettings(Group):
 class DisclosureSettings(Group):
     """Disclosure: tools, results and catalogues."""
 
-    tools: Annotated[tuple[str, ...], some_of(*TOOL_SETS)] = setting(
+    tools: Annotated[tuple[str, ...], types.some_of(*TOOL_SETS)] = setting(
         "SKILLHUB_TOOLS", "core", f"Sets of tools to offer: {', '.join(TOOL_SETS)}, separated by commas, or all"
     )
     max_file_bytes: Annotated[int, Field(ge=4, le=64 * 1024 * 1024)] = setting(
         "MAX_FILE_BYTES", "65536", "Maximum bytes in one read_skill_file result"
     )
-    serve_dotfiles: Switch = setting("SKILLHUB_SERVE_DOTFILES", "0", "1 allows reading files that start with a dot")
-    expose_paths: Switch = setting("SKILLHUB_EXPOSE_PATHS", "0", "1 returns absolute paths over HTTP too")
-    error_style: Annotated[Literal["result", "jsonrpc"], LOWER] = setting(
+    serve_dotfiles: types.Switch = setting(
+        "SKILLHUB_SERVE_DOTFILES", "0", "1 allows reading files that start with a dot"
+    )
+    expose_paths: types.Switch = setting("SKILLHUB_EXPOSE_PATHS", "0", "1 returns absolute paths over HTTP too")
+    error_style: Annotated[Literal["result", "jsonrpc"], types.LOWER] = setting(
         "SKILLHUB_ERROR_STYLE", "result", "How a call fails: an error result, as MCP recommends, or a jsonrpc error"
     )
-    card: Annotated[Literal["off", "names", "full"], LOWER] = setting(
+    card: Annotated[Literal["off", "names", "full"], types.LOWER] = setting(
         "SKILLHUB_CARD",
         "full",
         "What the server's instructions say about skills: full describes pinned ones and those that fit the "
         "project, names only names them, off nothing",
         project=True,
     )
-    closing: Annotated[Literal["en", "ja"], LOWER] = setting(
-        "SKILLHUB_SKILL_CLOSING",
-        "en",
-        "Language of the sentence that ends a skill that the Skill tool returns: en, or ja, which some hosts expect",
+    closing: Annotated[Literal["en", "ja"], types.LOWER] = setting(
+        "SKILLHUB_SKILL_CLOSING", "en", "Language of the last sentence of the Skill tool: en, or ja, for some hosts"
     )
     catalogue_max_entries: Count = setting(
         "SKILLHUB_CATALOGUE_MAX_ENTRIES", "200", "Maximum skills in a catalogue", forgiving=True, project=True
@@ -202,7 +180,7 @@ class DisclosureSettings(Group):
     catalogue_max_bytes: Bytes = setting(
         "SKILLHUB_CATALOGUE_MAX_BYTES", "32768", "Maximum bytes in a catalogue", forgiving=True, project=True
     )
-    skills_enabled: Switch = setting(
+    skills_enabled: types.Switch = setting(
         "SKILLHUB_SKILLS_ENABLED", "1", "0 removes the agent-context tools and their catalogue", forgiving=True
     )
     skill_search_limit: Limit = setting(
@@ -229,13 +207,13 @@ class SearchSettings(Group):
         "Score from which the first hit counts as a fit; 0 returns all that SEARCH_LIMIT and SEARCH_THRESHOLD allow",
         project=True,
     )
-    mode: Annotated[Literal["auto", "fts", "vector", "hybrid"], LOWER] = setting(
+    mode: Annotated[Literal["auto", "fts", "vector", "hybrid"], types.LOWER] = setting(
         "SEARCH_MODE", "auto", "Search by fts (full text), vector, hybrid, or auto, the best measured combination"
     )
-    fields: Annotated[tuple[str, ...], some_of(*FIELDS)] = setting(
+    fields: Annotated[tuple[str, ...], types.some_of(*FIELDS)] = setting(
         "SEARCH_FIELDS", "all", f"Fields to search: {', '.join(FIELDS)}, separated by commas, or all", project=True
     )
-    rerank: Rerank = setting(
+    rerank: types.Rerank = setting(
         "SEARCH_RERANK",
         "0",
         "What reorders the best hits: 0 nothing, 1 a model of the provider openai or gemini, local a cross-encoder",
@@ -248,7 +226,7 @@ class SearchSettings(Group):
 class EmbeddingSettings(Group):
     """Embeddings"""
 
-    provider: Annotated[Literal["auto", "none", "local", "onnx", "openai", "gemini"], LOWER] = setting(
+    provider: Annotated[Literal["auto", "none", "local", "onnx", "openai", "gemini"], types.LOWER] = setting(
         "EMBEDDING_PROVIDER",
         "auto",
         "local (word vectors on this machine), onnx (a sentence encoder of yours), openai, gemini, none, or auto "
@@ -257,7 +235,7 @@ class EmbeddingSettings(Group):
     model: str = setting(
         "EMBEDDING_MODEL", "", "Model of the provider; with onnx the directory with tokenizer.json and model.onnx"
     )
-    base_url: HttpAddress = setting("EMBEDDING_BASE_URL", "", "URL of another server with the provider's API")
+    base_url: types.HttpAddress = setting("EMBEDDING_BASE_URL", "", "URL of another server with the provider's API")
     openai_api_key: str = setting("OPENAI_API_KEY", "", "Required if EMBEDDING_PROVIDER=openai", secret=True)
     gemini_api_key: str = setting(
         "GEMINI_API_KEY", "", "Required if EMBEDDING_PROVIDER=gemini", aliases=("GOOGLE_API_KEY",), secret=True
@@ -272,19 +250,21 @@ class EmbeddingSettings(Group):
 class IndexSettings(Group):
     """Index"""
 
-    db_path: Database = setting(
+    db_path: types.Database = setting(
         "SKILLHUB_DB_PATH",
         "~/.skillhub/skills.lancedb",
         "Path of the index; with SKILLHUB_READ_ONLY=1 a publication: its directory, or s3://, gs://, az://",
         aliases=("DB_PATH",),
     )
-    skip_auto_reindex: Switch = setting("SKILLHUB_SKIP_AUTO_REINDEX", "0", "1 serves the index without updating it")
+    skip_auto_reindex: types.Switch = setting(
+        "SKILLHUB_SKIP_AUTO_REINDEX", "0", "1 serves the index without updating it"
+    )
 
 
 class StorageSettings(Group):
     """Storage: publications in buckets."""
 
-    options: StorageOptions = setting(
+    options: types.StorageOptions = setting(
         "SKILLHUB_STORAGE_OPTIONS",
         "",
         "How a bucket is reached: key=value, separated by commas, such as region=eu-central-1. The rest comes from "
@@ -296,60 +276,64 @@ class StorageSettings(Group):
 class ReplicaSettings(Group):
     """Replicas: serving a publication."""
 
-    read_only: Switch = setting("SKILLHUB_READ_ONLY", "0", "1 serves the publication in SKILLHUB_DB_PATH")
+    read_only: types.Switch = setting("SKILLHUB_READ_ONLY", "0", "1 serves the publication in SKILLHUB_DB_PATH")
     refresh_seconds: Annotated[float, Field(ge=0.2, le=86_400)] = setting(
         "SKILLHUB_REFRESH_SECONDS", "30", "Seconds between looks for a newer publication"
     )
-    mirror_dir: LocalPath = setting("SKILLHUB_MIRROR_DIR", "~/.skillhub/mirrors", "Directory of local mirrors")
+    mirror_dir: types.LocalPath = setting("SKILLHUB_MIRROR_DIR", "~/.skillhub/mirrors", "Directory of local mirrors")
 
 
 class ExecutionSettings(Group):
     """Execution: commands and hooks."""
 
-    enable_run: Switch = setting("SKILLHUB_ENABLE_RUN", "0", "1 offers run_skill_command over stdio")
-    allowed_commands: CommandNames = setting(
+    enable_run: types.Switch = setting("SKILLHUB_ENABLE_RUN", "0", "1 offers run_skill_command over stdio")
+    allowed_commands: types.CommandNames = setting(
         "ALLOWED_COMMANDS", "python,uv,node,cat,ls,grep", "Commands that skills may run, separated by commas"
     )
-    sandbox: Annotated[Literal["bubblewrap", "off"], LOWER] = setting(
+    sandbox: Annotated[Literal["bubblewrap", "off"], types.LOWER] = setting(
         "SKILLHUB_SANDBOX", "bubblewrap", "What confines commands; off lets a command do whatever you may"
     )
-    output_dirs: OptionalDirectories = setting(
+    output_dirs: types.OptionalDirectories = setting(
         "SKILLHUB_OUTPUT_DIRS", "", "Directories in which an agent may let commands write, separated as in PATH"
     )
     timeout_seconds: Annotated[float, Field(ge=0.1, le=86_400)] = setting(
         "EXEC_TIMEOUT_SECONDS", "60", "Seconds after which a command and its children are killed"
     )
     max_output_bytes: Bytes = setting("EXEC_MAX_OUTPUT_BYTES", "65536", "Maximum bytes of stdout, and of stderr")
-    hooks: OptionalPath = setting("SKILLHUB_HOOKS", "", "File of shell commands to run before and after tool calls")
+    hooks: types.OptionalPath = setting(
+        "SKILLHUB_HOOKS", "", "File of shell commands to run before and after tool calls"
+    )
 
 
 class HttpSettings(Group):
     """HTTP: authentication, limits and processes."""
 
-    token: BearerToken = setting("SKILLHUB_TOKEN", "", "Bearer token that grants HTTP clients every skill", secret=True)
-    tokens_file: OptionalPath = setting(
+    token: types.BearerToken = setting(
+        "SKILLHUB_TOKEN", "", "Bearer token that grants HTTP clients every skill", secret=True
+    )
+    tokens_file: types.OptionalPath = setting(
         "SKILLHUB_TOKENS_FILE", "", "File of hashed bearer tokens with their skills; `skillhub token new` writes it"
     )
-    jwt_issuer: HttpAddress = setting(
+    jwt_issuer: types.HttpAddress = setting(
         "SKILLHUB_JWT_ISSUER",
         "",
         "Issuer of accepted JSON Web Tokens; the claims skillhub_skills and skillhub_categories limit the skills",
     )
     jwt_audience: str = setting("SKILLHUB_JWT_AUDIENCE", "", "Audience that the JSON Web Tokens must name")
-    jwt_jwks: HttpAddress = setting(
+    jwt_jwks: types.HttpAddress = setting(
         "SKILLHUB_JWT_JWKS", "", "URL of the issuer's keys; empty means its /.well-known/jwks.json"
     )
-    public_url: McpAddress = setting(
+    public_url: types.McpAddress = setting(
         "SKILLHUB_PUBLIC_URL", "", "URL of /mcp as clients reach it; its host and origin are allowed"
     )
-    allowed_hosts: HostNames = setting(
+    allowed_hosts: types.HostNames = setting(
         "SKILLHUB_ALLOWED_HOSTS", "", "Other host names that requests may be addressed to, separated by commas"
     )
-    allowed_origins: WebOrigins = setting(
+    allowed_origins: types.WebOrigins = setting(
         "SKILLHUB_ALLOWED_ORIGINS", "", "Origins whose pages may call in a browser, separated by commas"
     )
     # None means auto.
-    trusted_proxies: IpNetworks = setting(
+    trusted_proxies: types.IpNetworks = setting(
         "SKILLHUB_TRUSTED_PROXIES",
         "auto",
         "IP addresses or networks of proxies whose X-Forwarded-* headers are trusted, separated by commas; none; or "
@@ -361,22 +345,22 @@ class HttpSettings(Group):
     max_connections: Annotated[int, Field(ge=4, le=100_000)] = setting(
         "SKILLHUB_MAX_CONNECTIONS", "512", "Maximum connections of a process; others are answered with 503"
     )
-    allow_anonymous: Switch = setting("--allow-anonymous", "0", "")
-    enable_run_over_http: Switch = setting("--enable-run-over-http", "0", "")
+    allow_anonymous: types.Switch = setting("--allow-anonymous", "0", "")
+    enable_run_over_http: types.Switch = setting("--enable-run-over-http", "0", "")
     workers: Annotated[int, Field(ge=1, le=64)] = setting("--workers", "1", "")
-    well_known: Switch = setting("SKILLHUB_WELL_KNOWN", "0", "1 serves /.well-known/agent-skills/ for installing")
+    well_known: types.Switch = setting("SKILLHUB_WELL_KNOWN", "0", "1 serves /.well-known/agent-skills/ for installing")
 
 
 class LibrarySettings(Group):
     """Library: installing skills."""
 
-    source_tokens: SourceTokens = setting(
+    source_tokens: types.SourceTokens = setting(
         "SKILLHUB_SOURCE_TOKENS",
         "",
         "Bearer tokens for sites to install from: host=token, separated by commas; sent over https only",
         secret=True,
     )
-    require_signed: Switch = setting(
+    require_signed: types.Switch = setting(
         "SKILLHUB_REQUIRE_SIGNED", "0", "1 installs only what a signer in ~/.skillhub/allowed_signers signed (SSH)"
     )
 
@@ -384,17 +368,17 @@ class LibrarySettings(Group):
 class ObservabilitySettings(Group):
     """Observability: logs and metrics."""
 
-    log_level: LogLevel = setting(
+    log_level: types.LogLevel = setting(
         "SKILLHUB_LOG_LEVEL", "INFO", "Level of the log on stderr: DEBUG, INFO, WARN, ERROR", aliases=("LOG_LEVEL",)
     )
-    log_format: Annotated[Literal["text", "json"], LOWER] = setting(
+    log_format: Annotated[Literal["text", "json"], types.LOWER] = setting(
         "SKILLHUB_LOG_FORMAT", "text", "Format of the log on stderr: text, or json, one object per line"
     )
-    audit_log: OptionalPath = setting(
+    audit_log: types.OptionalPath = setting(
         "SKILLHUB_AUDIT_LOG", "", "File that records each load, read and run of a skill, one JSON object per line"
     )
-    metrics: Switch = setting("SKILLHUB_METRICS", "0", "1 serves /metrics for Prometheus over HTTP")
-    usage_log: OptionalPath = setting(
+    metrics: types.Switch = setting("SKILLHUB_METRICS", "0", "1 serves /metrics for Prometheus over HTTP")
+    usage_log: types.OptionalPath = setting(
         "SKILLHUB_USAGE_LOG", "", "File that records searches, loads and reads, for `skillhub stats`; never sent"
     )
 
