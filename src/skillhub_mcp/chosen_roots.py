@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 import os
 import shlex
+from collections.abc import Mapping
+from dataclasses import replace
 
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidSetting, RootsUnreadable
 from skillhub_mcp.policy.files import roots_file, trust_file
 from skillhub_mcp.policy.project_trust import ProjectTrust
 from skillhub_mcp.policy.trust import TrustMode, TrustRecord
-from skillhub_mcp.project import Project, find_project
+from skillhub_mcp.project import Project, client_project, find_project, is_no_project
 from skillhub_mcp.settings import DEFAULT_SKILLS_DIR, Settings
 from skillhub_mcp.skills.builtin import builtin_directory
 from skillhub_mcp.skills.problems import Problem
@@ -144,4 +146,16 @@ def project_while_serving(settings: Settings) -> Project:
     except FileNotFoundError:
         # The working directory was deleted, so it has no skills; the user's own are still there.
         cwd = home
-    return find_project(cwd, root=settings.skills.project_root, markers=settings.skills.markers, home=home)
+    skills = settings.skills
+    project = find_project(cwd, root=skills.project_root, markers=skills.markers, home=home)
+    if skills.cwd or skills.project_root or not is_no_project(project.root, home=home):
+        return project
+    return replace(project, chain=(), exists=False)
+
+
+def in_clients_project(settings: Settings, environment: Mapping[str, str]) -> Settings:
+    """Return the settings of a server for the project that its client names, unless a setting names one."""
+    directory, _ = client_project(environment)
+    if settings.skills.cwd or settings.skills.project_root or not directory:
+        return settings
+    return settings.model_copy(update={"skills": settings.skills.model_copy(update={"cwd": directory})})

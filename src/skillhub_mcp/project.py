@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skillhub_mcp.environment import expand_home
@@ -25,16 +25,31 @@ _NO_PROJECTS = (
 )
 
 
+# Clients start the servers of their plugins there.
+_PLUGIN_DIRECTORIES = (
+    ".claude/plugins",
+    ".codex/plugins",
+    ".cursor/plugins",
+    ".copilot/installed-plugins",
+    ".gemini/extensions",
+)
+
+# What clients tell a server of the project that they work on.
+_CLIENT_VARIABLES = ("CLAUDE_PROJECT_DIR", "CURSOR_PROJECT_DIR", "WORKSPACE_FOLDER_PATHS")
+
+
 @dataclass(frozen=True, slots=True)
 class Project:
     """A project's `root`, the working directory `cwd`, and `chain`: every directory from the root down to `cwd`.
 
-    All are canonical. If the working directory lies outside the root, the chain is the root alone.
+    All are canonical. If the working directory lies outside the root, the chain is the root alone. Where the working
+    directory belongs to no project, `exists` is false, the root is that directory and the chain is empty.
     """
 
     root: str
     cwd: str
     chain: tuple[str, ...]
+    exists: bool = True
 
 
 def find_project(cwd: str, *, root: str = "", markers: Sequence[str] = DEFAULT_MARKERS, home: str = "") -> Project:
@@ -48,8 +63,39 @@ def find_project(cwd: str, *, root: str = "", markers: Sequence[str] = DEFAULT_M
     return Project(root=found, cwd=here, chain=_chain(found, here))
 
 
+def is_no_project(directory: str, *, home: str) -> bool:
+    """Return whether a server that runs in `directory` was given no project by its client.
+
+    That is so in the top of the file system, the home directory, the directories of settings below it, and where
+    clients keep plugins.
+    """
+    here = os.path.realpath(directory)
+    if os.path.dirname(here) == here:
+        return True
+    return here in _no_projects(home) or any(
+        here.startswith(os.path.join(os.path.realpath(os.path.join(home, name)), "")) for name in _PLUGIN_DIRECTORIES
+    )
+
+
+def client_project(environment: Mapping[str, str]) -> tuple[str, str]:
+    """Return the directory that a client names as its project, and the variable that names it; empty without one.
+
+    `WORKSPACE_FOLDER_PATHS` may name several, of which the first that exists counts. A variable that the client did not
+    expand counts as unset.
+    """
+    for name in _CLIENT_VARIABLES:
+        for path in environment.get(name, "").split(os.pathsep):
+            if os.path.isabs(path) and os.path.isdir(path):
+                return path, name
+    return "", ""
+
+
+def _no_projects(home: str) -> set[str]:
+    return {os.path.realpath(os.path.join(home, name)) for name in _NO_PROJECTS} if home else set()
+
+
 def _marked(here: str, markers: Sequence[str], home: str) -> str:
-    no_projects = {os.path.realpath(os.path.join(home, name)) for name in _NO_PROJECTS} if home else set()
+    no_projects = _no_projects(home)
     directory = here
     while True:
         marked = any(os.path.lexists(os.path.join(directory, marker)) for marker in markers)

@@ -25,6 +25,7 @@ from skillhub_mcp.skills.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from skillhub_mcp.observers.prometheus import Prometheus
+    from skillhub_mcp.project import Project
     from skillhub_mcp.server.http.app import HttpOptions
 
 log = logging.getLogger(__name__)
@@ -66,13 +67,17 @@ def log_library(hub: SkillHub, settings: Settings) -> None:
     hub.views.subscribe(lambda _: tell())
 
 
-def log_start(hub: SkillHub, *, http: HttpOptions | None = None, address: str = "") -> None:
+def log_start(
+    hub: SkillHub, *, project: Project | None = None, http: HttpOptions | None = None, address: str = ""
+) -> None:
     """Log once, when the skills are first known, how many are served, and where.
 
-    `address` is the URL of /mcp on this machine; `http` is None over stdio. While the rules cannot be read, nothing is
-    served and nothing is logged.
+    `project` is the one that is served over stdio, `address` the URL of /mcp on this machine; `http` is None over
+    stdio. While the rules cannot be read, nothing is served and nothing is logged.
     """
     facts: dict[str, object] = {"transport": "stdio"}
+    if project is not None:
+        facts["project"] = project.root if project.exists else "none"
     if http is not None:
         facts = {"transport": "http", "tokens": 0, "address": address}
         if http.auth is not None:

@@ -104,7 +104,7 @@ def known_places(
     recorded_in_project: Sequence[str] = (),
 ) -> tuple[SkillPlace, ...]:
     """Return every place once: the project's, the user's, the hub's, the recorded, the clients' and the examples."""
-    root = replace(project, chain=(project.root,))
+    root = replace(project, chain=project.chain[:1])
     in_project = [
         *in_each_directory(project, os.path.join(".agents", "skills"), home),
         *in_each_directory(root, os.path.join(".agent", "skills"), home),

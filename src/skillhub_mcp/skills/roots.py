@@ -178,7 +178,7 @@ def is_at_or_below(path: str, directory: str) -> bool:
 def _of_project(places: Collection[str], project: Project, home: str) -> Iterator[str]:
     if "project" in places:
         yield from in_each_directory(project, AGENTS_SKILLS, home)
-        if not _is_home(project.root, home):
+        if project.exists and not _is_home(project.root, home):
             yield os.path.join(project.root, ".agent", "skills")
     if "claude" in places:
         yield from in_each_directory(project, os.path.join(".claude", "skills"), home)

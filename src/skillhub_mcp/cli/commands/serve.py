@@ -107,6 +107,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
     Without the command and without `--transport`, `--reindex` only rebuilds and reports.
     """
+    from skillhub_mcp.chosen_roots import in_clients_project, project_of
     from skillhub_mcp.settings import read_settings, unknown_settings
 
     if args.reindex and args.transport is None and args.command is None:
@@ -123,13 +124,14 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         log.warning("%s", unknown)
     if args.transport == "http":
         return _over_http(args, settings, options)
+    settings = in_clients_project(settings, os.environ)
     if any(getattr(args, option) != _DEFAULTS[option] for option in ("host", "port", "workers")):
         log.warning("--host, --port and --workers have no effect without --transport http")
     server, hub = _make_server(settings, reindex=args.reindex)
     from skillhub_mcp.bootstrap.observers import log_start
     from skillhub_mcp.server.stdio import serve_stdio
 
-    log_start(hub)
+    log_start(hub, project=project_of(settings))
     if sys.stdin.isatty():
         print_note("Serving MCP over stdio and waiting for a client. To try the hub without one: skillhub demo")
     ended_by = serve_stdio(lambda: server.run(transport="stdio", show_banner=False))
