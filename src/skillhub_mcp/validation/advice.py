@@ -1,9 +1,7 @@
-"""Advice: checks beyond the specification. Pure; prefers a missed problem to a false alarm.
+"""Advice: checks beyond the specification, which prefer a missed problem to a false alarm.
 
-A path counts as a reference if a Markdown link names it; if the text names a file under a directory that the skill
-has; or if prose, in backticks or not, names a file under `references/` or `scripts/`, the specification's directories
-for what a skill reads and runs, unless the words before it make it an example or something to be created. Any other
-path may be one of the user's own files, as those under `assets/` often are.
+A path is a reference if a Markdown link names it, if it is in a directory of the skill, or if prose names a file in
+`references/` or `scripts/`, unless the words before it make it an example or something to be created.
 """
 
 from __future__ import annotations
@@ -12,7 +10,8 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from posixpath import basename, dirname, normpath, splitext
+from pathlib import PurePosixPath
+from posixpath import basename, normpath, splitext
 from urllib.parse import unquote
 
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
@@ -21,19 +20,16 @@ from skillhub_mcp.skills.rules import Diagnostic, violation
 MAX_BODY_LINES = 500
 MAX_BODY_TOKENS = 5_000
 
-# Without the beginning of its line, which would make a search look at every line.
 _FENCES = (re.compile(r"```+"), re.compile(r"~~~+"))
-# Neither a place nor a title goes beyond a "]": or each link would be looked for to the end of the text.
+# Stops at "]", so that the search takes linear time.
 _LINK = re.compile(r"\]\(\s*<?([^\])<>\s]+)>?(?:\s+[\"'(][^\])]*)?\)")
-# What follows the first directory of a path that a text mentions, and what such a path may not follow.
 _REST_OF_A_PATH = re.compile(r"(?:[\w.-]+/)*[\w.-]*\w\.[A-Za-z0-9]{1,8}(?![\w/*{<-])")
 _WITHIN_A_PATH = re.compile(r"[\w./\\:@$~{<*-]")
 _OF_THE_SPECIFICATION = frozenset({"references", "scripts"})
 _LINE_END = re.compile("\n")
 _WORD = re.compile(r"[\w-]+")
-# Every file's name is looked for in all of the texts; of more text nothing is reported.
 _MOST_CHARACTERS = 4_000_000
-# Words before a path, on its line and near it, after which it need not be a file of the skill.
+# Words before a path that make it an example or the user's.
 _SUPPOSED = re.compile(
     r"\b(?:e\.g|examples?|for instance|such as|like|would|could|creat\w*|generat\w*|your|user'?s?|projects?|repo\w*)\b",
     re.IGNORECASE,
@@ -41,7 +37,7 @@ _SUPPOSED = re.compile(
 _SUPPOSING_CHARACTERS = 200
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#|/|~|\\|\$")
 _PLACEHOLDER = re.compile(r"[<>{}*\[\]|$]|\.\.\.|…|\bXX+\b|\bYYYY\b", re.IGNORECASE)
-# Words that say when, in the languages that descriptions are written in; a missed problem is the better mistake.
+# Words that say when, in several languages.
 _WHEN = re.compile(
     r"\b(?:when|whenever|while|if|use (?:this|it|to|in|on)|used (?:to|when)|useful when|for|"
     r"trigger\w*|invoke\w*|asks?|needs?|wants?|before|after|during|on (?:any|every|each)|must|always|"
@@ -51,7 +47,7 @@ _WHEN = re.compile(
     r"|時|とき|場合|際|たい|使用|利用|必要|用于|用於|当|當|时|使用|需要|适用|때|경우|위해|사용|เมื่อ|ใช้|khi",
     re.IGNORECASE,
 )
-# Files that a directory has by convention, whatever the skill does.
+# Files that need no reference.
 _CONVENTIONAL = re.compile(
     r"(?i)(^|/)(licen[cs]e|notice|readme|changelog|contributing|authors|security|copying|version|skill|agents|claude)"
     r"(\.[\w.]+)?$|(^|/)(__init__\.py|package(-lock)?\.json|requirements[\w-]*\.txt|pyproject\.toml|uv\.lock|"
@@ -61,14 +57,14 @@ _CONVENTIONAL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A path that a text references, relative to the skill's directory, and where in the text it does."""
+    """A path that a text references, relative to the skill's directory, and its position."""
 
     path: str
     position: int
 
 
 def body_advice(body: str, first_line: int) -> Iterator[Diagnostic]:
-    """Report a body that is too long to give to a model at once; `first_line` is its first line in SKILL.md."""
+    """Report a body that is too long; `first_line` is its first line in SKILL.md."""
     lines = body.count("\n") + (not body.endswith("\n") and bool(body))
     if lines > MAX_BODY_LINES:
         yield violation("body-lines", f"the body has {lines:,} lines", line=first_line)
@@ -78,7 +74,7 @@ def body_advice(body: str, first_line: int) -> Iterator[Diagnostic]:
 
 
 def description_advice(description: str, line: int | None) -> Iterator[Diagnostic]:
-    """Report a description that does not tell an agent when to use the skill."""
+    """Report a description that does not say when to use the skill."""
     if description and not _WHEN.search(description):
         yield violation("description-when", "the description does not say when to use the skill", line=line)
 
@@ -104,8 +100,8 @@ def unreferenced_advice(files: Collection[str], texts: Mapping[str, str]) -> Ite
     for path in sorted(files):
         if _CONVENTIONAL.search(path) or path.startswith(".") or "/." in path:
             continue
-        name, folder = basename(path), dirname(path)
-        if folder and _is_named(folder, named_directories):
+        name = basename(path)
+        if not named_directories.isdisjoint(map(str, PurePosixPath(path).parents)):
             continue
         # Code is imported, and documents are linked, without the file extension.
         stem = splitext(name)[0]
@@ -136,12 +132,11 @@ def references(text: str, directories: Collection[str]) -> Iterator[Reference]:
 
 
 def _mentions(text: str, directory: str) -> Iterator[Reference]:
-    """Yield the paths below a directory of the skill that a text has. Found by its name: few texts have it often."""
+    """Yield the paths below a directory that a text names."""
     start = text.find(f"{directory}/")
     while start >= 0:
         after = start + len(directory) + 1
         begin = start - len("./") if text.endswith("./", 0, start) else start
-        # First: of a name within a path the rest of it was looked at already.
         rest = None if begin and _WITHIN_A_PATH.match(text, begin - 1) else _REST_OF_A_PATH.match(text, after)
         path = _relative(text[start : rest.end()]) if rest else None
         if path is not None:
@@ -150,7 +145,6 @@ def _mentions(text: str, directory: str) -> Iterator[Reference]:
 
 
 def _is_supposed(text: str, position: int) -> bool:
-    """Whether the words before the path at `position` make it an example, or a file of the user."""
     earliest = max(0, position - _SUPPOSING_CHARACTERS)
     begin = text.rfind("\n", earliest, position) + 1
     return _SUPPOSED.search(text, begin or earliest, position) is not None
@@ -177,14 +171,11 @@ def _fenced(text: str) -> list[tuple[int, int]]:
 
 
 def _begins_line(text: str, position: int) -> bool:
-    """Whether only blanks are before `position` on its line."""
-    while position and text[position - 1] in " \t":
-        position -= 1
-    return position == 0 or text[position - 1] == "\n"
+    return not text[text.rfind("\n", 0, position) + 1 : position].strip(" \t")
 
 
 def _relative(written: str) -> str | None:
-    """Return a path within the skill, or None for anything else: a URL, an outside path, a placeholder."""
+    """Return a path within the skill; None for a URL, an outside path or a placeholder."""
     if not written or _SCHEME.match(written) or _PLACEHOLDER.search(written):
         return None
     path = normpath(written)
@@ -192,18 +183,4 @@ def _relative(written: str) -> str | None:
 
 
 def _directories(files: Iterable[str]) -> set[str]:
-    found: set[str] = set()
-    for path in files:
-        folder = dirname(path)
-        while folder and folder not in found:
-            found.add(folder)
-            folder = dirname(folder)
-    return found
-
-
-def _is_named(folder: str, named: Collection[str]) -> bool:
-    while folder:
-        if folder in named:
-            return True
-        folder = dirname(folder)
-    return False
+    return {str(parent) for path in files for parent in PurePosixPath(path).parents} - {"."}

@@ -1,4 +1,4 @@
-"""Writing fixes: replaces the SKILL.md in one step, only if it has not changed since it was read."""
+"""Write a fixed SKILL.md in one step, if the file has not changed since it was read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.validation.fixes import fix
 from skillhub_mcp.validation.targets import Target
 
-# A file is replaced by a new one beside it.
 _CLOSED = "see that you can write its directory, then run the command again"
 _FULL = "free space on its disk, then run the command again"
 _FIXES = {errno.EACCES: _CLOSED, errno.EPERM: _CLOSED, errno.ENOSPC: _FULL, errno.EDQUOT: _FULL}
@@ -25,10 +24,7 @@ _FIXES = {errno.EACCES: _CLOSED, errno.EPERM: _CLOSED, errno.ENOSPC: _FULL, errn
 
 @dataclass(frozen=True, slots=True)
 class FixedFile:
-    """A SKILL.md before and after its fixes. `rules` are those whose violations are fixed.
-
-    `renamed` are the paths before and after where the file is not named SKILL.md.
-    """
+    """A SKILL.md before and after fixing violations of `rules`; `renamed` are its paths if it gets another name."""
 
     path: str
     name: str
@@ -39,10 +35,7 @@ class FixedFile:
 
 
 def fix_file(target: Target, rules: Collection[str] | None = None) -> FixedFile | None:
-    """Return the fixes for the skill at `target`, without writing them; None if there are none.
-
-    Only violations of `rules` are fixed, if given.
-    """
+    """Return the fixes of `rules`, or of all, for the skill at `target`, without writing them."""
     if target.directory is None:
         return None
     file = skill_file_in(target.directory) or SKILL_FILE
@@ -62,10 +55,7 @@ def fix_file(target: Target, rules: Collection[str] | None = None) -> FixedFile 
 
 
 def write(fixed: FixedFile) -> Problem | None:
-    """Replace the file by its fixed content, with the same permissions and synced to disk.
-
-    Returns why not, if the file has changed since it was read, or cannot be written; it is then unchanged.
-    """
+    """Replace the file by its fixed content, with the same permissions; return why not, if it is unchanged."""
     try:
         with open(fixed.path, "rb") as file:
             if file.read() != fixed.before:

@@ -1,4 +1,4 @@
-"""The check of one skill: reads its whole SKILL.md and, for advice, its other text files. Runs nothing."""
+"""Check one skill: its SKILL.md and, for advice, its other text files."""
 
 from __future__ import annotations
 
@@ -12,12 +12,7 @@ from skillhub_mcp.skills.files import ReadLimits, list_files, read_file, read_wh
 from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE, FileStamp, Skill, is_skill_file
 from skillhub_mcp.skills.parser import ParseResult, parse_skill
 from skillhub_mcp.skills.rules import Diagnostic, violation
-from skillhub_mcp.validation.advice import (
-    body_advice,
-    description_advice,
-    reference_advice,
-    unreferenced_advice,
-)
+from skillhub_mcp.validation.advice import body_advice, description_advice, reference_advice, unreferenced_advice
 from skillhub_mcp.validation.targets import Target
 from skillhub_mcp.validation.verdict import Cost, ValidationResult, findings
 

@@ -1,7 +1,6 @@
-"""Fixes that need no guessing. Text in, text out; every other line stays as it is. No I/O.
+"""Fixes that need no guessing; every other line stays as it is.
 
-A fix is kept only if, when the result is read again, there is less of its violation and more of no other, and every
-other value, the body and the skill are what they were.
+A fix is kept only if the result has fewer of its violations, no more of others, and the same values and body.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _KNOWN_KEYS = frozenset((*SPECIFIED_KEYS, *EXTENSIONS, *DESCRIPTIVE_KEYS))
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A SKILL.md's bytes after fixing, and the rules whose violations are fixed; no rules if nothing was fixed."""
+    """A SKILL.md's bytes after fixing, and the rules whose violations are fixed."""
 
     content: bytes
     rules: tuple[str, ...]
@@ -38,7 +37,7 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """A text that is being fixed: what it is read as, its violations of each rule, and its directory's name."""
+    """A text that is being fixed, and what it is read as."""
 
     text: str
     document: Document
@@ -53,10 +52,7 @@ class _Subject:
 
 
 def fix(content: bytes, directory_name: str, rules: Collection[str] | None = None) -> Fixed:
-    """Fix what can be fixed in a SKILL.md without guessing; only violations of `rules`, if given.
-
-    Never raises on bad content.
-    """
+    """Fix violations of `rules`, or of all, in a SKILL.md. Never raises on bad content."""
     text, found = decode(content)
     encodings = [diagnostic.rule for diagnostic in found if rules is None or diagnostic.rule in rules]
     if text is None or (found and not encodings):
@@ -78,10 +74,7 @@ def fix(content: bytes, directory_name: str, rules: Collection[str] | None = Non
 
 
 def renamed(content: bytes, name: str) -> bytes | None:
-    """Return a SKILL.md under another name, with every other line as it is; None if its name cannot be replaced alone.
-
-    `name` is one that the specification allows.
-    """
+    """Return a SKILL.md under another valid name; None if its name cannot be replaced alone."""
     text, found = decode(content)
     if text is None or found:
         return None
@@ -107,15 +100,13 @@ def _subject(text: str, directory_name: str) -> _Subject:
 
 
 def _is_better(before: _Subject, after: _Subject, rule: str) -> bool:
-    """Whether there is less of `rule` and no more of any other that could be seen before."""
     if after.violations[rule] >= before.violations[rule]:
         return False
-    # What stands between fences that were not there is seen for the first time.
+    # Without fences the header was not checked before.
     return before.document.values is None or after.violations <= before.violations
 
 
 def _same_meaning(before: _Subject, after: _Subject, rule: str) -> bool:
-    """Whether what was readable still has the same values, body and skill, apart from what `rule` concerns."""
     if before.document.values is None:
         # Only a fence is missing, so there are no values to compare.
         return after.document.values is not None or before.document.body == after.document.body
@@ -132,7 +123,6 @@ def _same_meaning(before: _Subject, after: _Subject, rule: str) -> bool:
 
 
 def _compared(skill: Skill | None, rule: str) -> Skill | None:
-    """Return the skill without what a fix of `rule` may change, and without what is compared as values."""
     if skill is None:
         return None
     compared = replace(skill, diagnostics=(), metadata={})
@@ -140,7 +130,7 @@ def _compared(skill: Skill | None, rule: str) -> Skill | None:
 
 
 def _without_text_before(subject: _Subject) -> str:
-    """Remove what precedes the frontmatter, unless it has sentences of the author."""
+    """Remove what precedes the frontmatter, unless the author wrote sentences there."""
     document = subject.document
     start, *comments = document.before.split("<!--")
     rest = "".join((start, *(one.partition("-->")[2] if "-->" in one else one for one in comments)))
@@ -172,10 +162,7 @@ def _with_plain_fences(subject: _Subject) -> str:
 
 
 def _with_closing_fence(subject: _Subject) -> str:
-    """Close the frontmatter before the first line that does not belong to it: a blank line or a heading.
-
-    Where a key that a frontmatter has follows behind such lines, the fence could stand in two places.
-    """
+    """Close the frontmatter before a blank line or a heading, unless another key of a frontmatter follows."""
     before = subject.document.before.count("\n") + 1
     lines = subject.text.split("\n")
     ending = "\r" if lines[before - 1].endswith("\r") else ""
@@ -209,7 +196,7 @@ def _quoted(subject: _Subject) -> str:
 
 
 def _with_conforming_name(subject: _Subject) -> str:
-    """Replace the name by its safe alias if only case, blanks or underscores differ, or if the directory has it."""
+    """Replace the name by its alias if only case, blanks or underscores differ, or if the directory has that name."""
     name = (subject.document.values or {}).get("name")
     entry = next((entry for entry in subject.document.entries if entry.key == "name"), None)
     if not isinstance(name, str) or entry is None:
@@ -223,7 +210,6 @@ def _with_conforming_name(subject: _Subject) -> str:
 
 
 def _with_descriptive_keys_moved(subject: _Subject) -> str:
-    """Move the keys that only describe the skill under `metadata`."""
     header = subject.document.header
     return subject.with_header(under_metadata(header, subject.document.entries, subject.document.values or {}))
 
@@ -253,7 +239,6 @@ def _with_flat_metadata(subject: _Subject) -> str:
 
 
 def _flat(metadata: Value) -> Value:
-    """Return metadata in its flat form, so that both forms can be compared."""
     if not isinstance(metadata, dict):
         return metadata
     nested = metadata.get("skillhub")

@@ -1,4 +1,4 @@
-"""Moving the keys that only describe a skill, such as `version`, under `metadata`. Text in, text out. No I/O."""
+"""Move the keys that only describe a skill, such as `version`, under `metadata`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _INDENT = "  "
 
 
 def under_metadata(header: str, entries: Sequence[Entry], values: Mapping[str, Value]) -> str:
-    """Return a header with its descriptive keys under `metadata`; `entries` are its layout.
+    """Return a header with its descriptive keys, and their comments, under `metadata`; `entries` are its layout.
 
-    Comments on the lines of a key, and directly above them, move with it. What cannot be moved stays: a key that is
-    there twice, a value that is neither text nor a list of texts, and everything if `metadata` is in flow style.
+    A key that is there twice and a value that is neither text nor a list of texts stay, and all if `metadata` is in
+    flow style.
     """
     keys = Counter(entry.key for entry in entries)
     metadata = next((entry for entry in entries if entry.key == "metadata"), None)
@@ -57,12 +57,10 @@ def under_metadata(header: str, entries: Sequence[Entry], values: Mapping[str, V
 
 
 def _lines_of(entry: Entry, header: str) -> range:
-    """Return the numbers, from 0, of the lines that a key and its value are written on."""
     return range(header.count("\n", 0, entry.start), header.count("\n", 0, entry.value_end) + 1)
 
 
 def _comments_above(lines: Sequence[str], first: int) -> int:
-    """Return the number of the first of the comment lines directly above a line, or the line's own."""
     while first > 0 and lines[first - 1].startswith("#"):
         first -= 1
     return first
@@ -71,7 +69,7 @@ def _comments_above(lines: Sequence[str], first: int) -> int:
 def _as_metadata(
     entry: Entry, lines: Sequence[str], place: range, header: str, values: Mapping[str, Value]
 ) -> list[str] | None:
-    """Return the lines of an entry whose value is text, as the specification wants it under `metadata`; else None."""
+    """Return the lines of an entry as text under `metadata`; None if that would lose something."""
     value = values.get(entry.key)
     written = header[entry.value_start : entry.value_end]
     if header[: entry.start].rpartition("\n")[2]:
@@ -97,7 +95,7 @@ def _as_metadata(
 
 
 def _joined(items: Sequence[Value]) -> str | None:
-    """Return a list of texts as one text, as `tags` are written under `metadata`; None where that would be unclear."""
+    """Return a list of texts as one text with commas; None if that would be ambiguous."""
     texts = [item.strip() for item in items if isinstance(item, str)]
     unclear = len(texts) < len(items) or any(not text or "," in text for text in texts)
     return None if unclear or not texts else ", ".join(texts)
@@ -114,18 +112,17 @@ def _is_text_to_every_reader(written: str, value: str) -> bool:
 
 
 def as_under_metadata(values: Mapping[str, Value]) -> dict[str, Value]:
-    """Return values with the descriptive keys under `metadata`, so that headers with either place can be compared."""
+    """Return values with the descriptive keys under `metadata`, to compare headers."""
     metadata = values.get("metadata")
     inner: Mapping[str, Value] = metadata if isinstance(metadata, dict) else {}
     rest: dict[str, Value] = {key: value for key, value in values.items() if key not in (*DESCRIPTIVE_KEYS, "metadata")}
     outer = {key: as_text(value) for key, value in values.items() if key in DESCRIPTIVE_KEYS}
-    # The same key in both places is left there, so the two are not one.
     both = {f"{key} at the top": value for key, value in outer.items() if key in inner}
     return {**rest, **both, "metadata": {**outer, **inner}}
 
 
 def as_text(value: Value) -> str:
-    """Return a value of metadata as the specification wants it: a list as its items with commas between."""
+    """Return a value of metadata as text: a list with commas between its items."""
     if isinstance(value, list):
         return ", ".join(str(item) for item in value)
     return "" if value is None else str(value)

@@ -1,4 +1,4 @@
-"""Findings as SARIF 2.1.0, for code hosts: one run, the rules that were violated, and a result for each finding."""
+"""Write findings as SARIF 2.1.0, for code hosts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: 
 
 @dataclass(frozen=True, slots=True)
 class SarifRule:
-    """A rule in a log: its id, what it holds or finds, how to fix it, its level, and further properties."""
+    """A rule in a log."""
 
     id: str
     text: str
@@ -28,7 +28,7 @@ class SarifRule:
 
 @dataclass(frozen=True, slots=True)
 class SarifResult:
-    """A finding in a log: its rule, level and text, the file and the 1-based line."""
+    """A finding in a log, at a 1-based line."""
 
     rule: str
     level: str
@@ -63,7 +63,7 @@ def sarif(verdicts: Sequence[ValidationResult], *, base: str) -> dict[str, objec
 def sarif_log(
     results: Sequence[SarifResult], *, rules: Mapping[str, SarifRule], base: str, about: str
 ) -> dict[str, object]:
-    """Return a SARIF log with the `rules` that `results` have. `about` is the address that explains them."""
+    """Return a SARIF log with the `rules` that `results` have; `about` explains them."""
     violated = sorted({one.rule for one in results})
     indexes = {rule: index for index, rule in enumerate(violated)}
     driver = {
@@ -125,5 +125,4 @@ def _directory_uri(path: str) -> str:
 
 
 def _quoted(path: str) -> str:
-    # As bytes: a file's name need not be text.
     return quote(os.fsencode(path.replace(os.sep, "/")))

@@ -1,4 +1,4 @@
-"""Choosing rules by their ids, and the findings of the chosen ones. Pure."""
+"""Choose rules by their ids."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def chosen_rules(
     """Return the ids of the rules of `select`, or all if it is empty, without those of `ignore`.
 
     Each item is a list of ids with commas between them; `key` is every rule whose id starts with `key-`. `among` are
-    the ids of all rules, which `command` lists. Raises InvalidArgument for an id that no rule has.
+    the ids of all rules, which `command` lists. Raises InvalidArgument.
     """
     selected = rules_named("--select", select, among=among, command=command) if select else frozenset(among)
     return selected - rules_named("--ignore", ignore, among=among, command=command)
@@ -29,7 +29,7 @@ def only(result: ValidationResult, rules: Collection[str]) -> ValidationResult:
 
 
 def rules_named(option: str, items: Sequence[str], *, among: Collection[str], command: str) -> frozenset[str]:
-    """Return the ids that `items` of an option name. Raises InvalidArgument for an id that no rule has."""
+    """Return the ids that `items` of an option name. Raises InvalidArgument."""
     found: set[str] = set()
     for written in (part.strip() for item in items for part in item.split(",")):
         matching = {rule for rule in among if rule == written or rule.startswith(f"{written}-")}

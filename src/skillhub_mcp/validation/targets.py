@@ -1,4 +1,4 @@
-"""Which skills a command checks: those at the paths that it was given, or those below the hub's roots."""
+"""Find the skills that a command checks: at the given paths, or below the hub's roots."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from skillhub_mcp.skills.places import PROJECT_PLACES
 from skillhub_mcp.skills.roots import SkillRoot, make_roots
 
 _GIT = ".git"
-# A directory that is not searched may be an environment of thousands; skills lie near its top.
+# Of a skipped directory, such as a virtual environment.
 _MOST_DIRECTORIES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A skill directory to check and its name, or a path that cannot be checked and the `problem`, of `rule`."""
+    """A skill directory to check, or a path that cannot be checked and the `problem`, of `rule`."""
 
     path: str
     directory: str | None
@@ -30,7 +30,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A directory that holds so many skills and was not searched, and what it is."""
+    """A directory with skills that was not searched, and why."""
 
     path: str
     skills: int
@@ -39,16 +39,16 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What is checked, and the directories with skills that were not searched."""
+    """What is checked, and the skipped directories."""
 
     found: tuple[Target, ...]
     skipped: tuple[Skipped, ...] = ()
 
 
 def targets(paths: Sequence[str]) -> Targets:
-    """Return the skills at `paths`, each a skill directory, a SKILL.md, or a directory that contains skills.
+    """Return the skills at `paths`: skill directories, SKILL.md files, or directories that contain skills.
 
-    Hidden directories are not searched, except those in which clients keep skills, such as `.claude/skills`.
+    Of hidden directories, only those of clients are searched, such as `.claude/skills`.
     """
     each = [_at(path) for path in paths]
     return Targets(
@@ -58,7 +58,7 @@ def targets(paths: Sequence[str]) -> Targets:
 
 
 def targets_below(roots: tuple[SkillRoot, ...]) -> Targets:
-    """Return every skill that the hub would find below `roots`, and every place that it could not look into."""
+    """Return every skill below the hub's `roots`, and every place that it cannot read."""
     return Targets(tuple(_found(walk_roots(roots))))
 
 
@@ -121,7 +121,7 @@ def _skills_in(directory: str, searched: Collection[str]) -> int:
             with os.scandir(path) as listed:
                 below = {entry.name: entry.path for entry in listed if entry.is_dir(follow_symlinks=False)}
         except OSError:
-            # Not searched either way; `path` itself is only named if another directory in it holds a skill.
+            # It was not going to be searched anyway.
             continue
         if skill_file_in(path) is not None:
             count += 1

@@ -1,4 +1,4 @@
-"""The result of validating one skill: its findings, worst first, and its token counts. Values only."""
+"""The result of validating one skill."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ORDER = {severity: place for place, severity in enumerate(Severity)}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One violation of one rule, with its strict severity. `line` is the 1-based line in SKILL.md, if known."""
+    """One violation of a rule, with its strict severity and its 1-based line in SKILL.md, if known."""
 
     rule: str
     severity: Severity
@@ -23,7 +23,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The estimated tokens of each tier of disclosure: name and description, body, all text files."""
+    """The estimated tokens of name and description, of the body, and of all text files."""
 
     catalogue: int
     body: int
@@ -50,7 +50,7 @@ class ValidationResult:
 
 
 def findings(diagnostics: Iterable[Diagnostic]) -> tuple[Finding, ...]:
-    """Return the diagnostics as findings with their strict severities, the worst first, then by line."""
+    """Return the diagnostics as findings, the worst first, then by line."""
     found = [
         Finding(one.rule, RULES[one.rule].verdict, one.message, RULES[one.rule].fix, one.line) for one in diagnostics
     ]
