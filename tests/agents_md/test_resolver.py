@@ -249,9 +249,9 @@ def test_an_agents_md_is_read_whole_and_nothing_else(repo: Path, write: Write, t
     assert one.read(str(repo / "b" / "AGENTS.md")) == "Shared."
     assert found(one, "b/x") == []
     for target in ("docs/rules.md", "AGENTS.md", "none/AGENTS.md", "../AGENTS.md", "a", "blank/AGENTS.md"):
-        with pytest.raises(InvalidArgument, match="is no AGENTS"):
+        with pytest.raises(InvalidArgument, match="is not an AGENTS"):
             one.read(target)
-    with pytest.raises(InvalidArgument, match="is no AGENTS"):
+    with pytest.raises(InvalidArgument, match="is not an AGENTS"):
         resolver(repo, enabled=False).read("a/AGENTS.md")
 
 

@@ -109,16 +109,6 @@ def test_a_command_that_is_killed_has_a_timeout_as_its_outcome(
     assert (line["act"], line["outcome"]) == ("run", "EXECUTION_TIMEOUT")
 
 
-def test_each_part_of_a_long_body_is_a_line(
-    write_skill: SkillWriter, hub_environment: dict[str, str], path: Path
-) -> None:
-    write_skill("long", body="A line of a long body.\n" * 8_000)
-    with hub_of({**hub_environment, "SKILLHUB_AUDIT_LOG": str(path)}) as hub:
-        parts = hub.load("long").parts
-        hub.load("long", part=parts)
-    assert [line["part"] for line in written(path)] == [1, parts]
-
-
 def test_a_line_says_for_whom_it_was(audit: Audit, path: Path) -> None:
     token = REQUEST_CONTEXT.set(RequestContext("build-agent", "http", session="0123456789ab", trace_id="f" * 32))
     try:
@@ -137,26 +127,17 @@ def test_a_line_says_for_whom_it_was(audit: Audit, path: Path) -> None:
     }
 
 
-def test_what_is_no_use_of_a_skill_is_left_out(audit: Audit, path: Path) -> None:
-    with observe(audit, SearchEvent()):
-        pass
-    assert not path.exists()
-
-
-def test_a_file_is_made_for_its_owner_alone_and_then_appended_to(audit: Audit, path: Path) -> None:
-    use(audit, UseEvent(action="load", skill="one"))
-    use(audit, UseEvent(action="load", skill="two"))
-    assert [line["skill"] for line in written(path)] == ["one", "two"]
-    assert path.stat().st_mode & 0o077 == 0
-
-
 def test_no_name_can_forge_a_line(audit: Audit, path: Path) -> None:
     forged = '\n{"act": "load", "skill": "forged"}\r\x85\u2028{"act": "load", "skill": "forged"}'
     use(audit, UseEvent(action="read", skill=forged, file_path=forged))
+    with observe(audit, SearchEvent()):
+        pass
     (line,) = written(path)
     assert (line["skill"], line["file"]) == (forged, forged)
+    assert path.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 def test_lines_of_processes_that_write_at_once_stay_whole(path: Path) -> None:
     names = ("first", "second", "third")
     processes = [
@@ -197,11 +178,3 @@ def test_a_server_says_at_its_start_that_its_audit_cannot_be_kept(
     assert [record.getMessage() for record in caplog.records] == [
         f"The audit log {tmp_path} cannot be written: Is a directory"
     ]
-
-
-def test_a_server_makes_its_audit_file_before_there_is_anything_to_note(
-    hub_environment: dict[str, str], tmp_path: Path
-) -> None:
-    path = tmp_path / "audit" / "log.jsonl"
-    make_observer(read_settings({**hub_environment, "SKILLHUB_AUDIT_LOG": str(path)})[0], serving=True)
-    assert path.read_bytes() == b""

@@ -14,7 +14,6 @@ from tests.search.builders import WordEmbedder
 
 from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.errors import SkillHubError
-from skillhub_mcp.events import UseEvent, observe
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.settings import read_settings
 
@@ -83,12 +82,6 @@ def test_a_sync_of_the_index_is_a_span(hub: SkillHub, telemetry: Telemetry) -> N
     }
 
 
-def test_an_index_that_is_up_to_date_has_no_span(hub: SkillHub, telemetry: Telemetry) -> None:
-    hub.refresh()
-    hub.refresh()
-    assert [span.name for span in telemetry.spans()] == ["skillhub.index.sync"]
-
-
 def test_what_is_used_is_a_span_that_does_not_say_which_skill(hub: SkillHub, telemetry: Telemetry) -> None:
     size = len(hub.load("pdf").instructions)
     hub.read_file("pdf", "a.md", offset=1)
@@ -154,15 +147,6 @@ def test_a_provider_that_fails_is_counted_for_the_library_and_for_a_question(
     assert numbers["skillhub.embedding.failures", "document"] == 1
     (embedding,) = (span for span in telemetry.spans() if span.name == "skillhub.search.embed")
     assert embedding.status.description == "EMBEDDING_FAILED"
-
-
-def test_what_happens_inside_has_the_open_span_as_its_parent(telemetry: Telemetry) -> None:
-    outer, inner = UseEvent(action="load", skill="pdf"), UseEvent(action="read", skill="pdf")
-    with observe(telemetry.observer, outer), observe(telemetry.observer, inner):
-        pass
-    first, second = telemetry.spans()
-    assert first.parent == second.context
-    assert second.parent is None
 
 
 @pytest.mark.parametrize(

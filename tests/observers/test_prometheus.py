@@ -66,25 +66,6 @@ def test_what_happened_can_be_scraped(hub: SkillHub, prometheus: Prometheus) -> 
     }
 
 
-def test_the_number_of_skills_is_what_it_is_now(
-    hub: SkillHub, prometheus: Prometheus, write_skill: SkillWriter
-) -> None:
-    hub.refresh()
-    write_skill("docx")
-    hub.refresh()
-    assert samples(prometheus)[("skillhub_index_skills",)] == 2
-
-
-def test_two_servers_of_one_process_count_apart(hub: SkillHub, prometheus: Prometheus) -> None:
-    hub.load("pdf")
-    assert samples(Prometheus()).keys() == {
-        ("skillhub_index_skills",),
-        ("skillhub_index_sync_duration_seconds_count",),
-        ("skillhub_publication_snapshot",),
-    }
-    assert samples(prometheus)[("skillhub_loads_total", "ok")] == 1
-
-
 @pytest.mark.parametrize(
     ("accept", "form"),
     [

@@ -18,9 +18,9 @@ class AdoptedFile:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The files shown, the root's first; the notes on all files; and by path the mtimes of files.
+    """The files shown, the root's first, the notes, and mtimes by path.
 
-    Those in `seen` were shown or have no text; those in `named` are named in a note, beyond the limits.
+    Files in `seen` were shown or are empty; those in `named` are named in a note, beyond the limits.
     """
 
     files: tuple[AdoptedFile, ...]
@@ -30,10 +30,9 @@ class Chain:
 
 
 def read_chain(directories: Sequence[str], *, root: str, max_files: int, max_bytes: int) -> Chain:
-    """Return the AGENTS.md of `directories`, which are ordered from the root down.
+    """Return the AGENTS.md of `directories`, ordered from the root down, within limits of files and bytes of UTF-8.
 
-    `max_files` and `max_bytes`, of UTF-8, both run from the root down. The text in which the bytes end is truncated
-    between characters; a file after it, or after the last that is counted, is named in a note.
+    The text in which the bytes end is truncated; files beyond the limits are named in a note.
     """
     files: list[AdoptedFile] = []
     notes: list[Note] = []
@@ -56,7 +55,7 @@ def read_chain(directories: Sequence[str], *, root: str, max_files: int, max_byt
         notes += file_notes
         shown = truncate(text, left)
         if text and not shown:
-            # A smaller file after this one must not be shown in its place: what is shown is a beginning of the chain.
+            # A smaller file after this one is not shown either.
             left = 0
             named[place.path] = place.mtime_ms
             notes.append(Note(place.path, f"is not shown: the limit is {max_bytes:,} bytes; read it yourself"))

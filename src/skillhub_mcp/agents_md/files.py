@@ -1,4 +1,4 @@
-"""Finding and reading one AGENTS.md, without following links out of the project. Never raises on a bad file."""
+"""Find and read one AGENTS.md, without following links out of the project. A bad file gives a note."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NANOSECONDS_PER_MILLISECOND = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class FoundAgentsFile:
-    """An existing AGENTS.md. `real` is the target of a link, or the path; `identity` is equal for the same file."""
+    """An existing AGENTS.md. `real` is the path without links; `identity` is equal for the same file."""
 
     path: str
     real: str
@@ -26,14 +26,14 @@ class FoundAgentsFile:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A note on one file for the reader: why it is left out or incomplete."""
+    """Why a file is left out or incomplete."""
 
     path: str
     message: str
 
 
 def find_agents_file(directory: str, *, root: str) -> FoundAgentsFile | Note | None:
-    """Return the AGENTS.md of a directory, a note if it cannot be used, or None if there is none. Does not open it."""
+    """Return the AGENTS.md of a directory, a note if it cannot be used, or None."""
     path = os.path.join(directory, AGENTS_FILE)
     try:
         if not stat.S_ISLNK(os.lstat(path).st_mode):
@@ -54,9 +54,9 @@ def find_agents_file(directory: str, *, root: str) -> FoundAgentsFile | Note | N
 
 
 def read_agents_file(place: FoundAgentsFile) -> tuple[str, list[Note]]:
-    """Return the text of a file without trailing blanks, and notes on it; "" if it has no text."""
+    """Return the text of a file without trailing blanks, and notes on it."""
     try:
-        # The file may have been replaced by a FIFO, on which opening would wait for a writer, or by a link.
+        # The file may have been replaced by a link, or by a FIFO, on which opening would wait.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
         number = os.open(place.real, flags)
         with open(number, "rb") as file:
@@ -80,5 +80,5 @@ def read_agents_file(place: FoundAgentsFile) -> tuple[str, list[Note]]:
 
 
 def is_within(path: str, root: str) -> bool:
-    """Whether a canonical path is `root` or lies below it. Compares whole components."""
+    """Whether a canonical path is `root` or below it."""
     return path == root or path.startswith(os.path.join(root, ""))

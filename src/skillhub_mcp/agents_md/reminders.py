@@ -1,4 +1,4 @@
-"""The texts about AGENTS.md for models: the initial block, and the reminders of later changes. Pure."""
+"""The texts about AGENTS.md for models: the initial block, and the reminders of later changes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from skillhub_mcp.agents_md.files import Note
 from skillhub_mcp.agents_md.schema import AgentsFile, AgentsState, SystemReminderType
 from skillhub_mcp.sanitize import contained, in_line
 
-# The rules that a model has to know, for the initial block and the reminders to work.
 PROMPT_RULES = (
     "agents_context returns the project's AGENTS.md once: do not look for them again each turn.",
     "Call agents_resolve only before you read or edit a path where you have not worked yet.",
@@ -23,10 +22,7 @@ _RESUME_OPENING = f'<system-reminder type="{SystemReminderType.SESSION_RESUME_DI
 
 
 def agents_context(files: Sequence[tuple[str, str]], notes: Iterable[Note] = (), *, scope: str = "initial") -> str:
-    """Return the initial block with the paths and texts of `files`; "" without files and notes.
-
-    Another `scope` is that of a block which is not the first.
-    """
+    """Return the block with the paths and texts of `files`; "" without files and notes."""
     texts = [f"Instructions from: {_line(path)}\n{contained(text)}" for path, text in files]
     note_lines = [f"<note>{_line(note.path)} {note.message}</note>" for note in notes]
     parts = [*texts, *(["\n".join(note_lines)] if note_lines else [])]
@@ -68,10 +64,7 @@ def replace_resume_reminder(text: str, new: str) -> str:
 
 
 def trim_output(text: str, max_bytes: int) -> str:
-    """Return a tool's output in at most `max_bytes` bytes of UTF-8; the reminders at its end stay whole.
-
-    A `tool.output.trimmed` reminder reports the trimming. Reminders are kept even if they alone exceed the limit.
-    """
+    """Return a tool's output in at most `max_bytes` bytes, with a note; the reminders at its end stay whole."""
     if len(text.encode("utf-8", "replace")) <= max_bytes:
         return text
     body, reminders = _split_reminders(text)
@@ -88,7 +81,6 @@ def trim_output(text: str, max_bytes: int) -> str:
 
 
 def _without_resume_reminders(text: str) -> str:
-    """Return `text` without any `session.resume.diff` reminder that ends, and the empty lines before it."""
     kept: list[str] = []
     at = 0
     while (start := text.find(_RESUME_OPENING, at)) >= 0:
@@ -126,5 +118,5 @@ def _markers(state: AgentsState) -> str:
 
 
 def _line(path: str) -> str:
-    """Return a path with angle brackets and all that hides escaped, so that it cannot break out of its line."""
+    """Return a path on one line, with angle brackets escaped."""
     return in_line(path).replace("<", "&lt;").replace(">", "&gt;")

@@ -25,7 +25,7 @@ from skillhub_mcp.project import DEFAULT_MARKERS, Project, find_project
 
 @dataclass(frozen=True, slots=True)
 class InitialAgents:
-    """The initial load of a session: the block as text, the files, the notes, and the shown texts with their paths."""
+    """The initial load of a session; `text` is the whole block."""
 
     text: str
     files: tuple[AgentsFile, ...]
@@ -36,9 +36,7 @@ class InitialAgents:
 class AgentsResolver:
     """The AGENTS.md of one session in one working directory. Thread-safe.
 
-    `initial` is read once, so that the start of a model's context never changes. `resolve` returns the further files
-    that apply to a path, without bodies, and each version only once. With a `state`, a saved session is resumed;
-    `known` is what the session knows, where it has several working directories.
+    With a `state`, a saved session is resumed; `known` is shared by the working directories of a session.
     """
 
     def __init__(
@@ -50,7 +48,7 @@ class AgentsResolver:
         state: AgentsState | None = None,
         known: KnownFiles | None = None,
     ) -> None:
-        """Start in `cwd`, or in the process's working directory. Raises InvalidArgument if that is not a directory."""
+        """Start in `cwd`, or in the process's working directory. Raises InvalidArgument."""
         self._config = config or AgentsConfig()
         markers = self._config.root.markers
         self.markers: tuple[str, ...] = DEFAULT_MARKERS if markers is None else tuple(markers)
@@ -61,7 +59,7 @@ class AgentsResolver:
 
     @property
     def enabled(self) -> bool:
-        """Whether AGENTS.md files are read at all; otherwise every answer is empty."""
+        """Whether AGENTS.md files are read at all."""
         return self._config.enabled
 
     def initial(self) -> InitialAgents:
@@ -74,8 +72,8 @@ class AgentsResolver:
     def resolve(self, target: str) -> ResolvedAgents:
         """Return the AGENTS.md that apply to a file or directory and that are new or changed for this session.
 
-        `target` is absolute or relative to the working directory, and need not exist. Outside the root, nothing
-        applies. Files beyond `maxFilesPerResolve` are returned by the next call. Before `initial`, every file is new.
+        `target` is absolute or relative to the working directory, and need not exist. Files beyond
+        `maxFilesPerResolve` are returned by the next call.
         """
         if not (self._config.enabled and self._config.resolver.enabled):
             return ResolvedAgents()
@@ -91,16 +89,13 @@ class AgentsResolver:
         return self._directory(target)[0] is not None
 
     def read(self, target: str) -> str:
-        """Return the text of an AGENTS.md of the project, as `initial` shows it, but whole; `resolve` is then silent.
-
-        Raises InvalidArgument for any other file and for one that cannot be read.
-        """
+        """Return the whole text of an AGENTS.md of the project. Raises InvalidArgument."""
         own = self._directory(target)[1] if self._config.enabled else None
         place = None if own is None else find_agents_file(own, root=self.project.root)
         text, _ = read_agents_file(place) if isinstance(place, FoundAgentsFile) else ("", None)
         if not text:
             raise InvalidArgument(
-                "path", "is no AGENTS.md with a text in this project", hint="pass a path as it was told"
+                "path", "is not an AGENTS.md with a text in this project", hint="pass a path as it was reported"
             )
         self._mark_loaded(own)
         return text
@@ -118,11 +113,7 @@ class AgentsResolver:
         )
 
     def take_up(self, saved: AgentsState) -> tuple[AgentsFile, ...]:
-        """Go on from a saved state.
-
-        Returns the AGENTS.md from the root to the working directory that are new or changed since. `resolve` returns
-        neither these again nor any that is unchanged.
-        """
+        """Resume a saved state, and return the AGENTS.md down to the working directory that changed since."""
         found = self._find(self.project.chain) if self._config.enabled else []
         changed = tuple(
             file for file in found if file.mtimeMs not in (saved.loaded.get(file.path), saved.named.get(file.path))
@@ -132,7 +123,7 @@ class AgentsResolver:
         return changed
 
     def resume_diff(self, saved: AgentsState) -> str:
-        """Do what `take_up` does, and return the reminder of the changes since `saved`; "" if there are none."""
+        """Resume a saved state, and return the reminder of the changes since; "" without changes."""
         changed = self.take_up(saved)
         return resume_reminder(saved, self.state, changed)
 
@@ -150,7 +141,6 @@ class AgentsResolver:
         return InitialAgents(agents_context(texts, chain.notes), files, chain.notes, texts)
 
     def _find(self, directories: tuple[str, ...]) -> list[AgentsFile]:
-        """Return the AGENTS.md of these directories, each file once, also if it has several names."""
         found: dict[tuple[int, int], AgentsFile] = {}
         for directory in directories:
             place = find_agents_file(directory, root=self.project.root)
@@ -159,21 +149,18 @@ class AgentsResolver:
         return list(found.values())
 
     def _mark_loaded(self, own: str | None) -> None:
-        """Mark the AGENTS.md in the directory `own` as loaded: it is the target, so the caller is about to read it."""
+        """Mark the AGENTS.md in `own` as loaded: the caller is about to read it."""
         place = None if own is None else find_agents_file(own, root=self.project.root)
         if isinstance(place, FoundAgentsFile):
             self._known.add({place.path: place.mtime_ms})
 
     def _directory(self, target: str) -> tuple[str | None, str | None]:
-        """Return the canonical directory of a target, if it lies in the project; and again if the target is the
-        AGENTS.md of that directory.
-        """
+        """Return the canonical directory of a target in the project, and again if the target is its AGENTS.md."""
         if "\0" in target:
             raise InvalidArgument("path", "contains a NUL character")
         path = os.path.join(self.project.cwd, expand_home(target))
-        # Links are resolved, so that `..` after a link is the parent of its target. The target need not exist.
+        # An AGENTS.md that is a link belongs to the directory of the link.
         is_own = os.path.basename(path) == AGENTS_FILE
-        # An AGENTS.md that is a link is that of the directory where the link is.
         real = os.path.realpath(os.path.dirname(path) if is_own else path)
         directory = real if is_own or os.path.isdir(real) else os.path.dirname(real)
         if not is_within(directory, self.project.root):
@@ -182,10 +169,9 @@ class AgentsResolver:
 
     def _chain_to(self, directory: str) -> tuple[str, ...]:
         """Return the directories from the root down to `directory`."""
-        relative = os.path.relpath(directory, self.project.root)
-        chain = [self.project.root]
-        for name in relative.split(os.sep) if relative != os.curdir else ():
-            chain.append(os.path.join(chain[-1], name))
+        chain = [directory]
+        while chain[0] != self.project.root:
+            chain.insert(0, os.path.dirname(chain[0]))
         return tuple(chain)
 
     def _find_project(self, cwd: str | None, home: str) -> Project:
@@ -193,7 +179,6 @@ class AgentsResolver:
             try:
                 cwd = os.getcwd()
             except FileNotFoundError:
-                # The process's working directory has been removed, together with its AGENTS.md.
                 cwd = home
         here = expand_home(cwd)
         if "\0" in cwd or not os.path.isdir(here):

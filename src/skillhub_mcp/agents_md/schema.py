@@ -1,4 +1,4 @@
-"""The types of the AGENTS.md tools: the configuration, and how it is read, a resolve's result, a session's state."""
+"""The types of the AGENTS.md tools: configuration, results and a session's state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from skillhub_mcp.errors import InvalidSetting
 
 
 def _whole(value: Any) -> Any:
-    # Any numbers: a host in JavaScript has fractions from its file system, where ours are cut off.
+    # A host in JavaScript has fractions.
     return math.floor(value) if isinstance(value, float) and math.isfinite(value) else value
 
 
@@ -22,7 +22,6 @@ Milliseconds = Annotated[int, BeforeValidator(_whole), Field(ge=0)]
 
 
 class _Strict(BaseModel):
-    # Unknown keys are refused at every level: a misspelt limit that is ignored would be no limit.
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
@@ -86,10 +85,9 @@ class SystemReminderType(str, Enum):
 
 
 class AgentsState(_Strict):
-    """The state of one session: its directories, the directories with known instructions, and the versions seen.
+    """The state of one session, which a host saves and passes back to resume it.
 
-    `loaded` maps paths to mtimes in milliseconds, and so does `named` for files that the first block has no room for. A
-    host saves the state and passes it back to resume the session.
+    `loaded` maps paths to mtimes in milliseconds, and so does `named` for files beyond the limits of the first block.
     """
 
     cwd: str
@@ -114,9 +112,9 @@ _MAX_BYTES = 1024 * 1024
 
 
 def read_config(written: str) -> AgentsConfig:
-    """Return the configuration from JSON text or from the path of a JSON file; the defaults for an empty string.
+    """Return the configuration from JSON text or the path of a JSON file, by default all defaults.
 
-    Raises InvalidSetting for a configuration that cannot be read or has unknown keys.
+    Raises InvalidSetting.
     """
     if not written:
         return AgentsConfig()

@@ -1,4 +1,4 @@
-"""AGENTS.md in one session, which may work in several directories, and states of sessions in files to go on from."""
+"""AGENTS.md in one session, which may work in several directories, and saved states of sessions."""
 
 from __future__ import annotations
 
@@ -14,17 +14,15 @@ from skillhub_mcp.agents_md.resolver import AgentsResolver
 from skillhub_mcp.agents_md.schema import AgentsState
 from skillhub_mcp.environment import expand_home
 
-# Bounds the memory of a session; a directory that is dropped is read again when it is named again.
 _MAX_DIRECTORIES = 16
 
 MakeResolver = Callable[[str, KnownFiles], AgentsResolver]
 
 
 class AgentsSession:
-    """A resolver for each working directory of a session; together they know what it was shown. Thread-safe.
+    """The resolvers of a session's working directories, which share what they know. Thread-safe.
 
-    `make_resolver` returns the resolver of a directory, "" for the session's own. The directory that was entered last
-    is the one from which relative paths count.
+    Relative paths start from the directory that was entered last. `make_resolver("")` returns the session's own.
     """
 
     def __init__(self, make_resolver: MakeResolver) -> None:
@@ -54,12 +52,11 @@ class AgentsSession:
         return entered[-1] if entered else self.enter()
 
     def of_path(self, path: str) -> AgentsResolver:
-        """Return the resolver of the project with an absolute path, the innermost; else the current one."""
+        """Return the resolver of the innermost project that contains an absolute path, else the current one."""
         current = self.current()
         if not os.path.isabs(expand_home(path)):
             return current
         holding = [resolver for resolver in self.resolvers if resolver.is_inside(path)]
-        # Of equals the one entered last.
         return max(reversed(holding), key=lambda resolver: len(resolver.project.root), default=current)
 
     @property
@@ -78,24 +75,20 @@ _MAX_SESSIONS = 1_000
 
 
 class SavedSessions:
-    """States by handle and caller, in `directory`, so that no caller takes up another's session.
-
-    A state has paths and mtimes, and nothing of any file. Beyond a thousand, those saved longest ago are removed; such
-    a session is shown everything again.
-    """
+    """The last thousand states, by handle and caller, so that no caller resumes another's session."""
 
     def __init__(self, directory: str) -> None:
         self._files = PrivateFiles(directory, most=_MAX_SESSIONS)
 
     def save(self, handle: str, state: AgentsState, *, caller: str) -> None:
-        """Save the state of a session in place of its earlier one. Raises OSError."""
+        """Save the state of a session. Raises OSError."""
         self._files.write((handle, caller), state.model_dump_json().encode())
 
     def find(self, handle: str, *, caller: str) -> AgentsState | None:
-        """Return the saved state of a session, or None if none of that handle is known for the caller."""
+        """Return the saved state of the caller's session, or None."""
         content = self._files.read((handle, caller))
         try:
             return None if content is None else AgentsState.model_validate_json(content)
         except ValidationError:
-            # A state that another version wrote is like one that was removed.
+            # Another version wrote it.
             return None

@@ -1,7 +1,4 @@
-"""The text of a new skill's files. Pure.
-
-They break no rule, so that `validate` is silent from the start.
-"""
+"""The text of a new skill's files, which break no rule of `validate`."""
 
 from __future__ import annotations
 
@@ -76,14 +73,9 @@ _HEADER = re.compile(r"\A(---[ \t]*\r?\n)(.*?)(^---[ \t]*$)", re.DOTALL | re.MUL
 
 
 def described(description: str, name: str) -> str:
-    """Return a description of one line that says when the skill is used; made of its `name` if there is none.
-
-    Where it does not say when, the words of the name do.
-    """
+    """Return a description of one line that says when the skill is used, completed with the words of its `name`."""
     words = name.replace("-", " ")
-    flat = " ".join(description.split())
-    if not flat:
-        flat = f"Help with {words}."
+    flat = " ".join(description.split()) or f"Help with {words}."
     if says_when(flat):
         return flat
     end = "" if flat.endswith((".", "!", "?", "。")) else "."
@@ -114,10 +106,7 @@ def draft_files(name: str, description: str, *, script: bool, reference: bool) -
 
 
 def renamed(text: str, name: str, description: str | None) -> str:
-    """Return the SKILL.md of an example with another name and, if one is given, another description.
-
-    `text` has both on a line each, as our examples do.
-    """
+    """Return the SKILL.md of an example with another name and, if one is given, another description."""
     header = _HEADER.match(text)
     if header is None:
         raise ValueError("the example has no frontmatter")
@@ -135,5 +124,4 @@ def _keys(name: str, description: str) -> str:
 
 
 def _key(key: str, value: str) -> str:
-    """Return a line of YAML, quoted where a plain value would mean something else."""
     return str(yaml.safe_dump({key: value}, allow_unicode=True, width=float("inf")))

@@ -1,4 +1,4 @@
-"""The files of the skills that come with SkillHub, to start from, and writing those of a new skill."""
+"""The files of example skills, and writing those of a new skill."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.skills.scanner import read_snapshot
 
-# What running an example's scripts leaves behind.
 _LEFT_BEHIND = "__pycache__"
 
 
@@ -23,7 +22,7 @@ def examples() -> Sequence[Skill]:
 
 
 def files_of(example: Skill) -> Mapping[str, bytes]:
-    """Return the files of an example, by path relative to its directory, with `/` on every system."""
+    """Return the files of an example by relative path, with `/` on every system."""
     base = Path(example.directory)
     paths = (
         Path(place, name)
@@ -35,10 +34,9 @@ def files_of(example: Skill) -> Mapping[str, bytes]:
 
 
 def write_new(directory: str, files: Mapping[str, bytes]) -> None:
-    """Create `directory`, and its parents, with `files` by relative path.
+    """Create `directory`, and its parents, with `files` by relative path, SKILL.md last.
 
-    SKILL.md comes last: until then a server that watches sees no skill. Raises InvalidArgument where the directory
-    exists, and LibraryUnwritable where it cannot be written; then none of it is left.
+    Raises InvalidArgument if the directory exists, and LibraryUnwritable; then nothing is left.
     """
     try:
         os.makedirs(os.path.dirname(directory), exist_ok=True)
@@ -57,11 +55,10 @@ def write_new(directory: str, files: Mapping[str, bytes]) -> None:
             os.makedirs(os.path.dirname(place), exist_ok=True)
             with open(place, "xb") as file:
                 file.write(files[path])
-    except OSError as error:
+    except BaseException as error:
         shutil.rmtree(directory, ignore_errors=True)
-        raise _unwritable(error, directory) from error
-    except BaseException:
-        shutil.rmtree(directory, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise _unwritable(error, directory) from error
         raise
 
 

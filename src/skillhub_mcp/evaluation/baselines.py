@@ -1,4 +1,4 @@
-"""The baselines that the hub's search is compared with: words alone, LanceDB alone, and the search without one part."""
+"""The baselines of the hub's search: words alone, LanceDB alone, and the search without one part."""
 
 from __future__ import annotations
 
@@ -52,7 +52,6 @@ def make_baseline(name: str, index: SearchIndex, among: frozenset[str], embedder
 
 
 def _match_fields(index: SearchIndex, text: str, among: frozenset[str]) -> list[str]:
-    # Rows that are not among them take up part of the limit.
     limit = _DEPTH + max(0, index.statistics.skills - len(among))
     words = " ".join(tokens(normalise_query(text)))
     found = index.keys.directories(index.table.match_fields(words, limit=limit))
@@ -64,7 +63,6 @@ def _search_engine(searcher: Searcher, index: SearchIndex, among: frozenset[str]
         result = searcher.search(index, SearchRequest(normalise_query(text), limit=4 * _DEPTH, among=among))
         hits = result.hits
         fits = confident(hits, threshold=DEFAULT_CONFIDENCE)
-        # As in the hub: where no skill matches, only near misses are returned.
         shown = hits if fits else near_misses(hits, threshold=DEFAULT_CONFIDENCE)
         found = [hit.directory for hit in shown[:_DEPTH]]
         return EngineAnswer(found, fits, hits[0].score if hits else 0.0)

@@ -1,4 +1,4 @@
-"""Runs queries against the hub and the baselines, one at a time, and times each query."""
+"""Run queries against the hub and the baselines, and time each query."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def evaluate(
         answer = hub.search(text, limit=_DEPTH)
         found = []
         for hit in answer.hits:
-            # A copy is as relevant as its original. One that was added during the run is relevant to no query.
+            # A copy is as relevant as its original.
             copies = (directories.get(copy) for copy in hit.copies)
             found += [hit.skill.directory, *(copy for copy in copies if copy is not None)]
         return EngineAnswer(found, answer.confident, answer.hits[0].score if answer.hits else 0.0)
@@ -53,7 +53,6 @@ def evaluate(
         raise view.problem or IndexUnavailable(
             "There is no index to evaluate the baselines on", hint="run skillhub --reindex"
         )
-    # A search returns no skill that models may not choose: who may look among more finds more.
     among = frozenset(skill.directory for skill in hub.skills() if not skill.disable_model_invocation)
     for name in baselines:
         engine = make_baseline(name, view.index, among, embedder)

@@ -1,4 +1,4 @@
-"""The measures of ranked retrieval, their confidence intervals, and how far scores are probabilities. Pure.
+"""Measures of ranked retrieval, their confidence intervals, and calibration.
 
 nDCG: Järvelin and Kekäläinen, Cumulated Gain-Based Evaluation of IR Techniques (TOIS 2002), with gains of 0 and 1.
 Expected calibration error: Naeini, Cooper and Hauskrecht, Obtaining Well Calibrated Probabilities Using Bayesian
@@ -34,7 +34,7 @@ MEASURES = tuple(Quality.__dataclass_fields__)
 
 
 def measure_quality(found: Sequence[str], relevant: frozenset[str]) -> Quality:
-    """Return the measures of one answer, best hit first, given the relevant skills, of which there is at least one."""
+    """Return the measures of one answer, best hit first, given at least one relevant skill."""
     gains = [hit in relevant for hit in found[:DEPTH]]
     ideal = _discounted([True] * min(DEPTH, len(relevant)))
     first = next((rank for rank, gain in enumerate(gains, start=1) if gain), None)
@@ -53,10 +53,7 @@ def mean_quality(qualities: Sequence[Quality]) -> Quality:
 
 
 def bootstrap_interval(values: Sequence[float]) -> tuple[float, float]:
-    """Return the 95 % confidence interval of the mean of `values`, by a percentile bootstrap.
-
-    The same values give the same interval.
-    """
+    """Return the 95 % confidence interval of the mean, by a percentile bootstrap with a fixed seed."""
     generator = random.Random(_SEED)  # noqa: S311 - resampling, not security
     means = sorted(fmean(generator.choices(values, k=len(values))) for _ in range(_RESAMPLES))
     outside = (1.0 - _INTERVAL) / 2.0
@@ -73,7 +70,7 @@ KEPT = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """The questions whose first score is in one tenth of 0..1: how many, the mean of their scores, the share right."""
+    """The questions with a first score in one tenth of 0..1: number, mean score, share right."""
 
     questions: int
     score: float
@@ -81,7 +78,7 @@ class Bin:
 
 
 def reliability(scored: Sequence[tuple[float, bool]]) -> list[Bin]:
-    """Return the bins that have questions, the lowest first, from first scores and whether the first hit was right."""
+    """Return the bins with questions, from first scores and whether the first hit was right."""
     bins: list[list[tuple[float, bool]]] = [[] for _ in range(_BINS)]
     for score, right in scored:
         bins[min(int(score * _BINS), _BINS - 1)].append((score, right))
@@ -89,17 +86,14 @@ def reliability(scored: Sequence[tuple[float, bool]]) -> list[Bin]:
 
 
 def calibration_error(scored: Sequence[tuple[float, bool]]) -> float | None:
-    """Return by how much scores and shares differ in the mean, in 0..1; None without questions."""
+    """Return the expected calibration error, in 0..1; None without questions."""
     if not scored:
         return None
     return sum(one.questions * abs(one.score - one.right) for one in reliability(scored)) / len(scored)
 
 
 def refused_where_kept(answerable: Sequence[float], hopeless: Sequence[float], *, kept: float = KEPT) -> float | None:
-    """Return the share of hopeless questions with a first score below that which `kept` of the answerable ones reach.
-
-    None where there are none of either.
-    """
+    """Return the share of hopeless questions that a threshold refuses that keeps `kept` of the answerable ones."""
     if not answerable or not hopeless:
         return None
     threshold = sorted(answerable)[int((1.0 - kept) * len(answerable))]

@@ -1,4 +1,4 @@
-"""Finds skills that compete for the same queries: each description is searched for, and the other hits are rivals."""
+"""Find skills that compete for the same queries: the other hits of a search for each description."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ _HITS = 5
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """A skill and a rival that its description finds too; `share` is the rival's score relative to the skill's.
+    """A skill and a rival that its description finds; `share` is the rival's score relative to the skill's.
 
-    With a share of 1 or more the rival ranks first for the skill's own description. `copy` means that they are nearly
-    identical. `shared` are the words that match the rival.
+    `copy`: they are nearly identical. `shared` are the words that match the rival.
     """
 
     skill: str
@@ -32,10 +31,7 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True)
 class OwnSearch:
-    """How a skill is found by its own description.
-
-    `rank` is its place among the `hits`, None where it is none of them; `overlaps` has the other hits.
-    """
+    """How a skill is found by its own description: its `rank` among the `hits`, if any, and the other hits."""
 
     rank: int | None
     hits: int
@@ -43,10 +39,7 @@ class OwnSearch:
 
 
 def search_for_itself(hub: SkillHub, skill: Skill) -> OwnSearch:
-    """Return how `skill` is found by its own description. Raises IndexUnavailable.
-
-    A skill that is left out beside a hit that says nearly the same has the rank of that hit, and it for its rival.
-    """
+    """Return how `skill` is found by its own description; a near copy has its hit's rank. Raises IndexUnavailable."""
     hits = hub.search(skill.description[:_QUERY_CHARACTERS], limit=_HITS, explain=True).hits
     handle = hub.lookup.handle_of(skill.directory)
     found = (rank for rank, hit in enumerate(hits, start=1) if handle in (hit.handle, *hit.copies))
@@ -71,13 +64,11 @@ def find_overlaps(hub: SkillHub, *, least: float, progress: ProgressCallback) ->
 
 
 def _rivals(handle: str, own: FoundSkill, hits: Sequence[FoundSkill]) -> list[Overlap]:
-    """Return the rivals of the skill that `own` is, or stands for."""
     if own.score <= 0.0:
         return []
     same = [one for one in (own.handle, *own.copies) if one != handle]
     copies = [Overlap(handle, copy, 1.0, copy=True, shared=()) for copy in same]
     if own.handle != handle:
-        # The other rivals are those of the hit that stands for it.
         return copies
     return copies + [
         Overlap(handle, hit.handle, hit.score / own.score, copy=False, shared=hit.matched[:_HITS])

@@ -1,4 +1,4 @@
-"""Judged queries: files of JSON lines with queries and their relevant skills, validated line by line."""
+"""Read judged queries: JSON lines with queries and their relevant skills."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ OTHER_KIND = "any"
 
 @dataclass(frozen=True, slots=True)
 class JudgedQuery:
-    """A query and the ids of its relevant skills, none where no skill matches. `kind` groups queries in a report.
-
-    `line` is its line number in the file, from 1.
-    """
+    """A query and the ids of its relevant skills, if any. `kind` groups queries in a report; `line` counts from 1."""
 
     id: str
     text: str
@@ -74,7 +71,6 @@ def relevant_directories(
 
 def _objects(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
-        # Editors on Windows write a byte order mark.
         with open(path, encoding="utf-8-sig") as file:
             # Only a newline ends a line: other line separators may be part of a text.
             lines = file.read().split("\n")

@@ -1,4 +1,4 @@
-"""The reports of an evaluation: one for each engine, with means, confidence intervals and rejection rates."""
+"""The report of each engine: means, confidence intervals and rejection rates."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class JudgedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The results of one engine for all queries. `seconds` has the time of each query, in the same order."""
+    """The results of one engine for all queries; `seconds` has their times in the same order."""
 
     engine: str
     judged: Sequence[JudgedAnswer]
@@ -53,17 +53,17 @@ class Report:
 
     @property
     def rejection_rate(self) -> float | None:
-        """The share of the queries without relevant skills that the engine says it has no match for, or None."""
+        """The share of queries without relevant skills that the engine rejects."""
         return _share([not one.confident for one in self.judged if one.quality is None])
 
     @property
     def false_rejection_rate(self) -> float | None:
-        """The share of the queries with relevant skills that the engine says it has no match for, or None."""
+        """The share of queries with relevant skills that the engine rejects."""
         return _share([not one.confident for one in self.judged if one.quality is not None])
 
     @property
     def scored(self) -> list[tuple[float, bool]]:
-        """The score of each first hit and whether it is right, where the engine has scores."""
+        """The score of each first hit, and whether it is right."""
         return [
             (one.score, one.quality is not None and one.quality.hit_at_1 == 1.0)
             for one in self.judged
@@ -72,7 +72,7 @@ class Report:
 
     @property
     def refused_where_kept(self) -> float | None:
-        """The share of the queries without relevant skills that a threshold refuses that keeps 95 % of the others."""
+        """The share of hopeless queries that a threshold refuses that keeps 95 % of the others."""
         scores = [(one.score, one.quality is None) for one in self.judged if one.score is not None]
         return refused_where_kept(
             [score for score, hopeless in scores if not hopeless], [score for score, hopeless in scores if hopeless]
@@ -82,11 +82,8 @@ class Report:
     def intervals(self) -> dict[str, tuple[float, float]]:
         """The 95 % confidence interval of each mean."""
         qualities = [one.quality for one in self.judged if one.quality is not None]
-        return (
-            {name: bootstrap_interval([getattr(one, name) for one in qualities]) for name in MEASURES}
-            if qualities
-            else {}
-        )
+        names = MEASURES if qualities else ()
+        return {name: bootstrap_interval([getattr(one, name) for one in qualities]) for name in names}
 
     @property
     def worst(self) -> list[JudgedAnswer]:
@@ -100,10 +97,7 @@ class Report:
         return 1_000.0 * median(self.seconds)
 
     def gain_over(self, other: Report) -> tuple[float, float, float] | None:
-        """Return the mean gain in nDCG over another engine for the same queries, and its confidence interval.
-
-        None without queries that have relevant skills. Raises ValueError where the numbers of queries differ.
-        """
+        """Return the mean gain in nDCG over another engine for the same queries, and its confidence interval."""
         own, others = ([one.quality for one in report.judged if one.quality is not None] for report in (self, other))
         gains = [a.ndcg_at_10 - b.ndcg_at_10 for a, b in zip(own, others, strict=True)]
         return (fmean(gains), *bootstrap_interval(gains)) if gains else None

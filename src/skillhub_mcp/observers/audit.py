@@ -1,7 +1,4 @@
-"""The audit log: one line for each load, read and run, granted or refused, in the server's log and in a file.
-
-Lines cannot be forged: names of skills and files are quoted, with their line ends escaped.
-"""
+"""The audit log: one line for each load, read and run, granted or refused, in the server's log and in a file."""
 
 from __future__ import annotations
 
@@ -21,10 +18,7 @@ _MAX_CHARACTERS = 1_024
 
 
 class Audit:
-    """Records uses of skills. Outside a request the caller is `owner`, the user of this process.
-
-    Arguments of commands are left out, since they may contain secrets.
-    """
+    """Records uses of skills, without arguments of commands. Outside a request the caller is `owner`."""
 
     def __init__(self, *, owner: str, file: JsonLinesLog | None) -> None:
         self._owner = owner
@@ -66,7 +60,7 @@ class Audit:
 
 @cache
 def process_owner() -> str:
-    """Return the operating system's name of the user who runs this process, or their id."""
+    """Return the name of the user who runs this process, or their id."""
     if sys.platform == "win32":
         import getpass
 
@@ -81,7 +75,7 @@ def process_owner() -> str:
 
 
 def _first_word(command: str | None) -> str | None:
-    # A refused command may be a whole command line: all but its first word are arguments.
+    # The rest are arguments, which may contain secrets.
     return None if command is None else "".join(command.split(maxsplit=1)[:1])
 
 

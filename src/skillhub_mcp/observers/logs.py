@@ -1,7 +1,4 @@
-"""Log lines: each request, that a server is ready, and what is new about its library.
-
-The library's log has what a server refuses, what lost its name, and directories that it cannot search, each once.
-"""
+"""Log each request, that a server is ready, and what is new about its library."""
 
 from __future__ import annotations
 
@@ -48,7 +45,7 @@ def _log(event: RequestEvent) -> None:
 
 
 class StartLog:
-    """Logs once that a server is ready, with `facts` about it. Safe to call from several threads."""
+    """Logs once that a server is ready, with `facts` about it. Thread-safe."""
 
     def __init__(self, facts: Mapping[str, object]) -> None:
         self._facts = dict(facts)
@@ -72,10 +69,9 @@ _AT_ONCE = 20
 
 
 class LibraryLog:
-    """Logs the problems of each snapshot that the one before did not have. Safe to call from several threads.
+    """Logs the problems of each snapshot that the one before did not have. Thread-safe.
 
-    A problem that went away and comes back is logged again. `name_problems` returns what settings and files name that
-    the snapshot does not have, and `elsewhere` the skills that are not searched, which are logged once.
+    `name_problems` returns unknown names in settings and files, `elsewhere` the skills that are not searched.
     """
 
     def __init__(
@@ -90,7 +86,7 @@ class LibraryLog:
         self._told: frozenset[str] = frozenset()
 
     def report(self, snapshot: Snapshot) -> None:
-        """Log what is new in `snapshot`: at most twenty problems, and how many there are besides."""
+        """Log what is new in `snapshot`: at most twenty problems, and the number of the others."""
         with self._lock:
             if snapshot is self._snapshot:
                 return
@@ -99,7 +95,7 @@ class LibraryLog:
                     _library.info("%s", one.sentence())
             self._snapshot = snapshot
             problems, copies = _problems_of(snapshot)
-            # Directories, filters and rules concern many skills at once, so the end of a long list is not their place.
+            # Directories and rules first: they concern many skills.
             new = self._new((*root_problems(snapshot.report), *self._name_problems(snapshot), *problems, *copies))
             harmless = {copy.sentence() for copy in copies}
             for number, line in enumerate(new):
@@ -116,7 +112,7 @@ class LibraryLog:
 
 
 def _problems_of(snapshot: Snapshot) -> tuple[list[Problem], list[Problem]]:
-    """Return the problems of skills, and which of two copies was left out, which changes nothing for anybody."""
+    """Return the problems of skills, and the copies that were left out."""
     lost = Names(snapshot).shadowed()
     problems = list(refusal_problems(snapshot.report))
     problems += [shadowing(one) for one in lost if one.why is not ShadowReason.COPY]

@@ -1,7 +1,6 @@
-"""The metrics and how events are measured: one table for OpenTelemetry and Prometheus. Pure.
+"""The table of metrics for OpenTelemetry and Prometheus, and the samples of an event.
 
-No label has a value that a client or a skill's author chooses: a label with 100,000 skill names would create as many
-series.
+No label has a value that a client or a skill's author chooses.
 """
 
 from __future__ import annotations
@@ -31,10 +30,7 @@ _HITS = (0.0, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric and its labels. `unit` is `s` for seconds, or empty for a count.
-
-    A histogram has `buckets`. A gauge has its latest value; counters and histograms only grow.
-    """
+    """One metric and its labels. `unit` is `s` for seconds, or empty for a count."""
 
     name: str
     kind: Literal["counter", "histogram", "gauge"]

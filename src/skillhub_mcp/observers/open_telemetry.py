@@ -1,7 +1,4 @@
-"""OpenTelemetry spans and metrics, for a program with an SDK. The only module that uses the OpenTelemetry API.
-
-Spans name no skill and no file, since they leave the machine; the audit log names both and has the trace id.
-"""
+"""OpenTelemetry spans and metrics, for a program with an SDK. Spans leave the machine: they name no skill or file."""
 
 from __future__ import annotations
 
@@ -42,7 +39,7 @@ _NAMES: Mapping[type, str] = {
     EmbeddingEvent: "skillhub.index.embed",
     PublicationEvent: "skillhub.publication.check",
 }
-# The fields of an event that are attributes of its span, and what their names begin with.
+# The prefix and fields of a span's attributes.
 _FIELDS: Mapping[type, tuple[str, tuple[str, ...]]] = {
     SearchEvent: ("skillhub.search", ("mode", "searched", "candidates", "hits", "confident")),
     UseEvent: ("skillhub", ("source", "part", "size", "exit_code")),
@@ -53,10 +50,7 @@ _FIELDS: Mapping[type, tuple[str, tuple[str, ...]]] = {
 
 
 class OpenTelemetry:
-    """Makes a span of each event, as a child of the current span, and measures the event when it has ended.
-
-    Without providers it uses those that the program has set.
-    """
+    """Makes a span of each event and measures it; without providers, with those of the program."""
 
     def __init__(
         self, *, tracer_provider: TracerProvider | None = None, meter_provider: MeterProvider | None = None
@@ -76,7 +70,7 @@ class OpenTelemetry:
         token = context.attach(trace.set_span_in_context(span))
 
         def finish() -> None:
-            # Measured while the span is current: an SDK may record it as a histogram's exemplar.
+            # While the span is current: an SDK may record it as an exemplar.
             self._measure(event)
             span.set_attributes(_attributes(event))
             if event.outcome != OK:
@@ -97,7 +91,6 @@ class OpenTelemetry:
 def is_configured() -> bool:
     """Whether this program has set a tracer or meter provider, as an SDK does."""
     providers: list[object] = [trace.get_tracer_provider()]
-    # FastMCP imports the tracing API; the metrics API is imported only by a program that uses it.
     metrics = sys.modules.get("opentelemetry.metrics")
     if metrics is not None:
         providers.append(metrics.get_meter_provider())

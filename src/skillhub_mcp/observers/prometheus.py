@@ -1,4 +1,4 @@
-"""The metrics for Prometheus, in a registry of their own. The only module that uses its client library."""
+"""The metrics for Prometheus, in a registry of their own."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from skillhub_mcp.observers.metrics import METRICS, Metric, samples_of
 
 
 class Prometheus:
-    """Measures the events of one process or, through files in the directory `shared`, of all workers of a server.
+    """Measures the events of one process, or of all workers through files in the directory `shared`.
 
-    For the latter PROMETHEUS_MULTIPROC_DIR must name the directory before the client library is imported.
+    PROMETHEUS_MULTIPROC_DIR must name that directory before the client library is imported.
     """
 
     def __init__(self, *, shared: str = "") -> None:

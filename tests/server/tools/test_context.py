@@ -17,7 +17,7 @@ import pytest
 from fastmcp import Client
 from tests.conftest import SkillWriter
 from tests.server.connections import TWO_WAYS, WAYS, Caller, Said, caller, listening, reached
-from tests.server.sessions import Answer, call, command, in_process, over_stdio
+from tests.server.sessions import Answer, call, command, in_process
 
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
 
@@ -123,97 +123,6 @@ def test_the_list_has_every_skill_and_every_error(
     assert answer.blocks == 1
 
 
-# The directory, its SKILL.md, and how what is said of it begins; where that is None, the skill is listed.
-WRITTEN: tuple[tuple[str, bytes, str | None], ...] = (
-    ("no-frontmatter", b"# How\n", "the file does not start with a line ---"),
-    ("unclosed", b"---\nname: unclosed\ndescription: d\n", "there is no closing line ---"),
-    ("nameless", b"---\ndescription: d\n---\n", "there is no name"),
-    ("n" * 65, b"---\nname: " + b"n" * 65 + b"\ndescription: d\n---\n", f"the name '{'n' * 65}' is not of 1 to 64"),
-    ("n" * 64, b"---\nname: " + b"n" * 64 + b"\ndescription: d\n---\n", None),
-    ("Capital", b"---\nname: Capital\ndescription: d\n---\n", "the name 'Capital' is not of 1 to 64"),
-    ("-a", b"---\nname: -a\ndescription: d\n---\n", "the name '-a' is not of 1 to 64"),
-    ("a-", b"---\nname: a-\ndescription: d\n---\n", "the name 'a-' is not of 1 to 64"),
-    ("a--b", b"---\nname: a--b\ndescription: d\n---\n", "the name 'a--b' is not of 1 to 64"),
-    (
-        "elsewhere",
-        b"---\nname: other\ndescription: d\n---\n",
-        "the name is 'other', and the directory is named 'elsewh",
-    ),
-    ("silent", b"---\nname: silent\n---\n", "there is no description"),
-    ("blank", b"---\nname: blank\ndescription: '  '\n---\n", "there is no description"),
-    ("long", b"---\nname: long\ndescription: " + b"d" * 1_025 + b"\n---\n", "the description has 1,025 characters"),
-    ("whole", b"---\nname: whole\ndescription: " + b"d" * 1_024 + b"\n---\n", None),
-    ("broken", b"---\nname: 'broken\ndescription: d\n---\n", None),
-    ("nul", b"---\nname: nul\0\ndescription: d\n---\n", "the file contains NUL bytes"),
-    ("crlf", b"---\r\nname: crlf\r\ndescription: d\r\n---\r\nBody\r\n", None),
-    ("bom", b"\xef\xbb\xbf---\nname: bom\ndescription: d\n---\n", None),
-    ("block", b"---\nname: block\ndescription: |\n  First.\n  Second.\n---\n", None),
-    ("colon", b"---\nname: colon\ndescription: Use when: due\n---\n", None),
-    ("rich", b"---\nname: rich\ndescription: d\nversion: 1.10\nlicense: MIT\nmetadata:\n  a: b\n---\n", None),
-)
-
-
-@pytest.mark.acceptance("S0-15", "S0-17", "S0-18", "S0-19", "S0-20", "S0-21", "S0-22", "S0-23")
-def test_each_skill_is_listed_or_an_error_that_says_why_however_it_is_written(
-    environment: Environment, project: Path
-) -> None:
-    skills = project / ".agents" / "skills"
-    for name, written, _ in WRITTEN:
-        (skills / name).mkdir(parents=True)
-        (skills / name / "SKILL.md").write_bytes(written)
-    (skills / "none").mkdir()
-    (skills / "lower").mkdir()
-    (skills / "lower" / "skill.md").write_bytes(b"---\nname: lower\ndescription: d\n---\n")
-
-    async def journey(client: Client[Any]) -> tuple[Answer, str]:
-        return await call(client, "skills_list"), (await call(client, "skill_load", name="rich")).text
-
-    listed, rich = talk(environment, journey)
-    assert sorted(names(listed)) == sorted(name for name, _, told in WRITTEN if told is None)
-    told = {Path(error["path"]).parent.name: error["message"] for error in listed.json["errors"]}
-    assert told.keys() == {name for name, _, told in WRITTEN if told is not None}
-    for name, _, beginning in WRITTEN:
-        assert beginning is None or told[name].startswith(beginning), name
-    described = {skill["name"]: skill["description"] for skill in listed.json["skills"]}
-    assert (described["block"], described["colon"]) == ("First. Second.", "Use when: due")
-    assert "version: 1.10\nlicense: MIT\nmetadata:\n  a: b\n" in rich
-
-
-@pytest.mark.acceptance("S0-10", "S0-11")
-def test_the_places_of_the_seed_alone_are_searched_six_directories_deep(
-    environment: Environment, add: Callable[..., Path], project: Path, write_skill: SkillWriter, tmp_path: Path
-) -> None:
-    home = Path(environment["HOME"])
-    for place in (project / ".claude" / "skills", project / ".agent" / "skills", home / ".claude" / "skills"):
-        write_skill("elsewhere", root=place)
-    write_skill("in-the-hub")
-    add(tmp_path, "above")
-    add(project / "sibling", "beside")
-    add(project, "six", directory="1/2/3/4/5/six")
-    add(project, "seven", directory="1/2/3/4/5/6/seven")
-    here = project / "here"
-    add(here, "here")
-    answer = ask({**environment, "SKILLHUB_CWD": str(here)}, "skills_list")
-    assert sorted(names(answer)) == ["here", "six"]
-    (deep,) = answer.json["errors"]
-    assert deep["path"].endswith("/seven")
-    assert ask({**environment, "SKILLHUB_CWD": str(here)}, "skill_search", query="elsewhere").json["count"] == 0
-
-
-def test_an_error_names_the_name_and_what_is_wrong_with_it(
-    environment: Environment, add: Callable[..., Path], project: Path
-) -> None:
-    add(project, "other-dir", frontmatter="name: mismatch\ndescription: d")
-    add(project, "Bad_Name", frontmatter="name: Bad_Name\ndescription: d")
-    add(project, "데이터", frontmatter="name: 데이터\ndescription: d")
-    told = [error["message"].partition(";")[0] for error in ask(environment, "skills_list").json["errors"]]
-    assert sorted(told) == [
-        "the name 'Bad_Name' is not of 1 to 64 lowercase letters, digits and single hyphens (line 2)",
-        "the name '데이터' has other characters than a-z, 0-9 and hyphens",
-        "the name is 'mismatch', and the directory is named 'other-dir' (line 2)",
-    ]
-
-
 def test_a_skill_that_only_the_hub_has_is_told_with_the_tool_that_loads_it(
     environment: Environment, write_skill: SkillWriter
 ) -> None:
@@ -225,19 +134,6 @@ def test_a_skill_that_only_the_hub_has_is_told_with_the_tool_that_loads_it(
     for alone, name in (({**environment, "SKILLHUB_TOOLS": "context"}, "pdf-merge"), (beside, "made-up")):
         told = ask(alone, "skill_load", name=name).text
         assert told == f"SKILL_NOT_FOUND: No skill is named {name!r}: {places}. Available skills: (none)."
-
-
-@pytest.mark.acceptance("S0-77")
-def test_each_directory_has_its_own_list(environment: Environment, add: Callable[..., Path], project: Path) -> None:
-    add(project, "everywhere")
-    add(project / "x", "for-x")
-
-    async def journey(client: Client[Any]) -> list[list[str]]:
-        here = await call(client, "skills_list", force_reload=True)
-        below = await call(client, "skills_list", cwd=str(project / "x"))
-        return [names(here), sorted(names(below))]
-
-    assert talk(environment, journey) == [["everywhere"], ["everywhere", "for-x"]]
 
 
 @pytest.mark.parametrize("way", WAYS, ids="-".join)
@@ -282,24 +178,6 @@ def test_the_tools_follow_the_files_and_say_what_became_of_a_skill(
             await journey(hub)
 
     asyncio.run(go())
-
-
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_what_one_client_over_http_looked_at_is_no_older_for_another(
-    mode: str, environment: Environment, add: Callable[..., Path], project: Path
-) -> None:
-    add(project, "one")
-
-    async def go(url: str) -> None:
-        async with caller(url, mode) as first, caller(url, mode) as second:
-            assert names_of(await first.call("skills_list")) == {"one"}
-            add(project, "two")
-            # A skill that is not known is looked for in the files, however short ago they were looked at.
-            assert (await second.call("skill_load", name="two")).code is None
-            assert names_of(await first.call("skill_search", query="two")) == {"two"}
-
-    with listening(environment) as url:
-        asyncio.run(go(url))
 
 
 @pytest.mark.parametrize("way", TWO_WAYS, ids="-".join)
@@ -473,16 +351,6 @@ def test_a_part_is_not_the_whole_and_a_reminder_quotes_what_was_shown(
     asyncio.run(go())
 
 
-@pytest.mark.acceptance("S3-30")
-def test_what_is_not_for_models_is_listed_nowhere_and_loads_by_name(
-    environment: Environment, add: Callable[..., Path], project: Path
-) -> None:
-    add(project, "deploy", extra="disable-model-invocation: true")
-    assert names(ask(environment, "skills_list")) == []
-    assert names(ask(environment, "skill_search", query="deploy")) == []
-    assert ask(environment, "skill_load", name="deploy").code is None
-
-
 def test_over_http_no_path_is_shown_or_chosen(
     environment: Environment, add: Callable[..., Path], project: Path
 ) -> None:
@@ -508,27 +376,6 @@ def test_over_http_no_path_is_shown_or_chosen(
 
 
 @pytest.mark.parametrize("way", TWO_WAYS, ids="-".join)
-def test_a_sentence_finds_what_its_telling_words_find_and_a_switched_off_namesake_no_longer_blocks_a_name(
-    way: tuple[str, str], environment: Environment, add: Callable[..., Path], project: Path
-) -> None:
-    add(project, "walrus", "Feeds the walrus with fish.")
-    for number in range(12):
-        add(project, f"other-{number}", "What you would use to make this and that for all of it.")
-    second = add(Path(environment["HOME"]), "walrus", "Feeds another walrus.")
-    environment = {**environment, "SKILLHUB_ROOTS": "project,user"}
-
-    async def go() -> None:
-        async with reached(way, environment) as client:
-            found = await client.call("skill_search", query="what would I use to feed this walrus with all of it")
-            assert names_of(found) == {"walrus"}
-            assert (await client.call("skill_load", name="walrus")).code == "AMBIGUOUS_SKILL"
-            command(environment, "disable", str(second))
-            assert "Feeds the walrus with fish." in (await client.call("skill_load", name="walrus")).text
-
-    asyncio.run(go())
-
-
-@pytest.mark.parametrize("way", TWO_WAYS, ids="-".join)
 def test_a_skill_that_a_copy_replaced_with_its_time_kept_is_sent_again(
     way: tuple[str, str], environment: Environment, add: Callable[..., Path], project: Path
 ) -> None:
@@ -547,11 +394,10 @@ def test_a_skill_that_a_copy_replaced_with_its_time_kept_is_sent_again(
     asyncio.run(go())
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize("sets", ["core,context", "context"])
 @pytest.mark.parametrize("roots", ["hub", "hub,project,user"])
 def test_over_http_the_text_names_a_tool_that_is_there_and_reads_this_skills_files(
-    roots: str, sets: str, mode: str, environment: Environment, add: Callable[..., Path], project: Path
+    roots: str, sets: str, environment: Environment, add: Callable[..., Path], project: Path
 ) -> None:
     for place, content in ((project, "project"), (Path(environment["HOME"]), "user")):
         add(place, "one", f"The {content}'s.", files={"references/a.md": f"of the {content}"})
@@ -562,7 +408,7 @@ def test_over_http_the_text_names_a_tool_that_is_there_and_reads_this_skills_fil
     environment = {**environment, "SKILLHUB_ROOTS": roots, "SKILLHUB_TOOLS": sets, "SKILLHUB_TRUST": "all"}
 
     async def go(url: str) -> None:
-        async with caller(url, mode) as client:
+        async with caller(url, "auto") as client:
             tools = {tool.name for tool in await client.look()}
             refused = await client.call("skill_load", name="one")
             ids = {skill["scope"]: skill["id"] for skill in (await client.call("skills_list")).json["skills"]}
@@ -602,7 +448,7 @@ def test_the_files_of_a_skill_are_under_the_rules_by_its_id_too(
         asyncio.run(go(url))
 
 
-@pytest.mark.parametrize("sets", ["context", "skill", "context,skill", "core", "all"])
+@pytest.mark.parametrize("sets", ["context", "skill", "all"])
 @pytest.mark.parametrize("over_http", [False, True])
 def test_no_error_names_a_tool_that_is_not_offered(
     over_http: bool, sets: str, environment: Environment, add: Callable[..., Path], project: Path
@@ -628,8 +474,7 @@ def test_no_error_names_a_tool_that_is_not_offered(
 
     async def sweep(client: Caller) -> None:
         offered = {tool.name for tool in await client.look()}
-        # Who shares the disk needs no tool to read the files that a skill names.
-        assert ("read_skill_file" in offered) == (over_http or sets in ("core", "all"))
+        assert ("read_skill_file" in offered) == (over_http or sets == "all")
         for tool in offered & set(calls):
             for arguments in calls[tool]:
                 said = await client.call(tool, **arguments)
@@ -694,13 +539,3 @@ assert not reaching & sys.modules.keys(), sys.modules.keys()
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
-
-
-def test_the_set_works_over_stdio(environment: Environment, add: Callable[..., Path], project: Path) -> None:
-    add(project, "one")
-
-    async def go() -> str:
-        async with over_stdio(environment) as client:
-            return (await call(client, "skill_load", name="one")).text
-
-    assert asyncio.run(go()).startswith('<skill_context name="one"')
