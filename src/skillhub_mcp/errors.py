@@ -81,11 +81,9 @@ class ToolNotFound(SkillHubError, code="TOOL_NOT_FOUND"):
 
     def __init__(self, name: str, *, tools: Sequence[str], near: Sequence[str] = (), known: bool = False) -> None:
         guess = f"did you mean {' or '.join(near)}? A" if near else "a"
-        super().__init__(
-            f"{name} is not enabled on this server" if known else f"No tool is named {name!r}",
-            hint=f"{guess}vailable tools: {', '.join(tools) or 'none'}",
-            facts={"tool": name, "near": list(near), "tools": list(tools)},
-        )
+        message = f"{name} is not enabled on this server" if known else f"No tool is named {name!r}"
+        hint = f"{guess}vailable tools: {', '.join(tools) or 'none'}"
+        super().__init__(message, hint=hint, facts={"tool": name, "near": list(near), "tools": list(tools)})
 
 
 class SkillNotFound(SkillHubError, code="SKILL_NOT_FOUND"):
@@ -112,11 +110,9 @@ class AmbiguousSkill(SkillHubError, code="AMBIGUOUS_SKILL"):
         given = "give one of their paths" if kind == "paths" else "give one of their ids as path"
         named = candidates[:_MOST_CANDIDATES]
         more = ", …" if len(candidates) > len(named) else ""
-        super().__init__(
-            f"{len(candidates)} skills are named {name!r}",
-            hint=f"{given}: {', '.join(named)}{more}",
-            facts={"skill_name": name, "candidates": list(named)},
-        )
+        message = f"{len(candidates)} skills are named {name!r}"
+        hint = f"{given}: {', '.join(named)}{more}"
+        super().__init__(message, hint=hint, facts={"skill_name": name, "candidates": list(named)})
         self.candidates = tuple(candidates)
 
 
@@ -128,11 +124,10 @@ class SkillDisabled(SkillHubError, code="SKILL_DISABLED"):
         end = "-- " if name.startswith("-") else ""
         state = "disabled" if setting is None else "not enabled on this server"
         fix = setting or f"`skillhub enable {end}{quote(name)}`"
-        super().__init__(
-            f"Skill {name!r} is {state}",
-            hint=f"the server's operator can enable it with {fix}; a search finds enabled skills",
-            facts={"skill_name": name} | ({} if setting is None else {"setting": setting}),
-        )
+        message = f"Skill {name!r} is {state}"
+        hint = f"the server's operator can enable it with {fix}; a search finds enabled skills"
+        facts = {"skill_name": name} | ({} if setting is None else {"setting": setting})
+        super().__init__(message, hint=hint, facts=facts)
 
 
 class SkillUntrusted(_About, code="SKILL_UNTRUSTED", fact="skill_name"):
@@ -147,11 +142,8 @@ class SkillWithheld(SkillHubError, code="SKILL_WITHHELD"):
 
     def __init__(self, name: str, *, rule: str, place: str, hint: str | None = None) -> None:
         usual = "do without it; its user can read it with `skillhub audit PATH`, and accept it with `--accept`"
-        super().__init__(
-            f"Skill {name!r} is withheld: the audit found something critical in it ({rule}, {place})",
-            hint=hint or usual,
-            facts={"skill_name": name, "rule": rule},
-        )
+        message = f"Skill {name!r} is withheld: the audit found something critical in it ({rule}, {place})"
+        super().__init__(message, hint=hint or usual, facts={"skill_name": name, "rule": rule})
 
 
 class PermissionDenied(SkillHubError, code="PERMISSION_DENIED"):
@@ -160,11 +152,10 @@ class PermissionDenied(SkillHubError, code="PERMISSION_DENIED"):
     def __init__(self, tool: str, skill_name: str | None = None, *, by_user: bool = False) -> None:
         what = tool if skill_name is None else f"{tool} of {skill_name!r}"
         rest = "do not ask again" if by_user else "`skillhub permissions show` lists the rules"
-        super().__init__(
-            f"The user did not consent to {what}" if by_user else f"A rule denies {what}",
-            hint=f"continue without it; {rest}",
-            facts={"tool": tool} | ({} if skill_name is None else {"skill_name": skill_name}),
-        )
+        message = f"The user did not consent to {what}" if by_user else f"A rule denies {what}"
+        hint = f"continue without it; {rest}"
+        facts = {"tool": tool} | ({} if skill_name is None else {"skill_name": skill_name})
+        super().__init__(message, hint=hint, facts=facts)
         self.tool = tool
         self.skill_name = skill_name
 
@@ -209,11 +200,9 @@ class ConfirmationRequired(SkillHubError, code="CONFIRMATION_REQUIRED"):
             because = ": its files have changed since it was allowed"
         elif packages:
             because = f": it fetches packages ({', '.join(packages)}) and runs with network access"
-        super().__init__(
-            f"{tool} of {skill_name!r} requires the user's consent{because}",
-            hint=f"ask the user to run: {command}",
-            facts={"tool": tool, "skill_name": skill_name},
-        )
+        message = f"{tool} of {skill_name!r} requires the user's consent{because}"
+        hint = f"ask the user to run: {command}"
+        super().__init__(message, hint=hint, facts={"tool": tool, "skill_name": skill_name})
         self.tool = tool
         self.skill_name = skill_name
         self.description = description
@@ -290,11 +279,9 @@ class RateLimited(SkillHubError, code="RATE_LIMITED"):
     """An HTTP client exceeded a limit per minute; it may continue in `seconds`."""
 
     def __init__(self, what: str, *, per_minute: int, seconds: int) -> None:
-        super().__init__(
-            f"This client sent more than {per_minute:,} {what} a minute",
-            hint=f"wait {seconds} second{'s' if seconds > 1 else ''} and try again",
-            facts={"per_minute": per_minute, "retry_after": seconds},
-        )
+        message = f"This client sent more than {per_minute:,} {what} a minute"
+        hint = f"wait {seconds} second{'s' if seconds > 1 else ''} and try again"
+        super().__init__(message, hint=hint, facts={"per_minute": per_minute, "retry_after": seconds})
         self.seconds = seconds
 
 
@@ -326,11 +313,9 @@ class RootUnavailable(SkillHubError, code="ROOT_UNAVAILABLE"):
     """The skill is known, and its skills directory is missing or empty now. `path` is that directory."""
 
     def __init__(self, name: str, *, path: str, reason: str) -> None:
-        super().__init__(
-            f"{name!r} cannot be read now: its skills directory {os.path.basename(path)!r} {reason}",
-            hint="continue without it, or try again later; the server's owner mounts or restores the directory",
-            facts={"skill_name": name},
-        )
+        message = f"{name!r} cannot be read now: its skills directory {os.path.basename(path)!r} {reason}"
+        hint = "continue without it, or try again later; the server's owner mounts or restores the directory"
+        super().__init__(message, hint=hint, facts={"skill_name": name})
 
 
 class SkillFilesUnavailable(_About, code="FILES_UNAVAILABLE", fact="skill_name"):
@@ -369,11 +354,9 @@ class CommandNotAllowed(SkillHubError, code="COMMAND_NOT_ALLOWED"):
     def __init__(self, command: str, *, allowed: Sequence[str]) -> None:
         is_line = len(command.split()) > 1
         fix = "give the name alone, and what follows it as args" if is_line else "give the name without a path"
-        super().__init__(
-            f"{command!r} is not an allowed command",
-            hint=f"allowed commands: {', '.join(allowed) or 'none'}; {fix}",
-            facts={"command": command, "allowed": list(allowed)},
-        )
+        message = f"{command!r} is not an allowed command"
+        hint = f"allowed commands: {', '.join(allowed) or 'none'}; {fix}"
+        super().__init__(message, hint=hint, facts={"command": command, "allowed": list(allowed)})
 
 
 class CommandUnavailable(_About, code="COMMAND_UNAVAILABLE", fact="command"):
@@ -389,11 +372,9 @@ class SandboxUnavailable(SkillHubError, code="SANDBOX_UNAVAILABLE"):
     """bubblewrap does not work where the server runs; `reason` has the system's words."""
 
     def __init__(self, reason: str, *, hint: str = "run the skill's script in your own terminal") -> None:
-        super().__init__(
-            f"A skill's command cannot be confined here: {reason}",
-            hint=f"{hint}; SKILLHUB_SANDBOX=off runs commands unconfined, with every right of the server's user",
-            facts={"reason": reason},
-        )
+        message = f"A skill's command cannot be confined here: {reason}"
+        hint = f"{hint}; SKILLHUB_SANDBOX=off runs commands unconfined, with every right of the server's user"
+        super().__init__(message, hint=hint, facts={"reason": reason})
         self.reason = reason
 
 
@@ -426,22 +407,18 @@ class ExecutionTimeout(SkillHubError, code="EXECUTION_TIMEOUT"):
     """The command ran longer than allowed; it and its children were killed."""
 
     def __init__(self, command: str, *, seconds: float) -> None:
-        super().__init__(
-            f"{command!r} was killed after {seconds:g} seconds",
-            hint="reduce its input, or raise EXEC_TIMEOUT_SECONDS",
-            facts={"command": command, "seconds": seconds},
-        )
+        message = f"{command!r} was killed after {seconds:g} seconds"
+        hint = "reduce its input, or raise EXEC_TIMEOUT_SECONDS"
+        super().__init__(message, hint=hint, facts={"command": command, "seconds": seconds})
 
 
 class QueriesUnreadable(SkillHubError, code="QUERIES_UNREADABLE"):
     """A file of queries or skill ids, or a usage log, is invalid; `line` is 0 where the error is not in one line."""
 
     def __init__(self, path: str, line: int, reason: str, *, hint: str = "") -> None:
-        super().__init__(
-            f"{path}:{line} {reason}" if line else f"{path} {reason}",
-            hint=hint or "skillhub eval run --help shows a line of such a file",
-            facts={"path": path, "line": line},
-        )
+        message = f"{path}:{line} {reason}" if line else f"{path} {reason}"
+        hint = hint or "skillhub eval run --help shows a line of such a file"
+        super().__init__(message, hint=hint, facts={"path": path, "line": line})
         self.line = line
 
 
@@ -528,11 +505,8 @@ class LibraryChanging(SkillHubError, code="LIBRARY_CHANGING"):
     """The files of skills changed while they were being published, again and again; `skills` are some of them."""
 
     def __init__(self, skills: Sequence[str]) -> None:
-        super().__init__(
-            f"Skills changed while they were being published: {', '.join(skills)}; nothing was published",
-            hint="publish again when nothing writes to them",
-            facts={"skills": list(skills)},
-        )
+        message = f"Skills changed while they were being published: {', '.join(skills)}; nothing was published"
+        super().__init__(message, hint="publish again when nothing writes to them", facts={"skills": list(skills)})
 
 
 class SourceUnreadable(_About, code="SOURCE_UNREADABLE", fact="source"):
@@ -561,11 +535,8 @@ class IntegrityFailed(SkillHubError, code="INTEGRITY_FAILED"):
     """Something fetched or signed is not what an index or a lock promised."""
 
     def __init__(self, subject: str, *, expected: str, found: str, hint: str | None = None) -> None:
-        super().__init__(
-            f"{subject} is not what was promised: expected {expected}, found {found}",
-            hint=hint,
-            facts={"subject": subject, "expected": expected, "found": found},
-        )
+        message = f"{subject} is not what was promised: expected {expected}, found {found}"
+        super().__init__(message, hint=hint, facts={"subject": subject, "expected": expected, "found": found})
         self.expected = expected
         self.found = found
 
