@@ -50,7 +50,8 @@ def test_any_value_of_allowed_tools_gives_a_list_of_text(value: Value) -> None:
 def test_allowed_tools_lose_separators_only(text: str) -> None:
     separators = re.compile(r"[\s,]")
     tools = allowed_tools(text)
-    assert separators.sub("", "".join(tools)) == separators.sub("", text)
+    # A list that was repaired is text with its brackets.
+    assert separators.sub("", "".join(tools)) == separators.sub("", text.strip("[]"))
     assert all(tool in text for tool in tools)
 
 

@@ -355,13 +355,12 @@ def test_an_offset_outside_the_file_is_an_unusable_argument(skill: Path, offset:
     assert error.value.hint == "start at 0"
 
 
-@pytest.mark.parametrize(("offset", "begin"), [(2, 4), (3, 4), (6, 7), (8, 11), (10, 11)])
-def test_an_offset_within_a_character_is_an_unusable_argument(skill: Path, offset: int, begin: int) -> None:
-    (skill / "text.md").write_text("aあい🎌", encoding="utf-8")
-    with pytest.raises(InvalidArgument, match="within a character") as error:
-        read(skill, "text.md", offset=offset)
-    assert f"starts at {begin}" in str(error.value.hint)
-    assert read(skill, "text.md", offset=begin).content == "aあい🎌".encode()[begin:].decode()
+@pytest.mark.parametrize("offset", [2, 6, 8, 10])
+def test_what_starts_within_a_character_comes_as_base64(skill: Path, offset: int) -> None:
+    text = "aあい🎌".encode()
+    (skill / "text.md").write_bytes(text)
+    part = read(skill, "text.md", offset=offset)
+    assert (part.encoding, base64.b64decode(part.content)) == ("base64", text[offset:])
 
 
 @pytest.mark.parametrize("max_bytes", [0, -1])

@@ -38,9 +38,3 @@ def text_chunk(ahead: bytes, most: int, codec: str = "utf-8") -> tuple[str, int]
         if text or not part:
             return text, len(part) - len(decoder.getstate()[0])
     return None
-
-
-def cut_character(ahead: bytes, most: int) -> int:
-    """Return how many bytes of a cut character a text starts with; 0 for another text and for binary content."""
-    cut = len(ahead) - len(ahead.lstrip(_CONTINUATION))
-    return cut if 0 < cut < LONGEST_CHARACTER and text_chunk(ahead[cut:], most) is not None else 0

@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from skillhub_mcp.errors import InvalidArgument, SkillFileNotFound
-from skillhub_mcp.skills.files.chunks import LONGEST_CHARACTER, base64_chunk, cut_character, text_chunk
+from skillhub_mcp.skills.files.chunks import LONGEST_CHARACTER, base64_chunk, text_chunk
 from skillhub_mcp.skills.files.confinement import NO_LINK, TO_PLAIN_FILE, Opener, open_in_skill
 from skillhub_mcp.skills.files.listing import files_hint, list_files
 from skillhub_mcp.skills.files.paths import WantedFile, check_path
@@ -88,7 +88,8 @@ def read_file(
 
     A chunk that is UTF-8 without NUL is returned as text, exactly as stored, and ends between characters. So is a chunk
     of a file that starts with the byte order mark of UTF-16, unless `as_stored`. Any other chunk is returned as base64
-    and ends at a multiple of three bytes, so that chunks can be joined. Each chunk is judged by itself.
+    and ends at a multiple of three bytes, so that chunks can be joined. Each chunk is judged by itself; one that starts
+    within a character is no text.
 
     Links are followed while they stay inside the skill; an absolute link leaves it. A path that does not exist may name
     a file in another Unicode form or, as in a Markdown link, with `%20` for a blank.
@@ -96,7 +97,7 @@ def read_file(
     Raises:
         PathNotAllowed: the path leaves the skill, or the file is withheld.
         SkillFileNotFound: there is no such file, or it is a directory, not a regular file, or not readable.
-        InvalidArgument: the path is empty; the offset is negative, beyond the end, or within a character.
+        InvalidArgument: the path is empty; the offset is negative, beyond the end, or odd in UTF-16.
     """
     wanted = check_path(file_path, skill=skill, serve_dotfiles=limits.serve_dotfiles)
     if offset < 0:
@@ -120,10 +121,9 @@ def read_file(
             )
         error.hint = error.hint or files_hint(directory, wanted)
         raise
-    cut = offset % 2 if codec != "utf-8" else cut_character(ahead, limits.max_bytes) if offset else 0
-    if cut:
-        hint = f"the next character starts at {offset + cut}"
-        raise InvalidArgument("offset", f"is {offset}, which is within a character", hint=hint)
+    if codec != "utf-8" and offset % 2:
+        message = f"is {offset}, which is within a character"
+        raise InvalidArgument("offset", message, hint="continue with next_offset")
     text = text_chunk(ahead, limits.max_bytes, codec)
     encoding = codec if text is not None else "base64"
     content, used = text if text is not None else base64_chunk(ahead, limits.max_bytes)
