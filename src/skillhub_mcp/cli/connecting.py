@@ -29,13 +29,11 @@ from skillhub_mcp.cli.screen import stdout_screen
 from skillhub_mcp.cli.table import TableRow, table_lines
 from skillhub_mcp.clients.connection_problems import disconnecting_command
 from skillhub_mcp.clients.connections import Connection, Connections, Plan, no_file_of
-from skillhub_mcp.clients.entries import DEFAULT_NAME
-from skillhub_mcp.clients.installed import signs_of
+from skillhub_mcp.clients.entries import DEFAULT_NAME, whole_file
 from skillhub_mcp.clients.machine import Machine
 from skillhub_mcp.clients.model import Client, ClientScope, Server, StdioServer
 from skillhub_mcp.clients.probe import Probed, desktop_environment, probe
-from skillhub_mcp.clients.snippets import whole_file
-from skillhub_mcp.clients.table import CLIENTS
+from skillhub_mcp.clients.table import CLIENTS, signs_of
 from skillhub_mcp.errors import ClientFileRefused, InvalidArgument
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import read_settings

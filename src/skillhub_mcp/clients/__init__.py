@@ -5,9 +5,8 @@ bundle               this installation as one `.mcpb` file
 connection_problems  what is wrong with connections
 connections          connecting and disconnecting, planned and then carried out
 editing              our entry put into a file's text or removed
-entries              a server as an entry of a client's file, and back
+entries              a server as an entry or a whole file, and back
 files                reading and replacing a client's file
-installed            which clients are on this machine
 links                links that add a server to a client
 machine              what the places of files depend on
 model                the description of a client
@@ -15,7 +14,6 @@ ownership            whether an entry starts SkillHub
 probe                starting a connection as its client would
 registered           the entries for SkillHub in all clients' files
 secrets              values that look like secrets
-snippets             an entry as a whole file
 splice               one value put into a JSON or TOML text or removed
 table                the clients, one row each
 trust                whether a connection may be started

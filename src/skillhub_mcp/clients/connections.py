@@ -15,7 +15,7 @@ from typing import TypeAlias, TypeVar
 
 from skillhub_mcp.clients.backups import Backup, Backups, digest_of
 from skillhub_mcp.clients.editing import entries_in, is_switched_off, with_entry, without_entry
-from skillhub_mcp.clients.entries import DEFAULT_NAME, entry_of, server_of
+from skillhub_mcp.clients.entries import DEFAULT_NAME, entry_of, file_with, server_of
 from skillhub_mcp.clients.files import (
     FileAsRead,
     missing_directories,
@@ -27,7 +27,6 @@ from skillhub_mcp.clients.files import (
 from skillhub_mcp.clients.machine import Machine
 from skillhub_mcp.clients.model import Client, ClientEntry, ClientScope, EntryValue, HttpServer, Server
 from skillhub_mcp.clients.ownership import merged, starts_skillhub
-from skillhub_mcp.clients.snippets import file_with
 from skillhub_mcp.clients.splice import InvalidText
 from skillhub_mcp.errors import ClientFileRefused, InvalidArgument
 

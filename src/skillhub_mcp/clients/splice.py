@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from skillhub_mcp._util.safe_toml import BadToml, read_toml
+from skillhub_mcp.clients.entries import toml_table
 from skillhub_mcp.clients.model import ClientEntry, EntryValue
-from skillhub_mcp.clients.snippets import toml_table
 
 _BYTE_ORDER_MARK = "\ufeff"
 _UNIT = "  "
@@ -24,6 +24,7 @@ _TRAILING_COMMA = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|,(?=[ \t\r\n]*[}\]])', r
 _SPACE = re.compile(r"[ \t\r\n]*")
 _BLANKS = re.compile(r"[ \t]*")
 _LINE_END = re.compile(r"\r\n|\n|\r")
+_LAST_LINE = re.compile(r"(?:\r\n|\n|\r)[ \t]*\Z")
 _STEP = re.compile(r"(?:^|[\r\n])([ \t]+)(?=\S)")
 _HEADING = re.compile(r"[ \t]*\[{1,2}([^\]\r\n]+)\]{1,2}[ \t]*(?:#.*)?\r?\n?\Z")
 
@@ -165,19 +166,13 @@ class _Json:
             if index:
                 comma = self.bare.index(",", members[index - 1].end)
                 text, at = text[:comma] + text[comma + 1 :], at - 1
-        begin = at - len(text[:at]) + len(text[:at].rstrip(" \t"))
-        end = at + len(text[at:]) - len(text[at:].lstrip(" \t"))
-        if begin and text[begin - 1] in "\r\n" and (text[end : end + 1] in "\r\n"):
-            # Nothing else is on the line.
-            text = text[: begin - len(self._line_end_before(text, begin))] + text[end:]
-        else:
-            text = text[:at] + text[end:]
+        line, blanks = _LAST_LINE.search(text, 0, at), _BLANKS.match(text, at)
+        end = at if blanks is None else blanks.end()
+        # A line with nothing else on it goes too.
+        begin = line.start() if line is not None and text[end : end + 1] in ("", "\r", "\n") else at
+        text = text[:begin] + text[end:]
         rest = text[start + 1 :].lstrip(" \t\r\n")
         return text[: start + 1] + rest if len(members) == 1 and rest.startswith("}") else text
-
-    @staticmethod
-    def _line_end_before(text: str, at: int) -> str:
-        return "\r\n" if text.endswith("\r\n", 0, at) else text[at - 1]
 
     def indented(self, content: EntryValue, margin: str) -> str:
         """Return a value as text over several lines, which begins on a line with that margin."""

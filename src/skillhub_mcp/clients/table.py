@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import os
+import shutil
 
 from skillhub_mcp.clients.machine import Machine, System
 from skillhub_mcp.clients.model import (
@@ -353,3 +355,10 @@ def client_named(name: str) -> Client:
         f"{name!r} is not a known client",
         hint=f"{guess}`skillhub connect --list` lists them; `skillhub connect other` prints an entry for others",
     )
+
+
+def signs_of(client: Client, machine: Machine) -> tuple[str, ...]:
+    """Return what shows that a client is installed: its files and directories, and its program on PATH."""
+    found = [path for path in client.signs(machine) if os.path.exists(path)]
+    programs = (shutil.which(program, path=machine.environment.get("PATH", "")) for program in client.programs)
+    return (*found, *(program for program in programs if program is not None))

@@ -21,12 +21,11 @@ from skillhub_mcp.clients.connection_problems import (
     unconnected,
 )
 from skillhub_mcp.clients.connections import Connection
-from skillhub_mcp.clients.installed import signs_of
 from skillhub_mcp.clients.machine import Machine, this_system
 from skillhub_mcp.clients.model import ClientScope, HttpServer, StdioServer
 from skillhub_mcp.clients.probe import desktop_environment, probe
 from skillhub_mcp.clients.registered import RegisteredFile, registered_files
-from skillhub_mcp.clients.table import CLIENTS
+from skillhub_mcp.clients.table import CLIENTS, signs_of
 from skillhub_mcp.clients.trust import why_not_started
 from skillhub_mcp.settings import unknown_settings
 from skillhub_mcp.skills.problems import Problem

@@ -129,9 +129,8 @@ def _clients_to_connect(options: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return the name and the title of each client that is installed here and not connected."""
     from skillhub_mcp.cli.client_options import machine_of
     from skillhub_mcp.clients.connections import Connections
-    from skillhub_mcp.clients.installed import signs_of
     from skillhub_mcp.clients.model import ClientScope
-    from skillhub_mcp.clients.table import CLIENTS
+    from skillhub_mcp.clients.table import CLIENTS, signs_of
     from skillhub_mcp.errors import ClientFileRefused
 
     machine = machine_of(options)
