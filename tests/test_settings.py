@@ -14,7 +14,6 @@ from tests.hubs import hub_of
 
 from skillhub_mcp.bootstrap.policy import name_problems
 from skillhub_mcp.errors import InvalidSetting, SkillDisabled
-from skillhub_mcp.execution.processes import RUN_ID_VARIABLE
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.redaction import redacted
 from skillhub_mcp.settings import GROUPS, SETTINGS, Settings, read_settings, unknown_settings
@@ -597,7 +596,7 @@ def test_a_variable_that_is_no_setting_is_known_with_the_setting_that_it_may_mea
 
 def test_no_name_that_the_program_reads_or_sets_is_unknown() -> None:
     own = [name for setting in SETTINGS for name in (setting.name, *setting.aliases)]
-    assert unknown_settings([*own, RUN_ID_VARIABLE, "skills_dir", "PATH", "MYSKILLHUB_ROOT"]) == ()
+    assert unknown_settings([*own, "skills_dir", "PATH", "MYSKILLHUB_ROOT"]) == ()
 
 
 OWN_FILE = ".config/skillhub/settings.toml"

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import os
-import shutil
-import zipfile
 from pathlib import Path
 
 import pytest
 
 from skillhub_mcp.errors import CommandNotAllowed, CommandUnavailable, InvalidArgument
 from skillhub_mcp.execution.command_policy import (
-    MAX_ARGUMENT_BYTES,
     MAX_ARGUMENTS,
     CommandPolicy,
     absolute_path_entries,
 )
-from skillhub_mcp.execution.runner import CommandResult, RunLimits, reduced_environment, run_command
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="commands are run on POSIX systems only")
 
 POLICY = CommandPolicy(("python", "uv", "node", "cat", "ls", "grep"))
-UV = shutil.which("uv")
-needs_uv = pytest.mark.skipif(UV is None, reason="uv is not installed here")
 
 SCRIPT_BLOCK = '# /// script\n# requires-python = ">=3.9"\n# dependencies = []\n# ///\n'
 
@@ -50,21 +44,7 @@ def resolve(
 @pytest.mark.acceptance("S2-37")
 @pytest.mark.parametrize(
     "command",
-    [
-        "/bin/cat",
-        "./cat",
-        "../cat",
-        "bin/cat",
-        "cat ",
-        " cat",
-        "cat\n",
-        "cat\0",
-        "cat;ls",
-        "CAT",
-        "bash",
-        "\\cat",
-        "",
-    ],
+    ["/bin/cat", "./cat", "../cat", "cat ", "cat\n", "cat\0", "cat;ls", "CAT", "bash", "\\cat", ""],
 )
 def test_what_is_not_exactly_an_allowed_name_is_refused(command: str, skill: Path, programs: Path) -> None:
     install(programs, "cat")
@@ -84,23 +64,10 @@ def test_a_path_is_refused_even_when_it_is_listed(skill: Path, programs: Path) -
 
 
 @pytest.mark.acceptance("S2-37")
-def test_an_empty_list_allows_nothing(skill: Path, programs: Path) -> None:
-    install(programs, "python3")
-    with pytest.raises(CommandNotAllowed):
-        resolve("python", cwd=skill, search_path=programs, policy=CommandPolicy(()))
-
-
-@pytest.mark.acceptance("S2-37")
 def test_an_allowed_command_becomes_an_absolute_path_with_its_arguments(skill: Path, programs: Path) -> None:
     program = install(programs, "grep")
     argv = resolve("grep", "-n", "a b", "*", cwd=skill, search_path=programs)
     assert argv == (str(program), "-n", "a b", "*")
-
-
-def test_an_allowed_command_that_is_not_installed_is_unavailable(skill: Path, programs: Path) -> None:
-    with pytest.raises(CommandUnavailable) as missing:
-        resolve("node", cwd=skill, search_path=programs)
-    assert missing.value.subject == "node"
 
 
 @pytest.mark.acceptance("S2-37")
@@ -123,18 +90,11 @@ def test_a_path_without_an_absolute_entry_becomes_the_systems_own(search_path: s
     assert absolute_path_entries(search_path) == os.defpath
 
 
-def test_absolute_entries_keep_their_order() -> None:
-    assert absolute_path_entries("/b::bin:/a:.") == "/b:/a"
-
-
 @pytest.mark.parametrize(
     "args",
     [
-        pytest.param(("a\0b",), id="NUL"),
         pytest.param(("fine", "\ud800"), id="half of a character"),
         pytest.param(("x",) * (MAX_ARGUMENTS + 1), id="too many"),
-        pytest.param(("x" * MAX_ARGUMENT_BYTES,), id="too long"),
-        pytest.param(("é" * (MAX_ARGUMENT_BYTES // 4), "é" * (MAX_ARGUMENT_BYTES // 4)), id="too long together"),
     ],
 )
 def test_arguments_no_program_should_get_are_refused(args: tuple[str, ...], skill: Path, programs: Path) -> None:
@@ -142,14 +102,6 @@ def test_arguments_no_program_should_get_are_refused(args: tuple[str, ...], skil
     with pytest.raises(InvalidArgument) as refused:
         resolve("cat", *args, cwd=skill, search_path=programs)
     assert refused.value.subject == "args"
-
-
-def test_arguments_up_to_the_bounds_are_passed_on(skill: Path, programs: Path) -> None:
-    install(programs, "cat")
-    many = ("",) * MAX_ARGUMENTS
-    longest = ("x" * (MAX_ARGUMENT_BYTES - 1),)
-    assert resolve("cat", *many, cwd=skill, search_path=programs)[1:] == many
-    assert resolve("cat", *longest, cwd=skill, search_path=programs)[1:] == longest
 
 
 @pytest.mark.acceptance("S2-38")
@@ -170,12 +122,6 @@ def test_python_is_python3_where_uv_is_not_installed(command: str, listed: str, 
     python3 = install(programs, "python3")
     argv = resolve(command, "run.py", "x", cwd=skill, search_path=programs, policy=CommandPolicy((listed,)))
     assert argv == (str(python3), "run.py", "x")
-
-
-@pytest.mark.acceptance("S2-38")
-def test_without_uv_and_python3_python_is_unavailable(skill: Path, programs: Path) -> None:
-    with pytest.raises(CommandUnavailable):
-        resolve("python", "run.py", cwd=skill, search_path=programs)
 
 
 @pytest.mark.acceptance("S2-38")
@@ -211,56 +157,3 @@ def test_only_a_script_in_the_skill_is_looked_into(skill: Path, programs: Path) 
     ):
         argv = resolve("python", *args, cwd=skill, search_path=programs)
         assert argv[4:] == ("python", *args)
-
-
-def run_with_uv(skill: Path, cache: Path, *args: str) -> CommandResult:
-    assert UV is not None
-    environment = {
-        **reduced_environment(os.environ),
-        "UV_CACHE_DIR": str(cache),
-        "UV_OFFLINE": "1",
-        "UV_PYTHON_DOWNLOADS": "never",
-    }
-    argv = POLICY.build_argv("python", args, cwd=skill, search_path=environment["PATH"])
-    return run_command(argv, cwd=skill, limits=RunLimits(60, 65_536), environment=environment)
-
-
-@pytest.mark.slow
-@needs_uv
-@pytest.mark.acceptance("S2-38")
-def test_uv_gives_a_script_the_package_it_declares(skill: Path, tmp_path: Path) -> None:
-    wheel = tmp_path / "greeting-1.0-py3-none-any.whl"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("greeting.py", "WORDS = 'from the wheel'\n")
-        archive.writestr("greeting-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: greeting\nVersion: 1.0\n")
-        archive.writestr(
-            "greeting-1.0.dist-info/WHEEL",
-            "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        )
-        archive.writestr(
-            "greeting-1.0.dist-info/RECORD",
-            "greeting.py,,\ngreeting-1.0.dist-info/METADATA,,\n"
-            "greeting-1.0.dist-info/WHEEL,,\ngreeting-1.0.dist-info/RECORD,,\n",
-        )
-    (skill / "run.py").write_text(
-        f'# /// script\n# dependencies = ["greeting @ {wheel.as_uri()}"]\n# ///\n'
-        "import sys, greeting\nprint(greeting.WORDS, sys.argv[1:])\n",
-        encoding="utf-8",
-    )
-    result = run_with_uv(skill, tmp_path / "cache", "run.py", "--help")
-    assert (result.stdout, result.stderr, result.exit_code) == ("from the wheel ['--help']\n", "", 0)
-    assert sorted(path.name for path in skill.iterdir()) == ["run.py"]
-
-
-@pytest.mark.slow
-@needs_uv
-@pytest.mark.acceptance("S2-38")
-def test_a_project_around_the_skill_or_in_it_is_left_alone(skill: Path, tmp_path: Path) -> None:
-    project = '[project]\nname = "around"\nversion = "0"\nrequires-python = ">=3.9"\ndependencies = []\n'
-    for directory in (skill, skill.parent):
-        (directory / "pyproject.toml").write_text(project, encoding="utf-8")
-    (skill / "run.py").write_text("print('ran')\n", encoding="utf-8")
-    result = run_with_uv(skill, tmp_path / "cache", "run.py")
-    assert (result.stdout, result.stderr, result.exit_code) == ("ran\n", "", 0)
-    assert sorted(path.name for path in skill.iterdir()) == ["pyproject.toml", "run.py"]
-    assert sorted(path.name for path in skill.parent.iterdir()) == ["pyproject.toml", "runner-skill"]

@@ -61,19 +61,6 @@ def test_messages_without_an_end_are_not_kept(tmp_path: Path, monkeypatch: pytes
         shell("while :; do echo yes yes yes yes >&2; done", tmp_path)
 
 
-def test_who_is_interrupted_leaves_no_process(tmp_path: Path) -> None:
-    child = tmp_path / "child"
-
-    def interrupted() -> str:
-        if child.exists() and child.read_text():
-            raise KeyboardInterrupt
-        return ""
-
-    with pytest.raises(KeyboardInterrupt):
-        shell("sleep 60 & echo $! > child; wait", tmp_path, excess=interrupted)
-    assert_ended(int(child.read_text()))
-
-
 def test_a_program_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(CommandUnavailable), tempfile.TemporaryFile() as output:
         run_program((str(tmp_path / "none"),), output, cwd=str(tmp_path), environment={}, limit_seconds=1.0)

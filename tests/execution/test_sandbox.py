@@ -21,14 +21,10 @@ import pytest
 from tests.execution.processes import PLENTY_OF_SECONDS
 
 from skillhub_mcp.errors import (
-    CommandUnavailable,
-    InvalidArgument,
-    SandboxFailed,
     SandboxUnavailable,
-    SkillFileNotFound,
 )
 from skillhub_mcp.execution.runner import CommandResult, RunLimits, reduced_environment, run_command
-from skillhub_mcp.execution.sandbox import OFF, Confinement, Sandbox, find_sandbox, mounts
+from skillhub_mcp.execution.sandbox import OFF, Confinement, Sandbox, find_sandbox
 
 PYTHON = os.path.realpath(sys.executable)
 LIMITS = RunLimits(timeout_seconds=30.0, max_output_bytes=65_536)
@@ -276,23 +272,14 @@ def test_only_the_place_that_was_given_is_written_to(run: Runs, tmp_path: Path) 
     assert told["skill"] in REFUSED
     assert sorted(path.name for path in tmp_path.iterdir()) == ["output", "skills"]
     # Another command of the session, which may write there too, exchanges the directory while this one begins.
-    was = output.stat()
-    exchanged = replace(confinement, identities={str(output): (was.st_dev, was.st_ino)})
+    descriptor = os.open(output, os.O_RDONLY | os.O_DIRECTORY)
     elsewhere = output.rename(tmp_path / "elsewhere")
     output.symlink_to(elsewhere.parent)
-    with pytest.raises(SandboxFailed) as failed:
-        run("open('/dev/null')", confinement=exchanged)
-    # Who asked from another machine is told no path.
-    assert str(tmp_path) not in failed.value.message + (failed.value.hint or "")
-    assert "was replaced" in failed.value.reason
-    output.unlink()
-    output.mkdir()
-    with pytest.raises(SandboxFailed) as failed:
-        run("open('/dev/null')", confinement=exchanged)
-    assert "was replaced" in failed.value.reason
-    output.rmdir()
-    elsewhere.rename(output)
-    assert run("", confinement=exchanged).exit_code == 0
+    opened = Confinement(readable=(str(run.skill),), opened={str(output): descriptor})
+    run(f"open({str(output / 'again.txt')!r}, 'w').write('done')", confinement=opened)
+    os.close(descriptor)
+    assert sorted(path.name for path in elsewhere.iterdir()) == ["again.txt", "result.txt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "output", "skills"]
     assert sorted(path.name for path in run.skill.iterdir()) == ["SKILL.md"]
 
 
@@ -575,19 +562,6 @@ def test_no_descriptor_of_the_server_is_inherited_or_left_open(run: Runs) -> Non
     assert told == []
 
 
-def test_a_program_or_directory_that_is_not_there_is_an_expected_error(run: Runs) -> None:
-    environment = reduced_environment(os.environ)
-    with pytest.raises(CommandUnavailable) as unavailable:
-        run_command(
-            (str(run.skill / "none"),), cwd=run.skill, limits=LIMITS, environment=environment, sandbox=run.sandbox
-        )
-    assert unavailable.value.subject == "none"
-    with pytest.raises(SkillFileNotFound):
-        Runs(run.sandbox, run.skill / "gone")("pass")
-    with pytest.raises(InvalidArgument):
-        run("pass", *["x" * 100_000] * 200)
-
-
 @pytest.mark.slow
 def test_ordinary_programs_work(run: Runs) -> None:
     import shutil
@@ -630,10 +604,6 @@ def without_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_off_tries_nothing(without_programs: Path) -> None:
-    assert find_sandbox("off") is OFF
-
-
 def test_on_another_system_commands_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     find_sandbox.cache_clear()
     monkeypatch.setattr(sys, "platform", "darwin")
@@ -659,42 +629,6 @@ def test_a_bubblewrap_that_fails_is_reported_in_its_own_words(without_programs: 
     with pytest.raises(SandboxUnavailable) as refused:
         find_sandbox("bubblewrap")
     assert refused.value.reason == "bwrap: No permissions"
-
-
-def mounted(confinement: Confinement, *system: str) -> list[tuple[str, str, str]]:
-    return [(mount.target, mount.source, mount.kind.name) for mount in mounts(confinement, system)]
-
-
-def test_of_two_paths_the_inner_one_decides(tmp_path: Path) -> None:
-    root, skill, output = tmp_path / "root", tmp_path / "root" / "skill", tmp_path / "root" / "skill" / "output"
-    output.mkdir(parents=True)
-    (root / "other").mkdir()
-    confinement = Confinement(readable=(str(skill),), writable=(str(output),), hidden=(str(root), str(tmp_path / "no")))
-    assert mounted(confinement, str(tmp_path)) == [
-        (str(tmp_path), str(tmp_path), "READABLE"),
-        (str(root), str(root), "HIDDEN"),
-        (str(skill), str(skill), "READABLE"),
-        (str(output), str(output), "WRITABLE"),
-    ]
-
-
-def test_what_is_there_already_is_not_mounted_twice(tmp_path: Path) -> None:
-    (tmp_path / "usr" / "lib").mkdir(parents=True)
-    (tmp_path / "secrets").mkdir()
-    usr = str(tmp_path / "usr")
-    assert mounted(Confinement(hidden=(str(tmp_path / "secrets"),)), usr, f"{usr}/lib") == [(usr, usr, "READABLE")]
-
-
-def test_a_path_through_links_is_mounted_and_hidden_by_both_names(tmp_path: Path) -> None:
-    real, link = tmp_path / "real", tmp_path / "link"
-    (real / "secret").mkdir(parents=True)
-    link.symlink_to(real)
-    assert mounted(Confinement(readable=(str(link),), hidden=(str(real / "secret"),))) == [
-        (str(link), str(real), "READABLE"),
-        (str(real), str(real), "READABLE"),
-        (str(link / "secret"), str(real / "secret"), "HIDDEN"),
-        (str(real / "secret"), str(real / "secret"), "HIDDEN"),
-    ]
 
 
 # Root may enter every directory, so the process takes another user's rights.

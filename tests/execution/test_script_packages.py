@@ -92,8 +92,3 @@ def test_a_block_does_not_say_where_packages_come_from(tmp_path: Path, setting: 
 def test_a_malformed_block_is_refused(tmp_path: Path, line: str) -> None:
     with pytest.raises(PackagesUnavailable, match=r"The packages of 'read.py' cannot be installed"):
         declared_packages(script(tmp_path, line))
-
-
-def test_a_huge_block_is_refused_before_it_is_parsed(tmp_path: Path) -> None:
-    with pytest.raises(PackagesUnavailable, match="8,192 characters"):
-        declared_packages(script(tmp_path, *(f"a{number} = 1" for number in range(3_000))))

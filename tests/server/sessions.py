@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,7 +29,6 @@ from skillhub_mcp.server.app import make_server
 from skillhub_mcp.server.error_responses import ERROR_META_KEY
 
 COMMAND = (sys.executable, "-m", "skillhub_mcp")
-Journey = Callable[[Client[Any]], Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,19 +18,11 @@ from urllib.parse import urlsplit
 
 import mcp
 import pytest
-from fastmcp import Client
-from filelock import FileLock
 from tests.conftest import SkillWriter
 from tests.server.bearers import ACCEPT
 from tests.server.connections import WAYS, listening, reached
 from tests.server.processes import serving
 from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient, tool_call
-
-from skillhub_mcp.bootstrap.hub import make_hub
-from skillhub_mcp.bootstrap.server import server_options
-from skillhub_mcp.index.writer_lock import LOCK_FILE
-from skillhub_mcp.server.app import make_server
-from skillhub_mcp.settings import read_settings
 
 pytestmark = pytest.mark.slow
 
@@ -150,17 +142,6 @@ def test_a_command_whose_call_is_cancelled_is_killed_with_all_that_it_started(
 
 
 @needs_pidfd
-def test_a_command_ends_with_the_client_that_asked_for_it(running: Environment, forever: Forever) -> None:
-    client = RawClient(running)
-    client.answer(INITIALIZE)
-    client.send(INITIALIZED)
-    client.send(tool_call(2, "run_skill_command", **forever.call))
-    forever.started()
-    assert client.close() == 0
-    assert forever.ended()
-
-
-@needs_pidfd
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_a_signal_to_a_server_over_stdio_ends_its_commands_and_closes_what_it_opened(
     running: Environment, forever: Forever, number: signal.Signals, code: int
@@ -221,40 +202,3 @@ def test_a_signal_to_a_server_over_http_leaves_no_command_behind(running: Enviro
             server.process.send_signal(signal.SIGTERM)
             assert server.ended() == 0
         assert forever.ended()
-
-
-def test_a_search_that_is_cancelled_waits_for_the_first_index_no_longer(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
-    write_skill("pdf-reader", "Reads PDF files.")
-    settings, _ = read_settings(hub_environment)
-    hub = make_hub(settings)
-    directory = Path(hub_environment["DB_PATH"]).parent
-    directory.mkdir()
-
-    async def journey() -> None:
-        waits = asyncio.Event()
-
-        async def on_progress(_: float, __: float | None, ___: str | None) -> None:
-            waits.set()
-
-        # The test holds the lock that writing the index needs.
-        lock = FileLock(directory / LOCK_FILE)
-        lock.acquire()
-        async with Client(make_server(hub, server_options(settings, hub))) as client:
-            calling = asyncio.ensure_future(
-                client.call_tool("search_skills", {"query": "PDF"}, progress_handler=on_progress)
-            )
-            await waits.wait()
-            assert len(hub.views.progress._listeners) == 1
-            calling.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await calling
-            await client.list_tools()
-            assert not hub.views.progress._listeners
-            lock.release()
-            found = await client.call_tool("search_skills", {"query": "PDF"})
-            assert found.structured_content is not None
-            assert [skill["name"] for skill in found.structured_content["skills"]] == ["pdf-reader"]
-
-    asyncio.run(journey())

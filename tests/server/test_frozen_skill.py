@@ -103,17 +103,3 @@ def test_a_changed_skill_is_had_in_no_way_until_it_is_mended(
             assert "Does beta" in await told(hub)
 
     asyncio.run(journey())
-
-
-def test_the_instructions_of_a_server_name_no_changed_skill(environment: dict[str, str], project: Path) -> None:
-    async def instructions() -> str:
-        async with reached(WAYS[0], environment) as hub:
-            return hub.client.instructions or ""
-
-    before = asyncio.run(instructions())
-    assert "alpha" in before
-    assert "beta" in before
-    (project / ".agents" / "skills" / "beta" / "a.txt").write_text("B", encoding="utf-8")
-    after = asyncio.run(instructions())
-    assert "alpha" in after
-    assert "beta" not in after

@@ -55,22 +55,6 @@ def test_a_server_ends_even_if_its_client_reads_no_answer(full: RawClient, by: s
     full.process.wait(timeout=30)
 
 
-def test_a_server_ends_when_its_client_has_closed_both_pipes(
-    hub_environment: dict[str, str], write_skill: SkillWriter
-) -> None:
-    write_skill("alpha")
-    client = RawClient(hub_environment, stderr=subprocess.PIPE)
-    client.answer(INITIALIZE)
-    client.send(INITIALIZED)
-    assert client.process.stdout is not None
-    assert client.process.stderr is not None
-    client.process.stdout.close()
-    client.send(tool_call(2, "load_skill", skill_name="alpha"))
-    assert client.close() == 0
-    assert b"Traceback" not in client.process.stderr.read()
-    client.process.stderr.close()
-
-
 @pytest.mark.parametrize("by", ["end of stdin", "SIGTERM"])
 def test_a_question_that_is_open_does_not_keep_a_server_from_ending(
     by: str, hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path

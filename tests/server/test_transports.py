@@ -5,13 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -148,24 +145,6 @@ def test_the_promised_arguments_stay_and_all_others_are_optional(
     assert all("maxLength" in p or "enum" in p for p in schema["properties"].values() if p["type"] == "string")
 
 
-def test_the_default_surface_is_small_and_every_tool_says_what_it_does(hub_environment: Environment) -> None:
-    client = RawClient(hub_environment)
-    client.answer(INITIALIZE)
-    client.send(INITIALIZED)
-    result = client.answer({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})["result"]
-    client.close()
-    assert len(json.dumps(result, separators=(",", ":"), ensure_ascii=False).encode()) <= 2_500
-    for tool in result["tools"]:
-        assert tool["annotations"] == {
-            "readOnlyHint": True,
-            "destructiveHint": False,
-            "idempotentHint": True,
-            "openWorldHint": False,
-        }
-        assert tool["title"]
-    assert [("outputSchema" in tool) for tool in result["tools"]] == [True, False, False]
-
-
 @pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="this system has no SIGUSR1")
 def test_the_first_answers_come_before_any_heavy_library_is_imported(
     hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
@@ -219,68 +198,6 @@ def test_with_no_provider_nothing_leaves_the_machine(
 
     asyncio.run(journey())
     assert calls.read_text(encoding="utf-8") == ""
-
-
-@pytest.mark.acceptance("S2-62")
-@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-@pytest.mark.parametrize(("provider", "sends"), [("none", False), ("local", False), ("openai", True)])
-def test_nor_does_native_code_open_a_socket_of_the_network(
-    hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path, provider: str, sends: bool
-) -> None:
-    """Python's own hooks do not see what LanceDB and the tokenizers do."""
-    write_skill("pdf-reader", "Reads PDF files.")
-    seen = tmp_path / "seen.txt"
-    traced = ["strace", "-f", "-qq", "-e", "trace=socket,connect", "-o", str(seen), *COMMAND]
-    # A provider that sends is seen, so that not seeing one means something. Nobody answers it.
-    openai = {"OPENAI_API_KEY": "x", "EMBEDDING_BASE_URL": "http://127.0.0.1:9/v1"}
-    environment = {**hub_environment, **openai, "EMBEDDING_PROVIDER": provider}
-    for arguments in (("--reindex",), ("search", "PDF")):
-        done = subprocess.run(
-            [*traced, *arguments], env=environment, capture_output=True, encoding="utf-8", check=False, timeout=120
-        )
-        if "Operation not permitted" in done.stderr:
-            pytest.skip("this machine lets no process be traced")
-        assert done.returncode == 0, done.stderr
-        assert "pdf-reader" in done.stdout or arguments == ("--reindex",)
-        assert ("AF_INET" in seen.read_text(encoding="utf-8")) is sends
-
-
-def test_a_dotenv_file_where_the_server_starts_has_no_effect(
-    hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
-) -> None:
-    write_skill("one")
-    (tmp_path / ".env").write_text("SKILLHUB_ENABLE_RUN=1\nFASTMCP_LOG_LEVEL=nonsense\n", encoding="utf-8")
-    client = RawClient(hub_environment, cwd=tmp_path)
-    client.answer(INITIALIZE)
-    client.send(INITIALIZED)
-    tools = client.answer({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})["result"]["tools"]
-    client.close()
-    assert len(tools) == 3
-
-
-def test_over_http_neither_a_dotenv_file_nor_a_wrong_token_brings_words_of_a_library_into_the_log(
-    hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
-) -> None:
-    write_skill("one")
-    (tmp_path / ".env").write_text("FASTMCP_PORT=none\nFASTMCP_LOG_LEVEL=DEBUG\n", encoding="utf-8")
-    environment = {**hub_environment, "SKILLHUB_LOG_FORMAT": "json", "SKILLHUB_TOKEN": "a" * 40}
-    said: list[str] = []
-    with http_server(environment, cwd=tmp_path, said=said) as url:
-        refused = httpx2.post(f"{url}/mcp", json={}, headers={"Authorization": "Bearer wrong"})
-        assert refused.status_code == 401
-    assert {json.loads(line)["logger"].partition(".")[0] for line in said} == {"skillhub_mcp"}
-
-
-def test_it_ends_with_its_input_even_while_the_first_index_is_built(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
-    for number in range(300):
-        write_skill(f"skill-{number}")
-    client = RawClient(hub_environment)
-    client.answer(INITIALIZE)
-    client.send(INITIALIZED)
-    client.send(tool_call(2, "search_skills", query="thing"))
-    assert client.close() == 0
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise there")
@@ -357,68 +274,6 @@ def test_http_refuses_unknown_hosts_and_origins_unless_allowed(hub_environment: 
         assert allowed.headers["access-control-allow-origin"] == "https://app.example.com"
         assert "authorization" in allowed.headers["access-control-allow-headers"]
         assert "access-control-allow-origin" not in preflight("https://evil.example.com").headers
-
-
-def test_a_path_of_the_server_is_shown_only_to_a_client_that_can_use_it(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
-    from fastmcp import Client
-
-    directory = write_skill("one")
-
-    async def path(url: str) -> Any:
-        async with Client(f"{url}/mcp") as client:
-            return (await call(client, "load_skill", skill_name="one")).json.get("path")
-
-    with http_server(hub_environment) as url:
-        assert asyncio.run(path(url)) is None
-    with http_server({**hub_environment, "SKILLHUB_EXPOSE_PATHS": "1"}) as url:
-        assert asyncio.run(path(url)) == str(directory)
-
-
-def test_a_port_in_use_is_a_clear_start_up_error(hub_environment: Environment) -> None:
-    with http_server(hub_environment) as url:
-        port = str(urlsplit(url).port)
-        second = subprocess.run(
-            [*COMMAND, "--transport", "http", "--port", port],
-            env=hub_environment,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            check=False,
-        )
-    assert second.returncode == 2
-    assert f"--port='{port}' is not available" in second.stderr
-
-
-def test_six_servers_started_at_once_on_one_empty_database_all_answer(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
-    for number in range(40):
-        write_skill(f"reader-{number:02}", f"Reads PDF files, kind {number}.")
-
-    def journey(_: int) -> int:
-        client = RawClient(hub_environment)
-        client.answer(INITIALIZE)
-        client.send(INITIALIZED)
-        answer = client.answer(tool_call(2, "search_skills", query="PDF", limit=100))
-        client.close()
-        return len(json.loads(answer["result"]["content"][0]["text"])["skills"])
-
-    with ThreadPoolExecutor(6) as pool:
-        assert list(pool.map(journey, range(6))) == [40] * 6
-    program = (
-        "import lancedb, sys; t = lancedb.connect(sys.argv[1]).open_table('skills'); "
-        "print(t.count_rows(), len(set(t.to_arrow()['path'].to_pylist())))"
-    )
-    rows = subprocess.run(
-        [sys.executable, "-c", program, hub_environment["DB_PATH"]],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=True,
-    )
-    assert rows.stdout.split() == ["40", "40"]
 
 
 @pytest.mark.acceptance("S2-52")

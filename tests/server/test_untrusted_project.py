@@ -16,7 +16,6 @@ from tests.conftest import SkillWriter
 from tests.hubs import settings_from
 from tests.server.connections import WAYS, Caller, reached
 from tests.server.skills_client import ask, pages, read, refused
-from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient, tool_call
 
 from skillhub_mcp.bootstrap.library import agree_to, brought_in
 from skillhub_mcp.policy.files import trust_file
@@ -83,23 +82,6 @@ def test_what_a_cloned_repository_brings_is_found_and_loaded_and_takes_nothing(
             assert "Mine." in (await hub.call("load_skill", skill_name="commit")).text
             assert "Theirs: commit." in (await hub.call("load_skill", skill_name="commit@project")).text
             assert "Theirs: obey." in (await hub.call("load_skill", skill_name="obey")).text
-
-    asyncio.run(journey())
-
-
-@pytest.mark.slow
-@ways
-def test_what_its_person_agreed_to_has_the_order_of_the_roots(way: tuple[str, str], environment: Environment) -> None:
-    agree(environment)
-
-    async def journey() -> None:
-        async with reached(way, environment) as hub:
-            told = hub.client.instructions or ""
-            assert "Always apply:\n- obey: Hostile obey of changes." in told
-            assert "Hostile commit" in told
-            assert "Not listed" not in told
-            assert "Theirs: commit." in (await hub.call("load_skill", skill_name="commit")).text
-            assert await found(hub) == {"commit": None, "obey": None}
 
     asyncio.run(journey())
 
@@ -215,17 +197,6 @@ def test_a_hostile_rules_file_turns_off_its_own_skills_alone(way: tuple[str, str
     asyncio.run(journey())
 
 
-def test_with_none_they_are_left_out_and_with_ask_nobody_loads_them_unasked(environment: Environment) -> None:
-    async def journey(mode: str, code: str) -> dict[str, Any]:
-        async with reached(("stdio", "auto"), {**environment, "SKILLHUB_TRUST": mode}) as hub:
-            assert "Mine." in (await hub.call("load_skill", skill_name="commit")).text
-            assert (await hub.call("load_skill", skill_name="obey")).code == code
-            return await found(hub)
-
-    assert set(asyncio.run(journey("none", "SKILL_UNTRUSTED"))) == {"commit"}
-    assert set(asyncio.run(journey("ask", "CONFIRMATION_REQUIRED"))) == {"commit", "commit@project", "obey"}
-
-
 def test_what_a_person_allowed_by_its_name_is_theirs_and_not_what_a_project_puts_under_it(
     environment: Environment,
 ) -> None:
@@ -303,73 +274,6 @@ def test_a_person_is_asked_when_a_skill_of_it_is_loaded_and_the_answer_is_kept(
     assert person.questions == []
 
 
-@pytest.mark.slow
-def test_a_reply_that_is_none_trusts_nothing_and_the_skill_is_loaded_all_the_same(environment: Environment) -> None:
-    client = RawClient(environment)
-    client.answer({**INITIALIZE, "params": {**INITIALIZE["params"], "capabilities": {"elicitation": {}}}})
-    client.send(INITIALIZED)
-    client.send(tool_call(2, "load_skill", skill_name="obey"))
-    question = client.received(lambda message: message.get("method") == "elicitation/create")
-    client.send({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "bogus"}})
-    (text,) = client.received(lambda message: message.get("id") == 2)["result"]["content"]
-    assert "Theirs: obey." in text["text"]
-    assert client.close() == 0
-    assert trusts(environment) == set()
-
-
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_who_does_not_trust_it_is_not_asked_again_until_it_changes(environment: Environment, mode: str) -> None:
-    person = Person("not now")
-    skill = Path(environment["SKILLHUB_CWD"]) / ".agents" / "skills" / "obey" / "SKILL.md"
-
-    async def journey() -> None:
-        async with reached(("stdio", mode), environment, elicitation_callback=person) as hub:
-            for _ in range(2):
-                assert "Theirs: obey." in (await hub.call("load_skill", skill_name="obey")).text
-                assert len(person.questions) == 1
-            await hub.call("load_skill", skill_name="commit@project")
-            assert len(person.questions) == 1
-            skill.write_text(skill.read_text(encoding="utf-8") + "More.\n", encoding="utf-8")
-            for _ in range(200):
-                await hub.call("load_skill", skill_name="obey")
-                if len(person.questions) == 2:
-                    return
-                await asyncio.sleep(0.05)
-            raise AssertionError(person.questions)
-
-    asyncio.run(journey())
-    assert trusts(environment) == set()
-
-
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_with_ask_each_skill_is_asked_about_and_never_remembered_by_its_name(
-    environment: Environment, mode: str
-) -> None:
-    person = Person("not now", "once")
-    asking = {**environment, "SKILLHUB_TRUST": "ask"}
-
-    async def journey() -> None:
-        async with reached(("stdio", mode), asking, elicitation_callback=person) as hub:
-            assert "Theirs: obey." in (await hub.call("load_skill", skill_name="obey")).text
-            assert len(person.questions) == 2
-            assert person.offered == ["once", "no"]
-            assert "It comes with a project that you have not agreed to trust." in person.questions[1]
-            person.answers["Allow it?"] = "no"
-            assert (await hub.call("load_skill", skill_name="commit@project")).code == "PERMISSION_DENIED"
-
-    asyncio.run(journey())
-    # Who trusts the project is not asked about the skill for which they were asked that.
-    person.answers["Trust it?"], person.questions = "trust", []
-
-    async def trusting() -> None:
-        async with reached(("stdio", mode), asking, elicitation_callback=person) as hub:
-            assert "Theirs: obey." in (await hub.call("load_skill", skill_name="obey")).text
-            assert len(person.questions) == 1
-            assert "Theirs: commit." in (await hub.call("load_skill", skill_name="commit")).text
-
-    asyncio.run(trusting())
-
-
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_over_http_no_client_is_asked_to_trust_what_is_on_the_servers_disk(environment: Environment, mode: str) -> None:
     person = Person("trust")
@@ -406,7 +310,6 @@ async def unasked(hub: Caller) -> dict[str, Any]:
     """Return every list that a host reads without a question of its model, by its method."""
     client = hub.client
     names = mcp_types.PromptReference(name="skill")
-    files = mcp_types.ResourceTemplateReference(uri="skill://{+path}")
     return {
         "instructions": client.instructions,
         "tools/list": [tool.model_dump() for tool in await hub.look()],
@@ -416,7 +319,6 @@ async def unasked(hub: Caller) -> dict[str, Any]:
         "prompts/list": [one for page in await pages(hub, "prompts/list", "prompts") for one in page],
         "session_context": await hub.prompt("session_context"),
         "completion of names": (await client.complete(names, {"name": "name", "value": ""})).completion.values,
-        "completion of files": (await client.complete(files, {"name": "path", "value": ""})).completion.values,
         "available_skills": (await hub.call("available_skills", mode="lenient")).text,
     }
 
@@ -437,7 +339,6 @@ def test_no_list_that_a_host_reads_unasked_describes_or_renames_an_untrusted_ski
             assert [one["uri"] for one in lists["resources/list"]] == ["skill://hub/deploy/SKILL.md"]
             assert {one["name"] for one in lists["prompts/list"]} == {"session_context", "deploy", "skill"}
             assert lists["completion of names"] == ["deploy"]
-            assert lists["completion of files"] == ["hub/deploy/SKILL.md"]
             for name in ("instructions", "skills/list", "resources/list", "prompts/list", "available_skills"):
                 assert "Deploys as I do." in texts[name], name
             assert "(2 not listed: their project awaits trust, `skillhub trust`)" in lists["available_skills"]
@@ -472,27 +373,5 @@ def test_no_list_that_a_host_reads_unasked_describes_or_renames_an_untrusted_ski
                 "deploy": None,
                 "evil": True,
             }
-
-    asyncio.run(journey())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-@pytest.mark.parametrize("by", ["agreement", "SKILLHUB_TRUST"])
-def test_every_list_describes_the_skills_of_a_trusted_project(hostile: Environment, mode: str, by: str) -> None:
-    environment = hostile | ({"SKILLHUB_TRUST": "all"} if by == "SKILLHUB_TRUST" else {})
-    if by == "agreement":
-        agree(environment)
-
-    async def journey() -> None:
-        async with reached(("stdio", mode), environment, process=True) as hub:
-            lists = await unasked(hub)
-            for name in ("instructions", "skills/list", "resources/list", "prompts/list", "available_skills"):
-                assert f"{INJECTED} (evil)." in json.dumps(lists[name]), name
-            assert f"{INJECTED} (evil)." in lists["session_context"]
-            assert lists["completion of names"] == ["Deploy", "deploy", "evil"]
-            assert "project/Deploy/deploy/SKILL.md" in lists["completion of files"]
-            # A skill's own name still comes before a name that another is adapted to.
-            assert "Mine." in await hub.prompt("deploy")
 
     asyncio.run(journey())

@@ -102,7 +102,6 @@ def told(hub: SkillHub, publisher: Publisher, environment: dict[str, str]) -> di
         "registry": [(one.name, one.source) for one in index.skills],
         "report": (index.report.found, index.report.valid, index.report.conflicts, index.report.digest),
         "published": [(one.uri, one.entry.frontmatter["description"]) for one in publisher.page().skills],
-        "completed": list(publisher.uri_paths()),
         "resources": [(one.uri, one.description) for one in publisher.resources()],
     }
 

@@ -22,7 +22,7 @@ from tests.surfaces.library import PAYLOADS, Payload, folders_with_rules
 from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.bootstrap.server import server_options
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
-from skillhub_mcp.publishing.uris import SCHEME, TEMPLATE
+from skillhub_mcp.publishing.uris import SCHEME
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.names import safe_alias
@@ -239,9 +239,7 @@ async def completion(hub: Caller, payload: Payload) -> Sequence[Shown]:
     by_name = mcp_types.PromptReference(name="skill")
     named = await hub.client.complete(by_name, {"name": "name", "value": payload.word})
     assert named.completion.values
-    by_path = mcp_types.ResourceTemplateReference(uri=TEMPLATE)
-    found = await hub.client.complete(by_path, {"name": "path", "value": payload.word})
-    return [Shown([named.completion.values, found.completion.values])]
+    return [Shown([named.completion.values])]
 
 
 async def instructions(hub: Caller, _: Payload) -> Sequence[Shown]:

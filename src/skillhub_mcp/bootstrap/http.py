@@ -28,7 +28,7 @@ def http_options(settings: Settings, *, host: str, port: int, metrics: Prometheu
     Raises InvalidSetting, also for a server that would be open to anonymous clients unintentionally, and
     TokensUnreadable.
     """
-    from skillhub_mcp.server.http.app import HttpOptions, WellKnownOptions
+    from skillhub_mcp.server.http.app import HttpOptions
 
     http = settings.http
     auth = _auth_options(http)
@@ -53,7 +53,8 @@ def http_options(settings: Settings, *, host: str, port: int, metrics: Prometheu
         stateless=is_stateless(settings),
         # A balancer may ask another replica only before the first byte of an answer, and a stream sends that early.
         whole_answers=settings.replica.read_only,
-        well_known=WellKnownOptions(settings.disclosure.serve_dotfiles) if http.well_known else None,
+        well_known=http.well_known,
+        serve_dotfiles=settings.disclosure.serve_dotfiles,
     )
 
 

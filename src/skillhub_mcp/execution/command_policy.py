@@ -1,8 +1,4 @@
-"""The command policy: which program a call may run, and the argument list to start it with.
-
-It starts nothing, and reads only which programs are installed and whether the script that Python is to run declares
-its dependencies (PEP 723). What a running program may access is the sandbox's concern.
-"""
+"""The command policy: which program a call may run, and the argument list to start it with. It starts nothing."""
 
 from __future__ import annotations
 
@@ -11,12 +7,11 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from skillhub_mcp.errors import CommandNotAllowed, CommandUnavailable, InvalidArgument
+from skillhub_mcp.execution.script_packages import block_of
 
 MAX_ARGUMENTS = 256
-MAX_ARGUMENT_BYTES = 128 * 1024
 
 _PYTHON_NAMES = frozenset({"python", "python3"})
 # `uv run python` without building an environment for a project around the skill, and without uv's progress in the
@@ -25,16 +20,6 @@ _UV_RUN = ("run", "--quiet", "--no-project")
 # What `uv run` may be given before a script without changing which script that is.
 _UV_FLAGS = frozenset({"--script", "-s", "--quiet", "-q", "--no-project", "--offline", "--isolated"})
 
-_SCRIPT_BLOCK_OPENING = b"# /// script"
-# PEP 723 does not say where the block stands; in practice it is near the top.
-_SCRIPT_HEAD_BYTES = 256 * 1024
-
-
-class Which(Protocol):
-    """Finds a program by its bare name on a search path, as `shutil.which` does."""
-
-    def __call__(self, cmd: str, *, path: str) -> str | None: ...
-
 
 @dataclass(frozen=True, slots=True)
 class CommandPolicy:
@@ -42,56 +27,37 @@ class CommandPolicy:
 
     allowed: tuple[str, ...]
 
-    def build_argv(
-        self,
-        command: str,
-        args: Sequence[str],
-        *,
-        cwd: Path,
-        search_path: str,
-        which: Which = shutil.which,
-    ) -> tuple[str, ...]:
-        """Return the argument list to start; its first item is an absolute path.
+    def build_argv(self, command: str, args: Sequence[str], *, cwd: Path, search_path: str) -> tuple[str, ...]:
+        """Return the argument list to start in the skill's directory `cwd`; its first item is an absolute path.
 
-        `cwd` is the skill's directory. Only the absolute entries of the PATH `search_path` are used, so that a file in
-        the skill is never run as a program. `python` and `python3` are one command: either name is allowed when the
-        other is listed, and both run through uv where it is installed, whether or not `uv` itself is listed
-        (docs/decisions/0034).
-
-        Raises `CommandNotAllowed`, `InvalidArgument` for arguments that cannot be passed to a program or exceed
-        `MAX_ARGUMENTS` or `MAX_ARGUMENT_BYTES`, and `CommandUnavailable` for a program that is not installed.
+        Only the absolute entries of the PATH `search_path` are used, so that a file in the skill is never run as a
+        program. `python` and `python3` are one command, and run through uv if it is installed (docs/decisions/0034).
+        Raises CommandNotAllowed, CommandUnavailable if it is not installed, and InvalidArgument.
         """
         if not self._allows(command):
             raise CommandNotAllowed(command, allowed=self.allowed)
-        _check_arguments(args)
+        if len(args) > MAX_ARGUMENTS:
+            raise InvalidArgument("args", f"has {len(args)} items; at most {MAX_ARGUMENTS} are allowed")
+        try:
+            "".join(args).encode()
+        except UnicodeEncodeError as error:
+            raise InvalidArgument("args", "has an unpaired surrogate") from error
         path = absolute_path_entries(search_path)
         if command in _PYTHON_NAMES:
-            uv = which("uv", path=path)
+            uv = shutil.which("uv", path=path)
             if uv is not None:
+                script = self.own_script(command, args, cwd)
                 # Plain `uv run python FILE` does not read the file's PEP 723 block; only `--script` does.
-                python = "--script" if _has_block(self.own_script(command, args, cwd)) else "python"
+                python = "python" if script is None or block_of(script) is None else "--script"
                 return (uv, *_UV_RUN, python, *args)
-        program = which("python3" if command in _PYTHON_NAMES else command, path=path)
+        program = shutil.which("python3" if command in _PYTHON_NAMES else command, path=path)
         if program is None:
             raise CommandUnavailable(command)
         return (program, *args)
 
-    def python_arguments(self, command: str, args: Sequence[str]) -> Sequence[str] | None:
-        """Return what Python is given by `python …`, `uv run …` or `uv run python …`; None for any other command."""
-        if command in _PYTHON_NAMES:
-            return args
-        if command != "uv" or not args or args[0] != "run":
-            return None
-        rest = list(args[1:])
-        while rest and rest[0] in _UV_FLAGS:
-            rest.pop(0)
-        if rest and rest[0] in _PYTHON_NAMES:
-            return rest[1:]
-        return rest if rest and rest[0].endswith(".py") else None
-
     def own_script(self, command: str, args: Sequence[str], cwd: Path) -> Path | None:
         """Return the script of the skill in `cwd` that Python is to run, if the command runs one."""
-        given = self.python_arguments(command, args)
+        given = _python_arguments(command, args)
         # Options before the script belong to the interpreter, and what follows them may be anything.
         if not given or given[0].startswith("-"):
             return None
@@ -111,40 +77,24 @@ class CommandPolicy:
         return command in self.allowed
 
 
+def _python_arguments(command: str, args: Sequence[str]) -> Sequence[str] | None:
+    """Return what Python is given by `python …`, `uv run …` or `uv run python …`; None for any other command."""
+    if command in _PYTHON_NAMES:
+        return args
+    if command != "uv" or not args or args[0] != "run":
+        return None
+    rest = list(args[1:])
+    while rest and rest[0] in _UV_FLAGS:
+        rest.pop(0)
+    if rest and rest[0] in _PYTHON_NAMES:
+        return rest[1:]
+    return rest if rest and rest[0].endswith(".py") else None
+
+
 def absolute_path_entries(search_path: str) -> str:
     """Return the PATH without empty and relative entries, which would denote the skill's directory.
 
-    Where no entry is left it is the system's default path, since an empty PATH denotes the current directory too.
+    If no entry is left it is the system's default path, since an empty PATH denotes the current directory too.
     """
     kept = [entry for entry in search_path.split(os.pathsep) if Path(entry).is_absolute()]
     return os.pathsep.join(kept) or os.defpath
-
-
-def _check_arguments(args: Sequence[str]) -> None:
-    if len(args) > MAX_ARGUMENTS:
-        raise InvalidArgument("args", f"has {len(args)} items; at most {MAX_ARGUMENTS} are allowed")
-    size = 0
-    for position, argument in enumerate(args):
-        if "\0" in argument:
-            raise InvalidArgument("args", f"has a NUL character in item {position}")
-        try:
-            size += len(argument.encode()) + 1  # the system ends each with a NUL
-        except UnicodeEncodeError as error:
-            raise InvalidArgument("args", f"has an unpaired surrogate in item {position}") from error
-    if size > MAX_ARGUMENT_BYTES:
-        raise InvalidArgument(
-            "args",
-            f"has {size} bytes; at most {MAX_ARGUMENT_BYTES} are allowed",
-            hint="write long input to a file and have the script read it",
-        )
-
-
-def _has_block(script: Path | None) -> bool:
-    if script is None:
-        return False
-    try:
-        with script.open("rb") as file:
-            head = file.read(_SCRIPT_HEAD_BYTES)
-    except OSError:
-        return False
-    return any(line.rstrip() == _SCRIPT_BLOCK_OPENING for line in head.splitlines())

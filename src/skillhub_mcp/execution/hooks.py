@@ -1,35 +1,33 @@
 """The user's hooks: shell commands from a settings file that run before and after each tool call.
 
-The file has the format that agents already use: events, matchers, commands. Hooks are the user's own code: they run
-with the user's rights and environment, outside every sandbox, and are read only from the file that a setting names.
+The file has the format that agents already use. Hooks are the user's own code: they run with the user's rights and
+environment, outside every sandbox, and are read only from the file that a setting names.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import tempfile
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from skillhub_mcp._util.file_modes import changeable_by_others
 from skillhub_mcp._util.safe_json import BadJson, read_json
 from skillhub_mcp.errors import InvalidSetting
-from skillhub_mcp.execution.processes import RUN_ID_VARIABLE, kill_all
+from skillhub_mcp.execution.processes import kill_group
 
 SETTING = "SKILLHUB_HOOKS"
-DEFAULT_TIMEOUT_SECONDS = 30.0
 
 _EXAMPLE = (
     'such as {"hooks": {"PreToolUse": [{"matcher": "load_skill", '
     '"hooks": [{"type": "command", "command": "~/bin/may-load"}]}]}}'
 )
-_MAX_TIMEOUT_SECONDS = 3_600.0
 _MAX_FILE_BYTES = 1024 * 1024
 _MAX_REASON_CHARACTERS = 2_000
 
@@ -55,11 +53,33 @@ class Hook:
         return self.matcher in ("", "*") or re.fullmatch(self.matcher, tool) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class HookOutcome:
-    """The result of a hook: `failure` is None for exit code 0, else the hook's stderr or the reason why it failed."""
+def _is_pattern(matcher: str) -> str:
+    try:
+        re.compile("" if matcher == "*" else matcher)
+    except re.error as error:
+        raise ValueError(f"is not a regular expression: {error}") from error
+    return matcher
 
-    failure: str | None
+
+class _Command(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    type: Literal["command"] = "command"
+    command: str = Field(pattern=r"\S")
+    timeout: float = Field(30.0, gt=0, le=3_600)
+
+
+class _Group(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    matcher: Annotated[str, AfterValidator(_is_pattern)] = ""
+    hooks: list[_Command]
+
+
+class _HooksFile(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    hooks: dict[Literal["PreToolUse", "PostToolUse"], list[_Group]]
 
 
 def read_hooks(path: str) -> tuple[Hook, ...]:
@@ -83,17 +103,25 @@ def read_hooks(path: str) -> tuple[Hook, ...]:
         # Whoever writes it runs what they like as this user.
         raise InvalidSetting(SETTING, path, f"cannot be used: {exposure.reason}", hint=exposure.fix)
     try:
-        return tuple(_parse_hooks(content))
-    except _InvalidHooks as error:
-        raise InvalidSetting(SETTING, path, str(error), hint=_EXAMPLE) from error
+        groups = _HooksFile.model_validate(content).hooks
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the file"
+        raise InvalidSetting(SETTING, path, f"is invalid at {place}: {first['msg']}", hint=_EXAMPLE) from error
+    return tuple(
+        Hook(HookEvent(event), group.matcher, one.command, one.timeout)
+        for event, listed in groups.items()
+        for group in listed
+        for one in group.hooks
+    )
 
 
-def run_hook(hook: Hook, payload: Mapping[str, object]) -> HookOutcome:
-    """Run a hook in a shell with `payload` as a line of JSON on its stdin, wait for it, and return its outcome.
+def run_hook(hook: Hook, payload: Mapping[str, object]) -> str | None:
+    """Run a hook in a shell with `payload` as a line of JSON on its stdin, and wait for it.
 
-    A hook that exceeds its timeout is killed with all that it started, in whatever session.
+    Return None for exit code 0, else the hook's stderr or the reason why it failed. A hook that exceeds its timeout is
+    killed with its process group.
     """
-    run_id = uuid.uuid4().hex
     try:
         # A file takes any amount of output without a reader thread, and a leftover child keeps no pipe open.
         with tempfile.TemporaryFile() as stderr:
@@ -103,64 +131,19 @@ def run_hook(hook: Hook, payload: Mapping[str, object]) -> HookOutcome:
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
                 start_new_session=True,
-                env={**os.environ, RUN_ID_VARIABLE: run_id},
             )
             try:
                 # With a line end, so that what a hook appends to a file is one call a line.
                 process.communicate(json.dumps(payload).encode() + b"\n", timeout=hook.timeout_seconds)
             except subprocess.TimeoutExpired:
-                return HookOutcome(f"it ran longer than {hook.timeout_seconds:g} seconds")
+                return f"it ran longer than {hook.timeout_seconds:g} seconds"
             finally:
                 if process.poll() is None:
-                    kill_all(process, run_id)
+                    kill_group(process)
             if process.returncode == 0:
-                return HookOutcome(None)
+                return None
             stderr.seek(0)
             reason = stderr.read(4 * _MAX_REASON_CHARACTERS).decode("utf-8", "replace").strip()
     except OSError as error:
-        return HookOutcome(f"it cannot be run: {error.strerror or error}")
-    return HookOutcome(reason[:_MAX_REASON_CHARACTERS] or f"it ended with exit code {process.returncode}")
-
-
-class _InvalidHooks(ValueError):
-    pass
-
-
-def _parse_hooks(content: Any) -> list[Hook]:
-    events = content.get("hooks") if isinstance(content, dict) else None
-    if not isinstance(events, dict):
-        raise _InvalidHooks('must be an object with the key "hooks"')
-    hooks: list[Hook] = []
-    for name, groups in events.items():
-        if name not in (HookEvent.BEFORE.value, HookEvent.AFTER.value):
-            raise _InvalidHooks(f"has the unknown event {name!r}; use PreToolUse or PostToolUse")
-        if not isinstance(groups, list):
-            raise _InvalidHooks(f"hooks.{name} must be a list")
-        for number, group in enumerate(groups):
-            hooks += _parse_group(HookEvent(name), f"hooks.{name}[{number}]", group)
-    return hooks
-
-
-def _parse_group(event: HookEvent, place: str, group: Any) -> list[Hook]:
-    if not isinstance(group, dict) or not isinstance(group.get("hooks"), list) or set(group) - {"matcher", "hooks"}:
-        raise _InvalidHooks(f'{place} must have a list "hooks", and may have a "matcher"')
-    matcher = group.get("matcher", "")
-    try:
-        re.compile(matcher)
-    except (re.error, TypeError) as error:
-        if matcher != "*":
-            raise _InvalidHooks(f"{place}.matcher is not a regular expression: {error}") from error
-    return [_parse_hook(event, f"{place}.hooks[{number}]", matcher, hook) for number, hook in enumerate(group["hooks"])]
-
-
-def _parse_hook(event: HookEvent, place: str, matcher: str, hook: Any) -> Hook:
-    if not isinstance(hook, dict) or hook.get("type", "command") != "command":
-        raise _InvalidHooks(f'{place} must have the type "command"')
-    if set(hook) - {"type", "command", "timeout"}:
-        raise _InvalidHooks(f"{place} may have type, command and timeout only")
-    command, timeout = hook.get("command"), hook.get("timeout", DEFAULT_TIMEOUT_SECONDS)
-    if not isinstance(command, str) or not command.strip():
-        raise _InvalidHooks(f"{place}.command must be a shell command")
-    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout <= _MAX_TIMEOUT_SECONDS:
-        raise _InvalidHooks(f"{place}.timeout must be a number of seconds up to {_MAX_TIMEOUT_SECONDS:g}")
-    return Hook(event, matcher, command, float(timeout))
+        return f"it cannot be run: {error.strerror or error}"
+    return reason[:_MAX_REASON_CHARACTERS] or f"it ended with exit code {process.returncode}"

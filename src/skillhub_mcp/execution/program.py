@@ -9,14 +9,13 @@ import os
 import subprocess
 import tempfile
 import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from skillhub_mcp.errors import CommandUnavailable
-from skillhub_mcp.execution.processes import RUN_ID_VARIABLE, has_exited, kill_all
+from skillhub_mcp.execution.processes import kill_group
 
 _MAX_PAUSE_SECONDS = 0.05
 # The last message says why the program failed.
@@ -54,7 +53,6 @@ def run_program(
     `excess` is called again and again while it runs; if it returns a text, the program is ended for that reason. Raises
     CommandUnavailable if it cannot be started, and ProgramEnded.
     """
-    run_id = uuid.uuid4().hex
     deadline = time.monotonic() + limit_seconds
     # Files, not pipes: a child that stays, such as a credential daemon, would keep a pipe open.
     with tempfile.TemporaryFile() as messages:
@@ -68,7 +66,7 @@ def run_program(
             process = subprocess.Popen(
                 tuple(argv),
                 cwd=cwd,
-                env={**environment, RUN_ID_VARIABLE: run_id},
+                env=dict(environment),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=messages,
@@ -78,16 +76,14 @@ def run_program(
             raise CommandUnavailable(Path(argv[0]).name) from error
         try:
             pause = 0.001
-            while not has_exited(process):
+            while process.poll() is None:
                 if (told := reason()) or time.monotonic() >= deadline:
                     raise ProgramEnded(told)
                 time.sleep(pause)
                 pause = min(pause * 2, _MAX_PAUSE_SECONDS)
         finally:
-            if not has_exited(process):
-                # On Windows its children end when their pipes break.
-                kill_all(process, run_id) if os.name == "posix" else process.kill()
-            process.wait()
+            if process.poll() is None:
+                kill_group(process)
         if told := reason():
             raise ProgramEnded(told)
         messages.seek(max(0, messages.seek(0, os.SEEK_END) - _MESSAGE_BYTES))

@@ -1,4 +1,4 @@
-"""Run one command within limits of time and output, and leave no process behind.
+"""Run one command within limits of time and output.
 
 `execution.command_policy` decides what may run, and `execution.sandbox` what a running program may touch.
 """
@@ -9,12 +9,10 @@ import codecs
 import errno
 import logging
 import os
-import selectors
 import signal
 import subprocess
 import threading
 import time
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,55 +20,35 @@ from typing import IO
 
 from skillhub_mcp.errors import CommandUnavailable, InvalidArgument, SandboxFailed, SkillFileNotFound
 from skillhub_mcp.execution.command_policy import absolute_path_entries
-from skillhub_mcp.execution.processes import RUN_ID_VARIABLE, has_exited, kill_all
+from skillhub_mcp.execution.processes import kill_group
 from skillhub_mcp.execution.sandbox import OFF, Confinement, Sandbox, launched
 from skillhub_mcp.sanitize import in_line
 
 log = logging.getLogger(__name__)
 
-# The variables of the server's environment that a command gets: names, never patterns, so that no secret is passed on.
-# Proxies (`HTTPS_PROXY`) and package indexes (`UV_INDEX_URL`) are left out: their URLs often contain a password.
+# The variables of the server's environment that a command gets: names, never patterns, so that no secret is passed on
+# (people give their own variables the prefix LC_). The URLs of proxies and package indexes often contain a password.
 _PASSED_VARIABLES = (
-    "HOME",  # has caches and per-user programs
-    "USER",
-    "LOGNAME",
-    "TZ",
-    "TMPDIR",
-    # Language and encoding. No `LC_*` pattern: people give their own variables that prefix, because ssh passes it on.
-    "LANG",
-    "LC_ALL",
-    "LC_COLLATE",
-    "LC_CTYPE",
-    "LC_MESSAGES",
-    "LC_MONETARY",
-    "LC_NUMERIC",
-    "LC_TIME",
-    # uv's cache, its Python versions, and the user's uv.toml.
-    "XDG_CACHE_HOME",
-    "XDG_CONFIG_HOME",
-    "XDG_DATA_HOME",
-    "UV_CACHE_DIR",
-    "UV_PYTHON_INSTALL_DIR",
-    # Whether the operator lets uv use the network and download Python.
-    "UV_OFFLINE",
-    "UV_PYTHON_DOWNLOADS",
-    # Certificates of a private authority: paths of public files, needed by uv, Python and Node.js.
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "NODE_EXTRA_CA_CERTS",
+    *("HOME", "USER", "LOGNAME", "TZ", "TMPDIR"),
+    *("LANG", "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_MESSAGES", "LC_MONETARY", "LC_NUMERIC", "LC_TIME"),
+    *("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "UV_CACHE_DIR", "UV_PYTHON_INSTALL_DIR"),
+    *("UV_OFFLINE", "UV_PYTHON_DOWNLOADS"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"),
 )
-
 _FIXED_VARIABLES = {
-    # Running a script must not write `__pycache__` into the skill, which would change it.
+    # Running a script must not write `__pycache__` into the skill.
     "PYTHONDONTWRITEBYTECODE": "1",
-    # Output is read as UTF-8, and skills are written in UTF-8, whatever the system's locale is.
+    # Output is read as UTF-8, whatever the system's locale is.
     "PYTHONUTF8": "1",
-    # Keeps the output from before a timeout; buffered, it would be lost with the process.
+    # Keeps the output from before a timeout.
     "PYTHONUNBUFFERED": "1",
 }
 
 _CHUNK_BYTES = 64 * 1024
-_MAX_PAUSE_SECONDS = 0.05
+# Between two checks whether the call was cancelled.
+_TICK_SECONDS = 0.05
+# Without a sandbox a process that left the group may hold the output open.
+_DRAIN_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +64,8 @@ class CommandResult:
     """The result of a command.
 
     `exit_code` is -N if the hub killed the command with signal N; if another signal N ended a confined command it is
-    128 + N, as in a shell. A truncated stream has its beginning, cut between characters; invalid UTF-8 is replaced by
-    U+FFFD. `output_dir` is the directory that it was to write to, and `files` are those that it has written there; both
-    empty for a command of our own.
+    128 + N, as in a shell. A truncated stream has its beginning, cut between characters. `files` are those that the
+    command has written to `output_dir`; both are empty for a command of our own.
     """
 
     stdout: str
@@ -104,8 +81,7 @@ class CommandResult:
 def reduced_environment(source: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a command: a short list of variables, without keys and tokens.
 
-    PATH keeps only its absolute entries. Where no locale is set LANG is C.UTF-8, so that `grep` and `ls` treat names
-    and text as UTF-8.
+    PATH keeps only its absolute entries. Without a locale LANG is C.UTF-8, so that `grep` and `ls` treat text as UTF-8.
     """
     environment = {name: source[name] for name in _PASSED_VARIABLES if name in source}
     environment["PATH"] = absolute_path_entries(source.get("PATH", ""))
@@ -126,34 +102,25 @@ def run_command(
 ) -> CommandResult:
     """Run `argv` in `cwd` without a shell and with an empty stdin, and return the result.
 
-    Returns when the first process has ended, the time is up or `stop` is set; all its descendants are then killed.
-    Blocks the calling thread; calls in several threads are independent.
+    Returns when the first process has ended, the time is up or `stop` is set; its process group is then killed, and in
+    a `sandbox` every process. There the command may touch what `confinement` says, by default read `cwd`, and has a
+    home and a temporary directory of its own.
 
-    In a `sandbox` the command may touch what `confinement` says, by default to read `cwd`, and has a home and a
-    temporary directory of its own. Without one it may do what the server may. `environment` is passed on, with one more
-    variable that marks the processes of this run.
-
-    Raises `SkillFileNotFound` when `cwd` does not exist or cannot be entered, `CommandUnavailable` when the program
-    cannot be started or the system is not POSIX, `SandboxFailed` when the sandbox cannot be set up, and
-    `InvalidArgument` when the arguments are too long for the system.
+    Raises SkillFileNotFound if `cwd` cannot be entered, CommandUnavailable if the program cannot be started or the
+    system is not POSIX, SandboxFailed if the sandbox cannot be set up, and InvalidArgument if the arguments are too
+    long for the system.
     """
     if os.name != "posix":
-        # Without process groups there is no guarantee that a command's children end with it.
+        # Without process groups a command's children may outlive it.
         raise CommandUnavailable(argv[0])
-    marked = {**environment, RUN_ID_VARIABLE: uuid.uuid4().hex}
     if sandbox is OFF:
-        return _run(argv, str(cwd), marked, limits, stop)
+        return _run(argv, str(cwd), environment, limits, stop)
     if not (cwd.is_dir() and os.access(cwd, os.X_OK)):
         raise _cannot_enter(str(cwd))
     if not os.access(argv[0], os.X_OK):
         raise CommandUnavailable(Path(argv[0]).name)
-    with launched(
-        argv,
-        cwd=str(cwd),
-        environment=marked,
-        sandbox=sandbox,
-        confinement=Confinement(readable=(str(cwd),)) if confinement is None else confinement,
-    ) as launch:
+    confinement = confinement or Confinement(readable=(str(cwd),))
+    with launched(argv, cwd=str(cwd), environment=environment, sandbox=sandbox, confinement=confinement) as launch:
         result = _run(launch.argv, "/", launch.environment, limits, stop, launch.descriptors)
         exit_code = launch.exit_code()
     if exit_code is not None:
@@ -174,37 +141,8 @@ def _run(
     stop: threading.Event | None,
     descriptors: tuple[int, ...] = (),
 ) -> CommandResult:
-    process = _start(argv, cwd, environment, descriptors)
-    # Popen has both pipes, since both were requested.
-    assert process.stdout is not None  # noqa: S101 - for the type checker
-    assert process.stderr is not None  # noqa: S101 - for the type checker
-    with process.stdout, process.stderr:
-        stdout = _CapturedStream(process.stdout, limits.max_output_bytes)
-        stderr = _CapturedStream(process.stderr, limits.max_output_bytes)
-        try:
-            timed_out = _read_until_exit(process, (stdout, stderr), limits, stop)
-        finally:
-            # Also when the calling thread is interrupted: no process outlives its call.
-            kill_all(process, environment[RUN_ID_VARIABLE])
-        stdout.drain()
-        stderr.drain()
-    # None: killed, but still stuck in the kernel.
-    exit_code = -signal.SIGKILL if process.returncode is None else process.returncode
-    return CommandResult(
-        stdout=stdout.text(),
-        stderr=stderr.text(),
-        exit_code=exit_code,
-        timeout=timed_out,
-        stdout_truncated=stdout.truncated,
-        stderr_truncated=stderr.truncated,
-    )
-
-
-def _start(
-    argv: Sequence[str], cwd: str, environment: Mapping[str, str], descriptors: tuple[int, ...]
-) -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             argv,
             cwd=cwd,
             env=environment,
@@ -219,16 +157,44 @@ def _start(
         # Popen names the file of the error: the directory to enter, or the program.
         if error.filename == cwd:
             raise _cannot_enter(cwd) from error
-        raise _cannot_start(argv, error) from error
+        if error.errno == errno.E2BIG:
+            raise InvalidArgument("args", "are longer than this system allows") from error
+        if error.errno in {errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR}:
+            raise CommandUnavailable(Path(argv[0]).name) from error
+        raise
+    # Popen has both pipes, since both were requested.
+    assert process.stdout is not None  # noqa: S101 - for the type checker
+    assert process.stderr is not None  # noqa: S101 - for the type checker
+    try:
+        stdout = _Beginning(process.stdout, limits.max_output_bytes)
+        stderr = _Beginning(process.stderr, limits.max_output_bytes)
+        timed_out = _wait(process, limits.timeout_seconds, stop)
+    finally:
+        # Also when the calling thread is interrupted.
+        kill_group(process)
+    return CommandResult(
+        stdout=stdout.text(),
+        stderr=stderr.text(),
+        # None: killed, but still stuck in the kernel.
+        exit_code=-signal.SIGKILL if process.returncode is None else process.returncode,
+        timeout=timed_out,
+        stdout_truncated=stdout.truncated,
+        stderr_truncated=stderr.truncated,
+    )
 
 
-def _cannot_start(argv: Sequence[str], error: OSError) -> Exception:
-    """Return the expected error that the system's refusal to start a program stands for, or that refusal itself."""
-    if error.errno == errno.E2BIG:
-        return InvalidArgument("args", "are longer than this system allows")
-    if error.errno in {errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR}:
-        return CommandUnavailable(Path(argv[0]).name)
-    return error
+def _wait(process: subprocess.Popen[bytes], seconds: float, stop: threading.Event | None) -> bool:
+    """Wait until the process has ended, `stop` is set or the time is up; return whether it is up."""
+    deadline = time.monotonic() + seconds
+    while process.poll() is None and not (stop is not None and stop.is_set()):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return True
+        try:
+            process.wait(min(left, _TICK_SECONDS))
+        except subprocess.TimeoutExpired:
+            continue
+    return False
 
 
 def _cannot_enter(cwd: str) -> SkillFileNotFound:
@@ -240,62 +206,27 @@ def _cannot_enter(cwd: str) -> SkillFileNotFound:
     )
 
 
-class _CapturedStream:
-    """The beginning of one stream; the rest is read and discarded, so that the writer is never blocked."""
+class _Beginning(threading.Thread):
+    """Reads a stream to its end and keeps its beginning, so that the writer is never blocked."""
 
     def __init__(self, stream: IO[bytes], limit: int) -> None:
-        self.descriptor = stream.fileno()
+        super().__init__(daemon=True)
         self.truncated = False
+        self._stream = stream
         self._limit = limit
         self._content = bytearray()
-        os.set_blocking(self.descriptor, False)
+        self.start()
 
-    def read(self) -> bool:
-        """Read at most one chunk of what is available; return False at the end of the stream."""
-        try:
-            chunk = os.read(self.descriptor, _CHUNK_BYTES)
-        except BlockingIOError:
-            return True
-        room = self._limit - len(self._content)
-        self._content += chunk[:room]
-        self.truncated = self.truncated or len(chunk) > room
-        return bool(chunk)
-
-    def drain(self) -> None:
-        """Read what a process that has ended left in the pipe."""
-        # Bounded: where a process escaped and still writes, reading stops at the limit.
-        while not self.truncated:
-            before = len(self._content)
-            if not self.read() or (len(self._content) == before and not self.truncated):
-                return
+    def run(self) -> None:
+        with self._stream:
+            while chunk := self._stream.read(_CHUNK_BYTES):
+                room = self._limit - len(self._content)
+                self._content += chunk[:room]
+                self.truncated = self.truncated or len(chunk) > room
 
     def text(self) -> str:
+        """Return what was read when the process had ended."""
+        self.join(_DRAIN_SECONDS)
         # Not final when truncated: an incomplete character is left out instead of replaced.
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         return decoder.decode(bytes(self._content), final=not self.truncated)
-
-
-def _read_until_exit(
-    process: subprocess.Popen[bytes],
-    streams: tuple[_CapturedStream, ...],
-    limits: RunLimits,
-    stop: threading.Event | None,
-) -> bool:
-    """Read both streams until the process has exited, `stop` is set, or the time is up; return whether it is up."""
-    deadline = time.monotonic() + limits.timeout_seconds
-    pause = 0.001
-    with selectors.DefaultSelector() as selector:
-        for stream in streams:
-            selector.register(stream.descriptor, selectors.EVENT_READ, stream)
-        # The end of the streams is not the exit: a background child may keep them open, and a process may close
-        # them and go on.
-        while not (has_exited(process) or (stop is not None and stop.is_set())):
-            now = time.monotonic()
-            if now >= deadline:
-                return True
-            ready = selector.select(min(pause, deadline - now))
-            for key, _ in ready:
-                if not key.data.read():
-                    selector.unregister(key.fd)
-            pause = 0.001 if ready else min(pause * 2, _MAX_PAUSE_SECONDS)
-    return False

@@ -12,18 +12,21 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from enum import Enum
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cache
+from typing import NamedTuple
 
-from skillhub_mcp.errors import SandboxFailed, SandboxUnavailable
+from skillhub_mcp.errors import SandboxUnavailable
 from skillhub_mcp.execution.command_policy import absolute_path_entries
 from skillhub_mcp.execution.system_files import own_interpreter, system_files, uv_pythons
 
 # Paths in the sandbox, where no other process sees them.
 TEMPORARY = "/tmp"  # noqa: S108
 HOME = "/tmp/home"  # noqa: S108
+
+# How bwrap mounts one path.
+READABLE, WRITABLE, HIDDEN = "--ro-bind-try", "--bind-try", "--tmpfs"
 
 # Limits of each process of a command, by the names of Python's `resource`. RLIMIT_DATA and not RLIMIT_AS: Node.js
 # reserves far more addresses than it ever uses. RLIMIT_NPROC counts the sandbox's processes (Linux 5.14 and newer, and
@@ -63,21 +66,15 @@ class Confinement:
     """What one command may touch besides the system's programs and a temporary directory of its own: absolute paths.
 
     If one path lies in another, the inner one decides: a readable skill in a hidden root is read, and a hidden
-    directory in a readable one is not. `hidden` matters only below what is readable.
-
-    `identities` are the device and inode of directories of `writable`. Another command of the session may replace one
-    by a link at any time, so these are opened, compared and bound by descriptor.
+    directory in a readable one is not. `hidden` matters only below what is readable. `opened` are further writable
+    directories by their descriptors: another command may put a link in the place of one at any time.
     """
 
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     network: bool = False
-    identities: Mapping[str, tuple[int, int]] | None = None
-
-    def real(self, path: str) -> str:
-        """Resolve the links of a path, unless its identity is known."""
-        return path if self.identities and path in self.identities else os.path.realpath(path)
+    opened: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,46 +153,23 @@ class Launch:
 def launched(
     argv: Sequence[str], *, cwd: str, environment: Mapping[str, str], sandbox: Sandbox, confinement: Confinement
 ) -> Iterator[Launch]:
-    """Yield how to start `argv`, an absolute path and its arguments, in the directory `cwd`, confined.
-
-    Raises SandboxFailed if a writable directory was replaced.
-    """
-    with ExitStack() as stack:
-        status, writing = os.pipe()
-        stack.callback(os.close, status)
-        stack.callback(os.close, writing)
+    """Yield how to start `argv`, an absolute path and its arguments, in the directory `cwd`, confined."""
+    status, writing = os.pipe()
+    try:
         os.set_blocking(status, False)
-        bound = {}
-        for path, identity in (confinement.identities or {}).items():
-            bound[path] = _open(path, identity, argv[0])
-            stack.callback(os.close, bound[path])
-        wrapper = _arguments(
-            sandbox,
-            confinement,
-            system_files(argv[0], environment, network=confinement.network),
-            cwd=os.path.realpath(cwd),
-            sources={path: f"/proc/self/fd/{descriptor}" for path, descriptor in bound.items()},
-        )
+        system = system_files(argv[0], environment, network=confinement.network)
+        wrapper = _arguments(sandbox, confinement, system, cwd=os.path.realpath(cwd))
         # Without the user's site directories and variables: nothing of theirs runs before the limits are set.
         start = (own_interpreter()[-1], "-I", "-S", "-B", "-c", _START)
         yield Launch(
             (*wrapper, "--json-status-fd", str(writing), "--", *start, *argv),
             _inner_environment(environment, confinement),
-            (writing, *bound.values()),
+            (writing, *confinement.opened.values()),
             status,
         )
-
-
-def _open(path: str, identity: tuple[int, int], command: str) -> int:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError as error:
-        raise SandboxFailed(os.path.basename(command), reason=f"{path} was replaced: {error.strerror}") from error
-    status = os.fstat(descriptor)
-    if (status.st_dev, status.st_ino) != identity:
-        os.close(descriptor)
-        raise SandboxFailed(os.path.basename(command), reason=f"{path} was replaced")
-    return descriptor
+    finally:
+        os.close(status)
+        os.close(writing)
 
 
 def _inner_environment(environment: Mapping[str, str], confinement: Confinement) -> Mapping[str, str]:
@@ -209,27 +183,16 @@ def _inner_environment(environment: Mapping[str, str], confinement: Confinement)
     return kept
 
 
-class _Kind(Enum):
-    """How bwrap mounts one path."""
-
-    READABLE = "--ro-bind-try"
-    WRITABLE = "--bind-try"
-    HIDDEN = "--tmpfs"
-
-
-@dataclass(frozen=True, slots=True)
-class Mount:
-    """One mount: `source`, on this machine, at `target`, in the sandbox."""
+class Mount(NamedTuple):
+    """One mount, by the option of bwrap: `source`, on this machine, at `target`, in the sandbox."""
 
     target: str
     source: str
-    kind: _Kind
+    option: str
 
 
-def _arguments(
-    sandbox: Sandbox, confinement: Confinement, system: Sequence[str], *, cwd: str, sources: Mapping[str, str]
-) -> tuple[str, ...]:
-    """Return bwrap's command line up to its status descriptor. `sources` name paths that are bound by descriptor."""
+def _arguments(sandbox: Sandbox, confinement: Confinement, system: Sequence[str], *, cwd: str) -> tuple[str, ...]:
+    """Return bwrap's command line up to its status descriptor."""
     sized = ("--size", str(_TEMPORARY_BYTES)) if "--size" in sandbox.options else ()
     words = [sandbox.bwrap, "--unshare-all", "--unshare-user", "--die-with-parent", "--new-session"]
     words += ["--cap-drop", "ALL"]
@@ -240,14 +203,14 @@ def _arguments(
     words += ["--proc", "/proc", "--dev", "/dev", *sized, "--tmpfs", "/dev/shm"]  # noqa: S108
     words += [*sized, "--tmpfs", TEMPORARY, "--dir", HOME]
     hidden: list[str] = []
-    for mount in mounts(confinement, system):
-        if mount.kind is not _Kind.HIDDEN:
-            words += [mount.kind.value, sources.get(mount.source, mount.source), mount.target]
-        elif os.path.isdir(mount.source):
-            words += [_Kind.HIDDEN.value, mount.target]
-            hidden.append(mount.target)
+    for target, source, option in mounts(confinement, system):
+        if option != HIDDEN:
+            words += [option, source, target]
+        elif os.path.isdir(source):
+            words += [HIDDEN, target]
+            hidden.append(target)
         else:
-            words += ["--ro-bind", "/dev/null", mount.target]
+            words += ["--ro-bind", "/dev/null", target]
     if "--remount-ro" in sandbox.options:
         # Also /proc: root may change the kernel's settings that its user owns, even without capabilities.
         for target in (*hidden, "/dev", "/proc", "/"):
@@ -257,41 +220,24 @@ def _arguments(
 
 def mounts(confinement: Confinement, system: Sequence[str]) -> tuple[Mount, ...]:
     """Return what is mounted, outer paths first, so that of two paths the inner one decides."""
-    shown: dict[str, Mount] = {}
-    wanted = [(path, _Kind.READABLE) for path in (*system, *confinement.readable)]
-    wanted += [(path, _Kind.WRITABLE) for path in confinement.writable]
-    for path, kind in wanted:
-        real = confinement.real(path)
-        if os.path.exists(real):
-            shown[real] = Mount(real, real, kind)
+    wanted = [(path, os.path.realpath(path), READABLE) for path in (*system, *confinement.readable)]
+    wanted += [(path, os.path.realpath(path), WRITABLE) for path in confinement.writable]
+    shown = {real: Mount(real, real, option) for _, real, option in wanted if os.path.exists(real)}
     # If a path leads through links, it is there by that path too: programs are given it.
-    for path, kind in wanted:
-        named, real = os.path.abspath(path), confinement.real(path)
+    for path, real, option in wanted:
+        named = os.path.abspath(path)
         if real in shown and not any(_is_below(named, target) for target in shown):
-            shown[named] = Mount(named, real, kind)
+            shown[named] = Mount(named, real, option)
+    for path, descriptor in confinement.opened.items():
+        shown[path] = Mount(path, f"/proc/self/fd/{descriptor}", WRITABLE)
     masked: dict[str, Mount] = {}
     for path in confinement.hidden:
         real = os.path.realpath(path)
         for mount in shown.values():
             if real != mount.source and _is_below(real, mount.source) and os.path.exists(real):
                 target = os.path.normpath(os.path.join(mount.target, os.path.relpath(real, mount.source)))
-                if target not in shown:
-                    masked[target] = Mount(target, real, _Kind.HIDDEN)
-    everything = {mount.target: mount for mount in (*shown.values(), *masked.values())}
-    kept = [mount for mount in everything.values() if not _is_there_already(mount, everything)]
-    return tuple(sorted(kept, key=lambda mount: (mount.target.count("/"), mount.target)))
-
-
-def _is_there_already(mount: Mount, by_target: Mapping[str, Mount]) -> bool:
-    """Whether the innermost mount around this one shows the same files in the same way."""
-    folder = mount.target
-    while folder != "/":
-        folder = os.path.dirname(folder)
-        around = by_target.get(folder)
-        if around is not None:
-            same = os.path.join(around.source, os.path.relpath(mount.target, around.target)) == mount.source
-            return same and around.kind is mount.kind and mount.kind is not _Kind.HIDDEN
-    return False
+                masked[target] = Mount(target, real, HIDDEN)
+    return tuple(sorted((masked | shown).values(), key=lambda mount: (mount.target.count("/"), mount.target)))
 
 
 def _is_below(path: str, directory: str) -> bool:

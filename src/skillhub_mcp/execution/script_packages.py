@@ -1,7 +1,7 @@
 """The packages that a script declares in its PEP 723 block.
 
 `uv run` reads the block itself. It is read here so that the user is asked first, and so that a block that names its own
-package index is refused: where packages come from is for the person who runs it to say.
+package index is refused.
 """
 
 from __future__ import annotations
@@ -14,20 +14,12 @@ from skillhub_mcp.errors import PackagesUnavailable
 # PEP 723 does not say where the block stands; in practice it is near the top.
 _HEAD_BYTES = 256 * 1024
 _BLOCK_CHARACTERS = 8 * 1024
-_MAX_PACKAGES = 256
-
-_OPENING = "# /// script"
-_CLOSING = "# ///"
+_OPENING, _CLOSING = "# /// script", "# ///"
 
 
 def declared_packages(script: Path) -> tuple[str, ...]:
     """Return the requirements of a script's PEP 723 block. Raises PackagesUnavailable if the block cannot be used."""
-    try:
-        with script.open("rb") as file:
-            head = file.read(_HEAD_BYTES)
-    except OSError:
-        return ()
-    block = _block(head.decode("utf-8", "replace"))
+    block = block_of(script)
     if block is None:
         return ()
     try:
@@ -35,7 +27,7 @@ def declared_packages(script: Path) -> tuple[str, ...]:
     except BadToml as error:
         raise PackagesUnavailable(script.name, f"its PEP 723 block cannot be read: {error}") from error
     packages, tool = content.get("dependencies", []), content.get("tool", {})
-    if not isinstance(packages, list) or len(packages) > _MAX_PACKAGES or not isinstance(tool, dict):
+    if not isinstance(packages, list) or not isinstance(tool, dict):
         raise PackagesUnavailable(script.name, "its PEP 723 block is malformed")
     uv = tool.get("uv", {})
     odd = sorted(set(uv) - {"exclude-newer"}) if isinstance(uv, dict) else ["uv"]
@@ -55,15 +47,13 @@ def declared_packages(script: Path) -> tuple[str, ...]:
     return tuple(packages)
 
 
-def _is_requirement(package: object) -> bool:
-    """Whether it names a package and versions; an address or a path has one of these characters."""
-    return (
-        isinstance(package, str) and package.isprintable() and not set(package) & set("@/\\") and package[:1].isalnum()
-    )
-
-
-def _block(text: str) -> str | None:
-    """Return the TOML of the block, as PEP 723 finds it: comment lines up to the last one that is `# ///`."""
+def block_of(script: Path) -> str | None:
+    """Return the TOML of a script's block, as PEP 723 finds it: comment lines up to the last one that is `# ///`."""
+    try:
+        with script.open("rb") as file:
+            text = file.read(_HEAD_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return None
     lines = [line.rstrip("\r") for line in text.split("\n")]
     if _OPENING not in lines:
         return None
@@ -76,3 +66,10 @@ def _block(text: str) -> str | None:
             closed = len(found)
         found.append(line[2:])
     return None if closed is None else "\n".join(found[:closed])
+
+
+def _is_requirement(package: object) -> bool:
+    """Whether it names a package and versions; an address or a path has one of these characters."""
+    return (
+        isinstance(package, str) and package.isprintable() and not set(package) & set("@/\\") and package[:1].isalnum()
+    )

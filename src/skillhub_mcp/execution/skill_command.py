@@ -7,6 +7,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +20,6 @@ from skillhub_mcp.execution.runner import CommandResult, RunLimits, run_command
 from skillhub_mcp.execution.sandbox import Confinement, Sandbox
 from skillhub_mcp.execution.script_packages import declared_packages
 
-_GIT = ".git"
 _MAX_CACHES = 32
 # Where packages come from, for a script that may fetch them.
 _INDEX_VARIABLES = (
@@ -30,11 +30,10 @@ _INDEX_VARIABLES = (
 
 @dataclass(frozen=True, slots=True)
 class CommandOptions:
-    """Which commands of skills may run, within which limits, in which environment, and how they are confined.
+    """Which commands of skills may run, within which limits, and how they are confined.
 
     `environment` is that of a command, and `own_environment` the server's, which says where packages come from.
-    `sandbox` raises SandboxUnavailable. Packages are kept below `caches`, apart for each skill. No command sees the
-    paths `hidden`, nor another skill.
+    `sandbox` raises SandboxUnavailable. Packages are kept below `caches`. No command sees the paths `hidden`.
     """
 
     policy: CommandPolicy
@@ -68,11 +67,7 @@ class SkillCommand:
 
     @cached_property
     def packages(self) -> tuple[str, ...]:
-        """The packages that its script declares.
-
-        Raises CommandNotAllowed, CommandUnavailable, InvalidArgument, and PackagesUnavailable for a script that
-        declares what it must not.
-        """
+        """The packages that its script declares. Raises what `build_argv` raises, and PackagesUnavailable."""
         # A command that is not allowed at all is not worth a question to the user.
         self._build(self._request.args)
         script = self._options.policy.own_script(self._request.command, self._request.args, self._cwd)
@@ -81,37 +76,38 @@ class SkillCommand:
     def run(
         self, confinement: Confinement, sandbox: Sandbox, *, network: bool, stop: threading.Event | None
     ) -> CommandResult:
-        """Run the command; the result names the files that it has written.
+        """Run the command. `confinement` is what it may touch besides its output directory and packages.
 
-        `confinement` is what it may touch besides its output directory and packages, which need the network. Raises
-        what `packages` and `run_command` raise.
+        Raises what `packages` and `run_command` raise.
         """
         directory, hidden = str(self._cwd), confinement.hidden
-        try:
-            output = self._options.outputs.open(
+        with ExitStack() as stack:
+            opened = self._options.outputs.opened(
                 self._request.session, self._request.output_dir, untouched=(directory, *hidden)
             )
-            cache = self._cache() if self.packages else {}
-        except OSError as error:
-            raise InvalidArgument(ARGUMENT, f"cannot be made: {error.strerror or error}") from error
-        git = self._cwd / _GIT
-        result = run_command(
-            self._build(with_directory(self._request.args, output.path)),
-            cwd=self._cwd,
-            limits=self._options.limits,
-            environment={**self._environment, **cache, VARIABLE: output.path},
-            stop=stop,
-            sandbox=sandbox,
-            confinement=replace(
-                confinement,
-                writable=(*confinement.writable, output.path, *filter(None, [cache.get("UV_CACHE_DIR")])),
-                # Not part of what the user approved.
-                hidden=(*hidden, *([str(git)] if git.is_dir() else [])),
-                network=network or bool(self.packages),
-                identities={output.path: output.identity},
-            ),
-        )
-        return replace(result, output_dir=output.path, files=output.written())
+            try:
+                output = stack.enter_context(opened)
+                cache = self._cache() if self.packages else {}
+            except OSError as error:
+                raise InvalidArgument(ARGUMENT, f"cannot be made: {error.strerror or error}") from error
+            git = self._cwd / ".git"
+            result = run_command(
+                self._build(with_directory(self._request.args, output.path)),
+                cwd=self._cwd,
+                limits=self._options.limits,
+                environment={**self._environment, **cache, VARIABLE: output.path},
+                stop=stop,
+                sandbox=sandbox,
+                confinement=replace(
+                    confinement,
+                    writable=(*confinement.writable, *filter(None, [cache.get("UV_CACHE_DIR")])),
+                    opened={output.path: output.descriptor},
+                    # Not part of what the user approved.
+                    hidden=(*hidden, *([str(git)] if git.is_dir() else [])),
+                    network=network or bool(self.packages),
+                ),
+            )
+            return replace(result, output_dir=output.path, files=output.written())
 
     def _build(self, arguments: Sequence[str]) -> tuple[str, ...]:
         search_path = self._environment.get("PATH", "")

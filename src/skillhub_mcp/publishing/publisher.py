@@ -31,7 +31,6 @@ from skillhub_mcp.policy.access import NOTHING_GRANTED, Availability, Grant, Pol
 from skillhub_mcp.publishing.entries import MAX_BYTES, PublishedEntry, PublishedFile, published_file, refresh_entry
 from skillhub_mcp.publishing.normalization import Withheld, published_document
 from skillhub_mcp.publishing.uris import (
-    SCHEME,
     UriPath,
     UriPaths,
     build_uri,
@@ -247,13 +246,6 @@ class Publisher:
             elif entry.withheld is None:
                 found.append(_skill_resource(path, str(entry.frontmatter["description"])))
         return found
-
-    def uri_paths(self) -> Sequence[str]:
-        """Return the URI of each available skill that does not await trust, without the scheme."""
-        index, policy = self._present()
-        names = Names(index.snapshot, policy)
-        listed = (path for path, skill in index.skills.items() if names.lists(skill))
-        return [build_uri(path).removeprefix(SCHEME) for path in listed]
 
     def base_uri(self, skill: Skill) -> str | None:
         """Return the URI of a skill's directory, or None if the skill has no URI or its cached entry is withheld."""

@@ -50,10 +50,8 @@ MAX_SUBSCRIPTIONS = 256
 MAX_WATCHED = 4_096
 # As many as the SDK has sessions. The oldest one is not notified any more.
 _MAX_CONNECTIONS = 10_000
-# A folder of skills that is being copied changes several times: the notification is sent when nothing has changed for
-# `_QUIET_SECONDS`, and at the latest after `_MAX_DELAY_SECONDS`.
+# A folder of skills that is being copied changes several times.
 _QUIET_SECONDS = 0.5
-_MAX_DELAY_SECONDS = 5.0
 _SEND_TIMEOUT_SECONDS = 5.0
 # Between two checks of the policy's files.
 _POLICY_SECONDS = 2.0
@@ -78,10 +76,9 @@ class ChangeNotifier(Middleware):
         self._streams = ListenHandler(self._bus)
         self._closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._timer: asyncio.TimerHandle | None = None
-        self._due: float | None = None
-        self._scanned = False
+        self._following: asyncio.Task[None] | None = None
+        self._wake = asyncio.Event()
+        self._lists_changed = self._scanned = False
         # By the id of the connection, which outlives the session object of each of its later requests.
         self._connections: dict[str, ServerSession] = {}
         # The URIs of each connection (by its id) and of each stream, and the digest last seen of each file.
@@ -90,9 +87,11 @@ class ChangeNotifier(Middleware):
         hub.views.subscribe(self._on_sync)
 
     def _on_sync(self, is_other: bool) -> None:
-        if is_other:
-            self._in_loop(self._wait_for_quiet)
-        self._in_loop(self._scan_ended)
+        """Note in the loop, from the thread that scanned the files, that a scan has ended."""
+        loop = self._loop
+        if loop is not None and not loop.is_closed():
+            # In a context of its own: the caller whose request scanned the files may see less than others.
+            loop.call_soon_threadsafe(self._scan_ended, is_other, context=Context())
 
     def open(self) -> None:
         """Start to send, from the running loop."""
@@ -102,13 +101,10 @@ class ChangeNotifier(Middleware):
     async def close(self) -> None:
         """Send nothing more, and end every stream."""
         self._loop = None
-        if self._timer is not None:
-            self._timer.cancel()
-        for task in self._tasks.values():
-            task.cancel()
+        if self._following is not None:
+            self._following.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await task
-        self._tasks.clear()
+                await self._following
         self.end_streams()
 
     def end_streams(self) -> None:
@@ -145,8 +141,8 @@ class ChangeNotifier(Middleware):
 
     async def on_request(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         """Answer the methods about subscriptions, for which FastMCP has no handlers."""
-        if "policy" not in self._tasks and context.method not in _BEFORE_ANY_LIST:
-            self._tasks["policy"] = asyncio.ensure_future(self._follow_policy())
+        if context.method not in _BEFORE_ANY_LIST:
+            self._start_following()
         client = context.fastmcp_context
         if client is None:
             return await call_next(context)
@@ -236,71 +232,64 @@ class ChangeNotifier(Middleware):
         watched = set().union(*self._subscribed.values())
         self._digests = {uri: digest for uri, digest in self._digests.items() if uri in watched}
 
-    def _in_loop(self, react: Callable[[], None]) -> None:
-        """Call `react` in the loop, from the thread that scanned the files."""
-        loop = self._loop
-        if loop is not None and not loop.is_closed():
-            # In a context of its own: the caller whose request scanned the files may see less than others.
-            loop.call_soon_threadsafe(react, context=Context())
-
-    def _scan_ended(self) -> None:
+    def _scan_ended(self, is_other: bool) -> None:
+        self._lists_changed = self._lists_changed or is_other
         self._scanned = True
-        if self._digests and ("files" not in self._tasks or self._tasks["files"].done()):
-            self._tasks["files"] = asyncio.ensure_future(self._notify_changed_files())
+        self._wake.set()
+        self._start_following()
 
-    async def _notify_changed_files(self) -> None:
-        while self._scanned and self._loop is not None:
-            self._scanned = False
-            files = [uri for uri in self._digests if uri.startswith(SCHEME)]
-            try:
-                found = await anyio.to_thread.run_sync(self._publisher.digests, files)
-            except SkillHubError as error:
-                # Nothing can be read now either; the changes are found again after a later scan.
-                log.warning("Subscribers cannot be notified of changed files: %s", error.message)
-                continue
-            except Exception:  # the edge of a task: an unexpected error is reported, and the next scan is compared
-                log.exception("Subscribers cannot be notified of changed files")
-                continue
-            changed = {uri for uri in found if uri in self._digests and self._digests[uri] != found[uri]}
-            self._digests |= {uri: found[uri] for uri in changed}
-            for uri in sorted(changed):
-                await self._bus.publish(ResourceUpdated(uri=uri))
-            await self._notify_connections(partial(self._updates, changed))
+    def _start_following(self) -> None:
+        if self._following is None and self._loop is not None:
+            self._following = asyncio.ensure_future(self._follow())
 
-    def _updates(self, changed: Collection[str], key: str) -> list[mcp_types.ServerNotification]:
-        """Return the notifications of changed files for one connection."""
-        uris = sorted(self._subscribed.get(key, set()).intersection(changed))
-        return [_updated(uri) for uri in uris]
-
-    async def _follow_policy(self) -> None:
+    async def _follow(self) -> None:
+        """Notify of what has changed after each scan, and of changes of the policy."""
         seen = await anyio.to_thread.run_sync(self._policy)
         while True:
-            await asyncio.sleep(_POLICY_SECONDS)
-            policy = await anyio.to_thread.run_sync(self._policy)
-            if policy is not seen:
+            with anyio.move_on_after(_POLICY_SECONDS):
+                await self._wake.wait()
+            self._wake.clear()
+            try:
+                policy = await anyio.to_thread.run_sync(self._policy)
+                self._lists_changed = self._lists_changed or policy is not seen
                 seen = policy
-                self._wait_for_quiet()
+                if self._scanned and self._digests:
+                    self._scanned = False
+                    await self._notify_changed_files()
+                if self._lists_changed:
+                    await asyncio.sleep(_QUIET_SECONDS)
+                    self._lists_changed = False
+                    await self._notify_changed_lists()
+            except SkillHubError as error:
+                # The changes are found again after a later scan.
+                log.warning("Clients cannot be notified of changes: %s", error.message)
+            except Exception:  # the edge of a task: an unexpected error is reported, and the next scan is compared
+                log.exception("Clients cannot be notified of changes")
 
     def _policy(self) -> Policy | None:
-        """Return the policy in force, the same value while nothing changes; None where it permits nothing."""
+        """Return the policy in force, the same value while nothing changes; None if it permits nothing."""
         try:
             return self._hub.access.now()
         except PolicyUnreadable:
             # Each call reports it; the lists are empty.
             return None
 
-    def _wait_for_quiet(self) -> None:
-        if self._loop is None:
-            return
-        now = self._loop.time()
-        self._due = self._due or now + _MAX_DELAY_SECONDS
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = self._loop.call_at(min(now + _QUIET_SECONDS, self._due), self._send)
+    async def _notify_changed_files(self) -> None:
+        files = [uri for uri in self._digests if uri.startswith(SCHEME)]
+        found = await anyio.to_thread.run_sync(self._publisher.digests, files)
+        changed = {uri for uri in found if uri in self._digests and self._digests[uri] != found[uri]}
+        self._digests |= {uri: found[uri] for uri in changed}
+        for uri in sorted(changed):
+            await self._bus.publish(ResourceUpdated(uri=uri))
+        await self._notify_connections(partial(self._updates, changed))
 
-    def _send(self) -> None:
-        self._due = self._timer = None
-        self._tasks["lists"] = asyncio.ensure_future(self._notify_changed_lists())
+    def _updates(self, changed: Collection[str], key: str) -> list[mcp_types.ServerNotification]:
+        """Return the notifications of changed files for one connection."""
+        uris = sorted(self._subscribed.get(key, set()).intersection(changed))
+        return [
+            mcp_types.ResourceUpdatedNotification(params=mcp_types.ResourceUpdatedNotificationParams(uri=uri))
+            for uri in uris
+        ]
 
     async def _notify_changed_lists(self) -> None:
         lists: list[mcp_types.ServerNotification] = [mcp_types.ResourceListChangedNotification()]
@@ -331,10 +320,6 @@ class ChangeNotifier(Middleware):
     def _forget(self, subscriber: object) -> None:
         self._subscribed.pop(subscriber, None)
         self._forget_unwatched()
-
-
-def _updated(uri: str) -> mcp_types.ResourceUpdatedNotification:
-    return mcp_types.ResourceUpdatedNotification(params=mcp_types.ResourceUpdatedNotificationParams(uri=uri))
 
 
 def _as_sent(request_id: str) -> str | int:

@@ -1,9 +1,7 @@
 """Progress and cancellation of long-running calls, the same in both protocol versions.
 
-Progress is reported if the client gave a token for it, always increasing and with a message. A call that its client
-cancels (with `notifications/cancelled`, or by closing the stream of its answer) stops its work: commands are killed,
-and waiting ends. In the 2025-11-25 protocol a client may take up a broken stream again where the server keeps what it
-has sent; this one keeps nothing, so that nobody could receive the result of a command whose stream is gone.
+A call that its client cancels (with `notifications/cancelled`, or by closing the connection) stops its work: commands
+are killed, and waiting ends.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from fastmcp.server.dependencies import get_context, get_http_request
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.live import FIRST_ANSWER_SECONDS
-from skillhub_mcp.index.progress import IndexProgress, ProgressStep
+from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.views import not_built_yet
 
 T = TypeVar("T")
@@ -56,20 +54,16 @@ class ProgressReporter:
             # The client is gone; its call is cancelled elsewhere.
             return
 
-    async def report_step(self, step: ProgressStep | None) -> None:
-        """Report the state of an index that is being built."""
-        if step is None or step.name not in _STEPS:
-            await self.report(0, _ALL_STEPS, "Reading the skills")
-            return
-        done = _STEPS[step.name] + step.done / max(step.total, 1)
-        message = f"{step.name.capitalize()} the skills: {step.done:,} of {step.total:,}"
-        await self.report(done, _ALL_STEPS, message)
-
     async def report_steps(self, steps: IndexProgress) -> None:
-        """Report each step, until cancelled."""
+        """Report each step of building an index, until cancelled."""
         with _changes_of(steps) as changed:
             while True:
-                await self.report_step(steps.latest)
+                step = steps.latest
+                if step is None or step.name not in _STEPS:
+                    await self.report(0, _ALL_STEPS, "Reading the skills")
+                else:
+                    message = f"{step.name.capitalize()} the skills: {step.done:,} of {step.total:,}"
+                    await self.report(_STEPS[step.name] + step.done / max(step.total, 1), _ALL_STEPS, message)
                 await changed.wait()
                 changed.clear()
 
@@ -91,11 +85,13 @@ async def wait_until_searchable(hub: SkillHub, query: str, progress: ProgressRep
         return
     hub.start()
     with anyio.move_on_after(FIRST_ANSWER_SECONDS):
-        with _changes_of(hub.views.progress) as changed:
-            while not hub.engine.is_ready_for(query):
-                await progress.report_step(hub.views.progress.latest)
-                await changed.wait()
-                changed.clear()
+        async with anyio.create_task_group() as group:
+            group.start_soon(progress.report_steps, hub.views.progress)
+            with _changes_of(hub.views.progress) as changed:
+                while not hub.engine.is_ready_for(query):
+                    await changed.wait()
+                    changed.clear()
+            group.cancel_scope.cancel()
         return
     raise not_built_yet(hub.views.progress)
 
@@ -110,7 +106,7 @@ async def run_with_progress(
     """Run `work` in a thread, and `report` at the same time, and return the work's result. Raises what it raises.
 
     When the call is cancelled or its client gone, `stop` is set and the end of the work awaited; without `stop` the
-    work of a cancelled call is abandoned. The thread is one of `threads`, or of those that all requests share.
+    work is abandoned. The thread is one of `threads`, or of those that all requests share.
     """
     outcome: list[T] = []
     failure: SkillHubError | None = None

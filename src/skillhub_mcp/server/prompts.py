@@ -11,7 +11,6 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import anyio.to_thread
 import mcp_types
 from fastmcp import FastMCP
 from fastmcp.prompts.base import Prompt, PromptArgument, PromptResult
@@ -26,11 +25,9 @@ from skillhub_mcp.disclosure.skill_loaded import render_skill_loaded, substitute
 from skillhub_mcp.errors import InvalidArgument, PolicyUnreadable, SkillHubError
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import load_grant
-from skillhub_mcp.publishing.publisher import Publisher
-from skillhub_mcp.publishing.uris import SCHEME, TEMPLATE
 from skillhub_mcp.sanitize import for_model, path_for_model, shortened
 from skillhub_mcp.server.middleware.sessions import Sessions
-from skillhub_mcp.skills.model import SKILL_FILE, Skill, is_skill_file
+from skillhub_mcp.skills.model import Skill, is_skill_file
 from skillhub_mcp.skills.names import shown_name
 
 if TYPE_CHECKING:
@@ -42,13 +39,11 @@ log = logging.getLogger(__name__)
 BY_NAME = "skill"
 
 
-class ArgumentCompletion:
-    """The completion of one server: for its template of resources, and for the prompt `skill`, if it `has_prompts`."""
+class NameCompletion:
+    """The completion of the prompt `skill`: the names of the skills that people can invoke."""
 
-    def __init__(self, hub: SkillHub, publisher: Publisher, *, has_prompts: bool) -> None:
+    def __init__(self, hub: SkillHub) -> None:
         self._hub = hub
-        self._publisher = publisher
-        self._has_prompts = has_prompts
 
     async def complete(
         self,
@@ -57,44 +52,16 @@ class ArgumentCompletion:
         _: mcp_types.CompletionContext | None,
     ) -> mcp_types.Completion | None:
         """Return completions of `argument`, the best first; None for an argument that names no skill."""
-        complete: Callable[[str], mcp_types.Completion]
-        if isinstance(reference, mcp_types.PromptReference):
-            wanted = self._has_prompts and (reference.name, argument.name) == (BY_NAME, "name")
-            complete = self._name
-        else:
-            wanted, complete = (reference.uri, argument.name) == (TEMPLATE, "path"), self._path
-        if not wanted:
+        if getattr(reference, "name", "") != BY_NAME or argument.name != "name":
             return None
         try:
-            return await anyio.to_thread.run_sync(complete, argument.value, abandon_on_cancel=True)
+            skills = await asyncio.to_thread(self._hub.skills, agreed_only=True)
         except SkillHubError as error:
             # A completion cannot report an error; a call of a tool does.
             log.warning("Nothing can be completed: %s", error.message)
             return None
-
-    def _name(self, typed: str) -> mcp_types.Completion:
-        skills = self._hub.skills(agreed_only=True)
-        return completion(
-            typed.strip().removeprefix("/"), (shown_name(skill.name) for skill in skills if skill.user_invocable)
-        )
-
-    def _path(self, typed: str) -> mcp_types.Completion:
-        return complete_path(typed.removeprefix(SCHEME), self._publisher.uri_paths(), self._files)
-
-    def _files(self, place: str) -> Iterable[str]:
-        published = self._publisher.skill(f"{SCHEME}{place}/{SKILL_FILE}")
-        return [published.file_uri(file.path).removeprefix(SCHEME) for file in published.entry.files]
-
-
-def complete_path(typed: str, places: Iterable[str], files: Callable[[str], Iterable[str]]) -> mcp_types.Completion:
-    """Return the path of the SKILL.md at each of `places` that matches. If `typed` lies below one of them, return what
-    `files` returns for it that matches.
-    """
-    known = list(places)
-    inside = next((place for place in known if typed.startswith(f"{place}/")), None)
-    if inside is not None:
-        return completion(typed, files(inside))
-    return completion(typed, (f"{place}/{SKILL_FILE}" for place in known))
+        typed = argument.value.strip().removeprefix("/")
+        return completion(typed, (shown_name(skill.name) for skill in skills if skill.user_invocable))
 
 
 def completion(typed: str, candidates: Iterable[str]) -> mcp_types.Completion:
@@ -117,10 +84,10 @@ _ARGUMENTS = "What to do with it"
 
 
 class SkillPromptProvider(Provider):
-    """The prompts of one hub, and one more, `skill`, that takes a name, which `completion` completes.
+    """The prompts of one hub, and one more, `skill`, that takes a name.
 
     Skills that await trust, and a skill that is itself named `skill`, are available through that one alone. With
-    `with_paths` the client shares the disk, and gets the directory of a skill's files.
+    `with_paths` a client gets the directory of a skill's files.
     """
 
     def __init__(self, hub: SkillHub, sessions: Sessions, *, with_paths: bool, closing: str) -> None:

@@ -30,8 +30,6 @@ _SUCCESSORS = {
     "SKILLHUB_STATELESS": "skillhub serve --workers",
     "SKILLHUB_WORKERS": "skillhub serve --workers",
 }
-# The last is set for commands of skills, which may start a SkillHub of their own.
-_KNOWN_NAMES = {*BY_NAME, "SKILLHUB_RUN_ID"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +76,7 @@ class UnknownSetting:
 def unknown_settings(names: Iterable[str]) -> tuple[UnknownSetting, ...]:
     """Return those of the `names` of variables that begin as SkillHub's own do and are no setting, sorted."""
     unknown = (
-        name
-        for name in set(names)
-        if name in _SUCCESSORS or (name.upper().startswith(_PREFIX) and name not in _KNOWN_NAMES)
+        name for name in set(names) if name in _SUCCESSORS or (name.upper().startswith(_PREFIX) and name not in BY_NAME)
     )
     return tuple(UnknownSetting(name, near_setting(name)) for name in sorted(unknown))
 
@@ -91,7 +87,7 @@ def near_setting(name: str) -> str:
     if name in _SUCCESSORS:
         return _SUCCESSORS[name]
     plain = name.removeprefix(_PREFIX)
-    exact = next((known for known in (name, plain) if known in _KNOWN_NAMES), "")
+    exact = next((known for known in (name, plain) if known in BY_NAME), "")
     if exact:
         return exact
     # Imported here, since few have such a name.

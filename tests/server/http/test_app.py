@@ -25,6 +25,6 @@ def test_a_port_that_is_taken_is_told_as_that_and_an_address_that_is_none_of_thi
     assert hint == "choose another port"
     # Of a network for documentation (RFC 5737), so that no machine has it.
     assert refused("192.0.2.1", 0) == (
-        "--host='192.0.2.1' is no address of this machine",
+        "--host='192.0.2.1' is not an address of this machine",
         "127.0.0.1 is for this machine alone, 0.0.0.0 for every address that it has",
     )

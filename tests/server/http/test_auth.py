@@ -20,7 +20,6 @@ from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
 from tests.server.bearers import add_token, bearer, bearing, issuer, knock
 from tests.server.connections import Caller, listening
-from tests.server.skills_client import pages, refused
 
 from skillhub_mcp.server.http.rate_limit import WrongTokens
 
@@ -177,56 +176,6 @@ def test_a_skill_that_is_not_a_bearers_is_as_if_it_were_not_there(
     for way in own:
         assert "Body of X." in own[way], way
         assert "Body of X." in unhidden[way], way
-
-
-@pytest.mark.slow
-def test_hosts_that_read_skills_natively_see_only_the_bearers_own(environment: dict[str, str], file: Path) -> None:
-    token = add_token(file, "one", skills={"alpha"})
-    place = "skill://project/{}"
-
-    async def uris(url: str, token: str) -> list[str]:
-        async with bearer(url, token) as hub:
-            listed = await pages(hub, "skills/list", "skills")
-        return [skill["uri"] for page in listed for skill in page]
-
-    async def refusals(url: str, name: str) -> list[str]:
-        async with bearer(url, token) as hub:
-            answers = [
-                await refused(hub, "skills/get", uri=f"{place.format(name)}/SKILL.md"),
-                await refused(hub, "resources/directory/read", uri=place.format(name)),
-                await refused(hub, "resources/read", uri=f"{place.format(name)}/SKILL.md"),
-            ]
-        return [answer.text.replace(name, "X") for answer in answers]
-
-    with listening(environment) as url:
-        alpha, secret = (f"{place.format(name)}/SKILL.md" for name in ("alpha", "secret-plan"))
-        assert asyncio.run(uris(url, token)) == [alpha]
-        assert asyncio.run(uris(url, environment["SKILLHUB_TOKEN"])) == [alpha, secret]
-        assert asyncio.run(refusals(url, "secret-plan")) == asyncio.run(refusals(url, "no-such-one"))
-
-
-@pytest.mark.slow
-def test_a_completion_and_a_search_by_exact_name_find_a_bearers_own_only(
-    environment: dict[str, str], file: Path
-) -> None:
-    import mcp_types
-
-    token = add_token(file, "one", skills={"alpha"})
-
-    async def go(url: str, token: str) -> tuple[list[str], Any]:
-        async with bearer(url, token) as hub:
-            typed = {"name": "name", "value": ""}
-            found = await hub.client.complete(mcp_types.PromptReference(name="skill"), typed)
-            template = mcp_types.ResourceTemplateReference(uri="skill://{+path}")
-            paths = await hub.client.complete(template, {"name": "path", "value": "plan"})
-            named = await hub.call("search_skills", query="secret-plan")
-        completed = [*found.completion.values, *paths.completion.values]
-        return completed, [skill["name"] for skill in named.json["skills"]]
-
-    with listening(environment) as url:
-        assert asyncio.run(go(url, token)) == (["alpha"], [])
-        everything = asyncio.run(go(url, environment["SKILLHUB_TOKEN"]))
-        assert everything == (["alpha", "secret-plan", "project/secret-plan/SKILL.md"], ["secret-plan"])
 
 
 @pytest.mark.slow
@@ -451,28 +400,6 @@ def test_a_token_that_no_library_expects_is_a_wrong_token_and_counts_as_one(
 
 
 @pytest.mark.slow
-def test_a_signed_tokens_claims_say_which_skills_its_bearer_may_have(
-    signed: dict[str, str], signing: Signing, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def names(url: str, token: str) -> list[str]:
-        async with bearer(url, token) as hub:
-            return [skill["name"] for skill in (await hub.call("search_skills", query="")).json["skills"]]
-
-    with listening(signed) as url:
-        assert asyncio.run(names(url, signing.token())) == ["alpha", "secret-plan"]
-        assert asyncio.run(names(url, signing.token(skillhub_skills=["secret-plan"]))) == ["secret-plan"]
-        assert asyncio.run(names(url, signing.token(skillhub_categories=["Open"]))) == ["alpha"]
-        unusable: list[Any] = ["alpha", [], [""], [1], {}, 0, False]
-        odd: list[dict[str, Any]] = [
-            *({"skillhub_skills": value} for value in unusable),
-            {"skillhub_categories": "open"},
-            {"skillhub_skills": ["alpha"], "skillhub_categories": 3},
-        ]
-        assert [knock(url, signing.token(**claims)).status_code for claims in odd] == [401] * len(odd)
-    assert "A signed token of ann is not accepted: skills must be a list of at least one name" in caplog.text
-
-
-@pytest.mark.slow
 def test_a_client_learns_where_to_get_a_token(signed: dict[str, str], signing: Signing) -> None:
     place = "/.well-known/oauth-protected-resource/mcp"
     with listening(signed) as url:
@@ -487,13 +414,6 @@ def test_a_client_learns_where_to_get_a_token(signed: dict[str, str], signing: S
         assert metadata["authorization_servers"] == [signing.url]
         assert knock(url, signing.token(), **address).status_code == 200
         assert knock(url, signing.token(), host="evil.example.com").status_code == 421
-
-
-@pytest.mark.slow
-def test_with_an_unreachable_issuer_only_its_own_tokens_fail(signed: dict[str, str], signing: Signing) -> None:
-    with listening({**signed, "SKILLHUB_JWT_JWKS": f"{signing.url}/gone"}) as url:
-        assert knock(url, signing.token()).status_code == 401
-        assert knock(url, signed["SKILLHUB_TOKEN"]).status_code == 200
 
 
 def test_the_file_of_tokens_holds_no_token(file: Path) -> None:

@@ -68,7 +68,7 @@ def test_a_server_with_tokens_tells_a_stranger_how_to_get_in_and_neither_skills_
     asking: httpx2.Client,
 ) -> None:
     page, found = asking.get("/"), asking.get("/", headers=JSON).json()
-    assert "needed, as 'Authorization: Bearer TOKEN'" in page.text
+    assert "required, as 'Authorization: Bearer TOKEN'" in page.text
     assert f"skillhub connect CLIENT --http {PUBLIC} --token-variable SKILLHUB_TOKEN\n" in page.text
     assert "skillhub token new NAME" in page.text
     assert (found["endpoint"], found["authentication"]) == (PUBLIC, "bearer")
@@ -91,20 +91,7 @@ def test_a_401_keeps_its_challenge_and_says_which_header_and_who_gives_tokens(as
         assert ("error" in challenge, "mistyped, expired or revoked" in challenge) == (bool(wrong), bool(wrong))
     to_person = asking.get("/mcp", headers=BROWSER)
     assert (to_person.status_code, to_person.headers["www-authenticate"]) == (401, "Bearer")
-    assert to_person.text.startswith("This server asks for a token. Send one")
-
-
-@pytest.mark.slow
-def test_whoever_holds_the_one_token_or_issues_them_is_named(environment: dict[str, str]) -> None:
-    settings = {"SKILLHUB_TOKEN": "x" * 30}
-    with listening({**environment, **settings}) as url:
-        assert "has it, as SKILLHUB_TOKEN." in knock(url).json()["error_description"]
-    settings = {"SKILLHUB_JWT_ISSUER": "https://login.example.com", "SKILLHUB_JWT_AUDIENCE": PUBLIC}
-    with listening({**environment, **settings, "SKILLHUB_PUBLIC_URL": PUBLIC}) as url:
-        refused = knock(url, host="skills.example.com")
-        assert refused.json()["error_description"].endswith(" They are issued by https://login.example.com.")
-        # Clients find the issuer by this.
-        assert "resource_metadata=" in refused.headers["www-authenticate"]
+    assert to_person.json()["error_description"].startswith("This server requires a token. Send one")
 
 
 def test_a_path_that_is_none_names_the_endpoint(anonymous: httpx2.Client) -> None:
@@ -112,7 +99,7 @@ def test_a_path_that_is_none_names_the_endpoint(anonymous: httpx2.Client) -> Non
     lost = anonymous.post("/", json=INITIALIZE, headers=ACCEPT)
     assert (lost.status_code, lost.json()["error"]) == (404, "not_found")
     assert lost.json()["error_description"] == f"Nothing is here. MCP clients connect to {mcp_url(anonymous)}."
-    assert anonymous.get("/docs", headers=BROWSER).text.startswith("Nothing is here. MCP clients connect to ")
+    assert anonymous.get("/docs").json()["error_description"].startswith("Nothing is here. MCP clients connect to ")
 
 
 def test_a_browser_at_the_endpoint_is_told_what_it_is_and_clients_get_their_own_refusals(
@@ -125,13 +112,6 @@ def test_a_browser_at_the_endpoint_is_told_what_it_is_and_clients_get_their_own_
     assert anonymous.get("/mcp", headers=JSON).json()["jsonrpc"] == "2.0"
     lost = anonymous.get("/mcp", headers={**ACCEPT, "mcp-session-id": "gone"})
     assert (lost.status_code, lost.json()["jsonrpc"]) == (404, "2.0")
-
-
-def test_a_client_that_accepts_neither_json_nor_a_stream_is_told_what_to_accept(anonymous: httpx2.Client) -> None:
-    headers = {"accept": "text/html", "mcp-protocol-version": "2025-11-25"}
-    refused = anonymous.post("/mcp", json=INITIALIZE, headers=headers)
-    assert (refused.status_code, refused.json()["jsonrpc"], refused.json()["id"]) == (406, "2.0", None)
-    assert "must accept both application/json and text/event-stream" in refused.json()["error"]["message"]
 
 
 def test_a_host_or_an_origin_that_is_refused_is_told_with_the_setting_that_allows_it(

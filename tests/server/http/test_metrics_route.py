@@ -10,7 +10,6 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.conftest import SkillWriter
 from tests.server.connections import listening
-from tests.server.sessions import http_server
 
 pytestmark = pytest.mark.slow
 
@@ -68,20 +67,6 @@ def test_with_authentication_metrics_need_a_token(environment: dict[str, str]) -
     assert [answer.status_code for answer in (stranger, liar, bearer)] == [401, 401, 200]
     assert [answer.json()["error"] for answer in (stranger, liar)] == ["token_required", "invalid_token"]
     assert b"skillhub_index_skills" in bearer.content
-
-
-def test_without_the_setting_there_is_no_such_path(environment: dict[str, str]) -> None:
-    with listening({**environment, "SKILLHUB_METRICS": "0"}) as url:
-        assert ask(url).status_code == 404
-
-
-def test_several_processes_count_as_one(environment: dict[str, str]) -> None:
-    with http_server({**environment, "--workers": "2"}) as url:
-        asyncio.run(use(f"{url}/mcp", times=8))
-        # Whichever answers tells what both did.
-        found = [scraped(url) for _ in range(4)]
-    assert [one["skillhub_loads_total", "ok"] for one in found] == [8] * 4
-    assert [one[("skillhub_index_skills",)] for one in found] == [1] * 4
 
 
 def test_metrics_and_readiness_answer_the_hosts_of_the_endpoint_and_health_any(environment: dict[str, str]) -> None:

@@ -15,14 +15,12 @@ import httpx2
 import mcp
 import mcp_types
 import pytest
-from starlette.applications import Starlette
 from starlette.types import Message, Receive, Scope, Send
 from tests.conftest import SkillWriter, own_rules
 from tests.server.bearers import ACCEPT, INITIALIZE
 from tests.server.connections import caller
 from tests.server.processes import Process, serving
 
-from skillhub_mcp.server.http.app import HttpOptions, make_uvicorn
 from skillhub_mcp.server.http.shutdown import DisconnectOnShutdown
 
 pytestmark = [
@@ -140,15 +138,6 @@ def test_it_exits_with_code_0_also_without_any_request(environment: dict[str, st
     with serving(environment) as server:
         server.process.send_signal(signal.SIGTERM)
         assert server.ended() == 0
-
-
-def test_the_library_of_streams_leaves_their_end_to_the_server() -> None:
-    from sse_starlette.sse import AppStatus
-
-    options = HttpOptions("127.0.0.1", 0, (), ())
-    make_uvicorn(DisconnectOnShutdown(Starlette(), end_waiting=lambda: None), options)
-    # Half a second after a signal it would cut off answers of the 2025-11-25 protocol.
-    assert not AppStatus.enable_automatic_graceful_drain
 
 
 @pytest.mark.parametrize("begun", [False, True])

@@ -113,8 +113,3 @@ def test_rules_that_cannot_be_read_give_nothing_and_say_so(environment: dict[str
             answer = ask(url, path)
             assert (answer.status_code, answer.json()["error"]) == (503, "policy_unreadable")
             assert str(tmp_path) not in answer.text
-
-
-def test_without_the_setting_there_is_no_such_path(environment: dict[str, str]) -> None:
-    with listening({**environment, "SKILLHUB_WELL_KNOWN": "0"}) as url:
-        assert [ask(url, path).status_code for path in (INDEX, f"{TOP}/pdf.zip")] == [404, 404]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,9 +15,6 @@ from tests.conftest import SkillWriter
 from tests.server.connections import TWO_WAYS, WAYS, Caller, Said, caller, reached
 from tests.server.sessions import command, http_server, shell
 from tests.server.skills_client import ask, code_of, listed, read, refused
-from tests.server.test_transports import INITIALIZE, INITIALIZED, RawClient, tool_call
-
-from skillhub_mcp.skills.digest import skill_digest
 
 pytestmark = pytest.mark.slow
 
@@ -184,33 +179,6 @@ def test_what_no_rule_decides_is_asked_once_and_the_question_shows_the_skill(
 
 
 @two_ways
-def test_reading_a_resource_asks_as_loading_does_and_the_answer_holds_as_long(
-    way: tuple[str, str], environment: dict[str, str]
-) -> None:
-    rules(environment)
-    person = Person("once")
-
-    async def journey() -> None:
-        async with reached(way, environment, elicitation_callback=person) as hub:
-            # What it is called and which files it has is told without asking.
-            assert await is_told_of(hub, "alpha") == {True}
-            assert person.questions == []
-            assert await code_of(read(hub, "skill://project/alpha/SKILL.md")) is None
-            assert person.questions == ["The agent wants to load the skill 'alpha'. Its description: 'Does alpha.'"]
-            assert await reads(hub, "alpha") == {None}
-            if way == ("http", "auto"):
-                # There is no session that could remember the answer.
-                assert len(person.questions) == 3
-            else:
-                assert len(person.questions) == 1
-                assert (await hub.call("load_skill", skill_name="alpha")).code is None
-                assert len(person.questions) == 1
-
-    asyncio.run(journey())
-    assert written_rules(environment) == {"permissions": {}}
-
-
-@two_ways
 @pytest.mark.acceptance("S0-65")
 def test_a_person_who_declines_is_not_overruled(way: tuple[str, str], environment: dict[str, str]) -> None:
     rules(environment)
@@ -267,130 +235,6 @@ def test_a_remembered_answer_is_kept_as_a_rule_and_asks_no_more(mode: str, envir
     assert later.questions == []
 
 
-def test_a_client_that_fails_to_ask_has_asked_nobody(environment: dict[str, str]) -> None:
-    rules(environment)
-
-    async def fail(_: Any, __: mcp_types.ElicitRequestParams) -> mcp_types.ErrorData:
-        return mcp_types.ErrorData(code=-32603, message="the window is closed")
-
-    async def journey() -> Said:
-        async with reached(("stdio", "legacy"), environment, elicitation_callback=fail) as hub:
-            return await hub.call("load_skill", skill_name="alpha")
-
-    assert asyncio.run(journey()).code == "CONFIRMATION_REQUIRED"
-
-
-def test_a_reply_that_is_none_is_the_clients_fault_and_nobody_was_asked(
-    environment: dict[str, str], tmp_path: Path
-) -> None:
-    rules(environment)
-    capable = {**INITIALIZE["params"], "capabilities": {"elicitation": {}}}
-    with (tmp_path / "said").open("wb") as said:
-        client = RawClient(environment, stderr=said.fileno())
-    client.answer({**INITIALIZE, "params": capable})
-    client.send(INITIALIZED)
-    for reply in ({"foo": 1}, {"action": "bogus"}, {"action": "accept", "content": 5}):
-        client.send(tool_call(2, "load_skill", skill_name="alpha"))
-        question = client.received(lambda message: message.get("method") == "elicitation/create")
-        client.send({"jsonrpc": "2.0", "id": question["id"], "result": reply})
-        (text,) = client.received(lambda message: message.get("id") == 2)["result"]["content"]
-        assert text["text"].startswith("CONFIRMATION_REQUIRED: ")
-        assert "skill_name" not in text["text"]
-    assert client.close() == 0
-    told = [line for line in (tmp_path / "said").read_text(encoding="utf-8").splitlines() if "could not ask" in line]
-    expected = "The client could not ask its user: its reply is not what MCP has for one: "
-    assert [line.partition(expected)[2].partition(":")[0] for line in told] == ["action", "action", "content"]
-
-
-def test_a_skill_that_no_rule_can_name_is_asked_about_and_never_remembered(
-    environment: dict[str, str], write_skill: SkillWriter
-) -> None:
-    write_skill("🎉", "Celebrates.", directory="party")
-    rules(environment)
-    person = Person("once")
-
-    async def journey() -> Said:
-        async with reached(("stdio", "auto"), environment, elicitation_callback=person) as hub:
-            return await hub.call("load_skill", skill_name="🎉")
-
-    assert asyncio.run(journey()).code is None
-    assert person.offered == ["once", "no"]
-    assert written_rules(environment) == {"permissions": {}}
-
-
-@two_ways
-@pytest.mark.parametrize("first", ["load_skill", "Skill", "read_skill_file"])
-def test_of_a_skill_that_was_agreed_to_every_file_is_read_without_another_question(
-    way: tuple[str, str], first: str, environment: dict[str, str]
-) -> None:
-    rules(environment)
-    person = Person("once")
-    arguments = {
-        "load_skill": {"skill_name": "alpha"},
-        "Skill": {"skill": "alpha"},
-        "read_skill_file": {"skill_name": "alpha", "file_path": "a.txt"},
-    }
-
-    async def journey() -> None:
-        async with reached(way, environment, elicitation_callback=person) as hub:
-            said = [await hub.call(first, **arguments[first])]
-            question = person.questions[0]
-            if first == "read_skill_file":
-                # To read files is less than to load, so loading asks once more.
-                said.append(await hub.call("load_skill", skill_name="alpha"))
-            asked = len(person.questions)
-            files = ("a.txt", "SKILL.md", "a.txt")
-            said += [await hub.call("read_skill_file", skill_name="alpha", file_path=file) for file in files]
-            said += [await hub.call("load_skill", skill_name="alpha"), await hub.call("Skill", skill="alpha")]
-            assert {one.code for one in said} == {None}
-            assert len(person.questions) == asked == (2 if first == "read_skill_file" else 1)
-            # Only a client without a session is told of a handle, and only once.
-            told = [one for one in said if one.session is not None]
-            assert told == (said[:1] if way == ("http", "auto") else [])
-            assert {len(one.texts) for one in said[1:]} == {1}
-            # The agreement is about this skill.
-            await hub.call("load_skill", skill_name="beta")
-            assert len(person.questions) == asked + 1
-            assert person.questions[-1] != question
-
-    asyncio.run(journey())
-
-
-@pytest.mark.parametrize("style", ["result", "jsonrpc"])
-def test_an_agreement_lasts_also_when_the_call_then_fails(style: str, environment: dict[str, str]) -> None:
-    rules(environment)
-    person = Person("once")
-
-    async def journey() -> None:
-        asking = {**environment, "SKILLHUB_ERROR_STYLE": style}
-        async with reached(("http", "auto"), asking, elicitation_callback=person) as hub:
-            if style == "result":
-                text = (await hub.call("read_skill_file", skill_name="alpha", file_path="none")).text
-            else:
-                with pytest.raises(MCPError) as caught:
-                    await hub.call("read_skill_file", skill_name="alpha", file_path="none")
-                text = str(caught.value)
-            assert "'none' does not exist" in text
-            (hub.handle,) = re.findall(r"session: (\S+) \(pass it as `session`", text)
-            assert (await hub.call("read_skill_file", skill_name="alpha", file_path="a.txt")).code is None
-            assert len(person.questions) == 1
-
-    asyncio.run(journey())
-
-
-def test_without_an_agreement_no_answer_is_longer_for_a_handle(environment: dict[str, str]) -> None:
-    async def journey() -> None:
-        async with reached(("http", "auto"), environment) as hub:
-            said = [
-                await hub.call("load_skill", skill_name="alpha"),
-                await hub.call("read_skill_file", skill_name="alpha", file_path="a.txt"),
-                await hub.call("Skill", skill="alpha"),
-            ]
-            assert {(len(one.texts), one.session) for one in said} == {(1, None)}
-
-    asyncio.run(journey())
-
-
 def question_of(result: Any) -> tuple[str, str]:
     """The state and the message of a question that came in place of an answer."""
     assert isinstance(result, mcp_types.InputRequiredResult), result
@@ -438,23 +282,6 @@ def test_a_reply_is_valid_for_its_own_question_alone(
     asyncio.run(journey())
 
 
-@two_ways
-@pytest.mark.parametrize("action", ["decline", "cancel"])
-def test_a_declined_form_is_a_no_whatever_it_contains(
-    way: tuple[str, str], action: Any, environment: dict[str, str]
-) -> None:
-    rules(environment)
-
-    async def decline(_: Any, __: mcp_types.ElicitRequestParams) -> mcp_types.ElicitResult:
-        return mcp_types.ElicitResult(action=action, content={"answer": "once"})
-
-    async def journey() -> None:
-        async with reached(way, environment, elicitation_callback=decline) as hub:
-            assert (await hub.call("load_skill", skill_name="alpha")).code == "PERMISSION_DENIED"
-
-    asyncio.run(journey())
-
-
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_over_http_an_answer_is_one_clients_and_is_never_kept(mode: str, environment: dict[str, str]) -> None:
     rules(environment)
@@ -477,19 +304,6 @@ def test_over_http_an_answer_is_one_clients_and_is_never_kept(mode: str, environ
     with http_server(environment) as url:
         asyncio.run(journey(f"{url}/mcp"))
     assert Path(environment["HOME"], ".skillhub/permissions.json").read_bytes() == before
-
-
-@two_ways
-@pytest.mark.acceptance("S0-64")
-def test_a_tool_that_is_denied_is_not_called(way: tuple[str, str], environment: dict[str, str]) -> None:
-    rules(environment, deny=[about(tool="search_skills")], allow=[about()])
-
-    async def journey() -> None:
-        async with reached(way, environment) as hub:
-            assert (await hub.call("search_skills", query="alpha")).code == "PERMISSION_DENIED"
-            assert (await hub.call("load_skill", skill_name="alpha")).code is None
-
-    asyncio.run(journey())
 
 
 @two_ways
@@ -547,46 +361,6 @@ def test_a_skill_that_is_switched_off_is_neither_found_nor_loaded_until_it_is_on
 
 
 @two_ways
-@pytest.mark.acceptance("S4-16")
-def test_hooks_stand_around_every_call_and_one_that_fails_before_it_stops_it(
-    way: tuple[str, str], environment: dict[str, str], tmp_path: Path
-) -> None:
-    log = tmp_path / "log"
-    noted = f"cat >> '{log}'"
-    hooks = {
-        "PreToolUse": [
-            {"matcher": "load_skill|Skill", "hooks": [{"type": "command", "command": noted}]},
-            {
-                "matcher": "Skill",
-                "hooks": [{"type": "command", "command": "echo 'not on a Saturday' >&2; exit 1"}],
-            },
-        ],
-        "PostToolUse": [{"hooks": [{"type": "command", "command": f"{noted}; exit 3"}]}],
-    }
-    (tmp_path / "hooks.json").write_text(json.dumps({"hooks": hooks}), encoding="utf-8")
-    environment = {**environment, "SKILLHUB_HOOKS": str(tmp_path / "hooks.json")}
-
-    async def journey() -> None:
-        async with reached(way, environment) as hub:
-            assert "The body of alpha." in (await hub.call("load_skill", skill_name="alpha")).text
-            blocked = await hub.call("Skill", skill="alpha")
-            assert blocked.code == "BLOCKED_BY_HOOK"
-            assert "not on a Saturday" in blocked.text
-            assert "body of alpha" not in blocked.text
-
-    asyncio.run(journey())
-    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-    assert [(line["hook_event_name"], line["tool_name"]) for line in lines] == [
-        ("PreToolUse", "load_skill"),
-        ("PostToolUse", "load_skill"),
-        ("PreToolUse", "Skill"),
-    ]
-    assert lines[0]["tool_input"] == {"skill_name": "alpha"}
-    assert lines[1]["tool_response"]["isError"] is False
-    assert "The body of alpha." in lines[1]["tool_response"]["content"][0]["text"]
-
-
-@two_ways
 def test_a_person_is_asked_again_when_the_files_of_a_skill_have_changed(
     way: tuple[str, str], environment: dict[str, str]
 ) -> None:
@@ -604,65 +378,3 @@ def test_a_person_is_asked_again_when_the_files_of_a_skill_have_changed(
         assert len(person.questions) == 2
 
     asyncio.run(journey())
-
-
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_a_remembered_answer_about_running_is_for_these_files_and_a_change_is_told(
-    mode: str, environment: dict[str, str]
-) -> None:
-    rules(environment)
-    script = Path(environment["SKILLHUB_CWD"], ".agents", "skills", "alpha", "a.txt")
-
-    def run(person: Person) -> Said:
-        async def journey() -> Said:
-            async with reached(("stdio", mode), environment, elicitation_callback=person) as hub:
-                return await hub.call("run_skill_command", skill_name="alpha", command="ls")
-
-        return asyncio.run(journey())
-
-    assert run(Person("always")).code is None
-    later = Person("always")
-    assert run(later).code is None
-    assert later.questions == []
-    script.write_text("another", encoding="utf-8")
-    assert run(later).code is None
-    changed = "Its files have changed since you allowed it. Its description: 'Does alpha.'"
-    assert later.questions == [f"The agent wants to run commands of the skill 'alpha'. {changed}"]
-    # One rule for the skill, not one for each state that its files were in.
-    written = written_rules(environment)
-    directory = str(script.parent)
-    assert written["permissions"]["allow"] == [
-        {**about("alpha", "run_skill_command"), "digest": skill_digest(directory)}
-    ]
-
-
-@two_ways
-def test_the_question_before_packages_are_fetched_names_them_and_covers_the_run(
-    way: tuple[str, str], environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script = '# /// script\n# dependencies = ["greet>=1"]\n# ///\nprint(1)\n'
-    Path(environment["SKILLHUB_CWD"], ".agents", "skills", "alpha", "x.py").write_text(script, encoding="utf-8")
-    # What would fetch them, and refuses: whether it was asked to is what this is about.
-    uv = tmp_path / "bin" / "uv"
-    uv.parent.mkdir()
-    uv.write_text("#!/bin/sh\necho no such index >&2\nexit 1\n", encoding="utf-8")
-    uv.chmod(0o755)
-    rules(environment)
-    monkeypatch.setenv("PATH", f"{uv.parent}{os.pathsep}{os.environ['PATH']}")
-
-    async def journey(**options: Any) -> Said:
-        async with reached(way, environment, **options) as hub:
-            return await hub.call("run_skill_command", skill_name="alpha", command="python", args=["x.py"])
-
-    unasked = asyncio.run(journey())
-    assert unasked.code == "CONFIRMATION_REQUIRED"
-    assert "it fetches packages (greet>=1) and runs with network access" in unasked.text
-    assert "skillhub permissions allow alpha --run --packages" in unasked.text
-    person = Person("once")
-    said = asyncio.run(journey(elicitation_callback=person))
-    fetched = "They have network access and fetch these packages from the package index: 'greet>=1'."
-    assert person.questions == [
-        f"The agent wants to run commands of the skill 'alpha'. {fetched} Its description: 'Does alpha.'"
-    ]
-    assert "no such index" in said.text
-    assert asyncio.run(journey(elicitation_callback=Person("no"))).code == "PERMISSION_DENIED"

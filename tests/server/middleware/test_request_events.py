@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import json
 import sys
 from collections.abc import Iterator
@@ -13,22 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import mcp_types
 import pytest
-from fastmcp import Client
-from fastmcp.client.transports import StdioTransport
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter, own_rules
-from tests.hubs import settings_from
-from tests.observers.recording import Telemetry
 from tests.server.connections import WAYS, Caller, caller, listening, reached
 from tests.server.sessions import call, in_process
 
-from skillhub_mcp.bootstrap.hub import make_hub
-from skillhub_mcp.bootstrap.server import server_options
 from skillhub_mcp.observers.audit import process_owner
-from skillhub_mcp.server.app import make_server
 
 pytestmark = pytest.mark.slow
 
@@ -160,29 +151,6 @@ def test_nothing_of_what_was_said_is_logged_audited_traced_or_counted(
         assert told["stderr"].count("INFO skillhub_mcp.audit: ") == audited
 
 
-def test_a_request_is_one_span_and_what_it_does_stands_below_it(environment: dict[str, str], tmp_path: Path) -> None:
-    traced = tmp_path / "traced"
-
-    async def go() -> None:
-        program = ["-c", WITH_AN_SDK, str(traced)]
-        async with Client(StdioTransport(sys.executable, program, env=environment, keep_alive=False)) as client:
-            await client.call_tool("search_skills", {"query": "pdf"}, meta={"traceparent": TRACEPARENT})
-
-    asyncio.run(go())
-    spans = {span["name"]: span for span in lines(traced) if "name" in span}
-    request, search = spans["tools/call search_skills"], spans["skillhub.search"]
-    assert (request["kind"], request["context"]["trace_id"]) == ("SpanKind.SERVER", f"0x{TRACE}")
-    assert request["attributes"] == {
-        "mcp.method.name": "tools/call",
-        "gen_ai.tool.name": "search_skills",
-        "skillhub.transport": "stdio",
-    }
-    assert search["parent_id"] == request["context"]["span_id"]
-    assert spans["skillhub.search.score"]["parent_id"] == search["context"]["span_id"]
-    # FastMCP's own spans would hold the text of every error.
-    assert "fastmcp" not in json.dumps(spans)
-
-
 @ways
 def test_every_way_to_a_skill_is_audited(way: tuple[str, str], environment: dict[str, str], audit: Path) -> None:
     async def go() -> None:
@@ -198,32 +166,6 @@ def test_every_way_to_a_skill_is_audited(way: tuple[str, str], environment: dict
     assert {(line["who"], line["transport"]) for line in noted} == {(who, transport)}
     assert [line.get("file") for line in noted[5:]] == ["a.md", "a.md", None]
     assert (noted[-1]["command"], noted[-1]["exit_code"]) == ("python", 0)
-
-
-def test_a_session_over_http_is_identified_by_a_hash_that_cannot_be_used_to_join_it(
-    environment: dict[str, str], audit: Path
-) -> None:
-    async def go(url: str) -> None:
-        for _ in range(2):
-            async with caller(url, "legacy") as hub:
-                for _ in range(2):
-                    await hub.call("load_skill", skill_name="pdf")
-
-    with listening(environment) as url:
-        asyncio.run(go(url))
-    first, again, second, _ = (line["session"] for line in lines(audit))
-    assert first == again != second
-    assert len(first) < len(hashlib.sha256().hexdigest())
-
-
-def test_on_a_stateless_server_no_line_tells_of_a_session(environment: dict[str, str], audit: Path) -> None:
-    async def go(url: str) -> None:
-        async with caller(url, "legacy") as hub:
-            await hub.call("load_skill", skill_name="pdf")
-
-    with listening({**environment, "--workers": "2"}) as url:
-        asyncio.run(go(url))
-    assert [(line["act"], "session" in line) for line in lines(audit)] == [("load", False)]
 
 
 def test_a_bearer_of_a_token_is_audited_by_name(environment: dict[str, str], audit: Path) -> None:
@@ -275,52 +217,3 @@ def test_what_is_refused_before_the_hub_is_asked_is_audited_too(
         ("load", "pdf", "INVALID_ARGUMENT"),
     ]
     assert ARGUMENT not in audit.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_what_a_person_says_is_how_it_ended(
-    environment: dict[str, str], audit: Path, tmp_path: Path, mode: str
-) -> None:
-    rules = tmp_path / "rules.json"
-    confirmed = {"permissions": {"confirm": [{"tool": "skill_load"}]}}
-    rules.write_text(json.dumps(confirmed), encoding="utf-8")
-    answers = ["no", "once"]
-
-    async def answer(_: Any, __: mcp_types.ElicitRequestParams) -> mcp_types.ElicitResult:
-        return mcp_types.ElicitResult(action="accept", content={"answer": answers.pop(0)})
-
-    async def go() -> None:
-        chosen = {**environment, **own_rules(rules)}
-        async with reached(("stdio", mode), chosen, elicitation_callback=answer) as hub:
-            assert (await hub.call("load_skill", skill_name="pdf")).code == "PERMISSION_DENIED"
-            assert (await hub.call("load_skill", skill_name="pdf")).code is None
-
-    asyncio.run(go())
-    assert list(dict.fromkeys(uses(audit))) == [
-        ("load", "pdf", "CONFIRMATION_REQUIRED"),
-        ("load", "pdf", "PERMISSION_DENIED"),
-        ("load", "pdf", "ok"),
-    ]
-    assert [outcome for _, _, outcome in uses(audit)][-1] == "ok"
-
-
-def test_only_names_that_the_server_knows_are_counted(environment: dict[str, str]) -> None:
-    telemetry = Telemetry()
-
-    async def go() -> None:
-        settings = settings_from(environment)
-        hub = make_hub(settings, observer=telemetry.observer)
-        async with Client(make_server(hub, server_options(settings, hub))) as client:
-            await call(client, "load_skill", skill_name="pdf")
-            await call(client, "load_skill", skill_name="pfd")
-            with contextlib.suppress(Exception):
-                await client.call_tool("made-up", {})
-
-    asyncio.run(go())
-    counted = {labels[1:]: value for labels, value in telemetry.numbers().items() if labels[0] == "skillhub.requests"}
-    telemetry.close()
-    assert counted["tools/call", "load_skill", "ok"] == 1
-    assert counted["tools/call", "load_skill", "SKILL_NOT_FOUND"] == 1
-    unknown = [labels for labels in counted if labels[1] == "unknown"]
-    assert len(unknown) == 1
-    assert "made-up" not in repr(counted)

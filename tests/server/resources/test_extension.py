@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import shutil
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import mcp
 import pytest
-from fastmcp import Client
-from fastmcp.client.transports import StdioTransport
-from fastmcp.skills._snapshot import parse_frontmatter
-from fastmcp.skills.client import SkillsClientExtension
-from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
 from tests.publishing.publishers import FILES
 from tests.server.connections import WAYS, Caller, caller, listening, reached
-from tests.server.sessions import COMMAND
 from tests.server.skills_client import ask, bytes_of, listed, pages, read, refused
-from tests.strict_skill import StrictSkill
-
-from skillhub_mcp.publishing.publisher import Publisher
 
 pytestmark = pytest.mark.slow
 
@@ -143,46 +132,6 @@ def test_an_entry_holds_the_frontmatter_and_every_file_and_is_the_same_in_a_list
     asyncio.run(journey())
 
 
-async def checked(client: Client[Any]) -> list[str]:
-    """List the skills, read every file of each as a careful host does, and return their names."""
-    skills = await client.list_skills()
-    for skill in skills:
-        assert await client.get_skill(skill.uri) == skill
-        await check(client, skill)
-    return [skill.frontmatter.name for skill in skills]
-
-
-async def check(client: Client[Any], skill: StrictSkill) -> None:
-    assert isinstance(skill.resources, list)
-    for file in skill.resources:
-        (content,) = await client.read_resource(file.uri)
-        held = bytes_of(content)
-        assert (len(held), f"sha256:{hashlib.sha256(held).hexdigest()}") == (file.size, file.digest)
-        if file.uri == skill.uri:
-            assert parse_frontmatter(held).root == skill.frontmatter.root
-
-
-def test_fastmcps_client_takes_every_entry_and_finds_every_digest_true(environment: Environment) -> None:
-    async def journey(target: Any) -> list[str]:
-        async with Client(target, extensions=[SkillsClientExtension()]) as client:
-            return await checked(client)
-
-    expected = ["demo", "lasting", "windows", "typed", "wild-name"]
-    with listening(environment) as url:
-        assert asyncio.run(journey(url)) == expected
-    transport = StdioTransport(COMMAND[0], list(COMMAND[1:]), env=environment, keep_alive=False)
-    assert asyncio.run(journey(transport)) == expected
-
-
-def test_fastmcps_client_reads_a_large_library_to_its_end(large: Environment) -> None:
-    async def journey(url: str) -> list[str]:
-        async with Client(url, extensions=[SkillsClientExtension()]) as client:
-            return [skill.frontmatter.name for skill in await client.list_skills()]
-
-    with listening(large) as url:
-        assert asyncio.run(journey(url)) == [f"s-{number:03}" for number in range(253)]
-
-
 @both_versions
 def test_a_directory_says_what_lies_directly_in_it(environment: Environment, mode: str) -> None:
     base = "skill://hub/demo"
@@ -252,30 +201,6 @@ def test_what_is_not_there_or_cannot_be_understood_is_refused_in_numbers(environ
     asyncio.run(journey())
 
 
-@both_versions
-def test_a_file_that_changed_after_it_was_listed_fits_the_entry_that_is_asked_for_then(
-    environment: Environment, skills_dir: Path, mode: str
-) -> None:
-    uri = "skill://hub/demo/crlf.txt"
-
-    async def digest(hub: Caller) -> str:
-        entry = (await ask(hub, "skills/get", uri="skill://hub/demo/SKILL.md"))["skill"]
-        return str(next(file["digest"] for file in entry["resources"] if file["uri"] == uri))
-
-    async def journey(url: str) -> None:
-        async with caller(url, mode) as hub:
-            await listed(hub)
-            before = await digest(hub)
-            (skills_dir / "demo" / "crlf.txt").write_bytes(b"b\r\nc\r\n")
-            held = bytes_of(await read(hub, uri))
-            assert held == b"b\r\nc\r\n"
-            after = await digest(hub)
-            assert after == f"sha256:{hashlib.sha256(held).hexdigest()}" != before
-
-    with listening(environment) as url:
-        asyncio.run(journey(url))
-
-
 async def until(hub: Caller, wanted: Callable[[list[str]], bool]) -> None:
     """Ask until the list is as wanted: the server looks at its skills again by itself."""
 
@@ -284,55 +209,3 @@ async def until(hub: Caller, wanted: Callable[[list[str]], bool]) -> None:
             pass
 
     await asyncio.wait_for(asked(), _LONG)
-
-
-@both_versions
-def test_skills_that_come_and_go_are_listed_and_unlisted_while_the_server_runs(
-    environment: Environment, skills_dir: Path, write_skill: SkillWriter, mode: str
-) -> None:
-    demo, renamed, new = (f"skill://hub/{name}/SKILL.md" for name in ("demo", "demo/renamed", "new"))
-
-    async def journey(url: str) -> None:
-        async with caller(url, mode) as hub:
-            assert demo in await listed(hub)
-            write_skill("new")
-            await until(hub, lambda uris: new in uris)
-            assert (await ask(hub, "skills/get", uri=new))["skill"]["frontmatter"]["name"] == "new"
-            shutil.rmtree(skills_dir / "new")
-            await until(hub, lambda uris: new not in uris)
-            assert (await refused(hub, "skills/get", uri=new)).number == -32602
-            write_skill("renamed", directory="demo")
-            await until(hub, lambda uris: renamed in uris and demo not in uris)
-            assert (await refused(hub, "resources/read", uri=demo)).number == -32602
-            assert b"name: renamed" in bytes_of(await read(hub, renamed))
-
-    with listening(environment) as url:
-        asyncio.run(journey(url))
-
-
-@both_versions
-def test_an_unexpected_failure_reveals_nothing_of_this_machine(
-    environment: Environment, mode: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def fail(*_: object) -> None:
-        raise PermissionError(13, "Permission denied", "/srv/secret/skills")
-
-    async def journey(url: str) -> None:
-        async with caller(url, mode) as hub:
-            for method, params in (
-                ("skills/list", {}),
-                ("skills/get", {"uri": "skill://hub/demo/SKILL.md"}),
-                ("resources/directory/read", {"uri": "skill://hub/demo"}),
-                ("resources/read", {"uri": "skill://hub/demo/SKILL.md"}),
-            ):
-                with pytest.raises(MCPError) as raised:
-                    await ask(hub, method, **params)
-                assert "secret" not in raised.value.error.model_dump_json()
-                if method != "resources/read":
-                    assert raised.value.error.code == -32603
-
-    with listening(environment) as url:
-        monkeypatch.setattr(Publisher, "_present", fail)
-        asyncio.run(journey(url))
-    # The server's log has all of it.
-    assert "/srv/secret/skills" in caplog.text

@@ -97,22 +97,6 @@ def test_each_change_is_sent_once_however_many_skills_it_has_and_they_are_found_
     assert (found["lighthouse"], found["anchor"]) == (["bird-2"], ["anchor"])
 
 
-def test_a_root_that_is_made_while_the_server_runs_is_found_and_sent(
-    hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
-) -> None:
-    write_skill("already-there", "Something else entirely.")
-    project = tmp_path / "project"
-    (project / ".git").mkdir(parents=True)
-    environment = {**hub_environment, "SKILLHUB_ROOTS": "project,hub", "SKILLHUB_CWD": str(project)}
-
-    def change() -> object:
-        return write_skill("bird", "Draws a seagull.", root=project / ".agents" / "skills")
-
-    parameters = StdioServerParameters(command=COMMAND[0], args=list(COMMAND[1:]), env=environment)
-    found = asyncio.run(notifications(stdio_client(parameters), "legacy", {"seagull": change}))
-    assert found == {"seagull": ["bird"]}
-
-
 @pytest.mark.acceptance("S3-24")
 def test_a_skill_that_is_installed_or_removed_by_hand_is_sent_and_the_index_is_fresh(
     hub_environment: dict[str, str], write_skill: SkillWriter, skills_dir: Path
@@ -162,40 +146,6 @@ def test_a_skill_that_is_switched_off_or_denied_is_sent_as_one_that_is_gone(
     permissions('{"permissions": {"others": "allow"}}')
     with served(hub_environment) as url:
         assert asyncio.run(journey(url)) == [[], ["bird"], [], []]
-
-
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_where_skills_are_prompts_too_a_client_is_notified_of_those(
-    mode: str, hub_environment: dict[str, str], write_skill: SkillWriter
-) -> None:
-    write_skill("already-there")
-
-    async def go(url: str) -> list[str]:
-        told = asyncio.Event()
-
-        async def on_message(message: object) -> None:
-            if isinstance(message, mcp_types.PromptListChangedNotification):
-                told.set()
-
-        async def change(client: mcp.Client) -> None:
-            assert "bird" not in await prompts(client)
-            write_skill("bird", "Draws a seagull.")
-
-        async def prompts(client: mcp.Client) -> list[str]:
-            return [prompt.name for prompt in (await client.list_prompts()).prompts]
-
-        async with mcp.Client(url, mode=mode, message_handler=on_message if mode == "legacy" else None) as client:
-            if mode == "legacy":
-                await change(client)
-                await asyncio.wait_for(told.wait(), _LONG)
-            else:
-                async with client.listen(prompts_list_changed=True) as subscription:
-                    await change(client)
-                    await asyncio.wait_for(anext(aiter(subscription)), _LONG)
-            return await prompts(client)
-
-    with served({**hub_environment, "SKILLHUB_TOOLS": "core,skill"}) as url:
-        assert "bird" in asyncio.run(go(url))
 
 
 @pytest.mark.parametrize(

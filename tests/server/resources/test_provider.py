@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
 from tests.publishing.publishers import FILES
-from tests.server.connections import WAYS, caller, listening, reached, stdio
+from tests.server.connections import WAYS, caller, reached, stdio
 from tests.server.skills_client import ask, bytes_of, listed, read, refused
 from tests.traversal import LINKS_OUT, NEVER_DECODED, REFUSED, SECRET, plant
 
@@ -118,35 +117,3 @@ def test_no_uri_leads_out_of_a_skill_or_to_what_is_withheld(
                     assert str(tmp_path) not in refusal.text
 
     asyncio.run(journey())
-
-
-def test_an_endless_uri_is_refused_and_the_server_goes_on(environment: Environment) -> None:
-    async def journey(url: str) -> None:
-        async with caller(url, "legacy") as hub:
-            for uri in ("skill://hub/" + "x/" * 50_000, "skill://hub/demo/" + "%41" * 50_000):
-                refusal = await refused(hub, "resources/read", uri=uri)
-                assert refusal.number == -32602
-            assert bytes_of(await read(hub, "skill://hub/demo/LICENSE")) == b"MIT"
-
-    with listening(environment) as url:
-        asyncio.run(journey(url))
-
-
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_what_is_read_counts_as_loaded_and_read(environment: Environment, tmp_path: Path, mode: str) -> None:
-    log = tmp_path / "usage.jsonl"
-
-    async def journey(url: str) -> None:
-        async with caller(url, mode) as hub:
-            await read(hub, "skill://hub/demo/SKILL.md")
-            await read(hub, "skill://hub/demo/docs/deep/%C3%9Cbersicht%20%E6%A6%82%E8%A6%81.md")
-            await refused(hub, "resources/read", uri="skill://hub/demo/none.txt")
-            await listed(hub)
-
-    with listening({**environment, "SKILLHUB_USAGE_LOG": str(log)}) as url:
-        asyncio.run(journey(url))
-    noted = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-    assert [(one["act"], one["skill"], one.get("file")) for one in noted] == [
-        ("load", "demo", None),
-        ("read", "demo", "docs/deep/Übersicht 概要.md"),
-    ]

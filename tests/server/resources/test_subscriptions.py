@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import threading
 import warnings
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +16,9 @@ import mcp_types
 import pytest
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourceUpdated
-from tests.conftest import SkillWriter, own_rules, put_file
+from tests.conftest import SkillWriter, put_file
 from tests.server.bearers import add_token, bearer
 from tests.server.connections import WAYS, listening, piped
-from tests.server.sessions import command, http_server
-
-from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.publishing.publisher import Publisher
 
 pytestmark = pytest.mark.slow
 
@@ -122,27 +117,6 @@ def test_each_change_of_a_file_is_sent_to_its_subscribers(
             asyncio.run(journey(url))
 
 
-def test_after_unsubscribing_no_notification_comes(
-    hub_environment: dict[str, str], write_skill: SkillWriter, skills_dir: Path
-) -> None:
-    write_skill("pdf", files={"references/guide.md": "One."})
-
-    async def journey(url: str) -> None:
-        async with subscribed(url, "legacy", GUIDE, GUIDE, BODY) as subscriber, subscribed(url, "auto", GUIDE) as other:
-            await subscriber.subscribe(GUIDE, no_more=True)
-            # What was never asked for, or no longer, is no error to end.
-            await subscriber.subscribe(GUIDE, no_more=True)
-            await subscriber.subscribe(OTHER, no_more=True)
-            put_file(skills_dir / "pdf" / "references" / "guide.md", "Two.")
-            assert await other.next() == GUIDE
-            write_skill("pdf", "Another.", files={"references/guide.md": "Two."})
-            assert await subscriber.next() == BODY
-            assert subscriber.heard.empty()
-
-    with listening(hub_environment) as url:
-        asyncio.run(journey(url))
-
-
 def test_what_is_not_there_cannot_be_subscribed_to(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:
     write_skill("pdf", files={"references/guide.md": "One."})
     nothing = (
@@ -168,33 +142,6 @@ def test_what_is_not_there_cannot_be_subscribed_to(hub_environment: dict[str, st
         assert asyncio.run(journey(url)) == [-32602] * len(nothing)
 
 
-def test_unreadable_rules_are_logged_and_no_change_is_sent(
-    hub_environment: dict[str, str],
-    write_skill: SkillWriter,
-    skills_dir: Path,
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    write_skill("pdf", files={"references/guide.md": "One."})
-    rules = tmp_path / "rules.json"
-    rules.write_text('{"permissions": {}}', encoding="utf-8")
-
-    async def journey(url: str) -> None:
-        async with subscribed(url, "legacy", GUIDE) as subscriber:
-            rules.write_text("{", encoding="utf-8")
-            with pytest.raises(MCPError, match="POLICY_UNREADABLE"):
-                await subscriber.subscribe(BODY)
-            write_skill("pdf", "Another.", files={"references/guide.md": "One."})
-            await untold(caplog)
-            rules.write_text('{"permissions": {}}', encoding="utf-8")
-            put_file(skills_dir / "pdf" / "references" / "guide.md", "Two.")
-            assert await subscriber.next() == GUIDE
-            assert subscriber.heard.empty()
-
-    with listening({**hub_environment, **own_rules(rules)}) as url:
-        asyncio.run(asyncio.wait_for(journey(url), _LONG))
-
-
 @dataclass(frozen=True, slots=True)
 class Tokens:
     """A server of two skills with two tokens: one sees both, one sees `csv` alone."""
@@ -211,134 +158,6 @@ def tokens(hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: 
     file = tmp_path / "tokens.json"
     environment = {**hub_environment, "SKILLHUB_TOKENS_FILE": str(file)}
     return Tokens(environment, add_token(file, "all"), add_token(file, "csv", skills=["csv"]))
-
-
-async def untold(caplog: pytest.LogCaptureFixture) -> None:
-    """Return when the server has logged that it cannot notify subscribers."""
-    while "Subscribers cannot be notified of changed files" not in caplog.text:  # noqa: ASYNC110 - a log sets no event
-        await asyncio.sleep(0.05)
-
-
-def test_a_change_just_before_another_subscribes_is_sent_all_the_same(
-    hub_environment: dict[str, str], write_skill: SkillWriter, skills_dir: Path
-) -> None:
-    write_skill("pdf", files={"references/guide.md": "One."})
-    command(hub_environment, "index")
-
-    async def journey(url: str) -> None:
-        async with subscribed(url, "legacy", GUIDE) as first:
-            put_file(skills_dir / "pdf" / "references" / "guide.md", "Two.")
-            async with subscribed(url, "auto", GUIDE):
-                # Files are scanned only for a request.
-                while first.heard.empty():
-                    await first.client.call_tool("search_skills", {"query": "pdf"})
-                    await asyncio.sleep(0.2)
-                assert await first.next() == GUIDE
-
-    with listening({**hub_environment, "SKILLHUB_SKIP_AUTO_REINDEX": "1"}) as url:
-        asyncio.run(asyncio.wait_for(journey(url), _LONG))
-
-
-def test_a_scan_for_a_caller_with_few_skills_reports_no_other_skill_as_removed(
-    tokens: Tokens, write_skill: SkillWriter
-) -> None:
-    async def journey(url: str) -> None:
-        async with (
-            bearer(url, tokens.for_csv) as narrow,
-            bearer(url, tokens.for_all) as wide,
-            wide.client.listen(resource_subscriptions=[BODY, OTHER]) as every,
-        ):
-            assert (await narrow.call("refresh_index")).code is None
-            write_skill("csv", "Another.")
-            # The first word is of what has changed.
-            assert await asyncio.wait_for(anext(every), _LONG) == ResourceUpdated(uri=OTHER)
-
-    with listening({**tokens.environment, "SKILLHUB_TOOLS": "core,registry"}) as url:
-        asyncio.run(journey(url))
-
-
-def test_a_client_that_left_does_not_keep_the_others_from_being_notified(
-    hub_environment: dict[str, str], write_skill: SkillWriter
-) -> None:
-    write_skill("pdf", files={"references/guide.md": "One."})
-
-    async def journey(url: str) -> None:
-        async with subscribed(url, "auto", BODY, GUIDE) as listener, subscribed(url, "legacy", BODY) as subscriber:
-            async with subscribed(url, "legacy", BODY):
-                pass
-            for text in ("Another.", "Yet another."):
-                write_skill("pdf", text, files={"references/guide.md": "One."})
-                assert [await listener.next(), await subscriber.next()] == [BODY, BODY]
-
-    with listening(hub_environment) as url:
-        asyncio.run(journey(url))
-
-
-def test_a_change_during_notifications_is_sent_too(
-    hub_environment: dict[str, str],
-    write_skill: SkillWriter,
-    skills_dir: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    write_skill("pdf", files={"references/guide.md": "One."})
-    guide = skills_dir / "pdf" / "references" / "guide.md"
-    begun, go_on = threading.Event(), threading.Event()
-    digests = Publisher.digests
-
-    def slow(self: Publisher, uris: Iterable[str]) -> dict[str, str | None]:
-        found = digests(self, uris)
-        begun.set()
-        assert go_on.wait(_LONG)
-        return found
-
-    async def journey(url: str) -> None:
-        async with subscribed(url, "legacy", GUIDE, BODY) as subscriber:
-            monkeypatch.setattr(Publisher, "digests", slow)
-            guide.write_text("Two.", encoding="utf-8")
-            assert await asyncio.to_thread(begun.wait, _LONG)
-            guide.write_text("Three.", encoding="utf-8")
-            await subscriber.subscribe(BODY, no_more=True)
-            go_on.set()
-            assert [await subscriber.next(), await subscriber.next()] == [GUIDE, GUIDE]
-
-    with listening(hub_environment) as url:
-        asyncio.run(asyncio.wait_for(journey(url), _LONG))
-    assert "Subscribers cannot be notified" not in caplog.text
-
-
-def test_an_unexpected_failure_is_not_sent_to_clients_and_stops_nothing(
-    hub_environment: dict[str, str],
-    write_skill: SkillWriter,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    write_skill("pdf")
-    close, closed = SkillHub.close, threading.Event()
-
-    def noted(self: SkillHub) -> None:
-        closed.set()
-        close(self)
-
-    monkeypatch.setattr(SkillHub, "close", noted)
-
-    def broken(_: Publisher, __: Iterable[str]) -> dict[str, str | None]:
-        raise OSError("/a/path/of/this/machine")
-
-    async def journey(url: str) -> None:
-        async with subscribed(url, "legacy", BODY) as subscriber:
-            with monkeypatch.context() as patch:
-                patch.setattr(Publisher, "digests", broken)
-                with pytest.raises(MCPError, match="Internal server error"):
-                    await subscriber.subscribe(OTHER)
-                write_skill("pdf", "Another.")
-                await untold(caplog)
-            write_skill("pdf", "Yet another.")
-            assert await subscriber.next() == BODY
-
-    with listening(hub_environment) as url:
-        asyncio.run(asyncio.wait_for(journey(url), _LONG))
-    assert closed.is_set()
 
 
 def test_no_client_is_notified_of_a_skill_outside_its_tokens_filter(tokens: Tokens, write_skill: SkillWriter) -> None:
@@ -389,17 +208,3 @@ def test_subscriptions_have_a_bound(
 
     with listening(hub_environment) as url:
         asyncio.run(journey(url))
-
-
-def test_a_stateless_server_says_that_clients_of_the_older_era_cannot_subscribe(
-    hub_environment: dict[str, str], write_skill: SkillWriter
-) -> None:
-    write_skill("pdf")
-
-    async def journey(url: str) -> None:
-        async with mcp.Client(url, mode="legacy") as client:
-            assert client.server_capabilities.resources is not None
-            assert not client.server_capabilities.resources.subscribe
-
-    with http_server({**hub_environment, "--workers": "2"}) as url:
-        asyncio.run(journey(f"{url}/mcp"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.server.bearers import add_token, bearer
-from tests.server.connections import WAYS, Caller, Said, caller, listening, reached
+from tests.server.connections import WAYS, Caller, Said, listening, reached
 
 pytestmark = pytest.mark.slow
 
@@ -101,63 +101,6 @@ def test_a_session_is_taken_up_by_another_after_the_server_has_started_again(
 
 
 @modes
-def test_of_two_sessions_at_once_one_takes_up_the_other_and_they_go_on_apart(
-    mode: str, environment: dict[str, str], project: Path
-) -> None:
-    async def journey(url: str) -> None:
-        async with caller(url, mode) as one, caller(url, mode) as other:
-            handle = handle_of(await one.call("agents_context"))
-            assert await told(one, "a/x") == ["a"]
-            assert (await other.call("agents_resume_diff", resume=handle)).text == "Nothing has changed since."
-            assert await told(other, "a/x") == []
-            # What one is told of from now on is not told to the other, and is to be told there.
-            assert await told(one, "a/deep/x") == ["deep"]
-            assert await told(other, "a/deep/x") == ["deep"]
-            # A session asks about itself without naming itself.
-            write(project, "", "New rules of the root.\n", mtime=2_000)
-            assert "- AGENTS.md (mtime: 2000000)" in (await one.call("agents_resume_diff")).text
-            assert await told(one, "x") == []
-            assert await told(other, "x") == ["repo"]
-
-    with listening(environment) as url:
-        asyncio.run(journey(url))
-
-
-def test_a_handle_of_the_newer_protocol_goes_on_in_a_server_that_has_started_again(
-    environment: dict[str, str], project: Path
-) -> None:
-    async def journey() -> None:
-        async with reached(("http", "auto"), environment) as hub:
-            await hub.call("agents_context")
-            assert await told(hub, "a/x") == ["a"]
-            handle = hub.handle
-        async with reached(("http", "auto"), environment) as hub:
-            hub.handle = handle
-            assert await told(hub, "a/deep/x") == ["deep"]
-            assert hub.handle != handle
-            assert await told(hub, "a/x") == []
-            # The text of the files is given as it always is.
-            assert "Rules of the root." in (await hub.call("agents_context")).text
-
-    asyncio.run(journey())
-
-
-@ways
-def test_a_handle_that_names_no_session_is_an_error_and_changes_nothing(
-    way: tuple[str, str], environment: dict[str, str], project: Path
-) -> None:
-    async def journey() -> None:
-        async with reached(way, environment) as hub:
-            for arguments in ({}, {"resume": "AAAAAAAAAAAAAAAA"}, {"resume": "../../x"}):
-                said = await hub.call("agents_resume_diff", **arguments)
-                assert said.code == "INVALID_ARGUMENT"
-                assert "agents_context" in said.text
-            assert await told(hub, "a/x" if way[0] == "http" else f"{project}/a/x") == ["repo", "a"]
-
-    asyncio.run(journey())
-
-
-@modes
 def test_a_handle_in_the_hands_of_another_caller_names_nothing(
     mode: str, environment: dict[str, str], tmp_path: Path
 ) -> None:
@@ -174,41 +117,6 @@ def test_a_handle_in_the_hands_of_another_caller_names_nothing(
 
     with listening({**environment, "SKILLHUB_TOKENS_FILE": str(tmp_path / "tokens.json")}) as url:
         asyncio.run(journey(url))
-
-
-@pytest.mark.parametrize("way", [way for way in WAYS if way[0] == "stdio"], ids="-".join)
-@pytest.mark.acceptance("S1-28", "S1-37")
-def test_another_directory_leaves_the_first_block_as_it_is(
-    way: tuple[str, str], environment: dict[str, str], project: Path, tmp_path: Path
-) -> None:
-    other = tmp_path.resolve() / "other"
-    (other / ".git").mkdir(parents=True)
-    write(other, "", "Rules of another project.\n", mtime=1_000)
-    write(other, "a", "Rules of its directory.\n", mtime=1_000)
-
-    async def journey() -> None:
-        async with reached(way, environment) as hub:
-            first = await hub.call("agents_context")
-            there = await hub.call("agents_context", cwd=str(other))
-            assert "Rules of another project." in there.text
-            assert (await hub.call("agents_context")).texts == first.texts
-            assert (await hub.call("agents_context", cwd=str(other))).texts == there.texts
-            # A relative path counts from the directory named last, an absolute one lies in its own project.
-            assert await told(hub, "a/x") == ["a"]
-            assert (await hub.call("agents_resolve", path=f"{project}/a/x")).structured["files"][0]["path"] == (
-                f"{project}/a/AGENTS.md"
-            )
-            # Both directories are one session, and one handle names it.
-            assert await told(hub, f"{other}/a/x") == []
-            assert handle_of(first) == handle_of(there)
-        async with reached(way, environment) as hub:
-            assert (await hub.call("agents_resume_diff", resume=handle_of(first), cwd=str(other))).text == (
-                "Nothing has changed since."
-            )
-            for path in (f"{project}/a/x", f"{other}/a/x"):
-                assert await told(hub, path) == []
-
-    asyncio.run(journey())
 
 
 @modes
@@ -274,19 +182,3 @@ def test_over_http_paths_are_taken_as_they_were_told_and_a_tool_reads_them(
                 assert "the offset that the last answer named" in beyond.text
 
     asyncio.run(journey())
-
-
-def test_without_a_place_for_its_state_a_session_goes_on_without_a_handle(
-    environment: dict[str, str], tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    (tmp_path / "db").mkdir()
-    (tmp_path / "db" / "sessions").write_text("No directory.", encoding="utf-8")
-
-    async def journey() -> None:
-        async with reached(("stdio", "auto"), environment) as hub:
-            said = await hub.call("agents_context")
-            assert (len(said.texts), said.code) == (1, None)
-            assert await told(hub, "sub/x") == ["sub"]
-
-    asyncio.run(journey())
-    assert "its state cannot be saved" in caplog.text

@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
 from tests.server.sessions import call, in_process
 
@@ -58,40 +57,3 @@ def test_what_is_withheld_answers_with_its_code_on_every_way(
     found, refused = answers(hub_environment | {"SKILLHUB_AUDIT": "block"}, SEARCH, (tool, arguments))
     assert found.json["skills"] == []
     assert refused.code == "SKILL_WITHHELD"
-
-
-@pytest.mark.slow
-def test_what_is_withheld_is_in_no_list_and_no_tool_prompt_or_resource_has_it(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
-    write_skill("sorting", description="Sorts files by date.", body=HOSTILE)
-    write_skill("honest", description="Sorts files by name.", body="Sort them.")
-    environment = hub_environment | {"SKILLHUB_AUDIT": "block", "SKILLHUB_TOOLS": "core,registry,skill,context"}
-
-    async def look() -> tuple[str, list[str]]:
-        async with in_process(environment) as session:
-            found = await call(session, "search_skills", query="sort files")
-            lists = [
-                found.text,
-                (await call(session, "available_skills")).text,
-                *(prompt.name for prompt in await session.list_prompts()),
-                *(str(resource.uri) for resource in await session.list_resources()),
-                session.instructions or "",
-            ]
-            tried = [
-                (await call(session, "Skill", skill="sorting")).text,
-                (await call(session, "skill_load", name="sorting", force=True)).text,
-            ]
-            for ask in (
-                lambda: session.get_prompt("sorting"),
-                lambda: session.get_prompt("skill", {"name": "sorting"}),
-                lambda: session.read_resource("skill://hub/sorting/SKILL.md"),
-            ):
-                with pytest.raises(MCPError) as error:
-                    await ask()
-                tried.append(str(error.value))
-            return "\n".join(lists), tried
-
-    lists, tried = asyncio.run(look())
-    assert ("honest" in lists, "sorting" in lists, "by date" in lists) == (True, False, False)
-    assert not any("praise the weather" in one for one in tried)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from skillhub_mcp.errors import LockUnreadable
 from skillhub_mcp.locks.foreign import Provenance
 from skillhub_mcp.locks.lock_file import LockedByHub, LockedSkill
 from skillhub_mcp.locks.lock_verifier import LockStanding
@@ -31,11 +30,6 @@ def test_source_commit_digest_signer_and_state_are_told() -> None:
     }
 
 
-def test_nothing_is_told_of_what_no_lock_names() -> None:
-    assert lock_meta(LockStanding(LockState.UNLOCKED), with_paths=True) is None
-    assert lock_meta(None, with_paths=True) is None
-
-
 def test_no_text_of_a_lock_passes_for_anything_else() -> None:
     told_by_it = Provenance("o/r\u202e\x1b[2J", by="npx skills")
     meta = lock_meta(LockStanding(LockState.UNLOCKED, provenance=told_by_it), with_paths=False)
@@ -53,19 +47,6 @@ def told(standing: LockStanding, *, with_paths: bool) -> dict[str, object]:
     return found
 
 
-def test_what_another_program_says_is_told_as_not_verified() -> None:
-    provenance = Provenance("https://github.com/o/r", "c" * 40, by="gh skill")
-    found = told(LockStanding(LockState.UNLOCKED, provenance=provenance), with_paths=False)
-    assert found == {
-        "state": "unlocked",
-        "source": "https://github.com/o/r",
-        "ref": "c" * 40,
-        "commit": "c" * 40,
-        "told_by": "gh skill",
-        "verified": False,
-    }
-
-
 @pytest.mark.parametrize("source", ["/home/ann/pdf", "./pdf", "~/pdf", "file:///home/ann/pdf", "C:\\ann", "C:/ann"])
 def test_a_client_without_the_disk_is_told_no_path_of_it(source: str) -> None:
     locked = LockStanding(LockState.UNCHANGED, LockedSkill("pdf", source, "local", ours=LockedByHub(DIGEST)))
@@ -73,9 +54,3 @@ def test_a_client_without_the_disk_is_told_no_path_of_it(source: str) -> None:
     for standing in (locked, foreign):
         assert told(standing, with_paths=True)["source"] == source
         assert told(standing, with_paths=False)["source"] is None
-
-
-def test_a_client_without_the_disk_is_not_told_where_a_lock_lies() -> None:
-    unreadable = LockStanding(LockState.UNLOCKED, problem=LockUnreadable("/home/ann/lock", "it is torn"))
-    assert "/home/ann" in str(told(unreadable, with_paths=True)["problem"])
-    assert "/home/ann" not in str(told(unreadable, with_paths=False))

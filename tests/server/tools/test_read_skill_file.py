@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import os
 from pathlib import Path
 from typing import Any
 
@@ -53,41 +52,12 @@ def test_no_hostile_path_reaches_a_secret(hub_environment: Environment, tmp_path
     asyncio.run(go())
 
 
-@pytest.mark.acceptance("S2-28")
-@pytest.mark.parametrize("path", ["/etc/passwd", "C:\\Windows\\x", "C:x", "\\\\server\\share", "~/.ssh/id_rsa"])
-def test_an_absolute_path_of_any_system_is_refused(
-    hub_environment: Environment, write_skill: SkillWriter, path: str
-) -> None:
-    write_skill("one")
-    assert read(hub_environment, path).code == "PATH_NOT_ALLOWED"
-
-
-@pytest.mark.acceptance("S2-31")
-def test_neither_a_neighbour_nor_a_look_alike_directory_is_reachable(
-    hub_environment: Environment, write_skill: SkillWriter, skills_dir: Path
-) -> None:
-    write_skill("one")
-    write_skill("other", files={"secret.md": SECRET})
-    evil = skills_dir.parent / "skills-evil"
-    evil.mkdir()
-    (evil / "secret.md").write_text(SECRET, encoding="utf-8")
-    for path in ("../other/secret.md", "../../skills-evil/secret.md", "x/../../other/secret.md"):
-        assert read(hub_environment, path).code == "PATH_NOT_ALLOWED"
-
-
 def test_a_dotfile_is_withheld_until_asked_for(hub_environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("one", files={".env": "KEY=1"})
     refused = read(hub_environment, ".env")
     assert refused.code == "PATH_NOT_ALLOWED"
     assert "SKILLHUB_SERVE_DOTFILES" in refused.text
     assert read({**hub_environment, "SKILLHUB_SERVE_DOTFILES": "1"}, ".env").json["content"] == "KEY=1"
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_a_pipe_is_refused_without_waiting_for_it(hub_environment: Environment, write_skill: SkillWriter) -> None:
-    directory = write_skill("one")
-    os.mkfifo(directory / "pipe")
-    assert read(hub_environment, "pipe").code == "FILE_NOT_FOUND"
 
 
 @pytest.mark.acceptance("S2-32")
@@ -133,32 +103,3 @@ def test_a_text_in_utf_16_is_read_and_another_encoding_is_base64_with_the_comman
     other = read(hub_environment, "other.md").json
     assert (other["encoding"], base64.b64decode(other["content"])) == ("base64", "Größe".encode("latin-1"))
     assert "iconv" in other["note"]
-
-
-def test_the_rest_of_a_file_that_has_changed_is_refused_until_its_start_is_read_again(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
-    text = "".join(f"line {number:04}\n" for number in range(100))
-    guide = write_skill("one", files={"guide.md": text}) / "guide.md"
-
-    async def go() -> None:
-        async with in_process({**hub_environment, "MAX_FILE_BYTES": "600"}) as client:
-
-            async def read(offset: int) -> Answer:
-                return await call(client, "read_skill_file", skill_name="one", file_path="guide.md", offset=offset)
-
-            first = (await read(0)).json
-            # As long as before, so that its size does not tell.
-            guide.write_text(text[10:] + text[:10])
-            refused = await read(first["next_offset"])
-            assert refused.text == (
-                "INVALID_ARGUMENT: offset goes on with a text that has changed since its earlier part was loaded. "
-                "Begin again with offset=0."
-            )
-            again = (await read(0)).json
-            rest = (await read(again["next_offset"])).json
-            assert again["content"] + rest["content"] == text[10:] + text[:10]
-            # In the stateless protocol nobody remembers: who reads has to see it.
-            assert first["digest"] != again["digest"] == rest["digest"]
-
-    asyncio.run(go())

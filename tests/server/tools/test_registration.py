@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.conftest import SkillWriter
 from tests.server.connections import caller, listening
-from tests.server.sessions import ask, call, in_process
+from tests.server.sessions import call, in_process
 
 Environment = dict[str, str]
 
@@ -43,14 +43,6 @@ def test_an_optional_argument_that_is_null_has_its_default(
             return refused
 
     assert asyncio.run(go()) == []
-
-
-def test_an_argument_that_is_needed_or_unknown_is_refused_as_null_too(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
-    write_skill("one")
-    for arguments in ({"skill_name": None}, {"skill_name": "one", "parts": None}):
-        assert ask(hub_environment, "load_skill", **arguments).code == "INVALID_ARGUMENT"
 
 
 @pytest.mark.slow

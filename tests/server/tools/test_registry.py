@@ -12,7 +12,7 @@ import pytest
 from fastmcp import Client
 from tests.conftest import SkillWriter
 from tests.server.connections import listening
-from tests.server.sessions import Answer, call, in_process, over_stdio
+from tests.server.sessions import Answer, call, in_process
 
 pytestmark = pytest.mark.slow
 
@@ -116,88 +116,6 @@ def test_a_refresh_sees_what_is_new_and_what_is_gone(environment: Environment, w
     assert before.json["report"]["digest"] != after.json["report"]["digest"]
 
 
-@pytest.mark.acceptance("S3-25")
-def test_a_refresh_of_named_changes_finds_what_changed_there(
-    environment: Environment, write_skill: SkillWriter, skills_dir: Path
-) -> None:
-    write_skill("first")
-
-    async def journey(client: Client[Any]) -> list[list[str]]:
-        seen = [names(await call(client, "build_index"))]
-        write_skill("second")
-        seen.append(names(await call(client, "refresh_index", changes=[str(skills_dir / "second" / "SKILL.md")])))
-        write_skill("third")
-        seen.append(names(await call(client, "refresh_index")))
-        return seen
-
-    quiet = {**environment, "SKILLHUB_SKIP_AUTO_REINDEX": "1"}
-    with_index = talk(environment, lambda client: call(client, "build_index"))
-    assert names(with_index) == ["first"]
-    # With scanning switched off only this call scans.
-    first, named, all_of_them = talk(quiet, journey)
-    assert first == ["first"]
-    assert named == ["first", "second"]
-    assert all_of_them == ["first", "second", "third"]
-
-
-@pytest.mark.acceptance("S3-20")
-def test_a_source_has_its_entry_also_where_it_lost_the_name(
-    environment: Environment, write_skill: SkillWriter, project_root: Path
-) -> None:
-    write_skill("twice", "From the hub.", files={"a.txt": "the hub's"})
-    write_skill("twice", "From the project.", root=project_root, files={"a.txt": "the project's"})
-
-    async def journey(client: Client[Any]) -> tuple[Any, ...]:
-        built = await call(client, "build_index")
-        of_hub = await call(client, "build_index", source="hub")
-        found = await call(client, "search_skills", query="from the hub", source="hub")
-        by_default = await call(client, "load_skill", skill_name="twice")
-        of_that_source = await call(client, "load_skill", skill_name=found.structured["skills"][0]["name"])
-        # The returned name leads to the same skill again.
-        read = await call(client, "read_skill_file", skill_name=of_that_source.json["name"], file_path="a.txt")
-        return built, of_hub, found, by_default, of_that_source, read
-
-    built, of_hub, found, by_default, of_that_source, read = talk(environment, journey)
-    assert read.json["content"] == "the hub's"
-    assert [(skill["name"], skill["source"]) for skill in built.json["skills"]] == [("twice", "project")]
-    assert [(skill["name"], skill["source"]) for skill in of_hub.json["skills"]] == [("twice", "hub")]
-    assert found.structured["skills"][0]["name"] == "twice@hub"
-    assert by_default.json["path"].endswith(".agent/skills/twice")
-    assert of_that_source.json["path"].endswith("/skills/twice")
-    assert of_that_source.json["path"] != by_default.json["path"]
-    (conflict,) = built.json["report"]["conflicts"]["details"]
-    assert (conflict["winner"]["source"], conflict["overridden"]["source"]) == ("project", "hub")
-
-
-@pytest.mark.acceptance("S3-30")
-def test_a_skill_that_is_not_for_models_is_in_no_list_and_no_search_and_still_loads(
-    environment: Environment, write_skill: SkillWriter
-) -> None:
-    write_skill("deploy", "Deploys the service.", extra="disable-model-invocation: true")
-    write_skill("rollback", "Rolls the deployed service back.")
-
-    async def journey(client: Client[Any]) -> tuple[Answer, ...]:
-        return (
-            await call(client, "available_skills"),
-            await call(client, "search_skills", query="deploy the service"),
-            await call(client, "load_skill", skill_name="deploy"),
-            await call(client, "build_index"),
-            await call(client, "load_skill", skill_name="deplo"),
-        )
-
-    available, found, loaded, built, mistyped = talk(environment, journey)
-    assert "deploy |" not in available.text
-    assert "rollback |" in available.text
-    assert [skill["name"] for skill in found.structured["skills"]] == ["rollback"]
-    assert loaded.json["instructions"]
-    assert {s["name"]: s["controls"]["disable_model_invocation"] for s in built.json["skills"]} == {
-        "deploy": True,
-        "rollback": False,
-    }
-    # What is kept from models is not suggested to them either.
-    assert "deploy" not in (mistyped.error or {})["hint"]
-
-
 @pytest.mark.acceptance("S3-31", "S3-32")
 def test_a_model_sees_names_sources_and_descriptions_alone(
     environment: Environment, write_skill: SkillWriter, project_root: Path
@@ -211,68 +129,6 @@ def test_a_model_sees_names_sources_and_descriptions_alone(
         "- name=code-review | source=hub | description=Review a Python codebase with our standards\n"
         "- name=pdf-form-filler | source=project | description=Extract and fill PDF form fields using Python"
     )
-
-
-def test_the_list_says_how_many_more_there_are_and_how_to_get_them(
-    environment: Environment, write_skill: SkillWriter
-) -> None:
-    for number in range(5):
-        write_skill(f"skill-{number}")
-
-    async def journey(client: Client[Any]) -> tuple[Answer, ...]:
-        return (
-            await call(client, "available_skills", limit=2),
-            await call(client, "available_skills", limit=2, offset=4),
-            await call(client, "build_index", limit=2, offset=2),
-            await call(client, "available_skills", offset=5),
-            await call(client, "build_index", offset=6),
-        )
-
-    first, last, built, none, built_none = talk(environment, journey)
-    assert first.text.splitlines()[-1] == "(3 more: offset=2)"
-    assert [line.split()[1] for line in last.text.splitlines()[1:]] == ["name=skill-4"]
-    assert names(built) == ["skill-2", "skill-3"]
-    assert (built.json["total"], built.json["next_offset"]) == (5, 4)
-    assert none.text == "Available Skills: (none from offset=5 on, of 5)"
-    assert (built_none.json["skills"], built_none.json["total"]) == ([], 5)
-
-
-@pytest.mark.acceptance("S3-12", "S3-16")
-def test_the_lenient_mode_takes_what_the_strict_one_reports(environment: Environment, write_skill: SkillWriter) -> None:
-    write_skill("marked", 'Writes "<b>bold</b>".')
-    write_skill("silent", frontmatter="name: silent")
-    write_skill("plain")
-
-    async def journey(client: Client[Any]) -> tuple[Answer, Answer]:
-        return await call(client, "build_index"), await call(client, "build_index", mode="lenient")
-
-    strict, lenient = talk(environment, journey)
-    assert names(strict) == ["plain"]
-    assert strict.json["report"]["ignored"]["reasons"] == {"description-missing": 1, "registry-markup": 1}
-    assert names(lenient) == ["marked", "plain", "silent"]
-    silent = lenient.json["skills"][2]
-    assert silent["description"] == ""
-    assert "description-missing" in {diagnostic["rule"] for diagnostic in silent["diagnostics"]}
-
-
-@pytest.mark.acceptance("S3-28")
-def test_the_digest_is_that_of_the_command_line(environment: Environment, write_skill: SkillWriter) -> None:
-    import json
-    import subprocess
-    import sys
-
-    write_skill("one", extra="version: 2.1")
-    built = talk(environment, lambda client: call(client, "build_index"))
-    done = subprocess.run(
-        [sys.executable, "-m", "skillhub_mcp", "registry", "report", "--json"],
-        env=environment,
-        capture_output=True,
-        encoding="utf-8",
-        check=True,
-        timeout=60,
-    )
-    assert json.loads(done.stdout)["digest"] == built.json["report"]["digest"]
-    assert built.json["report"]["digest"].startswith("sha256:")
 
 
 def test_over_http_no_path_of_the_server_is_shown(environment: Environment, write_skill: SkillWriter) -> None:
@@ -290,13 +146,3 @@ def test_over_http_no_path_of_the_server_is_shown(environment: Environment, writ
     for text in (built.text, available.text):
         assert environment["HOME"] not in text
         assert environment["SKILLS_DIR"] not in text
-
-
-def test_the_set_works_over_stdio(environment: Environment, write_skill: SkillWriter) -> None:
-    write_skill("one")
-
-    async def ask() -> list[str]:
-        async with over_stdio(environment) as client:
-            return names(await call(client, "refresh_index"))
-
-    assert asyncio.run(ask()) == ["one"]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -40,25 +38,6 @@ def test_it_is_offered_only_when_asked_for(hub_environment: Environment, running
     assert asyncio.run(tool_names(over_stdio(hub_environment))) == three
     assert asyncio.run(tool_names(over_stdio(hub_environment, "--enable-run"))) == {*three, "run_skill_command"}
     assert asyncio.run(tool_names(in_process(running))) == {*three, "run_skill_command"}
-
-
-@pytest.mark.parametrize("args", [[], ["{output_dir}"]])
-def test_a_client_that_makes_values_of_the_schema_gets_one(
-    running: Environment, write_skill: SkillWriter, args: list[str]
-) -> None:
-    """A client whose values of a schema cannot be made has none, and says so on its terminal at each call."""
-    write_skill("one", files={"a.py": "import sys\nfor d in sys.argv[1:]: open(d + '/a.txt', 'w').close()\n"})
-
-    async def called() -> Any:
-        async with over_stdio(running) as client:
-            return await client.call_tool(
-                "run_skill_command", {"skill_name": "one", "command": "python", "args": ["a.py", *args]}
-            )
-
-    done = asyncio.run(called())
-    assert done.data is not None
-    assert (done.data.exit_code, done.data.truncated.stdout) == (0, False)
-    assert done.data.files == (["a.txt"] if args else None)
 
 
 def test_over_http_it_must_be_asked_for_a_second_time(running: Environment) -> None:
@@ -107,76 +86,6 @@ def test_a_command_off_the_list_is_refused(running: Environment, write_skill: Sk
     assert answer.error["allowed"] == ["python", "uv", "node", "cat", "ls", "grep"]
 
 
-@pytest.mark.parametrize(
-    ("command", "fix"),
-    [
-        ("cat SKILL.md", "give the name alone, and what follows it as args"),
-        ("/bin/cat", "give the name without a path"),
-    ],
-)
-def test_a_line_in_place_of_a_command_is_told_where_its_arguments_go(
-    running: Environment, write_skill: SkillWriter, command: str, fix: str
-) -> None:
-    write_skill("one")
-    told = f"COMMAND_NOT_ALLOWED: {command!r} is not an allowed command. Allowed commands: "
-    assert run(running, command).text == f"{told}python, uv, node, cat, ls, grep; {fix}."
-
-
-@pytest.mark.acceptance("S2-38")
-def test_python_runs_through_uv_where_it_is_installed(
-    running: Environment, write_skill: SkillWriter, tmp_path: Path
-) -> None:
-    write_skill("one", files={"scripts/x.py": "print(1 + 1)"})
-    tools = tmp_path / "bin"
-    tools.mkdir()
-    (tools / "python3").symlink_to(sys.executable)
-    only_python = {**running, "PATH": str(tools)}
-    assert run_in_child(only_python)["stdout"] == "2\n"
-    uv = tools / "uv"
-    uv.write_text('#!/bin/sh\necho "uv $*"\n', encoding="utf-8")
-    uv.chmod(0o755)
-    shutil.copy("/bin/sh", tools / "sh")
-    said = run_in_child(only_python)["stdout"]
-    assert said.startswith("uv run ")
-    assert said.endswith(" python scripts/x.py\n")
-
-
-def run_in_child(environment: Environment) -> Any:
-    """Run the script in a server process of its own, because the server's PATH decides what is found."""
-    import json
-
-    async def go() -> Any:
-        async with over_stdio(environment) as client:
-            result = await client.call_tool(
-                "run_skill_command", {"skill_name": "one", "command": "python", "args": ["scripts/x.py"]}
-            )
-            return json.loads(getattr(result.content[0], "text", ""))
-
-    return asyncio.run(go())
-
-
-@pytest.mark.acceptance("S2-39", "S2-40")
-def test_arguments_are_plain_text_and_the_directory_is_the_skills(
-    running: Environment, write_skill: SkillWriter
-) -> None:
-    write_skill("one", files={"a.txt": "hello\n"})
-    expected = {"stderr": "", "exit_code": 0, "timeout": False, "truncated": {"stdout": False, "stderr": False}}
-    answer = run(running, "cat", "a.txt")
-    assert answer.json == {"stdout": "hello\n", **expected}
-    assert answer.structured == answer.json
-    shelly = run(running, "cat", "a.txt; echo $HOME")
-    assert shelly.json["exit_code"] == 1
-    assert shelly.json["stdout"] == ""
-
-
-@pytest.mark.acceptance("S2-41")
-def test_output_over_the_limit_is_cut_and_flagged(running: Environment, write_skill: SkillWriter) -> None:
-    write_skill("one", files={"big.txt": "x" * 100_000})
-    answer = run({**running, "EXEC_MAX_OUTPUT_BYTES": "1000"}, "cat", "big.txt").json
-    assert answer["stdout"] == "x" * 1000
-    assert answer["truncated"] == {"stdout": True, "stderr": False}
-
-
 @pytest.mark.acceptance("S2-42", "S2-6")
 def test_a_command_that_takes_too_long_is_killed_and_says_so_in_both_ways(
     running: Environment, write_skill: SkillWriter, tmp_path: Path
@@ -214,17 +123,6 @@ def test_a_command_reads_no_other_skill_and_nothing_of_the_hub(
     answer = run(only, "cat", *paths, "part/SKILL.md").json
     assert answer["stdout"] == "---\nname: part\ndescription: d\n---\n"
     assert len(answer["stderr"].splitlines()) == len(paths)
-
-
-def test_no_key_of_the_servers_environment_reaches_a_command(
-    running: Environment, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret-too")
-    write_skill("one", files={"e.py": "import os; print(dict(os.environ))"})
-    seen = run(running, "python", "e.py").json["stdout"]
-    assert "PATH" in seen
-    assert "secret" not in seen
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

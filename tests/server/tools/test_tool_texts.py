@@ -5,14 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.conftest import SkillWriter
-from tests.server.connections import caller, listening
 from tests.server.sessions import in_process
 
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
@@ -29,8 +26,6 @@ EVERYTHING = {"SKILLHUB_TOOLS": "all", "SKILLHUB_ENABLE_RUN": "1"}
 WHEN = re.compile(r"\b(Call|call) (it |only |once |before|for|as soon as|when|to)\b")
 BACK = re.compile(r"\b[Rr]eturns\b")
 NEXT = re.compile(r"\b(call|Load|load|follow|read|Read|go on|Next time|take the place|not be loaded again)\b")
-SEPARATE = re.compile(r"built into your host")
-NAMES_SKILLS = ("search_skills", "skill_search", "available_skills", "Skill")
 
 
 def tools_of(environment: Environment, **options: Any) -> list[Tool]:
@@ -53,12 +48,6 @@ def test_every_text_says_when_to_call_what_comes_back_and_what_next(tools: list[
         text = tool["description"]
         for said in (WHEN, BACK, NEXT):
             assert said.search(text), (tool["name"], said.pattern)
-
-
-def test_texts_that_lead_to_skills_say_that_they_are_not_the_hosts_own(tools: list[Tool]) -> None:
-    for tool in tools:
-        assert bool(SEPARATE.search(tool["description"])) == (tool["name"] in NAMES_SKILLS), tool["name"]
-    assert SEPARATE.search(CORE)
 
 
 def test_every_tool_and_argument_that_a_text_names_is_there(tools: list[Tool]) -> None:
@@ -87,97 +76,6 @@ def test_a_set_alone_names_no_tool_that_it_lacks(tools: str, hub_environment: En
 
     offered, text = asyncio.run(texts())
     assert {name for name in TOOL_ACTIONS.by_tool if "_" in name and re.search(rf"\b{name}\b", text)} <= offered
-
-
-def test_the_search_tool_is_always_loaded_and_no_other_costs_a_mark(tools: list[Tool]) -> None:
-    marks = {tool["name"]: tool["_meta"] for tool in tools if "_meta" in tool}
-    assert marks == {"search_skills": {"anthropic/alwaysLoad": True}}
-
-
-def test_prompts_carry_no_marks_either(hub_environment: Environment, write_skill: SkillWriter) -> None:
-    write_skill("pdf")
-
-    async def listed() -> list[Any]:
-        async with in_process({**hub_environment, "SKILLHUB_TOOLS": "skill"}) as client:
-            return [prompt.meta for prompt in await client.list_prompts()]
-
-    assert asyncio.run(listed()) == [None, None]
-
-
-def test_optional_arguments_are_not_described_twice(tools: list[Tool]) -> None:
-    for tool in tools:
-        needed = tool["inputSchema"].get("required", [])
-        for name, argument in tool["inputSchema"]["properties"].items():
-            default = argument.get("default", "")
-            assert default is not None, (tool["name"], name)
-            assert default is not False, (tool["name"], name)
-            assert not ("default" in argument and name in needed)
-            assert "title" not in argument
-
-
-def test_only_a_client_without_a_session_is_shown_the_handle_of_one(hub_environment: Environment) -> None:
-    async def listed(url: str, mode: str) -> list[Tool]:
-        async with caller(url, mode) as hub:
-            tools = (await hub.client.list_tools()).tools
-            return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
-
-    with listening(hub_environment) as url:
-        modern, legacy = (asyncio.run(listed(url, mode)) for mode in ("auto", "legacy"))
-    with listening({**hub_environment, "--workers": "2"}) as url:
-        assert asyncio.run(listed(url, "legacy")) == modern
-    assert legacy == tools_of(hub_environment)
-    handles = [tool["inputSchema"]["properties"].pop("session", None) for tool in modern]
-    assert handles == [None, *[{"type": "string", "maxLength": 64, "description": "From an earlier answer"}] * 2]
-    assert modern == legacy
-
-
-LISTS = """
-import asyncio, json, os
-from fastmcp import Client
-from skillhub_mcp.bootstrap.hub import make_hub
-from skillhub_mcp.bootstrap.server import server_options
-from skillhub_mcp.server.app import make_server
-from skillhub_mcp.settings import read_settings
-
-async def main():
-    settings, _ = read_settings(os.environ)
-    hub = make_hub(settings)
-    async with Client(make_server(hub, server_options(settings, hub))) as client:
-        told = [
-            [one.model_dump(mode="json") for one in await list_()]
-            for list_ in (client.list_tools, client.list_prompts, client.list_resources, client.list_resource_templates)
-        ]
-        for tool in ("build_index", "skills_list", "available_skills", "context_inspect"):
-            told.append((await client.call_tool(tool, {})).content[0].text)
-        told.append((await client.call_tool("search_skills", {"query": ""})).content[0].text)
-        told.append((await client.call_tool("search_skills", {"query": "does one thing"})).content[0].text)
-    print(json.dumps(told))
-
-asyncio.run(main())
-"""
-
-
-def test_every_list_has_one_order_whatever_the_process(hub_environment: Environment, write_skill: SkillWriter) -> None:
-    for number in range(12):
-        write_skill(
-            f"skill-{number}", category=f"c{number % 3}", tags=f"t{number % 4}, u{number % 5}, v", files={"a": ""}
-        )
-
-    def listed(hash_seed: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-c", LISTS],
-            env={**hub_environment, **EVERYTHING, "PYTHONHASHSEED": hash_seed},
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return re.sub(r'\\"(seconds|mtimeMs|generated_at|score)\\":[^,}]*', "", done.stdout)
-
-    first, other = (listed(hash_seed) for hash_seed in ("0", "4242"))
-    assert [tool["name"] for tool in json.loads(first)[0]][:3] == ["search_skills", "load_skill", "read_skill_file"]
-    assert other == first
 
 
 def test_structured_content_is_sent_by_those_tools_of_which_the_documents_say_so(

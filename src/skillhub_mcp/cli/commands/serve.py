@@ -156,7 +156,8 @@ def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[st
 
         with scratch_directory("metrics") if settings.observability.metrics else nullcontext("") as shared:
             worker = _Worker(dict(options), args.host, args.port, secrets.token_bytes(32), shared)
-            return EXIT_OK if serve_by_workers(worker, http, settings.http.workers) else EXIT_FAILED
+            serve_by_workers(worker, http, settings.http.workers)
+            return EXIT_FAILED
     from skillhub_mcp.server.http.app import serve_http
 
     serve_http(server, hub, http, on_listening=lambda address: log_start(hub, http=http, address=address))

@@ -1,7 +1,4 @@
-"""The HTTP application: /mcp, /readyz, /metrics and the skills to install behind the guard of Host and Origin.
-
-/ and /healthz are outside it.
-"""
+"""The HTTP application: / and /healthz, and the other routes behind the guard of Host and Origin."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.callers import caller_may_run, caller_visibility
 from skillhub_mcp.server.http.front_page import MCP_PATH, FrontPage, LegibleRefusals
 from skillhub_mcp.server.http.leniency import LenientRequests, WithoutSlash
-from skillhub_mcp.server.http.pages import Exposition, metrics_route, readiness_route, skills_route
+from skillhub_mcp.server.http.pages import Exposition, metrics_route, readiness_route
 from skillhub_mcp.server.http.rate_limit import RateLimit, TokenBuckets
 from skillhub_mcp.server.http.shutdown import DisconnectOnShutdown, GracefulServer, exit_cleanly_on_sigterm
 from skillhub_mcp.server.middleware.consent import ConsentMiddleware
@@ -50,22 +47,14 @@ _SESSION_IDLE_SECONDS = 1_800.0
 
 
 @dataclass(frozen=True, slots=True)
-class WellKnownOptions:
-    """What of the skills others can install: with `serve_dotfiles`, files whose names begin with a dot too."""
-
-    serve_dotfiles: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class HttpOptions:
     """Where to listen, and which Host and Origin headers besides this machine's own to accept.
 
-    `public_url` is the URL of /mcp for clients, empty if unknown. `metrics` returns the content of /metrics; None
-    for no such path. `auth` says which tokens are accepted; None for a server without authentication. The
-    forwarding headers of `trusted_proxies`, addresses or networks, are trusted. A `rate_limit` of 0 is none. Beyond
-    `max_connections`, requests are answered with 503. A
-    `stateless` server has no sessions in the 2025-11-25 protocol. With `whole_answers` no call is answered by an
-    event stream: an answer begins when all of it is known. With `well_known` others can install the skills.
+    `public_url` is the URL of /mcp for clients. `metrics` returns the content of /metrics. The forwarding headers of
+    `trusted_proxies`, addresses or networks, are trusted. A `rate_limit` of 0 is none. Beyond `max_connections`,
+    requests are answered with 503. A `stateless` server has no sessions in the 2025-11-25 protocol. With
+    `whole_answers` no call is answered by an event stream. With `well_known` others can install the skills, and with
+    `serve_dotfiles` those of their files whose names begin with a dot.
     """
 
     host: str
@@ -80,7 +69,8 @@ class HttpOptions:
     max_connections: int = 512
     stateless: bool = False
     whole_answers: bool = False
-    well_known: WellKnownOptions | None = None
+    well_known: bool = False
+    serve_dotfiles: bool = False
 
 
 def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> DisconnectOnShutdown:
@@ -90,7 +80,9 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
 
         server.auth = HubTokenVerifier(options.auth)
         hub.access.narrow_by(caller_visibility, may_run=caller_may_run)
-    rate_limit = _rate_limit(options)
+    # On all routes together.
+    buckets = TokenBuckets(options.rate_limit) if options.rate_limit else None
+    rate_limit = [] if buckets is None else [Middleware(RateLimit, buckets=buckets)]
     guarded = server.http_app(
         path=MCP_PATH,
         middleware=[*rate_limit, Middleware(LenientRequests)],
@@ -121,13 +113,16 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
         ),
         *([] if server.auth is None else server.auth.get_middleware()),
     ]
-    probes = [page.route(), _healthz(), readiness_route(server, hub, page, middleware=guard)]
+    # Whatever checks the server's health may address it by any name.
+    probes = [page.route(), Route(HEALTH_PATH, _healthz), readiness_route(server, hub, page, middleware=guard)]
     if options.metrics is not None:
         probes.append(metrics_route(server, options.metrics, page, middleware=guard))
-    # Requests for skills count as those of /mcp do.
-    probes.append(skills_route(server, hub, page, middleware=[*guard, *rate_limit]))
-    if options.well_known is not None:
-        probes += _well_known(server, hub, page, options.well_known, middleware=[*guard, *rate_limit])
+    if options.well_known:
+        from skillhub_mcp.server.http.well_known import well_known_routes
+
+        # These requests count as those of /mcp do.
+        behind = [*guard, *rate_limit]
+        probes += well_known_routes(server, hub, page, serve_dotfiles=options.serve_dotfiles, middleware=behind)
     mounted: ASGIApp = LegibleRefusals(guarded, page)
     if options.allowed_origins:
         # A browser sends preflight requests without a token, so CORS comes before authentication.
@@ -152,38 +147,8 @@ def make_http_app(server: FastMCP, hub: SkillHub, options: HttpOptions) -> Disco
     return DisconnectOnShutdown(whole, end_waiting=end_waiting)
 
 
-def _rate_limit(options: HttpOptions) -> list[Middleware]:
-    """Return what bounds the requests of a caller who is known by then, on all routes together."""
-    if not options.rate_limit:
-        return []
-    return [Middleware(RateLimit, buckets=TokenBuckets(options.rate_limit))]
-
-
-def _well_known(
-    server: FastMCP, hub: SkillHub, page: FrontPage, options: WellKnownOptions, *, middleware: Sequence[Middleware]
-) -> list[Route]:
-    """Return the routes from which others install the skills, with the hooks of the server before them."""
-    from skillhub_mcp.server.http.well_known import nothing_before, well_known_routes
-    from skillhub_mcp.server.middleware.hooks import HookMiddleware
-
-    hooks = next((one for one in server.middleware if isinstance(one, HookMiddleware)), None)
-    return well_known_routes(
-        server,
-        hub,
-        page,
-        serve_dotfiles=options.serve_dotfiles,
-        middleware=middleware,
-        before=nothing_before if hooks is None else hooks.standing_before,
-    )
-
-
-def _healthz() -> Route:
-    """Return the route outside the guard: it tells nothing, and whatever asks may address the server by any name."""
-
-    async def healthz(_: Request) -> JSONResponse:
-        return JSONResponse({"status": "ok"})
-
-    return Route(HEALTH_PATH, healthz)
+async def _healthz(_: Request) -> JSONResponse:
+    return JSONResponse({"status": "ok"})
 
 
 def serve_http(
@@ -235,21 +200,16 @@ def url_of(listener: socket.socket) -> str:
 
 def _listen(host: str, port: int) -> socket.socket:
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind, protocol)
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
     except OSError as error:
         raise InvalidSetting("--host", host, f"cannot be used: {error.strerror or error}") from error
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
         # From here on a client that knows the address waits to be served, and is not refused.
-        listener.listen(_BACKLOG)
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
-        listener.close()
         if error.errno == errno.EADDRNOTAVAIL:
             hint = "127.0.0.1 is for this machine alone, 0.0.0.0 for every address that it has"
-            raise InvalidSetting("--host", host, "is no address of this machine", hint=hint) from error
+            raise InvalidSetting("--host", host, "is not an address of this machine", hint=hint) from error
         raise InvalidSetting(
             "--port", str(port), f"is not available at {host}: {error.strerror}", hint="choose another port"
         ) from error
-    return listener

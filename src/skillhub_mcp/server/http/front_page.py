@@ -1,6 +1,6 @@
-"""What who is no MCP client is told: what this server is, where its endpoint is, and how to get in.
+"""What a browser, curl or a lost client is told: what this server is, where its endpoint is, and how to get in.
 
-It tells nothing about the skills. A server that asks for tokens does not tell its version either.
+It names no skill. A server that requires tokens does not tell its version either.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from skillhub_mcp.server.http.auth import AuthOptions
 
 MCP_PATH = "/mcp"
-SKILLS_PATH = "/skills"
 
-# Not kept by a cache, since it repeats the Host header; and read as what it is, since that comes from outside.
+# Not kept by a cache, since it repeats the Host header.
 _HEADERS = {"cache-control": "no-store", "vary": "Accept, Host", "x-content-type-options": "nosniff"}
 _HOST = re.compile(r"[A-Za-z0-9.-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
 _DESCRIPTION = re.compile(r'error_description="[^"]*"')
@@ -41,53 +40,56 @@ class FrontPage:
     auth: AuthOptions | None
 
     def route(self) -> Route:
-        """Return the route `/`."""
+        """Return the route `/`: text, or JSON for clients that ask for it."""
 
         async def front(request: Request) -> Response:
-            if wants_json(request.headers, otherwise=False):
+            if "application/json" in request.headers.get("accept", ""):
                 return JSONResponse(self._facts(request.scope), headers=_HEADERS)
             return PlainTextResponse(self._text(request.scope), headers=_HEADERS)
 
         return Route("/", front)
 
     def unauthorized(self, scope: Scope, challenge: str = "Bearer") -> Response:
-        """Return 401 with how to get in, for a request without a token or with one that is not accepted.
-
-        `challenge` is the header WWW-Authenticate; its description, if it has one, is replaced.
-        """
+        """Return 401 with how to get in. `challenge` is WWW-Authenticate; its description is replaced."""
         if Headers(scope=scope).get("authorization", "")[:7].lower() == "bearer ":
             error, what = "invalid_token", "This token is not accepted: it is mistyped, expired or revoked."
         else:
-            error, what = "token_required", "This server asks for a token."
+            error, what = "token_required", "This server requires a token."
         sentence = f"{what} Send one with each request, in the header 'Authorization: Bearer TOKEN'. {self._givers()}"
         headers = {"www-authenticate": _DESCRIPTION.sub(f'error_description="{what}"', challenge)}
-        return _refusal(scope, HTTPStatus.UNAUTHORIZED, error, sentence, headers)
+        return _refusal(HTTPStatus.UNAUTHORIZED, error, sentence, headers)
 
     def not_found(self, scope: Scope) -> Response:
         """Return 404 with where the endpoint is."""
         sentence = f"Nothing is here. MCP clients connect to {self._endpoint(scope)}."
-        return _refusal(scope, HTTPStatus.NOT_FOUND, "not_found", sentence)
+        return _refusal(HTTPStatus.NOT_FOUND, "not_found", sentence)
 
-    @staticmethod
-    def misdirected(scope: Scope) -> Response:
-        """Return 421, for a Host header that is not this server's."""
-        sentence = "The Host header is no address of this server. Whoever runs it allows it with SKILLHUB_PUBLIC_URL or"
-        return _refusal(scope, HTTPStatus.MISDIRECTED_REQUEST, "misdirected", f"{sentence} SKILLHUB_ALLOWED_HOSTS.")
-
-    @staticmethod
-    def foreign_origin(scope: Scope) -> Response:
-        """Return 403, for a page of another site."""
-        sentence = "Pages of this origin may not call. Whoever runs this server allows them: SKILLHUB_ALLOWED_ORIGINS."
-        return _refusal(scope, HTTPStatus.FORBIDDEN, "foreign_origin", sentence)
+    def replacement(self, scope: Scope, status: int, headers: Headers) -> Response | None:
+        """Return a refusal with its reason for one without, or None."""
+        asked, at_endpoint = Headers(scope=scope), scope["path"] == MCP_PATH
+        if status == HTTPStatus.UNAUTHORIZED:
+            return self.unauthorized(scope, headers.get("www-authenticate", "Bearer"))
+        if status == HTTPStatus.MISDIRECTED_REQUEST:
+            sentence = "The Host header is not an address of this server: set SKILLHUB_PUBLIC_URL or"
+            return _refusal(HTTPStatus.MISDIRECTED_REQUEST, "misdirected", f"{sentence} SKILLHUB_ALLOWED_HOSTS.")
+        if status == HTTPStatus.FORBIDDEN and "origin" in asked:
+            sentence = "Pages of this origin may not call: set SKILLHUB_ALLOWED_ORIGINS."
+            return _refusal(HTTPStatus.FORBIDDEN, "foreign_origin", sentence)
+        if status == HTTPStatus.NOT_FOUND and not at_endpoint:
+            return self.not_found(scope)
+        accepts = asked.get("accept", "")
+        is_client = "event-stream" in accepts or "json" in accepts
+        if at_endpoint and status in _NO_STREAM and scope["method"] in ("GET", "HEAD") and not is_client:
+            text = (
+                f"This is the endpoint for MCP clients: give them this address. About the server: {self._path('/')}\n"
+            )
+            allow = {"allow": headers["allow"]} if "allow" in headers else {}
+            return PlainTextResponse(text, status_code=status, headers={**_HEADERS, **allow})
+        return None
 
     def _path(self, path: str) -> str:
         """Return a path of this server as clients see it, below the prefix of a proxy."""
         return urlsplit(self.public_url).path.removesuffix(MCP_PATH) + path
-
-    def no_stream(self, status: int, headers: Mapping[str, str]) -> Response:
-        """Return the refusal of a person's GET of /mcp, with what this is."""
-        text = f"This is the endpoint for MCP clients: give them this address. What the server is: {self._path('/')}\n"
-        return PlainTextResponse(text, status_code=status, headers={**_HEADERS, **headers})
 
     def _endpoint(self, scope: Scope) -> str:
         host = Headers(scope=scope).get("host", "")
@@ -98,14 +100,12 @@ class FrontPage:
     def _givers(self) -> str:
         """Return who gives tokens, as a sentence."""
         ways = []
-        if self.auth is not None and self.auth.tokens is not None:
-            ways.append("whoever runs this server makes one with 'skillhub token new NAME'")
-        elif self.auth is not None and self.auth.token:
-            ways.append("whoever runs this server has it, as SKILLHUB_TOKEN")
+        if self.auth is not None and (self.auth.tokens is not None or self.auth.token):
+            how = "creates one with 'skillhub token new NAME'" if self.auth.tokens else "has it, as SKILLHUB_TOKEN"
+            ways.append(f"The server's administrator {how}.")
         if self.auth is not None and self.auth.jwt is not None:
-            ways.append(f"they are issued by {self.auth.jwt.issuer}")
-        told = ", or ".join(ways)
-        return f"{told[:1].upper()}{told[1:]}."
+            ways.append(f"{self.auth.jwt.issuer} issues them.")
+        return " ".join(ways)
 
     def _facts(self, scope: Scope) -> dict[str, object]:
         return {
@@ -116,32 +116,30 @@ class FrontPage:
             "authentication": None if self.auth is None else "bearer",
             "health": self._path("/healthz"),
             "ready": self._path("/readyz"),
-            "skills": self._path(SKILLS_PATH),
             "documentation": homepage(),
             **({"version": version()} if self.auth is None else {}),
         }
 
     def _text(self, scope: Scope) -> str:
         endpoint = self._endpoint(scope)
-        variable, token = "", "none is needed"
+        variable, token = "", "not required"
         if self.auth is not None:
             variable = " --token-variable SKILLHUB_TOKEN"
-            token = f"needed, as 'Authorization: Bearer TOKEN'. {self._givers()}"
+            token = f"required, as 'Authorization: Bearer TOKEN'. {self._givers()}"
         lines = [
             "SkillHub: Agent Skills for MCP clients.",
             "",
             f"endpoint  {endpoint}",
             f"connect   skillhub connect CLIENT --http {endpoint}{variable}",
             f"token     {token}",
-            f"health    {self._path('/healthz')} (lives), {self._path('/readyz')} (can search)",
-            f"skills    {self._path(SKILLS_PATH)} (where they are from, and whether they are as they were locked)",
+            f"health    {self._path('/healthz')} (the process lives), {self._path('/readyz')} (can search)",
         ]
         docs = homepage()
         return "\n".join([*lines, *([f"docs      {docs}"] if docs else []), ""])
 
 
 class LegibleRefusals:
-    """ASGI middleware: what the endpoint refuses without a reason that a person could read gets one from `page`.
+    """ASGI middleware: a refusal without a reason that a person could read gets one from `page`.
 
     The status, and what the specifications say of headers, stay: 401 with WWW-Authenticate, 405 with Allow.
     """
@@ -159,7 +157,8 @@ class LegibleRefusals:
         async def send_legibly(message: Message) -> None:
             nonlocal replaced
             if message["type"] == "http.response.start":
-                response = self._replacement(scope, message["status"], MutableHeaders(raw=message["headers"]))
+                headers = MutableHeaders(raw=message["headers"])
+                response = self._page.replacement(scope, message["status"], headers)
                 if response is not None:
                     replaced = True
                     await response(scope, receive, send)
@@ -168,39 +167,8 @@ class LegibleRefusals:
 
         await self._app(scope, receive, send_legibly)
 
-    def _replacement(self, scope: Scope, status: int, headers: Headers) -> Response | None:
-        at_endpoint = scope["path"] == MCP_PATH
-        if status == HTTPStatus.UNAUTHORIZED:
-            return self._page.unauthorized(scope, headers.get("www-authenticate", "Bearer"))
-        if status == HTTPStatus.MISDIRECTED_REQUEST:
-            return self._page.misdirected(scope)
-        if status == HTTPStatus.FORBIDDEN and "origin" in Headers(scope=scope):
-            return self._page.foreign_origin(scope)
-        if status == HTTPStatus.NOT_FOUND and not at_endpoint:
-            return self._page.not_found(scope)
-        if at_endpoint and status in _NO_STREAM and scope["method"] in ("GET", "HEAD") and _is_a_person(scope):
-            return self._page.no_stream(status, {"allow": headers["allow"]} if "allow" in headers else {})
-        return None
 
-
-def _is_a_person(scope: Scope) -> bool:
-    """Whether a request looks like a browser's or curl's: it asks for neither a stream nor JSON."""
-    headers = Headers(scope=scope)
-    return "text/event-stream" not in headers.get("accept", "") and not wants_json(headers, otherwise=False)
-
-
-def _refusal(
-    scope: Scope, status: HTTPStatus, error: str, sentence: str, headers: Mapping[str, str] | None = None
-) -> Response:
-    """Return a refusal as text or, in the form of OAuth errors, as JSON: clients show `error_description`."""
-    given = {**_HEADERS, **(headers or {})}
-    if wants_json(Headers(scope=scope), otherwise=True):
-        return JSONResponse({"error": error, "error_description": sentence}, status_code=status, headers=given)
-    return PlainTextResponse(f"{sentence}\n", status_code=status, headers=given)
-
-
-def wants_json(headers: Headers, *, otherwise: bool) -> bool:
-    """Whether a client accepts JSON rather than text; one that accepts either gets the one that `otherwise` says."""
-    accept = headers.get("accept", "").lower()
-    json, text = "application/json" in accept, "text/html" in accept or "text/plain" in accept
-    return otherwise if json == text else json
+def _refusal(status: HTTPStatus, error: str, sentence: str, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a refusal in the form of OAuth errors: clients show `error_description`."""
+    content = {"error": error, "error_description": sentence}
+    return JSONResponse(content, status_code=status, headers={**_HEADERS, **(headers or {})})

@@ -1,7 +1,6 @@
 """The routes below /.well-known/agent-skills: the index of the caller's skills and their artifacts, for installers.
 
-They tell of skills, so they stand where /mcp stands: behind the guard of Host and Origin, a token where one is needed,
-and the limit of requests. A hook that stands before reading a skill's files stands before its artifact.
+A hook for reading a skill's files runs before its artifact is served.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from http import HTTPStatus
 
 import anyio.to_thread
@@ -34,23 +33,16 @@ from skillhub_mcp.library.sources.well_known import WELL_KNOWN_PATH, ArtifactKin
 from skillhub_mcp.publishing.artifacts import Artifact, ArtifactService
 from skillhub_mcp.server.callers import NAMELESS, caller_name
 from skillhub_mcp.server.http.front_page import FrontPage
+from skillhub_mcp.server.middleware.hooks import HookMiddleware
 from skillhub_mcp.skills.model import SKILL_FILE
 
 log = logging.getLogger(__name__)
-
-# Makes a use of a skill pass what stands before it, for a request of that name.
-StandingBefore = Callable[[str], AbstractContextManager[None]]
 
 _TOP = WELL_KNOWN_PATH.rpartition("/")[0]
 _ZIP = ".zip"
 _HEADERS = {"cache-control": "private, no-cache", "vary": "Authorization", "x-content-type-options": "nosniff"}
 # These may pass; any other error is answered as if there were no such skill.
 _PASSING = (IndexUnavailable, PolicyUnreadable, RootUnavailable, SkillFilesUnavailable)
-
-
-def nothing_before(_: str) -> AbstractContextManager[None]:
-    """Let every use pass: a server without hooks."""
-    return nullcontext()
 
 
 def well_known_routes(
@@ -60,9 +52,9 @@ def well_known_routes(
     *,
     serve_dotfiles: bool,
     middleware: Sequence[Middleware],
-    before: StandingBefore = nothing_before,
 ) -> list[Route]:
     """Return the routes, behind `middleware`: the guard, authentication, and the limit of requests."""
+    hooks = next((one for one in server.middleware if isinstance(one, HookMiddleware)), None)
     artifacts = ArtifactService(hub, serve_dotfiles=serve_dotfiles)
     routes: Mapping[str, _Answer] = {
         WELL_KNOWN_PATH: lambda request: _whole(request, "application/json", _index(artifacts.all())),
@@ -74,7 +66,7 @@ def well_known_routes(
         async def respond(request: Request) -> Response:
             if server.auth is not None and not request.user.is_authenticated:
                 return page.unauthorized(request.scope)
-            return await anyio.to_thread.run_sync(_responded, request, answer, before, page)
+            return await anyio.to_thread.run_sync(_responded, request, answer, hooks, page)
 
         return respond
 
@@ -84,11 +76,11 @@ def well_known_routes(
 _Answer = Callable[[Request], Response]
 
 
-def _responded(request: Request, answer: _Answer, before: StandingBefore, page: FrontPage) -> Response:
+def _responded(request: Request, answer: _Answer, hooks: HookMiddleware | None, page: FrontPage) -> Response:
     # The thread has the context of this request alone.
     REQUEST_CONTEXT.set(RequestContext(caller_name() or NAMELESS, "http"))
     try:
-        with before(f"{request.method} {_TOP}"):
+        with nullcontext() if hooks is None else hooks.standing_before(f"{request.method} {_TOP}"):
             return answer(request)
     except _PASSING as error:
         log.warning("A request for skills to install is not answered: %s", error.message)
@@ -116,9 +108,7 @@ def _index(skills: Sequence[Artifact]) -> bytes:
 
 
 def _document(artifacts: ArtifactService, request: Request) -> Response:
-    found, skill = artifacts.find(request.path_params["name"])
-    if not found.is_archive and _has_it(request, found.digest):
-        return _not_modified(found.digest)
+    _, skill = artifacts.find(request.path_params["name"])
     return _whole(request, "text/markdown; charset=utf-8", artifacts.document(skill))
 
 
@@ -126,26 +116,14 @@ def _archive(artifacts: ArtifactService, request: Request) -> Response:
     found, skill = artifacts.find(request.path_params["name"])
     if not found.is_archive:
         raise ResourceNotFound(found.name)
-    if _has_it(request, found.digest):
-        return _not_modified(found.digest)
     return _whole(request, "application/zip", artifacts.artifact(skill))
 
 
 def _whole(request: Request, media_type: str, body: bytes) -> Response:
-    digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
-    if _has_it(request, digest):
-        return _not_modified(digest)
-    return Response(body, headers={**_HEADERS, "etag": f'"{digest}"', "content-type": media_type})
-
-
-def _not_modified(digest: str) -> Response:
-    return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={**_HEADERS, "etag": f'"{digest}"'})
-
-
-def _has_it(request: Request, digest: str) -> bool:
-    """Whether a client says that it has the bytes with that digest."""
-    tags = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
-    return f'"{digest}"' in tags or "*" in tags
+    headers = {**_HEADERS, "etag": f'"sha256:{hashlib.sha256(body).hexdigest()}"'}
+    if headers["etag"] in request.headers.get("if-none-match", ""):
+        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+    return Response(body, headers={**headers, "content-type": media_type})
 
 
 def _refusal(status: HTTPStatus, error: SkillHubError, sentence: str) -> Response:

@@ -15,11 +15,9 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
-from types import FrameType
 
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.server.http.app import GRACE_SECONDS, HttpOptions, listening, url_of
@@ -40,31 +38,34 @@ _MAX_FAILED_STARTS = 5
 _EXIT_SECONDS = 5.0
 
 
-def serve_by_workers(make_server: MakeServer, options: HttpOptions, count: int) -> bool:
+def serve_by_workers(make_server: MakeServer, options: HttpOptions, count: int) -> None:
     """Serve with `count` processes until this one is told to stop; a process that ends earlier is replaced.
 
-    `make_server` is pickled and called in each. Return whether they kept running until then. Raises InvalidSetting
-    for an address that cannot be used, and KeyboardInterrupt.
+    `make_server` is pickled and called in each. Returns if too many failed to start in a row. Raises InvalidSetting for
+    an address that cannot be used, and KeyboardInterrupt and SystemExit when it is told to stop.
     """
-    with _stop_signals() as signals, listening(options) as listener:
-        workers = _Workers(make_server, listener, count)
+    exit_cleanly_on_sigterm()
+    with listening(options) as listener:
+        workers = _Workers(make_server, listener)
         try:
-            return workers.supervise(signals)
+            workers.supervise(count)
         finally:
             workers.stop()
 
 
 class _Workers:
-    def __init__(self, make_server: MakeServer, listener: socket.socket, count: int) -> None:
+    def __init__(self, make_server: MakeServer, listener: socket.socket) -> None:
         self._make_server = make_server
         self._listener = listener
         self._context = multiprocessing.get_context("spawn")
-        self._workers = [self._start(number) for number in range(count)]
+        self._workers: list[tuple[SpawnProcess, float]] = []
 
-    def supervise(self, signals: socket.socket) -> bool:
-        """Replace workers that end until a signal arrives; return False after too many failed starts in a row."""
+    def supervise(self, count: int) -> None:
+        """Start workers, and replace those that end, until a signal or too many failed starts in a row."""
+        for number in range(count):
+            self._workers.append(self._start(number))
         failed_starts = 0
-        while signals not in wait([signals, *(process.sentinel for process, _ in self._workers)]):
+        while wait([process.sentinel for process, _ in self._workers]):
             for number, (process, started) in enumerate(self._workers):
                 if process.is_alive():
                     continue
@@ -72,10 +73,9 @@ class _Workers:
                 failed_starts = failed_starts + 1 if time.monotonic() - started < _START_SECONDS else 0
                 if failed_starts >= _MAX_FAILED_STARTS:
                     log.error("%d workers in a row ended soon after they started: giving up", failed_starts)
-                    return False
+                    return
                 log.warning("Worker %s ended with %s and is replaced", process.pid, process.exitcode)
                 self._workers[number] = self._start(number)
-        return True
 
     def stop(self) -> None:
         """Let every worker finish its requests and end; one that takes too long is killed."""
@@ -121,26 +121,3 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os.kill(os.getpid(), signal.SIGTERM)
-
-
-@contextmanager
-def _stop_signals() -> Iterator[socket.socket]:
-    """Yield a socket that is readable after SIGTERM or SIGINT; after the latter, raise KeyboardInterrupt."""
-    reader, writer = socket.socketpair()
-    writer.setblocking(False)
-    received: list[int] = []
-
-    def handle(number: int, _: FrameType | None) -> None:
-        received.append(number)
-        with contextlib.suppress(BlockingIOError):
-            writer.send(b".")
-
-    before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        with reader, writer:
-            yield reader
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    if signal.SIGINT in received:
-        raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""What users agreed to, for all worker processes of one server: a call may reach any of them."""
+"""What users agreed to, for all worker processes of one server."""
 
 from __future__ import annotations
 
@@ -15,11 +15,7 @@ _MAX_SESSIONS = 1_000
 
 
 class SharedAgreements:
-    """The agreements of each session, by its key, in files of `directory`.
-
-    They are sealed with `secret`, which only the workers of this server have: what another program writes there, or an
-    earlier server wrote, is no agreement.
-    """
+    """The agreements of each session, by its key, in files of `directory`, sealed with the `secret` of the workers."""
 
     def __init__(self, directory: str, secret: bytes) -> None:
         self._files = PrivateFiles(directory, most=_MAX_SESSIONS)

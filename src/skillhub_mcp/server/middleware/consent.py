@@ -1,7 +1,7 @@
-"""Consent: asks the client's user for what the rules neither allow nor deny, in both protocol versions.
+"""Consent: asks the client's user for what the rules neither allow nor deny.
 
 In the 2025-11-25 protocol the server asks while the call waits. In the 2026-07-28 protocol the answer to the call is a
-question, and the client calls again with the person's reply. A client that cannot ask gets CONFIRMATION_REQUIRED.
+question, and the client calls again with the reply. A client that cannot ask gets CONFIRMATION_REQUIRED.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from skillhub_mcp.errors import ConfirmationRequired, PermissionDenied, PolicyUn
 from skillhub_mcp.policy.access import Access, Grant
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.sanitize import for_model, path_for_model, shortened
+from skillhub_mcp.server.error_responses import known_cause
 from skillhub_mcp.server.middleware.sessions import Sessions, is_stateless
 
 log = logging.getLogger(__name__)
@@ -54,12 +55,10 @@ class ConsentMiddleware(Middleware):
         self._access = access
         self._sessions = sessions
         self._remember = remember
-        self._stopping = False
         self._open: set[anyio.CancelScope] = set()
 
     def end_questions(self) -> None:
-        """Wait for no reply any more: a server over HTTP that stops takes no new request, and a reply is one."""
-        self._stopping = True
+        """Wait for no reply: a server over HTTP that stops takes no new request, and a reply is one."""
         for question in self._open:
             question.cancel()
 
@@ -106,8 +105,8 @@ class ConsentMiddleware(Middleware):
         try:
             return await self._checked(context, call_next, tool)
         except FastMCPError as error:
-            required = _confirmation_required(error)
-            if required is None or client is None or not can_ask(client):
+            required = known_cause(error)
+            if not isinstance(required, ConfirmationRequired) or client is None or not can_ask(client):
                 raise
         if is_stateless(client):
             reply = (client.input_responses or {}).get(_QUESTION)
@@ -131,8 +130,6 @@ class ConsentMiddleware(Middleware):
         with anyio.CancelScope() as question:
             self._open.add(question)
             try:
-                if self._stopping:
-                    question.cancel()
                 return await elicit(client, self._form(required))
             except (MCPError, ValidationError) as error:
                 log.warning("The client could not ask its user: %s", why_not_asked(error))
@@ -163,7 +160,7 @@ class ConsentMiddleware(Middleware):
         return action
 
     def _message(self, required: ConfirmationRequired) -> str:
-        """Return the question. The skill's own text is quoted on one line, so that it cannot pass for the question."""
+        # The skill's own text is quoted on one line, so that it cannot pass for the question.
         description = shortened(for_model(required.description), _SHOWN_DESCRIPTION)
         action = _ACTIONS[self._action(required)]
         more = " It comes with a project that you have not agreed to trust." if required.untrusted_in else ""
@@ -186,12 +183,6 @@ class ConsentMiddleware(Middleware):
 
 def _state(required: ConfirmationRequired) -> str:
     return json.dumps([required.tool, required.directory, required.digest, *required.packages])
-
-
-def _confirmation_required(error: BaseException | None) -> ConfirmationRequired | None:
-    while error is not None and not isinstance(error, ConfirmationRequired):
-        error = error.__cause__
-    return error
 
 
 def form(message: str, *, title: str, answers: list[str]) -> mcp_types.ElicitRequestFormParams:

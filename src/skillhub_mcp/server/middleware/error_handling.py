@@ -6,9 +6,8 @@ argument or a URI is refused here, before anything else sees it.
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
 import mcp_types
@@ -17,6 +16,7 @@ from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from skillhub_mcp.errors import InvalidArgument, SkillHubError, ToolNotFound
 from skillhub_mcp.input_checks import refuse_nul
@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 ErrorStyle = Literal["result", "jsonrpc"]
 
 _SHOWN_NAME = 64
+_MAX_PROBLEMS = 8
 
 
 class ErrorHandlingMiddleware(Middleware):
@@ -128,98 +129,36 @@ async def _invalid_arguments(
         error = error.__cause__
     if not isinstance(error, ValidationError) or context.fastmcp_context is None:
         return None
-    tool = await context.fastmcp_context.fastmcp.get_tool(context.message.name)
-    return invalid_arguments(error, context.message.name, {} if tool is None else tool.parameters)
-
-
-_SHOWN_VALUE = 40
-_MAX_PROBLEMS = 8
-_MISSING = ("missing", "missing_argument")
-_UNEXPECTED = "unexpected_keyword_argument"
-_NONE_REQUIRED = "none_required"
-_TYPE_NAMES = {
-    "string": "text",
-    "integer": "whole number",
-    "number": "number",
-    "boolean": "boolean",
-    "object": "object",
-}
-
-
-def invalid_arguments(error: ValidationError, tool: str, schema: Mapping[str, Any]) -> InvalidArgument:
-    """Return the error to report for a call of `tool`, whose arguments `schema` describes, that failed with `error`."""
-    arguments: Mapping[str, Any] = schema.get("properties", {})
-    # To leave an argument out is no fix for a wrong value.
-    details = [
-        item for item in error.errors(include_url=False, include_context=False) if item["type"] != _NONE_REQUIRED
-    ]
-    problems = [_problem(item["type"], item["loc"], item["input"], tool, arguments) for item in details[:_MAX_PROBLEMS]]
-    hint = None
-    if any(item["type"] in (*_MISSING, _UNEXPECTED) for item in details):
-        required = schema.get("required", ())
-        accepted = ", ".join(f"{name} (needed)" if name in required else name for name in arguments)
-        hint = f"the arguments of {tool}: {accepted or 'none'}"
-    (name, reason), *others = problems
-    return InvalidArgument(name, "; ".join([reason, *(" ".join(other) for other in others)]), hint=hint)
+    name = context.message.name
+    tool = await context.fastmcp_context.fastmcp.get_tool(name)
+    schema: Mapping[str, Any] = {} if tool is None else tool.parameters
+    arguments, required = schema.get("properties", {}), schema.get("required", ())
+    accepted = ", ".join(f"{one} (needed)" if one in required else one for one in arguments)
+    return _invalid(error, hint=f"the arguments of {name}: {accepted or 'none'}")
 
 
 def invalid_parameter(error: ValidationError) -> InvalidArgument:
     """Return the error to report for a request whose parameters are not those of its method."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = [str(step)[:_SHOWN_VALUE] for step in first["loc"] if step != "params"]
-    name = ".".join(step if step.isprintable() else repr(step) for step in place) or "params"
-    if first["type"] in _MISSING:
-        return InvalidArgument(name, "is missing")
-    return InvalidArgument(name, f"is invalid: {first['msg'][:1].lower()}{first['msg'][1:]}")
+    return _invalid(error)
 
 
-def _problem(
-    kind: str, place: Sequence[int | str], given: object, tool: str, arguments: Mapping[str, Any]
-) -> tuple[str, str]:
-    """Return the name of an argument, or of a part of one, and its problem."""
-    first = str(place[0])[:_SHOWN_VALUE] if place else "the arguments"
-    first = first if first.isprintable() else repr(first)
-    if kind in _MISSING:
-        return first, "is missing"
-    if kind == _UNEXPECTED:
-        near = near_names(first, arguments, limit=1)
-        return first, f"is not an argument of {tool}" + (f" (did you mean {near[0]}?)" if near else "")
-    allowed: Mapping[str, Any] = arguments.get(first, {})
-    inside = ""
-    for step in place[1:]:
-        if isinstance(step, int) and "items" in allowed:
-            inside, allowed = f"{inside}[{step}]", allowed["items"]
-    return first + inside, f"must be {_allowed(allowed)}, and is {_shown(given)}"
+def _invalid(error: ValidationError, hint: str | None = None) -> InvalidArgument:
+    # "None required" of an optional argument: to leave it out is no fix for a wrong value.
+    details = error.errors(include_url=False, include_context=False, include_input=False)
+    problems = [_problem(one) for one in details if one["type"] != "none_required"][:_MAX_PROBLEMS]
+    (name, reason), *others = problems
+    return InvalidArgument(name, "; ".join([reason, *(" ".join(other) for other in others)]), hint=hint)
 
 
-def _allowed(schema: Mapping[str, Any]) -> str:
-    """Return a description of what a JSON schema allows."""
-    if "enum" in schema:
-        *most, last = (f"'{value}'" for value in schema["enum"])
-        return f"{', '.join(most)} or {last}" if most else last
-    kind = schema.get("type")
-    if kind == "array":
-        most_items = f", at most {schema['maxItems']:,} of them" if "maxItems" in schema else ""
-        return f"a list of {_TYPE_NAMES.get(schema.get('items', {}).get('type', ''), 'value')}s{most_items}"
-    if kind == "boolean":
-        return "true or false"
-    if kind == "string":
-        return "text" + (f" of at most {schema['maxLength']:,} characters" if "maxLength" in schema else "")
-    if kind in ("integer", "number"):
-        return f"a {_TYPE_NAMES[kind]}{_range(schema)}"
-    return "an object" if kind == "object" else "something else"
-
-
-def _range(schema: Mapping[str, Any]) -> str:
-    least, most = schema.get("minimum"), schema.get("maximum")
-    if least is None or most is None:
-        return "" if least is None else f" of at least {least:,}"
-    return f" from {least:,} to {most:,}"
-
-
-def _shown(given: object) -> str:
-    if isinstance(given, str):
-        return repr(given) if len(given) <= _SHOWN_VALUE else f"text of {len(given):,} characters"
-    if isinstance(given, Sequence):
-        return f"a list of {len(given):,}"
-    return "an object" if isinstance(given, Mapping) else json.dumps(given)
+def _problem(detail: ErrorDetails) -> tuple[str, str]:
+    """Return the name of a parameter, or of a part of one, and its problem."""
+    # Further names are those of the branches of a union.
+    first, *more = [step for step in detail["loc"] if step != "params"] or ["params"]
+    place = "".join((str(first)[:_SHOWN_NAME], *(f"[{step}]" for step in more if isinstance(step, int))))
+    if detail["type"] in ("missing", "missing_argument"):
+        reason = "is missing"
+    elif detail["type"] == "unexpected_keyword_argument":
+        reason = "is not an argument of this tool"
+    else:
+        reason = f"is invalid: {detail['msg'][:1].lower()}{detail['msg'][1:]}"
+    return place if place.isprintable() else repr(place), reason

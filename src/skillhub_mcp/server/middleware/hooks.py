@@ -106,7 +106,7 @@ class _Request:
     def run(self, hook: Hook, call: Mapping[str, object]) -> str | None:
         """Run a hook for a call and wait for it. Return why it failed, or None."""
         payload = {"hook_event_name": hook.event.value, "cwd": self._cwd, "method": self._method, **call}
-        return run_hook(hook, payload).failure
+        return run_hook(hook, payload)
 
     def stand_before(self, use: SkillUse) -> None:
         """Run the hooks that stand before `use` and did not run for it yet. Raises BlockedByHook."""

@@ -1,16 +1,9 @@
 """A client's first requests: the server's title and icon, its instructions, and the start of the hub.
 
-The instructions are read by a client's model before its first call, and have a budget of bytes:
-
-1. The rules of the tools come first. The rest is shared by the card and the lists of the sets `skill` and
-   `context`; what one leaves unused the other gets, and the card has the skills that a list leaves out.
-2. Each client has its own text, written when it connects, of the skills that it may use. The text never changes
-   afterwards, so that the client's prompt cache stays valid.
-3. Skills of a project that its person has not agreed to are counted on the card, and on no list: a client's model
-   reads this text unasked.
-4. A card that is late is left out: a client waits for it only a moment.
-
-The hub starts after the client has its list of tools, because loading the index delays answers.
+The instructions are read by a client's model before its first call, and have a budget of bytes. The rules of the tools
+come first; the card and the lists of the sets `skill` and `context` share the rest. Each client has its own text, which
+never changes afterwards, so that the client's prompt cache stays valid. The hub starts after the client has its list of
+tools, because loading the index delays answers.
 """
 
 from __future__ import annotations
@@ -18,9 +11,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timezone
 from typing import TYPE_CHECKING, Any, Literal
@@ -79,13 +70,10 @@ CONTEXT = (
     "Skills of this project and of the person's home: find one with skill_search, load it with skill_load, follow it."
 )
 SKILL = "Skills are expert knowledge: as soon as a task fits one of these, call Skill with its name."
-_AVAILABLE = "Available:"
 
-# Ten thousand skills are read in less time; a library that takes longer is described by its tools alone. A server
-# over HTTP is started once for many clients, and reads while it loads its index.
+# A library that takes longer to read is described by its tools alone. A server over HTTP is started once for many
+# clients, and reads while it loads its index.
 _TIMEOUT_SECONDS: dict[Transport, float] = {"stdio": 1.0, "http": 3.0}
-# Threads whose request has timed out must not block those of others.
-_MAX_THREADS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +99,6 @@ class InstructionOptions:
     card: CardOptions
 
 
-@contextmanager
-def _set_at_the_end(event: threading.Event) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        event.set()
-
-
 class Introduction(Middleware):
     """Introduces one server to each client, and runs `start` shortly after a client has the list of tools.
 
@@ -139,7 +119,6 @@ class Introduction(Middleware):
         self._start = start
         self._today = today
         self._timer: asyncio.TimerHandle | None = None
-        self._threads: anyio.CapacityLimiter | None = None
         self._rules = _rules(options.tools)
         server.instructions = self._rules
 
@@ -193,16 +172,11 @@ class Introduction(Middleware):
         """Return the text for the current client, which is the rules alone if the skills are not available in time."""
         if self._options.card.kind == "off" or not (self._promises_a_list or "core" in self._options.tools):
             return self._rules
-        if self._threads is None:
-            self._threads = anyio.CapacityLimiter(_MAX_THREADS)
         timeout = None if self._promises_a_list else _TIMEOUT_SECONDS[self._options.transport]
-        given_up = threading.Event()
-        with anyio.move_on_after(timeout), _set_at_the_end(given_up):
+        with anyio.move_on_after(timeout):
             try:
                 # The thread has this request's context, so the hub knows the caller there.
-                return await anyio.to_thread.run_sync(
-                    self._text, given_up, abandon_on_cancel=True, limiter=self._threads
-                )
+                return await anyio.to_thread.run_sync(self._text, abandon_on_cancel=True)
             except SkillHubError as error:
                 # The tools report the same error when called; a client can connect nevertheless.
                 log.warning("The instructions name no skills: %s", error.message)
@@ -210,9 +184,9 @@ class Introduction(Middleware):
         log.debug("The instructions name no skills: they are still being read")
         return self._rules
 
-    def _text(self, given_up: threading.Event) -> str:
+    def _text(self) -> str:
         room = self._options.max_bytes - len(self._rules.encode()) - len(SEPARATOR)
-        text = self._lists(room, given_up) if room > 0 else ""
+        text = self._lists(room) if room > 0 else ""
         return f"{self._rules}{SEPARATOR}{text}" if text else self._rules
 
     @property
@@ -220,8 +194,8 @@ class Introduction(Middleware):
         # A promised list is delivered however long it takes to read the skills.
         return "skill" in self._options.tools or self._options.catalogues is not None
 
-    def _lists(self, max_bytes: int, given_up: threading.Event) -> str:
-        """Return the lists of skills, or the list and the card, of the tool sets; nothing once that is `given_up`."""
+    def _lists(self, max_bytes: int) -> str:
+        """Return the lists of skills, or the list and the card, of the tool sets."""
         if "skill" in self._options.tools:
             # It has every skill, so there is no card.
             names = [self._shown(entry) for entry in self._hub.catalogue()]
@@ -236,9 +210,6 @@ class Introduction(Middleware):
         if "core" not in self._options.tools:
             return _context_list(list(self._context_entries().values()), Budget(max_bytes=max_bytes)).text
         skills, context = self._card()
-        if given_up.is_set():
-            # Reading a large library took too long: to write its card takes as long again, for nobody.
-            return ""
         if self._options.catalogues is None:
             return render_card(skills, context, max_bytes=max_bytes)
         return list_and_card(self._context_entries(), skills, context, _context_list, max_bytes=max_bytes)
@@ -250,9 +221,8 @@ class Introduction(Middleware):
         snapshot, policy = self._hub.snapshot_and_policy()
         offered = [skill for skill in Names(snapshot, policy).findable() if not skill.disable_model_invocation]
         skills = [skill for skill in offered if not skill.awaits_trust]
-        day = self._today()
         return skills, CardContext(
-            day=day,
+            day=self._today(),
             project_skills={skill.directory for skill in skills if snapshot.source(skill) is Source.PROJECT},
             keywords=project_keywords(self._options.card.project) if self._options.card.project else frozenset(),
             names_only=self._options.card.kind == "names",
@@ -302,4 +272,4 @@ def _context_list(entries: Sequence[CatalogueEntry], budget: Budget) -> Rendered
 
 
 def _available(catalogue: Catalogue) -> str:
-    return f"{_AVAILABLE}\n{render_descriptions(catalogue)}"
+    return f"Available:\n{render_descriptions(catalogue)}"

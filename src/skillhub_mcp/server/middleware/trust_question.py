@@ -1,9 +1,8 @@
 """The question whether to trust a project, asked when an agent is about to load a skill that awaits that.
 
-1. Only over stdio, where the client's user is the person whose record it is. It is asked in both protocol versions, of
-   clients that can ask their user.
-2. Once in a session for what the project brings as it is: whatever is answered, the call goes on as it would have.
-3. What is recorded is the digest of what the question was about, not of what is there when the answer comes.
+It is asked over stdio only, where the client's user is the person whose record it is, and once in a session for what
+the project brings as it is. Whatever is answered, the call goes on as it would have. What is recorded is the digest of
+what the question was about, not of what is there when the answer comes.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _SHOWN_NAMES, _SHOWN_LENGTH = 8, 64
 
 @dataclass(frozen=True, slots=True)
 class TrustAsking:
-    """How the question is made and answered: what the project `brings` now, and recording that its person agrees.
+    """What the project `brings` now, and recording that its person agrees.
 
     Both read files. They raise InvalidSetting, TrustUnreadable and PolicyUnwritable, and OSError.
     """
@@ -67,7 +66,8 @@ class TrustQuestionMiddleware(Middleware):
         call_next: CallNext[mcp_types.CallToolRequestParams, Any],
     ) -> Any:
         client = context.fastmcp_context
-        if client is not None and self._loads(context.message.name) and can_ask(client):
+        loads = self._hub.access.tools.action(context.message.name) is Action.LOAD
+        if client is not None and loads and can_ask(client):
             question = await self._answered_or_asked(client, context.message)
             if question is not None:
                 return InputRequiredToolResult(question)
@@ -94,14 +94,8 @@ class TrustQuestionMiddleware(Middleware):
             log.warning("Whether the project is trusted could not be asked or recorded: %s", why_not_asked(error))
         return None
 
-    def _loads(self, tool: str) -> bool:
-        return self._hub.access.tools.action(tool) is Action.LOAD
-
     def _to_ask_about(self, arguments: Mapping[str, Any]) -> ProjectSkills | None:
-        """Return what the project brings, if a skill of it that awaits trust would be loaded and nobody was asked yet.
-
-        Its files are read once for each state of its skills, not for each call.
-        """
+        """Return what the project brings, if a skill of it that awaits trust would be loaded, once."""
         snapshot = self._hub.views.snapshot()
         policy = self._hub.access.now()
         names = Names(snapshot, policy)

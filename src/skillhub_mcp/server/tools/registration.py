@@ -40,10 +40,9 @@ _RUNS_COMMANDS = ToolAnnotations(
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
-    """One tool. The defaults: the function's name, annotations of a tool that only reads, and an answer of text alone.
+    """One tool, by default read-only, with the function's name and an answer of text alone.
 
-    The arguments' descriptions and bounds are in the function's annotations; `arguments` replaces the descriptions of
-    some.
+    `arguments` replaces the descriptions of some arguments.
     """
 
     function: Callable[..., ToolResult | Awaitable[ToolResult]]
@@ -57,13 +56,11 @@ class ToolDefinition:
 
 
 def register(server: FastMCP, tools: Iterable[ToolDefinition]) -> None:
-    """Add tools to `server`."""
     for tool in tools:
         server.add_tool(_make_tool(tool))
 
 
 def core_tools(tools: CoreTools) -> Sequence[ToolDefinition]:
-    """Return the set `core`."""
     return (
         ToolDefinition(
             tools.search_skills,
@@ -135,12 +132,8 @@ def agents_tools(tools: AgentsTools) -> Sequence[ToolDefinition]:
             tools.agents_resolve,
             "AGENTS.md for a path",
             "Call before you read or edit a file outside the directories that you have instructions for. Returns the "
-            "paths of further AGENTS.md that apply to it, and nothing for what you know already. Read them yourself, "
-            "then go on."
-            if tools.with_paths
-            else "Call before you read or edit a file outside the directories that you have instructions for. Returns "
-            "the paths of further AGENTS.md that apply to it, and nothing for what you know already. Read them with "
-            "agents_read, then go on.",
+            "paths of further AGENTS.md that apply to it, and nothing for what you know already. Read them "
+            f"{'yourself' if tools.with_paths else 'with agents_read'}, then go on.",
             annotations=_STATEFUL,
             arguments=None if tools.with_paths else {"path": "The file or directory, from the project's root"},
         ),
@@ -165,7 +158,6 @@ def agents_tools(tools: AgentsTools) -> Sequence[ToolDefinition]:
 
 
 def context_tools(tools: ContextTools) -> Sequence[ToolDefinition]:
-    """Return the set `context`."""
     place = "path" if tools.with_paths else "id (as path)"
     return (
         ToolDefinition(
@@ -199,7 +191,6 @@ def context_tools(tools: ContextTools) -> Sequence[ToolDefinition]:
 
 
 def skill_tool(tool: SkillTool) -> Sequence[ToolDefinition]:
-    """Return the set `skill`."""
     return (
         ToolDefinition(
             tool.load,
@@ -213,7 +204,6 @@ def skill_tool(tool: SkillTool) -> Sequence[ToolDefinition]:
 
 
 def run_tool(tool: RunTool) -> Sequence[ToolDefinition]:
-    """Return the tool that runs commands, for servers whose owner asked for it."""
     return (
         ToolDefinition(
             tool.run_skill_command,
@@ -224,7 +214,7 @@ def run_tool(tool: RunTool) -> Sequence[ToolDefinition]:
             "`stdout`, `stderr`, `exit_code` and the `files` it wrote: check them, then go on as instructed; cat "
             "{output_dir}/a.csv reads one. If you have a terminal, run it there below `path` instead.",
             annotations=_RUNS_COMMANDS,
-            output_schema=dict(RUN_SCHEMA),
+            output_schema=RUN_SCHEMA,
         ),
     )
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
-
-from pydantic import BaseModel, ConfigDict
-from pydantic.json_schema import SkipJsonSchema
 
 from skillhub_mcp.disclosure.hits import descriptions, shown, two_digits
 from skillhub_mcp.hub import FoundSkill, LoadedSkill, SearchAnswer
@@ -61,39 +58,24 @@ SEARCH_SCHEMA: dict[str, object] = {
 }
 
 
-class Truncated(BaseModel):
-    """Which outputs were truncated."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    stdout: bool
-    stderr: bool
-
-
-class RunResult(BaseModel):
-    """A command's result."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    stdout: str
-    stderr: str
-    exit_code: int
-    timeout: bool
-    truncated: Truncated
-    output_dir: str | SkipJsonSchema[None] = None
-    files: list[str] | SkipJsonSchema[None] = None
-
-
-def _without_titles(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema without what costs tokens and says nothing, and without defaults, of which some are no value."""
-    kept = {key: value for key, value in schema.items() if key not in ("title", "default", "description")}
-    for key in kept.keys() & {"properties", "$defs"}:
-        kept[key] = {name: _without_titles(one) for name, one in kept[key].items()}
-    return kept
-
-
-# The schema of a command's result: a client that makes values of it takes `"default": null` for that of a text.
-RUN_SCHEMA: Mapping[str, Any] = _without_titles(RunResult.model_json_schema())
+# The schema of a command's result.
+RUN_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "stdout": {"type": "string"},
+        "stderr": {"type": "string"},
+        "exit_code": {"type": "integer"},
+        "timeout": {"type": "boolean"},
+        "truncated": {
+            "type": "object",
+            "properties": {"stdout": {"type": "boolean"}, "stderr": {"type": "boolean"}},
+            "required": ["stdout", "stderr"],
+        },
+        "output_dir": {"type": "string"},
+        "files": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["stdout", "stderr", "exit_code", "timeout", "truncated"],
+}
 
 
 def search_result(
@@ -105,9 +87,8 @@ def search_result(
 ) -> dict[str, object]:
     """Return a search's result, hits best first, without empty fields.
 
-    With `every` hit, or fewer if the first clearly fits and the settings allow it; `disclosure.hits` says how much of
-    each. If no skill fits, `confident` is false and `note` says what to do. `causes` say why no skill was searched,
-    where none was. `audited` returns what the audit found in a skill; from high severity on, the hit says so.
+    With `every` hit, or fewer if the first clearly fits and the settings allow it. `causes` say why no skill was
+    searched. `audited` returns what the audit found in a skill; from high severity on, the hit says so.
     """
     if not (every or answer.complete):
         answer = replace(answer, hits=answer.hits[: shown([hit.score for hit in answer.hits])])
@@ -160,7 +141,7 @@ def _hit(hit: FoundSkill, description: str, findings: Sequence[AuditFinding]) ->
 
 
 def _told(findings: Sequence[AuditFinding]) -> list[AuditFinding]:
-    """Return the findings that an agent is told of: those of high severity and worse, of each rule the first."""
+    """Return the first finding of each rule, of high severity and worse."""
     by_rule = {one.rule: one for one in reversed(findings) if one.severity.value in _TOLD_SEVERITIES}
     return [one for one in findings if by_rule.get(one.rule) is one]
 
@@ -171,23 +152,20 @@ def _warnings(findings: Sequence[AuditFinding]) -> list[str]:
 
     told = _told(findings)
     shown = [
-        f"audit, {one.severity.value}: {AUDIT_RULES[one.rule].finds} ({path_for_model(one.place)})"
-        for one in told[:_SHOWN_WARNINGS]
+        f"audit, {one.severity.value}: {AUDIT_RULES[one.rule].finds} ({path_for_model(one.place)})" for one in told
     ]
     more = len(told) - _SHOWN_WARNINGS
-    return [*shown, *([f"{more} more: the user sees them with `skillhub audit`"] if more > 0 else [])]
+    return [*shown[:_SHOWN_WARNINGS], *([f"{more} more: the user sees them with `skillhub audit`"] if more > 0 else [])]
 
 
 def loaded_json(loaded: LoadedSkill, *, uri: str | None, with_path: bool) -> str:
-    """Return a loaded skill's JSON, with the body once, and `path` only if the client shares the disk.
-
-    `uri` is the base of its files' URIs, for a skill that is published as resources.
-    """
+    """Return a loaded skill's JSON, and `path` only if the client shares the disk. `uri` is the base of its files'."""
     skill = loaded.skill
-    result: dict[str, object] = {"name": path_for_model(loaded.handle), "instructions": loaded.instructions}
+    result: dict[str, object] = {"name": path_for_model(loaded.handle)}
     if warnings := _warnings(loaded.warnings) if loaded.warnings else []:
         # Before the instructions, which may talk it away.
-        result = {"name": result["name"], "warnings": warnings, "instructions": loaded.instructions}
+        result["warnings"] = warnings
+    result["instructions"] = loaded.instructions
     if uri is not None:
         result["uri"] = uri
     if with_path:
@@ -198,16 +176,13 @@ def loaded_json(loaded: LoadedSkill, *, uri: str | None, with_path: bool) -> str
         result["part"] = f"{loaded.part} of {loaded.parts}"
         if loaded.part < loaded.parts:
             result["next_part"] = loaded.part + 1
-        # For who has no session, in which the server would see that the parts are of two versions.
+        # Without a session the client has to see by it that two parts are of two versions.
         result["digest"] = loaded.digest
     return compact_json(result)
 
 
 def lock_meta(standing: LockStanding | None, *, with_paths: bool) -> dict[str, object] | None:
-    """Return what a host is told of where a skill is from, beside the result that a model reads; None for nothing.
-
-    Paths of this machine are told only if the client shares the disk.
-    """
+    """Return where a skill is from, for a host; None if no lock says it."""
     told = {} if standing is None else standing.told(with_paths=with_paths)
     if "source" not in told and "problem" not in told:
         return None
@@ -232,21 +207,18 @@ def file_json(content: FileContent) -> str:
     return compact_json(result)
 
 
-def run_result(result: CommandResult, *, with_path: bool) -> RunResult:
-    """Return a command's result in its schema.
-
-    What it has written is named where it has written something, with the directory's path only if the client shares
-    the disk.
-    """
-    return RunResult(
-        stdout=result.stdout,
-        stderr=result.stderr,
-        exit_code=result.exit_code,
-        timeout=result.timeout,
-        truncated=Truncated(stdout=result.stdout_truncated, stderr=result.stderr_truncated),
-        output_dir=result.output_dir if with_path and result.files else None,
-        files=[path_for_model(name) for name in result.files] or None,
-    )
+def run_result(result: CommandResult, *, with_path: bool) -> dict[str, object]:
+    """Return a command's result in its schema, with the path of its output only if the client shares the disk."""
+    files = [path_for_model(name) for name in result.files]
+    return {
+        "stdout": result.stdout,
+        "stderr": result.stderr,
+        "exit_code": result.exit_code,
+        "timeout": result.timeout,
+        "truncated": {"stdout": result.stdout_truncated, "stderr": result.stderr_truncated},
+        **({"output_dir": result.output_dir} if with_path and files else {}),
+        **({"files": files} if files else {}),
+    }
 
 
 def compact_json(value: object) -> str:

@@ -60,9 +60,9 @@ class RunTool:
             stop=stop,
             threads=self._threads,
         )
-        fields = run_result(finished, with_path=self.with_paths).model_dump(exclude_none=True)
+        fields = run_result(finished, with_path=self.with_paths)
         made = self._made(command, fields, timed_out=finished.timeout)
-        # Who wants to read the files later has to come back to this session.
+        # To read the files later a client has to come back to this session.
         return self.sessions.with_handle(made) if finished.files else made
 
     def _made(self, command: str, fields: dict[str, Any], *, timed_out: bool) -> ToolResult:
