@@ -9,7 +9,7 @@ import pytest
 from skillhub_mcp.auditing.audit import audit_files, ordered, text_findings
 from skillhub_mcp.auditing.characters import hidden_characters, skeleton
 from skillhub_mcp.auditing.concealed import blobs, hidden_texts
-from skillhub_mcp.auditing.entries import EntryKind, SkillEntry, entry_findings, leaves, package_findings
+from skillhub_mcp.auditing.entries import SkillEntry, entry_findings, leaves, package_findings
 from skillhub_mcp.auditing.names import NamedSkill, look_alikes, near_and_shadowed
 from skillhub_mcp.auditing.reading import SkillFiles
 from skillhub_mcp.auditing.rules import AuditFinding, Risk, found
@@ -90,7 +90,7 @@ def test_an_encoded_text_is_read_and_what_it_says_counts() -> None:
 )
 def test_a_link_that_leaves_the_skill_is_known_by_its_target(path: str, target: str, *, out: bool) -> None:
     assert leaves(path, target) is out
-    entry = SkillEntry(path, EntryKind.LINK, target=target)
+    entry = SkillEntry(path, "link", target=target)
     assert [one.rule for one in entry_findings(entry)] == (["file-link-out"] if out else [])
 
 
@@ -104,7 +104,7 @@ def test_a_link_that_leaves_the_skill_is_known_by_its_target(path: str, target: 
         (SkillEntry("logo.png", start=b"MZ\x90"), [("file-binary", Risk.CRITICAL)]),
         (SkillEntry(".x.sh", executable=True), [("file-hidden", Risk.HIGH)]),
         (SkillEntry(".github/workflows/a.sh"), []),
-        (SkillEntry("pipe", EntryKind.OTHER), [("not-read", Risk.HIGH)]),
+        (SkillEntry("pipe", "other"), [("not-read", Risk.HIGH)]),
     ],
 )
 def test_programs_links_and_hidden_scripts_are_found(entry: SkillEntry, told: list[tuple[str, Risk]]) -> None:

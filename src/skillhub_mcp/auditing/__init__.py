@@ -1,7 +1,6 @@
 """The audit: hostile content in skills, found before it is served. `skillhub audit` and `SKILLHUB_AUDIT`.
 
-Detectors are pure functions over texts, frontmatter and entries of a directory; each takes time that grows with its
-text alone. `reading` is the only module that opens a skill's files. The audit log (`observers.audit`) is another thing.
+Detectors are pure functions over texts, frontmatter and entries of a directory. Only `reading` opens a skill's files.
 
 audit         all findings of one skill, worst first
 auditor       what a hub knows of its skills, and when it looks again

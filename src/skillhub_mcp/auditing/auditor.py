@@ -1,8 +1,7 @@
-"""What a hub knows of its skills' audits: found when a skill changes, kept, and never looked for in a search.
+"""The audits of a hub's skills: kept, and made again when a skill changes.
 
-A search and a list ask what is known. Loading a skill looks at the stamps of its files and audits it if they are new.
-In a server, a thread audits the others behind the index, with four times as much rest as work; where critical findings
-withhold a skill, its first caller waits for its audit instead.
+A search and a list ask what is known. Loading a skill audits it if its files changed. In a server, a thread audits the
+others; if critical findings withhold skills, the first caller of a skill waits for its audit.
 """
 
 from __future__ import annotations
@@ -43,11 +42,10 @@ class Acceptance(Protocol):
 
 
 class Auditor:
-    """Audits skills, and remembers what it found in the file at `kept_path`. Safe to use from several threads.
+    """Audits skills, and keeps what it found in the file at `kept_path`. Safe to use from several threads.
 
-    `acceptance` returns what a person accepts, or None for nothing: it is asked at every use, and digests are computed
-    only if there is something to compare. With `blocks`, critical findings withhold a skill. `files_of` says where
-    the files of a skill lie.
+    `acceptance` returns what a person accepts now, or None for nothing. With `blocks`, critical findings withhold a
+    skill. `files_of` returns the directory of a skill's files.
     """
 
     def __init__(
@@ -75,12 +73,10 @@ class Auditor:
         self._closed = False
         self._thread: threading.Thread | None = None
 
-    # What is known
-
     def known(self, skill: Skill) -> tuple[AuditFinding, ...] | None:
-        """Return what was found in `skill` as its SKILL.md is, the worst first; None if it was not audited yet.
+        """Return what was found in `skill`, the worst first, without what a person accepted; None if not audited yet.
 
-        Without what a person accepted. Opens no file of the skill.
+        Opens no file of the skill.
         """
         kept = self._all().get(skill.directory)
         if kept is None or kept.stamp != _stamp(skill):
@@ -119,8 +115,6 @@ class Auditor:
     def changes(self) -> object:
         """Return a value that changes when what is withheld may have changed."""
         return self._changes, self._acceptance()
-
-    # Keeping up
 
     def audit_all(self, skills: Iterable[Skill], *, most: int) -> int:
         """Audit those of `skills` that were not yet, at most so many, and return how many are left."""

@@ -35,8 +35,10 @@ _DESCRIBED = re.compile(
     r"attack|inject|exploit|vulnerab|malicious|jailbreak|adversar|obfuscat|exfiltrat|escalation|reverse shell|threat|"
     r"\bioc|compromis|payload|dangerous|\bhunt|\bpoc\b|bypass|detect|red flag|suspicious|indicator|anti-?pattern|"
     r"unsafe|insecure|untrusted|poison|steal|harvest|malware|cannot|can't|must not|do(?:es)? not|don't|never|avoid|"
-    r"forbidden|limitation|❌|🔴"
+    r"forbidden|limitation|pitfall|\bcanary|\bhoney|\bdecoy|❌|🔴"
 )
+# A heading over a fenced block that shows what comes out, and runs nothing.
+_OUTPUT = re.compile(r"output format|(?:example|sample|expected) (?:output|report)")
 # A line that is a pattern for a scanner: YARA, a regular expression, a row of a rule table.
 _PATTERN = re.compile(
     r"\bnocase\b|\b(?:ascii|wide)$|\bre\.(?:compile|search|match)\b|\\[bsdw][+*]?|\(\?:|= ?/.{3,200}/|\.\*|"
@@ -100,7 +102,9 @@ def _is_remark(text: AuditText, at: int, said: str) -> bool:
 
 def described(text: AuditText, at: int) -> bool:
     """Whether a heading, the label of a list or a block, or a table's head says that the line describes an attack."""
-    return any(map(_DESCRIBED.search, _above(text, at)))
+    above = list(_above(text, at))
+    is_output = text.is_prose and text.fenced[at] and any(map(_OUTPUT.search, above))
+    return is_output or any(map(_DESCRIBED.search, above))
 
 
 def _above(text: AuditText, at: int) -> Iterator[str]:

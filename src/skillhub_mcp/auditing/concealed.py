@@ -1,7 +1,4 @@
-"""Text that a reader does not see or cannot read: comments, invisible elements, and encoded runs, decoded.
-
-Pure; runs nothing.
-"""
+"""Text that a reader does not see or cannot read: comments, invisible elements, and encoded runs, decoded. Pure."""
 
 from __future__ import annotations
 

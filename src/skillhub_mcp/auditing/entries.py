@@ -7,29 +7,21 @@ import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from enum import Enum
+from typing import Literal
 
 from skillhub_mcp.auditing.characters import hidden_characters
 from skillhub_mcp.auditing.rules import AuditFinding, Risk, found
 
 
-class EntryKind(str, Enum):
-    """What an entry of a directory is."""
-
-    FILE = "file"
-    LINK = "link"
-    OTHER = "other"
-
-
 @dataclass(frozen=True, slots=True)
 class SkillEntry:
-    """One entry below a skill: its path with slashes, its kind, and what its status and its first bytes say.
+    """One entry below a skill: its path with slashes, its kind, how many names it has, and its first 16 bytes.
 
-    `target` is where a link leads; `names` is how many names the file has; `start` are its first 16 bytes.
+    `target` is where a link leads.
     """
 
     path: str
-    kind: EntryKind = EntryKind.FILE
+    kind: Literal["file", "link", "other"] = "file"
     target: str = ""
     names: int = 1
     executable: bool = False
@@ -67,11 +59,11 @@ _REACHES_OUT = re.compile(
 
 def entry_findings(entry: SkillEntry) -> Iterator[AuditFinding]:
     """Report what one entry is that a skill of text and scripts does not need."""
-    if entry.kind is EntryKind.LINK:
+    if entry.kind == "link":
         if leaves(entry.path, entry.target):
             yield found("file-link-out", f"a link to {entry.target!r}", path=entry.path)
         return
-    if entry.kind is EntryKind.OTHER:
+    if entry.kind == "other":
         yield found("not-read", "neither a file nor a directory", path=entry.path)
         return
     if entry.names > 1:

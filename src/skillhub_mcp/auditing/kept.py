@@ -1,7 +1,4 @@
-"""Findings from before, in a file beside the index: a skill is not audited twice while it stays the same.
-
-The file is a cache, readable by its owner only. One that is damaged, or was written by other rules, counts as empty.
-"""
+"""Earlier findings, in a file beside the index. A damaged file, or one that other rules wrote, counts as empty."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Finding the table's patterns in a text, in time that grows with the text alone. Pure.
-
-Every repetition in a pattern is bounded; `tests/auditing/test_matching.py` reads each one's structure.
-"""
+"""Finding the table's patterns in a text. Pure. Every repetition is bounded, so time grows with the text."""
 
 from __future__ import annotations
 

@@ -55,9 +55,8 @@ def near_and_shadowed(skills: Iterable[NamedSkill]) -> Mapping[str, tuple[AuditF
         if len({one.origin for one in same}) > 1:
             for one in same:
                 other = next(two for two in same if two.origin != one.origin)
-                findings[one.directory].append(
-                    found("name-shadowed", f"{other.origin} has a skill {one.name!r} as well")
-                )
+                message = f"{other.origin} has a skill {one.name!r} as well"
+                findings[one.directory].append(found("name-shadowed", message))
     if len(by_name) <= _MOST_COMPARED:
         for first, second in _one_letter_apart(name for name in by_name if len(name) >= _SHORTEST):
             for own, others in ((by_name[first], by_name[second]), (by_name[second], by_name[first])):

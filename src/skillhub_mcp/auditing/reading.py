@@ -1,8 +1,7 @@
-"""Reading what the audit looks at: a skill's entries and texts, confined to the skill, within bounds.
+"""Reading a skill's entries and texts for the audit, confined to the skill, within bounds.
 
-Nothing is executed, no link is followed out of the skill, and no more than `MAX_ENTRIES` entries are listed,
-`MAX_FILES` read, and `MAX_BYTES` taken from all of them together: first of what an agent runs or follows, so that a
-crowd of other files does not hide it. What is a text is decided by the bytes, not by the name.
+What an agent runs or follows is read first, so that many other files do not hide it. What is a text is decided by the
+bytes, not by the name.
 """
 
 from __future__ import annotations
@@ -14,9 +13,8 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import NamedTuple
 
-from skillhub_mcp.auditing.entries import SCRIPTS, EntryKind, SkillEntry
+from skillhub_mcp.auditing.entries import SCRIPTS, SkillEntry
 from skillhub_mcp.errors import SkillHubError, SkillUnverifiable
 from skillhub_mcp.skills.builtin import builtin_directory
 from skillhub_mcp.skills.digest import skill_stamp
@@ -64,28 +62,27 @@ class SkillFiles:
 class _Budget:
     """What may still be read."""
 
-    files: int = field(default_factory=lambda: MAX_FILES)
-    whole: int = field(default_factory=lambda: MAX_BYTES)
+    files: int
+    whole: int
     full: bool = False
     unread: list[tuple[str, str]] = field(default_factory=list)
 
 
 def read_skill_files(directory: str) -> SkillFiles:
     """Read what the audit looks at. Never raises on the skill's content: what cannot be read is reported."""
-    budget = _Budget()
+    budget = _Budget(MAX_FILES, MAX_BYTES)
     file = skill_file_in(directory) or SKILL_FILE
     document = _read(directory, file, budget)
     # An installer may link the package's own files from its cache, as uv does: their other name is no secret.
     shipped = is_at_or_below(os.path.realpath(directory), os.path.realpath(builtin_directory()))
     entries: list[SkillEntry] = []
     texts: list[tuple[str, str]] = []
-    for walked in sorted(_walk(directory, budget), key=lambda one: -weight(one.path)):
-        path, status, target = walked
+    for path, status, target in sorted(_walk(directory, budget), key=lambda one: -weight(one[0])):
         if target is not None:
-            entries.append(SkillEntry(path, EntryKind.LINK, target=target))
+            entries.append(SkillEntry(path, "link", target=target))
             continue
         if not stat.S_ISREG(status.st_mode):
-            entries.append(SkillEntry(path, EntryKind.OTHER))
+            entries.append(SkillEntry(path, "other"))
             continue
         content = b"" if path == file else _read(directory, path, budget)
         start = (content or b"")[:_START]
@@ -116,16 +113,8 @@ def signature(directory: str) -> str:
         return str(time.time_ns())
 
 
-class _Walked(NamedTuple):
-    """An entry that is no directory, what the system says of it, and where it leads if it is a link."""
-
-    path: str
-    status: os.stat_result
-    target: str | None
-
-
-def _walk(directory: str, budget: _Budget) -> Iterator[_Walked]:
-    """Yield each entry below the skill that is no directory, in the order of paths."""
+def _walk(directory: str, budget: _Budget) -> Iterator[tuple[str, os.stat_result, str | None]]:
+    """Yield the path, the status and a link's target of each entry below the skill that is no directory."""
     waiting: deque[tuple[str, ...]] = deque([()])
     left = MAX_ENTRIES
     while waiting:
@@ -149,7 +138,7 @@ def _walk(directory: str, budget: _Budget) -> Iterator[_Walked]:
                 budget.unread.append((path, error.strerror or type(error).__name__))
                 continue
             if target is not None or not stat.S_ISDIR(status.st_mode):
-                yield _Walked(path, status, target)
+                yield path, status, target
             elif entry.name in _PACKAGES:
                 budget.unread.append((f"{path}/", "installed packages"))
             elif len(parts) >= MAX_DEPTH:

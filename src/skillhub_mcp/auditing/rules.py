@@ -11,15 +11,11 @@ from functools import partial
 from typing import NamedTuple
 
 # Counts up when a rule or a pattern changes, so that earlier findings are discarded.
-RULES_VERSION = 6
+RULES_VERSION = 7
 
 
 class Risk(str, Enum):
-    """How serious a finding is, the worst first.
-
-    `critical` hardly has an honest explanation, `high` has one that a person should hear, `medium` and `low` are for
-    reviewers.
-    """
+    """How serious a finding is: `critical` hardly has an honest explanation, `medium` and `low` are for reviewers."""
 
     CRITICAL = "critical"
     HIGH = "high"
@@ -102,7 +98,6 @@ def found(
 
 
 _CRITICAL, _HIGH, _MEDIUM, _LOW = Risk
-
 _WILD = "arXiv:2602.06547"
 _TOXIC = "arXiv:2605.28588"
 _HAVOC = "ClawHavoc campaign, January 2026"

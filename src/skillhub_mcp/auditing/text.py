@@ -1,8 +1,4 @@
-"""A text as detectors see it: folded, so that case, width, look-alikes, blanks and markup do not hide a phrase. Pure.
-
-`prose` is one line, in which phrases are found across line breaks; `code` keeps its lines. Both remember the lines that
-their characters come from.
-"""
+"""A text as detectors see it: folded, so that case, width, look-alikes and markup do not hide a phrase. Pure."""
 
 from __future__ import annotations
 
@@ -13,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 from skillhub_mcp.auditing.characters import LOOK_ALIKES, without_invisible
 from skillhub_mcp.skills.model import SKILL_FILE
@@ -71,12 +68,12 @@ class AuditText:
 
     @cached_property
     def prose(self) -> Folded:
-        """The text as one line in small letters, without markup, invisible characters and repeated blanks."""
+        """The text as one line in lower case, without markup, invisible characters and repeated blanks."""
         return self._folded(lambda lines: lines.translate(_MARKUP), " ")
 
     @cached_property
     def code(self) -> Folded:
-        """The text in small letters, line by line; a continued line is one."""
+        """The text in lower case, line by line; a continued line is one."""
         return self._folded(str, "\n")
 
     def line_at(self, position: int) -> int:
@@ -85,18 +82,13 @@ class AuditText:
 
     @cached_property
     def _lines(self) -> str:
-        """The text in small letters, with its lines but for continued ones."""
         joined = _CONTINUED.sub(" \v", self.raw)
         return joined.lower() if joined.isascii() else "\n".join(map(_fold, joined.split("\n")))
 
     def _folded(self, tidy: Callable[[str], str], between: str) -> Folded:
         lines = [" ".join(line.split()) for line in tidy(self._lines).split("\n")]
-        starts: list[int] = []
-        at = 0
-        for line in lines:
-            starts.append(at)
-            at += len(line) + 1
-        return Folded(between.join(lines), self._with_continued(tuple(starts)), self.first_line)
+        starts = tuple(accumulate((len(line) + 1 for line in lines[:-1]), initial=0))
+        return Folded(between.join(lines), self._with_continued(starts), self.first_line)
 
     def _with_continued(self, starts: tuple[int, ...]) -> tuple[int, ...]:
         """Return the starts with one more for each line that was joined to the one before."""
