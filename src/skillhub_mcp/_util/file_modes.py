@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from shlex import quote
 
 from skillhub_mcp.environment import expand_home
 
@@ -86,39 +87,26 @@ def _make_private(path: str) -> None:
 
 def missing_feature(directory: str) -> str:
     """Return what the file system of a directory lacks that an index needs, or an empty text."""
-    tried: tuple[tuple[str, Callable[[str], None]], ...] = (
-        ("file modes (chmod)", _set_mode),
-        ("hard links", _link),
-        ("file locks", _lock),
-    )
+    from filelock import FileLock
+
     try:
-        with tempfile.NamedTemporaryFile(dir=directory, prefix=".skillhub-") as file:
-            for what, attempt in tried:
+        with tempfile.TemporaryDirectory(dir=directory, prefix=".skillhub-") as place:
+            path = os.path.join(place, "file")
+            lock = FileLock(path, timeout=1)
+            tried: dict[str, Callable[[], object]] = {
+                "file locks": lock.acquire,
+                "hard links": lambda: os.link(path, f"{path}.link"),
+                "file modes (chmod)": lambda: os.chmod(path, 0o600),
+            }
+            for what, attempt in tried.items():
                 try:
-                    attempt(file.name)
+                    attempt()
                 except (OSError, NotImplementedError):
                     return what
+            lock.release()
     except OSError:
         return ""
     return ""
-
-
-def _set_mode(path: str) -> None:
-    os.chmod(path, 0o600)
-
-
-def _link(path: str) -> None:
-    os.link(path, f"{path}.link")
-    os.unlink(f"{path}.link")
-
-
-def _lock(path: str) -> None:
-    from filelock import FileLock
-
-    with FileLock(f"{path}.lock", timeout=1):
-        pass
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(f"{path}.lock")
 
 
 def _is_shared(directory: str) -> bool:
@@ -147,10 +135,10 @@ def changeable_by_others(path: str) -> Exposure | None:
     if not _is_read_only(real):
         if not _is_trusted(status):
             reason = f"it belongs to another user (uid {status.st_uid})"
-            return Exposure(real, reason, f"run chown {os.geteuid()} {_as_a_word(real)}")
+            return Exposure(real, reason, f"run chown {os.geteuid()} {quote(real)}")
         if _others_may(status, stat.S_IWGRP, stat.S_IWOTH):
             mode = stat.S_IMODE(status.st_mode)
-            return Exposure(real, f"others may write it (mode {mode:04o})", f"run chmod go-w {_as_a_word(real)}")
+            return Exposure(real, f"others may write it (mode {mode:04o})", f"run chmod go-w {quote(real)}")
     return replaceable_by_others(path)
 
 
@@ -180,7 +168,7 @@ def readable_by_others(path: str) -> Exposure | None:
         # It is in a directory that nobody else gets into.
         return None
     mode = stat.S_IMODE(status.st_mode)
-    return Exposure(real, f"may be read by others (mode {mode:04o})", f"run chmod go-rwx {_as_a_word(real)}")
+    return Exposure(real, f"may be read by others (mode {mode:04o})", f"run chmod go-rwx {quote(real)}")
 
 
 def _exposed_directory(directory: str) -> Exposure | None:
@@ -196,7 +184,7 @@ def _exposed_directory(directory: str) -> Exposure | None:
     if status.st_mode & stat.S_ISVTX or not _others_may(status, group, stat.S_IWOTH):
         return None
     reason = f"others may write to a directory that it is in (mode {stat.S_IMODE(status.st_mode):04o})"
-    return Exposure(directory, reason, f"run chmod go-w {_as_a_word(directory)}")
+    return Exposure(directory, reason, f"run chmod go-w {quote(directory)}")
 
 
 def _above(path: str, *, whole: bool = False) -> Iterator[str]:
@@ -205,12 +193,6 @@ def _above(path: str, *, whole: bool = False) -> Iterator[str]:
     while path != os.path.dirname(path) and path not in homes:
         path = os.path.dirname(path)
         yield path
-
-
-def _as_a_word(path: str) -> str:
-    from shlex import quote
-
-    return quote(path)
 
 
 def _is_read_only(path: str) -> bool:

@@ -37,7 +37,7 @@ def _read(skill: Skill, directory: str) -> bytes:
     try:
         return read_whole(directory, SKILL_FILE, skill=skill.name, max_bytes=MAX_SKILL_FILE_BYTES)
     except SkillHubError as error:
-        raise SkillUnreadable(skill.name, path=_path(skill), reason=error.message) from error
+        raise SkillUnreadable(skill.name, path=skill_path(skill), reason=error.message) from error
 
 
 def _body(skill: Skill, directory: str) -> str:
@@ -48,9 +48,5 @@ def _body(skill: Skill, directory: str) -> str:
     if document.values is None:
         found = document.diagnostics[-1]
         reason = f"{found.message}; {found.hint}"
-        raise SkillUnreadable(skill.name, path=_path(skill), reason=reason, is_being_written=is_being_written)
+        raise SkillUnreadable(skill.name, path=skill_path(skill), reason=reason, is_being_written=is_being_written)
     return document.body
-
-
-def _path(skill: Skill) -> str:
-    return skill_path(skill)

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from shlex import quote
 
 from skillhub_mcp.project import Project
 from skillhub_mcp.skills.roots import AGENTS_SKILLS, SkillRoot, Source, in_each_directory
@@ -198,6 +199,4 @@ def _quoted(path: str) -> str:
         return path
     if os.name == "nt":
         return f'"{path}"'
-    from shlex import quote
-
     return quote(path)
