@@ -6,7 +6,7 @@ The public Python API. Names are imported on first use, so that importing the pa
 import os
 import sys
 
-# `python -m skillhub_mcp` puts the working directory first on the path: it may be somebody's repository, with a
+# `python -m skillhub_mcp` puts the working directory first on the path: it may be a foreign repository, with a
 # `typing.py` of its own. Before it is off again, nothing is imported that Python has not loaded by itself; that is why
 # there is no `__future__` here. Where the program itself lies there, it is its own source.
 _HAS_WORKING_DIRECTORY = sys.argv[:1] == ["-m"] and not (getattr(sys.flags, "safe_path", False) or sys.flags.isolated)

@@ -14,7 +14,7 @@ from skillhub_mcp.environment import prepare_environment
 
 def _restart_in_utf_8() -> None:
     """Restart in Python's UTF-8 mode if the locale has another encoding for file names: skills and locks use UTF-8."""
-    chosen = "utf8" in sys._xoptions  # noqa: SLF001 - documented; a mode that somebody chose there would win again
+    chosen = "utf8" in sys._xoptions  # noqa: SLF001 - documented; a mode that was chosen there would win again
     if sys.getfilesystemencoding() == "utf-8" or chosen or os.name == "nt" or not sys.executable:
         return
     encoding = getattr(sys.stdout, "encoding", None) or "ascii"

@@ -103,7 +103,7 @@ class RootsFollower:
                 return None
             self._record, before, self._roots = record, self._roots, roots_of(self._settings)
         except (RootsUnreadable, InvalidSetting) as error:
-            # At the start, `skillhub roots` and `skillhub doctor` tell of it.
+            # `skillhub roots` and `skillhub doctor` report it.
             log.debug("The roots stay as they are: %s", error.message)
             return None
         if self._roots == before:

@@ -16,7 +16,7 @@ from skillhub_mcp.redaction import redacted
 _SHOWN_URI_CHARACTERS = 200
 # A source may have thousands of one name.
 _MOST_CANDIDATES = 20
-# Without a path, which not everybody may read who is told.
+# Without a path, which not every caller may read.
 CLOSE_TO_OTHERS = "see that only you can write it (chmod go-w); `skillhub doctor` has the command for it"
 
 
@@ -216,7 +216,7 @@ class ConfirmationRequired(SkillHubError, code="CONFIRMATION_REQUIRED"):
 
 
 class PolicyUnreadable(SkillHubError, code="POLICY_UNREADABLE"):
-    """A file of rules or choices is invalid, or somebody else may write it; `path` is the file or the directory."""
+    """A file of rules or choices is invalid, or others may write it; `path` is the file or the directory."""
 
     fix = "fix or remove it; nothing is loaded until then"
 
@@ -303,7 +303,7 @@ class SkillUnreadable(SkillHubError, code="SKILL_UNREADABLE"):
 
 
 class SkillUnverifiable(_About, code="SKILL_UNVERIFIABLE", fact="skill_name"):
-    """Not all of a skill's files can be looked at, so nobody can tell whether they are what was approved."""
+    """Not all of a skill's files can be read, so they cannot be compared with what was approved."""
 
     text = "The files of {subject!r} cannot be compared with what was approved: {reason}"
     fix = "remove what does not belong to the skill, or make all of its files readable"
@@ -436,7 +436,7 @@ class ClientFileRefused(SkillHubError, code="CLIENT_FILE_REFUSED"):
 
 
 class OutputUnwritable(_About, code="OUTPUT_UNWRITABLE", fact="path"):
-    """The file that a command was told to write its result to cannot be written; what was there is unchanged."""
+    """The file for the result of a command cannot be written; what was there is unchanged."""
 
     text = "{subject} cannot be written: {reason}"
     fix = "see that you can write its directory and that its disk has room, or name a file elsewhere"

@@ -27,7 +27,7 @@ _ATTRIBUTION_SECONDS = 600.0
 
 
 class UsageLog:
-    """Appends to the usage log at `path`, unless somebody else may write it: then the log says so once."""
+    """Appends to the usage log at `path`, unless others may write it; then a warning is logged once."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -84,7 +84,7 @@ class _Search:
 def read_usage(path: str) -> Usage:
     """Return the summary of the log at `path`; the numbers of invalid lines are reported.
 
-    Raises QueriesUnreadable for a file that cannot be read, or that somebody else may write.
+    Raises QueriesUnreadable for a file that cannot be read, or that others may write.
     """
     exposure = _exposure(path)
     if exposure is not None:
@@ -135,7 +135,7 @@ def _search_before(skill: str, at: float, process: object, searches: Sequence[_S
 
 
 def _exposure(path: str) -> Exposure | None:
-    """Return what lets somebody else write the log; None for a file whose status cannot be read."""
+    """Return what lets others write the log; None for a file whose status cannot be read."""
     try:
         return changeable_by_others(path)
     except OSError:

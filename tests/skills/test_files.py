@@ -310,7 +310,7 @@ def test_an_unreadable_file_is_said_to_be_so_with_who_mends_it_and_no_other_name
     )
     assert done.stdout.splitlines() == [
         "FILE_NOT_FOUND 'locked.md' cannot be read (Permission denied) in skill 'a'",
-        "no other call mends this: whoever runs SkillHub has to make the file readable for it",
+        "another path does not help: the server's operator must make the file readable for it",
     ]
 
 

@@ -76,7 +76,7 @@ def _as_any_file(path: str, flags: int) -> int:
 
 
 def _open_new(path: str, flags: int, mode: int) -> int:
-    """Create a file and follow no link that somebody else left under that name."""
+    """Create a file and follow no link that others left under that name."""
     flags |= os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     try:
         return os.open(path, flags, mode)

@@ -117,7 +117,7 @@ def _is_shared(directory: str) -> bool:
 
 
 def changeable_by_others(path: str) -> Exposure | None:
-    """Return what lets somebody else write or replace a file, or None. Raises OSError.
+    """Return what lets others write or replace a file, or None. Raises OSError.
 
     As ssh judges its own files: by owner and mode of the file and of the directories up to the home directory. Root and
     the owner's own group are no others. In a container, only the world is.
@@ -143,7 +143,7 @@ def changeable_by_others(path: str) -> Exposure | None:
 
 
 def replaceable_by_others(path: str) -> Exposure | None:
-    """Return the directory in which somebody else could put another file at `path`, or None. Raises OSError."""
+    """Return the directory in which others could put another file at `path`, or None. Raises OSError."""
     if not _HAS_MODES:
         return None
     for directory in dict.fromkeys((*_above(os.path.abspath(path)), *_above(os.path.realpath(path)))):
@@ -154,7 +154,7 @@ def replaceable_by_others(path: str) -> Exposure | None:
 
 
 def readable_by_others(path: str) -> Exposure | None:
-    """Return what lets somebody else read a file, or None. Raises OSError."""
+    """Return what lets others read a file, or None. Raises OSError."""
     if not _HAS_MODES:
         return None
     real = os.path.realpath(path)
@@ -165,7 +165,7 @@ def readable_by_others(path: str) -> Exposure | None:
     if not (stat.S_ISREG(status.st_mode) and _others_may(status, stat.S_IRGRP, stat.S_IROTH)):
         return None
     if any(not os.stat(directory).st_mode & (stat.S_IXGRP | stat.S_IXOTH) for directory in _above(real, whole=True)):
-        # It is in a directory that nobody else gets into.
+        # Others cannot enter one of its directories.
         return None
     mode = stat.S_IMODE(status.st_mode)
     return Exposure(real, f"may be read by others (mode {mode:04o})", f"run chmod go-rwx {quote(real)}")
@@ -178,7 +178,7 @@ def _exposed_directory(directory: str) -> Exposure | None:
     if not _is_trusted(status):
         reason = f"a directory that it is in belongs to another user (uid {status.st_uid})"
         return Exposure(directory, reason, "move it to a directory of your own")
-    # In a directory with the sticky bit, as /tmp, nobody replaces what is somebody else's. Which groups may write to
+    # In a directory with the sticky bit, as /tmp, users replace only their own files. Which groups may write to
     # the system's directories, as to /var/log, is the system's decision.
     group = 0 if status.st_uid == _SYSTEM else stat.S_IWGRP
     if status.st_mode & stat.S_ISVTX or not _others_may(status, group, stat.S_IWOTH):

@@ -1,4 +1,4 @@
-"""JSON that somebody else wrote, read so that whatever it is, it is either read or refused with a reason."""
+"""JSON from other programs: read, or refused with a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TOML that somebody else wrote: read, or refused with a reason, in bounded time."""
+"""TOML from other programs: read, or refused with a reason, in bounded time."""
 
 from __future__ import annotations
 

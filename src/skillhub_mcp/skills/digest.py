@@ -80,7 +80,7 @@ def _paths(top: str) -> Iterator[str]:
     """Yield the path of each file, link and directory below `top`. Raises OSError and SkillUnverifiable."""
     seen, below = 0, len(os.path.join(top, ""))
     for place, directories, files in os.walk(top, onerror=_raise):
-        if place == top:  # elsewhere it is none of Git's, and could hold anything
+        if place == top:  # elsewhere a `.git` is not Git's, and could hold anything
             directories[:] = [name for name in directories if name != _GIT or os.path.islink(os.path.join(place, name))]
         if place.count(os.sep, below) >= MAX_LEVELS:
             raise SkillUnverifiable(os.path.basename(top), f"it has more than {MAX_LEVELS} directories in each other")

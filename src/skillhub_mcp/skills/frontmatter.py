@@ -319,7 +319,7 @@ def _read_yaml(header: str, first_line: int) -> _Read:
 
 
 def _mapping(header: str, first_line: int) -> _EventReader | Diagnostic:
-    """Return the reader of a header that is a mapping, or why it is none."""
+    """Return the reader of a header that is a mapping, or why it is not one."""
     try:
         reader = _EventReader(header, first_line)
         if reader.read():

@@ -37,7 +37,7 @@ class Judge(Protocol):
         """Whether `skill` is served."""
 
     def hides(self, skill: Skill, /) -> bool:
-        """Whether `skill` does not exist for whoever asks."""
+        """Whether `skill` does not exist for the caller."""
 
 
 class _NoJudge:
@@ -77,7 +77,7 @@ class Names:
         return next((handle for handle in handles if self.find(handle) is skill), skill.directory)
 
     def has_handle(self, skill: Skill) -> bool:
-        """Whether `skill` answers to its name or to `name@source`, so that nobody needs its path."""
+        """Whether `skill` answers to its name or to `name@source`, rather than to its path alone."""
         return skill.name not in self.snapshot.contested or self.handle(skill) != skill.directory
 
     def shadowing(self, skill: Skill) -> Shadowed | None:

@@ -35,9 +35,9 @@ class Problem:
 
 def sentences(problems: Iterable[Problem], *, with_paths: bool = True) -> str:
     """Return the first three problems as sentences, and how many more there are."""
-    told = [one.sentence(with_paths=with_paths) for one in problems if with_paths or not one.only_here]
-    shown = list(dict.fromkeys(told[:_IN_A_SENTENCE]))
-    more = len(told) - _IN_A_SENTENCE
+    texts = [one.sentence(with_paths=with_paths) for one in problems if with_paths or not one.only_here]
+    shown = list(dict.fromkeys(texts[:_IN_A_SENTENCE]))
+    more = len(texts) - _IN_A_SENTENCE
     rest = [f"{more:,} more: `skillhub doctor` lists them"] if more > 0 else []
     return ". ".join((*shown, *rest))
 

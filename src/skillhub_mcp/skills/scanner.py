@@ -128,7 +128,7 @@ def scan(
         walk.roots,
         memory=after,
         admission=admission,
-        problems=_told(walk.problems, unavailable),
+        problems=_with_unavailable(walk.problems, unavailable),
         ignored=walk.ignored,
         began=began,
         unavailable=unavailable,
@@ -271,8 +271,8 @@ def _unavailable(walk: Walk, known: ScanCache) -> tuple[UnavailableRoot, ...]:
     return tuple(found)
 
 
-def _told(problems: Sequence[WalkProblem], unavailable: Sequence[UnavailableRoot]) -> list[WalkProblem]:
-    told = {
+def _with_unavailable(problems: Sequence[WalkProblem], unavailable: Sequence[UnavailableRoot]) -> list[WalkProblem]:
+    known = {
         root.path: WalkProblem(
             root.path,
             f"{root.reason}, and had {root.remembered:,} skill{'' if root.remembered == 1 else 's'}, which stay known "
@@ -281,7 +281,7 @@ def _told(problems: Sequence[WalkProblem], unavailable: Sequence[UnavailableRoot
         )
         for root in unavailable
     }
-    return [*told.values(), *(problem for problem in problems if problem.path not in told)]
+    return [*known.values(), *(problem for problem in problems if problem.path not in known)]
 
 
 def _last_good(before: CachedSkillFile | None, after: CachedSkillFile, undecided: list[str]) -> CachedSkillFile:

@@ -1,4 +1,4 @@
-"""Where the files of a skill lie on this machine: in its own directory, or where somebody keeps them for it."""
+"""The directory and the SKILL.md of a skill on this machine."""
 
 from __future__ import annotations
 

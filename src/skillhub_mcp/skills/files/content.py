@@ -70,7 +70,7 @@ class FileContent:
 
 
 def short_digest(content: bytes) -> str:
-    """Return a digest to show a model: long enough to tell one version of a text from another."""
+    """Return a digest to show a model: long enough to distinguish versions of a text."""
     return hashlib.sha256(content).hexdigest()[:_DIGEST_CHARACTERS]
 
 

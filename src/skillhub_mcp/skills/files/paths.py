@@ -14,7 +14,7 @@ MAX_DEPTH = 32
 WITHHELD = "is withheld: dotfiles are served only with SKILLHUB_SERVE_DOTFILES=1"
 
 _SHOWN_CHARACTERS = 200
-_MENDED_BY = "no other call mends this: whoever runs SkillHub has to make the file readable for it"
+_UNREADABLE = "another path does not help: the server's operator must make the file readable for it"
 _SEPARATORS = re.compile(r"[/\\]")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _DRIVE = re.compile(r"[A-Za-z]:")
@@ -42,8 +42,7 @@ class WantedFile:
     def unreadable(self, error: OSError) -> SkillFileNotFound:
         """Return the error for a file that is there, and that the system does not let us read."""
         reason = f"cannot be read ({error.strerror or type(error).__name__})"
-        # No other path mends it, so none is suggested.
-        return SkillFileNotFound(self.skill, self.path, reason, hint=_MENDED_BY)
+        return SkillFileNotFound(self.skill, self.path, reason, hint=_UNREADABLE)
 
 
 def check_path(file_path: str, *, skill: str, serve_dotfiles: bool) -> WantedFile:
