@@ -66,7 +66,7 @@ def every_skill(settings: Settings, snapshot: Snapshot) -> tuple[Skill, ...]:
 
 
 def name_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]:
-    """Return what the filter, the rules and the tokens name that is not there; nothing where no skill is.
+    """Return what the filter, the rules and the tokens name that does not exist; nothing if there are no skills.
 
     Raises PolicyUnreadable and TokensUnreadable.
     """
@@ -84,16 +84,16 @@ def name_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]
     return (
         *server_filter_problems(known, visibility, ("SKILLHUB_ENABLED_SKILLS", "SKILLHUB_ENABLED_CATEGORIES")),
         *(
-            problem
+            one
             for file, found in rules
-            for problem in rules_problems(known, file.path, found, changeable=file is files.own)
+            for one in rules_problems(known, file.path, found, changeable=file is files.own)
         ),
         *tokens_problems(known, path, tokens),
     )
 
 
 def exposed_files(settings: Settings) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Return the person's own files that somebody else may write, which are not used, and those others may read."""
+    """Return the person's own files that others may write, which are not used, and those that others may read."""
     named = (
         roots_path(),
         trust_path(),
@@ -106,7 +106,7 @@ def exposed_files(settings: Settings) -> tuple[tuple[Problem, ...], tuple[Proble
     )
     changeable, readable = [], []
     for path in dict.fromkeys(filter(None, named)):
-        # One that cannot be looked at is told of where it is used.
+        # A file that cannot be examined is reported where it is used.
         with suppress(OSError):
             if found := changeable_by_others(path):
                 changeable.append(Problem(path, f"is not used: {found.reason}", found.fix))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from annotated_types import Ge, Le
 from pydantic import ValidationError
@@ -57,8 +57,7 @@ class SettingSource:
         return f"{self.problem}; using {self.shown}" if self.shown else f"{self.problem}; it counts as unset"
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownSetting:
+class UnknownSetting(NamedTuple):
     """A variable that looks like a setting of SkillHub and is none; `near` is what it may mean, or empty."""
 
     name: str
@@ -75,10 +74,8 @@ class UnknownSetting:
 
 def unknown_settings(names: Iterable[str]) -> tuple[UnknownSetting, ...]:
     """Return those of the `names` of variables that begin as SkillHub's own do and are no setting, sorted."""
-    unknown = (
-        name for name in set(names) if name in _SUCCESSORS or (name.upper().startswith(_PREFIX) and name not in BY_NAME)
-    )
-    return tuple(UnknownSetting(name, near_setting(name)) for name in sorted(unknown))
+    own = {name for name in names if name in _SUCCESSORS or name.upper().startswith(_PREFIX)}
+    return tuple(UnknownSetting(name, near_setting(name)) for name in sorted(own - BY_NAME.keys()))
 
 
 def near_setting(name: str) -> str:
@@ -87,9 +84,9 @@ def near_setting(name: str) -> str:
     if name in _SUCCESSORS:
         return _SUCCESSORS[name]
     plain = name.removeprefix(_PREFIX)
-    exact = next((known for known in (name, plain) if known in BY_NAME), "")
-    if exact:
-        return exact
+    for known in (name, plain):
+        if known in BY_NAME:
+            return known
     # Imported here, since few have such a name.
     from skillhub_mcp.skills.suggestions import near_names
 
@@ -97,8 +94,7 @@ def near_setting(name: str) -> str:
     return next((by_rest[rest] for rest in near_names(plain, by_rest, limit=1)), "")
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
+class _Given(NamedTuple):
     """A setting's text, the `name` that set it, the place where, and the path of a settings file."""
 
     name: str

@@ -83,8 +83,7 @@ class SkillSettings(Group):
     roots: Annotated[tuple[str, ...], types.some_of(*_PLACES, default=DEFAULT_PLACES)] = setting(
         "SKILLHUB_ROOTS",
         "",
-        "Places to search: project, user, hub (SKILLS_DIR), builtin, claude, separated by commas. Empty means "
-        "project,user,hub and what `skillhub roots add` recorded, or hub alone if SKILLS_DIR is set",
+        f"Places to search: {', '.join(_PLACES)}; empty means the first three, or hub with SKILLS_DIR",
     )
     cwd: str = setting(
         "SKILLHUB_CWD", "", "Working directory to find the project from; empty means the process's", forgiving=True
@@ -98,7 +97,7 @@ class SkillSettings(Group):
     markers: types.Names = setting(
         "SKILLHUB_MARKERS",
         ",".join(DEFAULT_MARKERS),
-        "Names of files or directories that mark the root of a project, separated by commas",
+        "Names of files or directories that mark the root of a project",
         aliases=("CODELIA_AGENTS_MARKERS",),
     )
     strict: types.Switch = setting(
@@ -108,9 +107,7 @@ class SkillSettings(Group):
         "SKILLHUB_REGISTRY_MAX_LINES", "200", "Maximum lines of frontmatter in the strict registry"
     )
     registry_max_line_characters: Count = setting(
-        "SKILLHUB_REGISTRY_MAX_LINE_CHARACTERS",
-        "500",
-        "Maximum characters in a line of frontmatter, except the description's, in the strict registry",
+        "SKILLHUB_REGISTRY_MAX_LINE_CHARACTERS", "500", "Maximum line length of frontmatter in the strict registry"
     )
 
     @property
@@ -124,9 +121,7 @@ class PolicySettings(Group):
 
     # None serves all; an empty set serves none.
     enabled_skills: types.NameSet = setting(
-        "SKILLHUB_ENABLED_SKILLS",
-        "",
-        "Names of the only skills to serve, separated by commas; overrides SKILLHUB_ENABLED_CATEGORIES",
+        "SKILLHUB_ENABLED_SKILLS", "", "Names of the only skills to serve; categories then have no effect"
     )
     enabled_categories: types.LowerNameSet = setting(
         "SKILLHUB_ENABLED_CATEGORIES", "", "Categories of the only skills to serve, separated by commas"
@@ -134,14 +129,10 @@ class PolicySettings(Group):
     trust: Annotated[Literal["limited", "ask", "all", "none"], types.LOWER] = setting(
         "SKILLHUB_TRUST",
         "limited",
-        "How skills of a project that you did not trust are treated: limited (loaded, but never pinned, and they "
-        "override no name), ask (ask before each is loaded), all (trust every project) or none (left out)",
+        "How skills of untrusted projects are treated: limited, ask, all (trusted), none",
     )
     audit: Annotated[Literal["warn", "block", "off"], types.LOWER] = setting(
-        "SKILLHUB_AUDIT",
-        "warn",
-        "What findings of the audit do: warn (results report high severity), block (also withhold skills with a "
-        "critical finding until you accept it) or off",
+        "SKILLHUB_AUDIT", "warn", "What findings do: warn, block (withhold skills with a critical one) or off"
     )
     frozen: Annotated[Literal["0", "1", "only"], types.LOWER] = setting(
         "SKILLHUB_FROZEN", "0", "1 withholds skills that differ from their lock; only also those in no lock"
@@ -165,11 +156,7 @@ class DisclosureSettings(Group):
         "SKILLHUB_ERROR_STYLE", "result", "How a call fails: an error result, as MCP recommends, or a jsonrpc error"
     )
     card: Annotated[Literal["off", "names", "full"], types.LOWER] = setting(
-        "SKILLHUB_CARD",
-        "full",
-        "What the server's instructions say about skills: full describes pinned ones and those that fit the "
-        "project, names only names them, off nothing",
-        project=True,
+        "SKILLHUB_CARD", "full", "What the server's instructions say about skills: full, names or off", project=True
     )
     closing: Annotated[Literal["en", "ja"], types.LOWER] = setting(
         "SKILLHUB_SKILL_CLOSING", "en", "Language of the last sentence of the Skill tool: en, or ja, for some hosts"
@@ -202,10 +189,7 @@ class SearchSettings(Group):
         "SEARCH_THRESHOLD", "0.2", "Of more than five hits, those below this share of the best are cut", project=True
     )
     confidence: Share = setting(
-        "SEARCH_CONFIDENCE",
-        "0.2",
-        "Score from which the first hit counts as a fit; 0 returns all that SEARCH_LIMIT and SEARCH_THRESHOLD allow",
-        project=True,
+        "SEARCH_CONFIDENCE", "0.2", "Score from which a first hit is a fit; 0 returns every hit", project=True
     )
     mode: Annotated[Literal["auto", "fts", "vector", "hybrid"], types.LOWER] = setting(
         "SEARCH_MODE", "auto", "Search by fts (full text), vector, hybrid, or auto, the best measured combination"
@@ -214,9 +198,7 @@ class SearchSettings(Group):
         "SEARCH_FIELDS", "all", f"Fields to search: {', '.join(FIELDS)}, separated by commas, or all", project=True
     )
     rerank: types.Rerank = setting(
-        "SEARCH_RERANK",
-        "0",
-        "What reorders the best hits: 0 nothing, 1 a model of the provider openai or gemini, local a cross-encoder",
+        "SEARCH_RERANK", "0", "What reorders the best hits: 0 nothing, 1 a model of the provider, local a cross-encoder"
     )
     rerank_model: str = setting(
         "SEARCH_RERANK_MODEL", "", "Model that reorders; with SEARCH_RERANK=local the directory of a cross-encoder"
@@ -229,8 +211,8 @@ class EmbeddingSettings(Group):
     provider: Annotated[Literal["auto", "none", "local", "onnx", "openai", "gemini"], types.LOWER] = setting(
         "EMBEDDING_PROVIDER",
         "auto",
-        "local (word vectors on this machine), onnx (a sentence encoder of yours), openai, gemini, none, or auto "
-        "(local if installed). openai and gemini are sent names, descriptions, tags, categories and queries",
+        "local (word vectors), onnx (a model of yours), openai and gemini (which are sent names, descriptions, tags, "
+        "categories and queries), none, or auto: local if installed",
     )
     model: str = setting(
         "EMBEDDING_MODEL", "", "Model of the provider; with onnx the directory with tokenizer.json and model.onnx"
@@ -265,11 +247,7 @@ class StorageSettings(Group):
     """Storage: publications in buckets."""
 
     options: types.StorageOptions = setting(
-        "SKILLHUB_STORAGE_OPTIONS",
-        "",
-        "How a bucket is reached: key=value, separated by commas, such as region=eu-central-1. The rest comes from "
-        "AWS_*, GOOGLE_* or AZURE_*",
-        secret=True,
+        "SKILLHUB_STORAGE_OPTIONS", "", "How a bucket is reached: key=value, such as region=eu-central-1", secret=True
     )
 
 
@@ -315,9 +293,7 @@ class HttpSettings(Group):
         "SKILLHUB_TOKENS_FILE", "", "File of hashed bearer tokens with their skills; `skillhub token new` writes it"
     )
     jwt_issuer: types.HttpAddress = setting(
-        "SKILLHUB_JWT_ISSUER",
-        "",
-        "Issuer of accepted JSON Web Tokens; the claims skillhub_skills and skillhub_categories limit the skills",
+        "SKILLHUB_JWT_ISSUER", "", "Issuer of accepted JSON Web Tokens; their claim skillhub_skills limits the skills"
     )
     jwt_audience: str = setting("SKILLHUB_JWT_AUDIENCE", "", "Audience that the JSON Web Tokens must name")
     jwt_jwks: types.HttpAddress = setting(
@@ -336,8 +312,7 @@ class HttpSettings(Group):
     trusted_proxies: types.IpNetworks = setting(
         "SKILLHUB_TRUSTED_PROXIES",
         "auto",
-        "IP addresses or networks of proxies whose X-Forwarded-* headers are trusted, separated by commas; none; or "
-        "auto, this machine's if SKILLHUB_PUBLIC_URL begins with https",
+        "IP addresses or networks of proxies; none; or auto, this machine's if SKILLHUB_PUBLIC_URL begins with https",
     )
     rate_limit: Annotated[int, Field(ge=0, le=1_000_000)] = setting(
         "SKILLHUB_RATE_LIMIT", "6000", "Maximum requests per minute of one token or address; 0 means no limit"
@@ -355,10 +330,7 @@ class LibrarySettings(Group):
     """Library: installing skills."""
 
     source_tokens: types.SourceTokens = setting(
-        "SKILLHUB_SOURCE_TOKENS",
-        "",
-        "Bearer tokens for sites to install from: host=token, separated by commas; sent over https only",
-        secret=True,
+        "SKILLHUB_SOURCE_TOKENS", "", "Bearer tokens for sites to install from: host=token, by commas", secret=True
     )
     require_signed: types.Switch = setting(
         "SKILLHUB_REQUIRE_SIGNED", "0", "1 installs only what a signer in ~/.skillhub/allowed_signers signed (SSH)"
