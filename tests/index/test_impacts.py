@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skillhub_mcp.index.features import FIELDS
-from skillhub_mcp.index.impacts import WEIGHTS, impact
+from skillhub_mcp.index.impacts import LARGEST_IMPACT, impact
 
 MEAN = [2.0, 20.0, 3.0, 1.0, 200.0]
 
@@ -23,7 +23,7 @@ def test_more_occurrences_are_worth_more_and_never_more_than_the_most() -> None:
     worths = [worth(times) for times in (0, 1, 2, 50, 4_000)]
     assert worths == sorted(set(worths))
     assert worths[0] == 0.0
-    assert worths[-1] < WEIGHTS.largest
+    assert worths[-1] < LARGEST_IMPACT
 
 
 def test_one_in_a_text_of_mean_length_is_worth_what_the_formula_says() -> None:
@@ -37,7 +37,3 @@ def test_one_in_a_shorter_text_is_worth_more() -> None:
 
 def test_a_field_that_is_left_out_is_worth_nothing() -> None:
     assert worth(3, fields=frozenset({"name"})) == 0.0
-
-
-def test_the_weights_as_text_tell_other_numbers() -> None:
-    assert str(WEIGHTS) == "8/0.3 6/0.4 4/0.3 2/0 1/0.9 8^0.8"

@@ -472,18 +472,42 @@ def test_thirty_worktrees_share_a_database_and_each_finds_its_own(
         assert place == str(tmp_path / f"tree-{number}" / "walrus")
 
 
-def test_many_single_changes_are_merged_and_old_versions_removed(
-    db: Path, skills_dir: Path, write_skill: Writer
-) -> None:
+def test_many_single_changes_are_merged(db: Path, skills_dir: Path, write_skill: Writer) -> None:
     live = live_view(db, skills_dir)
     for number in range(25):
         write_skill(f"walrus-{number}", "About walruses.")
         live.sync()
     assert len(found(live, "walruses")) == 25
-    writer = live.writer
-    state = writer.state()
+    state = live.writer.state()
     assert state is not None
-    assert writer.store(state.table).unmerged() <= 20
+    assert live.writer.store(state.table).unmerged() <= 20
+
+
+@pytest.mark.parametrize("starts", [False, True], ids=["skillhub index", "a server that starts"])
+def test_what_short_lived_commands_left_is_tidied(
+    db: Path, skills_dir: Path, write_skill: Writer, closing: list[LiveView], starts: bool
+) -> None:
+    def size() -> int:
+        return sum(path.stat().st_size for path in db.rglob("*") if path.is_file())
+
+    for revision in range(12):
+        for number in range(60):
+            write_skill(f"walrus-{number}", "About walruses.", body=f"Revision {revision} of {number}. " * 100)
+        live_view(db, skills_dir).view()
+    for manifest in db.rglob("*.manifest"):
+        # As if a minute had passed: a reader may still have a version that was replaced just now.
+        os.utime(manifest, (manifest.stat().st_mtime - 60,) * 2)
+    before, tidied = size(), threading.Event()
+    live = live_view(db, skills_dir, background=starts)
+    closing.append(live)
+    if starts:
+        live.subscribe(lambda _: tidied.set() if size() < before / 3 else None)
+        live.start()
+        assert tidied.wait(30)
+    else:
+        live.sync()
+    assert size() < before / 3
+    assert len(found(live, "walruses")) == 60
 
 
 def test_a_server_notices_changes_by_itself(

@@ -46,7 +46,7 @@ def test_a_model_whose_cosines_are_all_high_gives_the_same_shares() -> None:
 
 
 def test_how_many_skills_there_are_changes_the_scale_little() -> None:
-    few, many = scale_of(library(100)), scale_of(library(20_000))
+    few, many = scale_of(library(100)), scale_of(library(2_000))
     assert few.far == pytest.approx(many.far, abs=0.05)
     assert few.near == pytest.approx(many.near, abs=0.05)
 
@@ -57,17 +57,9 @@ def test_a_second_copy_of_every_skill_changes_the_scale_little() -> None:
     assert scale_of(twice).near == pytest.approx(scale_of(once).near, abs=0.1)
 
 
-def test_rows_without_a_vector_do_not_count() -> None:
-    vectors = library(100)
-    gaps = np.zeros((200, 64), dtype=np.float32)
-    gaps[::2] = vectors
-    assert nearness_scale(gaps, np.arange(200) % 2 == 0) == nearness_scale(vectors)
-
-
 def test_too_few_skills_have_no_scale() -> None:
     assert nearness_scale(library(FEWEST_SKILLS - 1)) is None
     assert nearness_scale(library(FEWEST_SKILLS)) is not None
-    assert nearness_scale(library(50), np.zeros(50, dtype=bool)) is None
 
 
 def test_shares_stay_between_0_and_1_also_where_all_skills_say_the_same() -> None:

@@ -39,9 +39,9 @@ def test_every_text_gets_its_own_vector_whatever_batch_it_is_in() -> None:
     asked = texts(BATCH_TEXTS * 2 + 1)
     assert rows_of(embedder).embed(asked, published) is None
     (vectors,) = published
-    assert {directory: own.text for directory, own in vectors.items()} == asked
+    assert {directory: text for directory, (text, _) in vectors.items()} == asked
     for own in vectors.values():
-        assert own.vector == pytest.approx(embedder.embed_query(str(own.text)))
+        assert own[1] == pytest.approx(embedder.embed_query(own[0]))
 
 
 def test_an_embedder_that_is_best_given_few_texts_is_and_what_came_before_a_failure_is_kept() -> None:

@@ -85,9 +85,7 @@ def search_index(
         lambda schema: [[record_batch(rows, schema)]], table_schema(dimension, embedding="test")
     )
     lacking = sum(one.vector is None for one in rows)
-    contents = IndexContents(
-        keys, frozenset({"hub"}), embedded=bool(vectors), unembedded=lacking, scale=table.nearness_scale("true")
-    )
+    contents = IndexContents(keys, frozenset({"hub"}), embedded=bool(vectors), unembedded=lacking)
     return SearchIndex(
         contents,
         published=TableVersionId(table.table_id, table.version),

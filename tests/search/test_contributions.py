@@ -23,7 +23,7 @@ SKILLS = (
 )
 def test_they_add_up_to_the_score(tmp_path: Path, text: str) -> None:
     index = search_index(tmp_path, SKILLS, ["The folder.", ""])
-    query = parse_query(text, index.statistics, index.speller)
+    query = parse_query(text, index.statistics)
     candidates = candidates_of(index, query, SKILLS)
     found = [contributions(query, candidates, number) for number in range(len(candidates.directories))]
     assert found
@@ -36,7 +36,7 @@ def test_they_add_up_to_the_score(tmp_path: Path, text: str) -> None:
 
 def test_each_says_where_the_word_is_and_how_it_was_read(tmp_path: Path) -> None:
     index = search_index(tmp_path, SKILLS, ["The folder.", ""])
-    query = parse_query("invoces folder", index.statistics, index.speller)
+    query = parse_query("invoces folder", index.statistics)
     own = contributions(query, candidates_of(index, query, SKILLS), 0)
     by_word = {one.asked: one for one in own}
     assert by_word["folder"].fields == ("description", "tags", "body")
@@ -48,7 +48,7 @@ def test_each_says_where_the_word_is_and_how_it_was_read(tmp_path: Path) -> None
 
 def test_of_nothing_there_is_nothing(tmp_path: Path) -> None:
     index = search_index(tmp_path, SKILLS)
-    query = parse_query("bread", index.statistics, index.speller)
+    query = parse_query("bread", index.statistics)
     place = SKILLS[0].directory
     sorter = find_candidates(index, query.terms, among=frozenset({place}), wanted=1, named=place)
     assert sorter.directories == [place]

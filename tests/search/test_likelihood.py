@@ -64,7 +64,7 @@ def test_the_same_hit_is_less_likely_among_more_skills(near: float, meaning: Mea
 def evidence(tmp_path: Path, text: str, near: float = NO_VECTOR) -> Evidence:
     skills = [make_skill("bread", "Bake bread."), make_skill("invoice", "Write an invoice.")]
     index = search_index(tmp_path, skills)
-    query = parse_query(text, index.statistics, index.speller)
+    query = parse_query(text, index.statistics)
     words = text_scores(query, candidates_of(index, query, skills))
     numbers = best(words, limit=9)
     ranking = rank(words, numbers, np.full(len(numbers), near), meaning=1.0)

@@ -9,7 +9,6 @@ import pytest
 from tests.search.builders import make_skill
 
 from skillhub_mcp.analysis.analyzer import normalise_query
-from skillhub_mcp.analysis.spelling import Speller
 from skillhub_mcp.index.features import skill_features
 from skillhub_mcp.index.statistics import Statistics, StatisticsBuilder
 from skillhub_mcp.search.query import ALL_ORIGINS, Query, TermOrigin, parse_query
@@ -35,13 +34,13 @@ def statistics(library: Sequence[Skill] = LIBRARY, bodies: Mapping[str, str] = N
 
 def asked(query: str, *, origins: frozenset[TermOrigin] = ALL_ORIGINS) -> Query:
     known = statistics()
-    return parse_query(normalise_query(query), known, Speller(known.words), origins=origins)
+    return parse_query(normalise_query(query), known, origins=origins)
 
 
 def asked_of(library: Sequence[Skill], query: str, *, bodies: Mapping[str, str] = NO_BODIES) -> Query:
     """The query as another library understands it; `bodies` are by name."""
     known = statistics(library, bodies)
-    return parse_query(normalise_query(query), known, Speller(known.words))
+    return parse_query(normalise_query(query), known)
 
 
 def choices(question: Query, origin: TermOrigin) -> dict[str, list[str]]:

@@ -35,7 +35,7 @@ def scores(
     *,
     among: Sequence[Skill] = LIBRARY,
 ) -> dict[str, float]:
-    query = parse_query(normalise_query(text), index.statistics, index.speller)
+    query = parse_query(normalise_query(text), index.statistics)
     found = candidates_of(index, query, among, frozenset(fields))
     by_directory = dict(zip(found.directories, text_scores(query, found).tolist(), strict=True))
     return {skill.name: by_directory.get(skill.directory, 0.0) for skill in among}
@@ -67,7 +67,7 @@ def test_of_several_meanings_the_best_counts_and_they_do_not_add_up(tmp_path: Pa
     """`Ordner` is a folder and a directory: a skill that says both is not twice as right."""
     skills = [make_skill("one", "Sort a folder."), make_skill("two", "Sort a folder, a directory.")]
     index = search_index(tmp_path, skills)
-    query = parse_query("die Ordner und die Rechnungen", index.statistics, index.speller)
+    query = parse_query("die Ordner und die Rechnungen", index.statistics)
     clause = next(clause for clause in query.clauses if clause.asked == "Ordner")
     assert len(clause.alternatives) > 1
     text = "die Ordner und die Rechnungen"

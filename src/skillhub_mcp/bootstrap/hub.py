@@ -22,8 +22,8 @@ from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.events import Observer
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.connection import IN_MEMORY
+from skillhub_mcp.index.index_files import something_else
 from skillhub_mcp.index.live import LiveOptions, LiveView
-from skillhub_mcp.index.own_names import something_else
 from skillhub_mcp.index.progress import IndexProgress, ProgressCallback, no_progress
 from skillhub_mcp.index.row_embedder import EmbeddingOptions
 from skillhub_mcp.index.state_file import NO_EMBEDDING

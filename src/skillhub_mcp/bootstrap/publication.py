@@ -60,7 +60,6 @@ def library_to_publish(settings: Settings, hub: SkillHub) -> LibraryToStore:
         IndexToStore(
             table,
             embedding,
-            state.scale,
             labels={path: root.label for path, root in state.roots.items()},
             rows={keys.directory(key): key for key in committed_hashes(state) if keys.root(key) is not None},
             entries=state.memory_of([root.path for root in view.snapshot.report.roots]),

@@ -12,7 +12,6 @@ keys            the keys of skills on disk: a root's label and the path below it
 lance_import    importing LanceDB, but for what serves its REST service
 live            the skills below some roots and their index, kept in sync by a thread
 nearness_scale  what a cosine means with one model, measured on the library's own descriptions
-own_names       what is an index's own in the directory of its database
 progress        the progress of indexing, for callers that wait
 row_batches     rows as they are written: skills read, analysed and embedded in pieces
 row_block       rows of one table version in memory, as one block
@@ -23,7 +22,6 @@ state_file      `index_state.json`: the commit, and what was read from each SKIL
 statistics      how many skills have a term, for BM25F
 store           LanceDB, writing: new versions, merging, and removing old ones
 table           LanceDB, reading: candidates and rows of one version
-versions        which versions of the table nobody reads any more
 views           what the hub asks for the skills and their index, whoever provides them
 watcher         calling back when something below a root changed
 writer          the one writer: changed rows, vectors, commit

@@ -40,20 +40,15 @@ def labelled(
     before = {} if committed is None else committed.roots
     own = {root.path for root in roots}
     states = {path: root for path, root in before.items() if path not in own and now - root.seen < KEPT_ROOT_SECONDS}
-    files: dict[str, dict[str, object]] = {path: {} for path in own}
-    for directory, entry in memory.items():
-        if entry.root in files:
-            files[entry.root][directory] = entry
-    # Two roots of one server may lie in each other. A row of the inner one belongs to servers that have it alone.
     for root in roots:
-        path, known = root.path, before.get(root.path)
-        kept = {} if known is None else {at: one for at, one in known.files.items() if at in memory}
-        entries = {**kept, **files[path]}
-        taken = {state.label for state in (*states.values(), *before.values())}
-        label = known.label if known is not None else free_label(root.source.value, taken)
+        known = before.get(root.path)
         if known is None:
+            label = free_label(root.source.value, {state.label for state in (*states.values(), *before.values())})
             known = RootState(label, root.source.value, {}, "", 0, now)
-        states[path] = replace(known, files=entries, seen=now)  # type: ignore[arg-type]
+        # Two roots of one server may lie in each other. A row of the inner one belongs to servers that have it alone.
+        kept = {at: one for at, one in known.files.items() if at in memory}
+        entries = {at: one for at, one in memory.items() if one.root == root.path}
+        states[root.path] = replace(known, files={**kept, **entries}, seen=now)
     return states
 
 
@@ -88,18 +83,6 @@ def committed_hashes(state: IndexState) -> dict[str, str]:
         for directory, entry in root.files.items()
         if row_of(entry) is not None
     }
-
-
-def hidden_keys(state: IndexState, roots: Collection[str], present: Collection[str]) -> frozenset[str]:
-    """Return the keys of rows of some roots that are not among the `present` ones: another of the roots has them."""
-    keys = state.keys
-    return frozenset(
-        key
-        for path in roots
-        if path in state.roots
-        for directory in state.roots[path].files
-        if (key := keys.key(path, directory)) not in present
-    )
 
 
 def is_noted(state: IndexState, roots: Collection[str], *, now: float | None = None) -> bool:

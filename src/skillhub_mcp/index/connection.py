@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Coroutine, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Coroutine, Mapping
+from functools import wraps
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from skillhub_mcp.index.failures import LANCE_FAILURES, damaged
 from skillhub_mcp.index.lance_import import import_lancedb
@@ -17,6 +18,7 @@ from skillhub_mcp.index.lance_import import import_lancedb
 if TYPE_CHECKING:
     from typing import Any
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 IN_MEMORY = "memory://"
@@ -40,6 +42,16 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, _loop()).result()
     except LANCE_FAILURES as error:
         raise damaged(error) from error
+
+
+def blocking(method: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """Make a coroutine method one that runs on that loop and returns its result. It raises IndexDamaged."""
+
+    @wraps(method)
+    def call(*arguments: P.args, **options: P.kwargs) -> T:
+        return run(method(*arguments, **options))
+
+    return call
 
 
 async def connect(path: str, options: Mapping[str, str] | None = None) -> Any:

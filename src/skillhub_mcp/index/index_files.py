@@ -7,6 +7,7 @@ file says whose it is, so that no index takes another's state or overwrites anot
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import os
@@ -60,48 +61,38 @@ class IndexFiles:
 
     def find(self) -> IndexPlace | None:
         """Return the files of this index, or None if none was committed yet."""
-        path, state = self._state_path(), self.state()
-        return None if path is None or state is None else IndexPlace(path, state.table)
-
-    def _state_path(self) -> str | None:
-        for path in (self._own_path, self._first_path):
-            read = self._look(path)
-            if read is not None and read.head is not None and self._owns(read.head):
-                return path
-        return None
+        path, read = self._own()
+        return None if read is None or read.state is None else IndexPlace(path, read.state.table)
 
     def state(self) -> IndexState | None:
         """Return the committed state; None also if a newer version of SkillHub wrote it."""
-        path = self._state_path()
-        read = None if path is None else self._look(path)
+        _, read = self._own()
         return None if read is None else read.state
-
-    def stamp(self) -> StateStamp | None:
-        """Return what changes when another state is committed; None if there is none. Parses no file twice."""
-        path = self._state_path()
-        return None if path is None else _stamp(path)
 
     def newer(self) -> StateHead | None:
         """Return the head of this index's state file if a newer version of SkillHub wrote it."""
-        for path in (self._own_path, self._first_path):
-            read = self._look(path)
-            if read is not None and read.head is not None and read.head.is_newer and self._owns(read.head):
-                return read.head
-        return None
+        _, read = self._own()
+        return None if read is None or read.head is None or not read.head.is_newer else read.head
 
     def claim(self) -> IndexPlace:
         """Return the files to write, choosing free names for a new index. The caller holds the writer's lock."""
         found = self.find()
         if found is not None:
             return found
-        path = self._state_path()
-        if path is None:
-            first = self._look(self._first_path)
-            # What is no state of this format is ignored and overwritten.
-            taken = first is not None and first.head is not None and (first.state is not None or first.head.is_newer)
-            path = self._own_path if taken else self._first_path
+        path, _ = self._own()
         used = {other.table for other in self.others()}
         return IndexPlace(path, f"{FIRST_TABLE}_{_digest(self.embedder)}" if FIRST_TABLE in used else FIRST_TABLE)
+
+    def _own(self) -> tuple[str, _Read | None]:
+        """Return the path of the state file and its content; of a new index, a free path and None."""
+        reads = {path: self._look(path) for path in (self._own_path, self._first_path)}
+        for path, read in reads.items():
+            if read is not None and read.head is not None and self._owns(read.head):
+                return path, read
+        first = reads[self._first_path]
+        # A file that is not a state of this format is ignored and overwritten.
+        taken = first is not None and first.head is not None and (first.state is not None or first.head.is_newer)
+        return self._own_path if taken else self._first_path, None
 
     def others(self) -> Iterator[IndexState]:
         """Yield the states of the same database for other embedders."""
@@ -152,6 +143,17 @@ class IndexFiles:
         stem, ending = os.path.splitext(STATE_FILE)
         own = _digest(self.database_name, self.embedder)
         return os.path.join(self.directory, f"{stem}.{own}{ending}")
+
+
+def something_else(database: str) -> str | None:
+    """Return the name of something in a directory that is not a database; None where an index may be written."""
+    with contextlib.suppress(OSError):
+        names = os.listdir(database)
+        if not any(name.endswith(".lance") for name in names):
+            # Statistics are what an index that was never finished leaves.
+            others = (name for name in names if not name.startswith((".", "statistics-")) and name != "lost+found")
+            return min(others, default=None)
+    return None
 
 
 def _stamp(path: str) -> StateStamp | None:

@@ -10,6 +10,7 @@ from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.index.changes import row_of
 from skillhub_mcp.index.state_file import NO_EMBEDDING, IndexState
+from skillhub_mcp.skills.roots import is_at_or_below
 from skillhub_mcp.skills.suggestions import near_names
 
 _OPTION = "--forget"
@@ -20,10 +21,9 @@ _NANOSECONDS = 1e9
 class IndexedRoot:
     """A root that the indexes of a database have rows of: how many skills, and the bytes of their SKILL.md files.
 
-    `vectors` are those that embedders made for it, counted over all of the database's indexes. `read_at` is when a
-    SKILL.md of it was last read, in seconds since the epoch, 0 where there is none: whoever looks and finds nothing
-    changed reads none. It is `used` where the present configuration searches it, and `there` where its directory has
-    something in it: that of a disk which is not mounted is empty.
+    `vectors` are counted over all of the database's indexes. `read_at` is when a SKILL.md of it was last read, in
+    seconds since the epoch, 0 if none was. It is `used` if the present configuration searches it, and `there` if its
+    directory is not empty, as that of a disk which is not mounted is.
     """
 
     path: str
@@ -67,12 +67,12 @@ def indexed_roots(states: Iterable[IndexState], used: Collection[str]) -> tuple[
 def roots_to_forget(typed: Sequence[str], roots: Sequence[IndexedRoot]) -> tuple[IndexedRoot, ...]:
     """Return the roots that are `typed`: by their path, or by that of a directory above them, as a project's.
 
-    Of those below a directory the ones in use stay. Raises InvalidArgument for one in use, and for what is none.
+    Raises InvalidArgument for a root in use, and for a path without roots.
     """
     chosen: dict[str, IndexedRoot] = {}
     for given in typed:
         path = os.path.abspath(expand_home(given))
-        below = [one for one in roots if one.path == path or one.path.startswith(os.path.join(path, ""))]
+        below = [one for one in roots if is_at_or_below(one.path, path)]
         unused = [one for one in below if one.is_forgettable]
         if below and (not unused or any(one.path == path and not one.is_forgettable for one in below)):
             named = next(one.path for one in below if not one.is_forgettable)
@@ -99,8 +99,8 @@ def _is_there(path: str) -> bool:
 
 def is_forgotten(directory: str, forgotten: Iterable[str], staying: Iterable[str]) -> bool:
     """Whether a directory lies in one of the roots that are forgotten and in none of those that stay."""
-    return _lies_in(directory, forgotten) and not _lies_in(directory, staying)
 
+    def lies_in(roots: Iterable[str]) -> bool:
+        return any(is_at_or_below(directory, root) for root in roots)
 
-def _lies_in(directory: str, roots: Iterable[str]) -> bool:
-    return any(directory == root or directory.startswith(os.path.join(root, "")) for root in roots)
+    return lies_in(forgotten) and not lies_in(staying)

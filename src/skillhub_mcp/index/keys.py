@@ -9,7 +9,9 @@ Pure.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 _KNOWN_KEYS = 10_000
 
@@ -52,24 +54,25 @@ class RootKeys:
         return below if below[:1] == "/" else self._above + below
 
 
+@dataclass(frozen=True)
 class LibraryKeys:
     """The keys of all skills of a database, and back. `labels` are those of its roots, by path."""
 
-    def __init__(self, labels: Mapping[str, str]) -> None:
-        self._labels = dict(labels)
-        self._directories: dict[str, str] = {}
-        self._by_root = {path: RootKeys(label, path) for path, label in labels.items()}
-        self._by_label = {own.label: own for own in self._by_root.values()}
+    labels: Mapping[str, str]
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, LibraryKeys) and self._labels == other._labels
+    @cached_property
+    def _by_root(self) -> Mapping[str, RootKeys]:
+        return {path: RootKeys(label, path) for path, label in self.labels.items()}
 
-    def __hash__(self) -> int:
-        return hash(frozenset(self._labels.items()))
+    @cached_property
+    def _by_label(self) -> Mapping[str, RootKeys]:
+        return {own.label: own for own in self._by_root.values()}
 
-    def label(self, root: str) -> str:
-        """Return the label of a root. Raises KeyError."""
-        return self._by_root[root].label
+    @cached_property
+    def directory(self) -> Callable[[str], str]:
+        """Return the directory that a key stands for, "" for a key of no known root."""
+        # Each search asks for those of hundreds of rows, and mostly of the same.
+        return lru_cache(_KNOWN_KEYS)(self._directory)
 
     def key(self, root: str, directory: str) -> str:
         """Return the key of a skill that was found under one of the roots."""
@@ -80,20 +83,13 @@ class LibraryKeys:
         own = self._by_label.get(label_of(key))
         return None if own is None else own.path
 
-    def directory(self, key: str) -> str:
-        """Return the directory that a key stands for, "" for a key of no known root."""
+    def _directory(self, key: str) -> str:
         own = self._by_label.get(label_of(key))
         return "" if own is None else own.directory(key)
 
     def directories(self, keys: Sequence[str]) -> list[str]:
         """Return the directory of each key, "" for one of no known root."""
-        known = self._directories
-        # Each search asks for hundreds, and mostly for the same.
-        found = [known[key] if key in known else self.directory(key) for key in keys]
-        if len(known) > _KNOWN_KEYS:
-            known.clear()
-        known.update(zip(keys, found, strict=True))
-        return found
+        return list(map(self.directory, keys))
 
     def of(self, directory: str) -> list[str]:
         """Return the keys that the row of a directory may have: one for each root."""

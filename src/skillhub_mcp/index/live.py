@@ -24,7 +24,7 @@ from skillhub_mcp.index.search_index import SearchIndex
 from skillhub_mcp.index.state_file import IndexState
 from skillhub_mcp.index.views import SyncDepth, View, not_built_yet
 from skillhub_mcp.index.watcher import RootWatcher
-from skillhub_mcp.index.writer import Committed, Embedded, IndexWriter, SyncReport
+from skillhub_mcp.index.writer import Embedded, IndexWriter, SyncReport
 from skillhub_mcp.skills.admission import LENIENT, Admission
 from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.scanner import Scan, scan, scan_from_cache
@@ -332,12 +332,12 @@ class LiveView:
     ) -> None:
         with self._syncing:
             before = self._view
-            view = self._synced(before, depth, only=only, requested=requested)
+            view = self._synced(depth, only=only, requested=requested)
             self._publish(view, whole=only is None)
             if not self._options.background and (self._options.automatic or requested):
                 view = self._embedded(view, _EMBEDDING_SECONDS if waiting else None)
                 if requested and not waiting and view.problem is None and self.writer.tidy():
-                    view = replace(view, index=self._open(self.writer, view.index))
+                    view = replace(view, index=self._open(self.writer))
                 self._publish(view, whole=only is None)
         skills = view.snapshot.everything
         known = None if before is None or self._looks <= 1 else before.snapshot.everything
@@ -356,9 +356,9 @@ class LiveView:
             self._condition.notify_all()
         self.progress.finish()
 
-    def _synced(self, before: View | None, depth: SyncDepth, *, only: Sequence[str] | None, requested: bool) -> View:
+    def _synced(self, depth: SyncDepth, *, only: Sequence[str] | None, requested: bool) -> View:
         if not self._options.automatic and depth is SyncDepth.CHANGES and not requested:
-            return self._as_committed(before)
+            return self._as_committed()
         seen = self._take_scan(only, depth=depth)
         with self._condition:
             # The skills are served before their rows are written, and need no second look meanwhile.
@@ -367,18 +367,17 @@ class LiveView:
             self._condition.notify_all()
         verify, rebuild = depth is SyncDepth.VERIFY, depth is SyncDepth.REBUILD
         reason = "requested" if rebuild or verify else self._reason(seen)
-        opened = None if before is None or before.problem is not None else before.index
         try:
             if rebuild:
                 _refuse_unavailable(seen.snapshot)
             if reason is None:
                 self.writer.note(self.roots, seen.memory, opened=seen.opened > 0 and self._looks == 0)
-                return self._view_of(seen, self.writer, opened)
-            committed = self._write(seen, reason, rebuild=rebuild, verify=verify)
+                return self._view_of(seen, self.writer)
+            written, report = self._write(seen, reason, rebuild=rebuild, verify=verify)
         except IndexUnavailable as problem:
-            return self._without_writing(seen, before, problem)
+            return self._without_writing(seen, problem)
         self._spare = None
-        return replace(self._view_of(committed.scan, self.writer, opened), report=committed.report)
+        return replace(self._view_of(written, self.writer), report=report)
 
     def _reason(self, seen: Scan) -> str | None:
         """Return why the index has to be written, or None."""
@@ -387,7 +386,7 @@ class LiveView:
             return needed or "the index could not be written before"
         return None if _is_in_sync(self.writer.state(), seen, self.roots) else "skills changed"
 
-    def _write(self, seen: Scan, reason: str, *, rebuild: bool, verify: bool) -> Committed:
+    def _write(self, seen: Scan, reason: str, *, rebuild: bool, verify: bool) -> tuple[Scan, SyncReport | None]:
         made_at = time.monotonic()
 
         def take_scan() -> Scan:
@@ -395,34 +394,33 @@ class LiveView:
             return seen if time.monotonic() - made_at < _MIN_INTERVAL_SECONDS else self._take_scan(None)
 
         with observe(self._observer, SyncEvent()) as event:
-            committed = self.writer.sync(self.roots, take_scan, reason=reason, rebuild=rebuild, verify=verify)
-            report = committed.report
+            written, report = self.writer.sync(self.roots, take_scan, reason=reason, rebuild=rebuild, verify=verify)
             if report is not None:
                 event.written, event.removed, event.rebuilt = report.written, report.removed, report.rebuilt
                 event.embedding_failed = report.embedding_failure is not None
-        return committed
+        return written, report
 
-    def _view_of(self, seen: Scan, writer: IndexWriter, before: SearchIndex | None) -> View:
+    def _view_of(self, seen: Scan, writer: IndexWriter) -> View:
         snapshot, shown = self._admitted(seen), self._view
-        # The same skills stay the same snapshot object, which keeps what was computed from it.
-        same = shown is not None and shown.snapshot == snapshot
-        return View(shown.snapshot if same and shown is not None else snapshot, self._open(writer, before))
+        if shown is not None and shown.snapshot == snapshot:
+            # The same skills stay the same snapshot object, which keeps what was computed from it.
+            snapshot = shown.snapshot
+        return View(snapshot, self._open(writer))
 
-    def _open(self, writer: IndexWriter, before: SearchIndex | None) -> SearchIndex | None:
-        """Return the committed index; `before` if that is the same."""
-        state = writer.state()
-        skills = () if self._scan is None else self._scan.snapshot.everything
-        return None if state is None else writer.open(state, self.roots, skills, before)
+    def _open(self, writer: IndexWriter) -> SearchIndex | None:
+        """Return the committed index; that of the present view if it is the same."""
+        state, shown = writer.state(), self._view
+        return None if state is None else writer.open(state, self.roots, None if shown is None else shown.index)
 
-    def _without_writing(self, seen: Scan, before: View | None, problem: IndexUnavailable) -> View:
+    def _without_writing(self, seen: Scan, problem: IndexUnavailable) -> View:
         """Return the view of the last commit if the disk is full, or of an index in memory."""
-        opened = None if before is None else before.index
+        shown = self._view
         if self.writer.is_cancelled:
-            return View(self._admitted(seen), opened, problem=problem)
-        if before is None or before.problem is None or before.problem.message != problem.message:
+            return View(self._admitted(seen), None if shown is None else shown.index, problem=problem)
+        if shown is None or shown.problem is None or shown.problem.message != problem.message:
             log.error("%s; %s", problem.message, problem.hint)
         if _is_full(problem) and self.writer.reason_to_write(self.roots) is None:
-            return replace(self._view_of(seen, self.writer, opened), problem=problem)
+            return replace(self._view_of(seen, self.writer), problem=problem)
         try:
             spare = self._spare or self._make_spare()
             if spare.reason_to_write(self.roots) is not None or not _is_in_sync(spare.state(), seen, self.roots):
@@ -431,16 +429,16 @@ class LiveView:
         except IndexUnavailable as second:
             log.warning("An index in memory failed too: %s", second.message)
             return View(self._admitted(seen), None, problem=problem)
-        return replace(self._view_of(seen, spare, opened), problem=problem)
+        return replace(self._view_of(seen, spare), problem=problem)
 
-    def _as_committed(self, before: View | None) -> View:
+    def _as_committed(self) -> View:
         """Return the view of what is committed, without looking at the files."""
-        if before is not None and before.index is not None and not self._is_replaced():
-            return before
+        if self._view is not None and self._view.index is not None and not self._is_replaced():
+            return self._view
         seen = self._committed_scan()
         reason = self.writer.reason_to_write(self.roots)
         if reason is None:
-            return self._view_of(seen, self.writer, None)
+            return self._view_of(seen, self.writer)
         problem = self.writer.refusal() or IndexUnavailable(
             f"There is no usable index at {self.writer.db_path} ({reason}), and automatic indexing is off",
             hint="run skillhub --reindex" if self.writer.state() is None else "run skillhub index",
@@ -501,7 +499,7 @@ class LiveView:
                 "%s skills have no vector yet and are found by text; skillhub index waits until all have one",
                 f"{left:,}",
             )
-        return replace(view, index=self._open(self.writer, view.index), report=report)
+        return replace(view, index=self._open(self.writer), report=report)
 
     def _embed(self, seconds: float | None) -> Embedded:
         with observe(self._observer, EmbeddingEvent()) as event:

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Each with each, these are 80,000 pairs: the quantiles of another sample differ by less than 0.01.
-_SAMPLED = 400
 # Of fewer skills there are too few pairs to say which is usual.
 FEWEST_SKILLS = 8
 # A pair as near as the nearest hundredth of all has one subject. Unlike the nearest neighbour of each skill, that does
@@ -41,21 +39,17 @@ class NearnessScale:
         return clipped
 
 
-def nearness_scale(vectors: NDArray[np.float32], embedded: NDArray[np.bool_] | None = None) -> NearnessScale | None:
-    """Return the scale of the model that made `vectors` (skills, dimension), each of length 1.
+def nearness_scale(vectors: NDArray[np.float32]) -> NearnessScale | None:
+    """Return the scale of the model that made a sample of vectors (skills, dimension), each of length 1.
 
-    Where not all rows have one, `embedded` (skills,) says which. It is always the same for the same rows, and reads at
-    most 400 of them. None for fewer than `FEWEST_SKILLS`.
+    None for fewer than `FEWEST_SKILLS`.
     """
     import numpy as np
 
-    numbers = np.arange(len(vectors)) if embedded is None else np.flatnonzero(embedded)
-    if len(numbers) < FEWEST_SKILLS:
+    if len(vectors) < FEWEST_SKILLS:
         return None
-    chosen = np.linspace(0, len(numbers) - 1, min(len(numbers), _SAMPLED)).astype(np.int64)
-    sample = np.asarray(vectors[numbers[chosen]], dtype=np.float32)
     # Not by BLAS: it takes a millisecond, and the thread that helped it keeps a processor busy for a tenth of a second.
-    cosines = np.einsum("id,jd->ij", sample, sample)[np.triu_indices(len(sample), k=1)]
+    cosines = np.einsum("id,jd->ij", vectors, vectors)[np.triu_indices(len(vectors), k=1)]
     # `np.quantile` would import numpy's masked arrays, which take ten times as long as this.
     places = np.multiply((0.5, _NEAR_SHARE), len(cosines) - 1)
     far, near = np.interp(places, np.arange(len(cosines)), np.sort(cosines))

@@ -24,20 +24,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Rows that are analysed at once, and about how many characters of bodies.
-_ROWS_AT_ONCE = 150
-_CHARACTERS_AT_ONCE = 4 << 20
-# A piece that is written is a file of the table.
-_BATCHES_PER_PIECE = 12
+# A piece that is written is a file of the table: so many rows, or about so many characters of bodies.
+_ROWS_PER_PIECE = 1_800
+_CHARACTERS_PER_PIECE = 48 << 20
 _PREPARED_AT_ONCE = 1_000
 
 
 class RowBatches:
     """The rows of `skills` by key, in pieces, with the `vectors` that are there already, by the hash of their text.
 
-    A `local` embedder makes missing ones; any other adds them later. Each row is counted
-    by the `builder` of its label. `failure` says why a local embedder failed. `check` is called for
-    each row, and raises if writing is to stop.
+    A `local` embedder makes missing ones; any other adds them later. `failure` says why a local embedder failed. The
+    `builder` of its label counts each row. `check` is called for each row, and raises if writing is to stop.
     """
 
     def __init__(
@@ -62,15 +59,17 @@ class RowBatches:
         self.dimension = len(next(iter(self._vectors.values()))) if self._vectors else None
 
     def pieces(self, schema: Any) -> Iterator[list[Any]]:
-        """Yield Arrow's batches with that schema, several at once."""
-        pending: list[Any] = []
-        for several in _several(self._rows()):
-            pending.append(record_batch(several, schema))
-            if len(pending) >= _BATCHES_PER_PIECE:
-                yield pending
-                pending = []
+        """Yield the rows in pieces, as Arrow's batches with that schema."""
+        pending: list[IndexRow] = []
+        characters = 0
+        for row in self._rows():
+            pending.append(row)
+            characters += len(row.instructions)
+            if len(pending) >= _ROWS_PER_PIECE or characters >= _CHARACTERS_PER_PIECE:
+                yield [record_batch(pending, schema)]
+                pending, characters = [], 0
         if pending:
-            yield pending
+            yield [record_batch(pending, schema)]
 
     def _rows(self) -> Iterator[IndexRow]:
         total = len(self._skills)
@@ -106,16 +105,3 @@ class RowBatches:
             self.failure = self._local.record_failure(error)
             return
         self._vectors.update(zip(map(text_hash, missing), made, strict=True))
-
-
-def _several(rows: Iterator[IndexRow]) -> Iterator[list[IndexRow]]:
-    pending: list[IndexRow] = []
-    characters = 0
-    for row in rows:
-        pending.append(row)
-        characters += len(row.instructions)
-        if len(pending) >= _ROWS_AT_ONCE or characters >= _CHARACTERS_AT_ONCE:
-            yield pending
-            pending, characters = [], 0
-    if pending:
-        yield pending

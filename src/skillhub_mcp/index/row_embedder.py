@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 # No more than one request of any provider takes, so that a failure loses no answered batch.
 BATCH_TEXTS = 100
-# Publishing costs a version of the table and the time of its writer. What was paid for is not kept back for long.
+# Publishing costs a version of the table and the time of its writer. What was paid for is published soon.
 _PUBLISHED_AT_ONCE = 2_500
 _PUBLISHED_AFTER_SECONDS = 20.0
 _FIRST_PAUSE_SECONDS = 15.0
@@ -32,23 +32,9 @@ _LONGEST_PAUSE_SECONDS = 300.0
 _STEP_SECONDS = 0.2
 
 
-@dataclass(frozen=True, slots=True)
-class StoredVector:
-    """A vector, and the text that was embedded."""
-
-    text: str
-    vector: Sequence[float]
-
-
+# A text, and its vector.
+StoredVector = tuple[str, Sequence[float]]
 Publish = Callable[[Mapping[str, StoredVector]], None]
-
-
-def _nothing() -> None:
-    """Do nothing."""
-
-
-def _every_skill() -> Callable[[Skill], bool]:
-    return lambda _: True
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +46,8 @@ class EmbeddingOptions:
     """
 
     pause_seconds: float = _FIRST_PAUSE_SECONDS
-    on_failure: Callable[[], None] = _nothing
-    sendable: Callable[[], Callable[[Skill], bool]] = _every_skill
+    on_failure: Callable[[], None] = lambda: None
+    sendable: Callable[[], Callable[[Skill], bool]] = lambda: lambda _: True
 
 
 ASK_AGAIN = EmbeddingOptions()
@@ -84,7 +70,7 @@ class RowEmbedder:
         self._on_failure = options.on_failure
         longest = max(options.pause_seconds, _LONGEST_PAUSE_SECONDS) if options.pause_seconds else 0.0
         self._breaker = CircuitBreaker(options.pause_seconds, longest=longest)
-        self._told: str | None = None
+        self._logged: str | None = None
 
     @property
     def pause(self) -> float:
@@ -98,23 +84,18 @@ class RowEmbedder:
         *,
         seconds: float | None = None,
         dimension: int | None = None,
-        is_told: bool = True,
     ) -> str | None:
-        """Have the `texts` embedded, by directory, and `publish` their vectors now and then. Return why it failed.
+        """Have the `texts` embedded, by key, and `publish` their vectors now and then. Return why it failed.
 
-        With `seconds` a user is waiting, and what is not embedded by then is left for later, which is no failure.
-        `dimension` is the length that vectors must have, where it is known. What `is_told` is a step of its own to
-        whoever follows the progress. Vectors that came before a failure are published. Raises what `publish` raises.
+        With `seconds` a user is waiting, and what is not embedded by then is left for later, which is not a failure.
+        `dimension` is the length that vectors must have, if known. Raises what `publish` raises.
         """
-        progress = self._progress if is_told else no_progress
         deadline = float("inf") if seconds is None else time.monotonic() + seconds
         ready: dict[str, StoredVector] = {}
-        published_at = time.monotonic()
-        done = 0
-        failure = None
+        published_at, done, failure = time.monotonic(), 0, None
         todo = list(texts.items())
         while done < len(todo) and not self._cancelled.is_set() and time.monotonic() < deadline:
-            progress("embedding", done, len(todo))
+            self._progress("embedding", done, len(todo))
             batch = todo[done : done + min(BATCH_TEXTS, self.embedder.texts_at_once)]
             try:
                 vectors = self._ask([text for _, text in batch], waiting=seconds is not None)
@@ -123,33 +104,31 @@ class RowEmbedder:
                 failure = None if self._cancelled.is_set() else self.record_failure(error)
                 break
             done += len(batch)
-            for (directory, text), vector in zip(batch, vectors, strict=True):
+            for (key, text), vector in zip(batch, vectors, strict=True):
                 # An eighth of the memory of a list of numbers.
-                ready[directory] = StoredVector(text, array("f", vector))
+                ready[key] = text, array("f", vector)
             if len(ready) >= _PUBLISHED_AT_ONCE or time.monotonic() - published_at > _PUBLISHED_AFTER_SECONDS:
                 publish(ready)
                 ready, published_at = {}, time.monotonic()
-        # A step that ends early has done all that it will do: a progress bar ends here.
-        progress("embedding", done, done)
-        if ready and not self._cancelled.is_set():
+        # The progress bar of a step that ends early ends here.
+        self._progress("embedding", done, done)
+        if self._cancelled.is_set():
+            return None
+        if ready:
             publish(ready)
-        if failure is None and done and not self._cancelled.is_set():
+        if failure is None and done:
             self._breaker.record_success()
-            self._told = None
+            self._logged = None
         return failure
-
-    def rest(self) -> None:
-        """Ask nothing for a while, as after a failure."""
-        self._breaker.record_failure()
 
     def record_failure(self, error: EmbeddingError) -> str:
         """Rest for a while, and return what failed, logged once however often it happens again."""
-        self.rest()
+        self._breaker.record_failure()
         self._on_failure()
         hint = f"; {error.hint}" if error.hint else ""
-        level = logging.DEBUG if error.message == self._told else logging.WARNING
+        level = logging.DEBUG if error.message == self._logged else logging.WARNING
         log.log(level, "Skills without vectors are found by text alone for a while: %s%s", error.message, hint)
-        self._told = error.message
+        self._logged = error.message
         return error.message
 
     def _ask(self, texts: Sequence[str], *, waiting: bool) -> list[Vector]:
@@ -166,7 +145,7 @@ class RowEmbedder:
 
 
 def _checked_dimension(vectors: Sequence[Vector], dimension: int | None) -> int | None:
-    """Return the length of the vectors. Raises EmbeddingError where another was expected."""
+    """Return the length of the vectors. Raises EmbeddingError if another was expected."""
     for vector in vectors:
         if dimension is not None and len(vector) != dimension:
             raise EmbeddingError(

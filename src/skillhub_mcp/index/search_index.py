@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from skillhub_mcp.analysis.spelling import Speller
     from skillhub_mcp.embedders.base import Vector
 
 # Rows in memory: about 4 KB each, and as much again for a vector of 1,000 numbers.
@@ -32,16 +31,14 @@ _MOST_ROWS = 4_096
 class IndexContents:
     """What a search index says of its rows without reading them.
 
-    `keys` are those of the view's roots. Rows with keys in `hidden` are not the view's: another root of it has the same
-    directory. `embedded` says whether vectors may be asked for, and `unembedded` how many rows have none.
+    `keys` are those of the view's roots. `embedded` says whether vectors may be asked for, and `unembedded` how many
+    rows have none.
     """
 
     keys: LibraryKeys
     labels: frozenset[str]
-    hidden: frozenset[str] = frozenset()
     embedded: bool = False
     unembedded: int = 0
-    scale: NearnessScale | None = None
 
 
 class SearchIndex:
@@ -66,8 +63,6 @@ class SearchIndex:
         self._opened: tuple[TableVersion, Statistics] | None = None
         self._block: RowBlock | None = None
         self.keys = contents.keys
-        self.hidden = contents.hidden
-        self.nearness_scale = contents.scale
 
     @property
     def table(self) -> TableVersion:
@@ -79,10 +74,10 @@ class SearchIndex:
         """The statistics of the skills of the view's roots."""
         return self._open()[1]
 
-    @property
-    def speller(self) -> Speller:
-        """What corrects words to those of the skills."""
-        return self.statistics.speller
+    @cached_property
+    def nearness_scale(self) -> NearnessScale | None:
+        """What a cosine means with the model that made the vectors; None for too few of them."""
+        return self.table.nearness_scale(self._roots)
 
     @property
     def dimension(self) -> int | None:

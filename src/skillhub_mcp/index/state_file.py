@@ -10,13 +10,12 @@ import hashlib
 import json
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, NamedTuple
 
 from skillhub_mcp._util.atomic_write import atomic_write
 from skillhub_mcp._util.file_modes import private_mode
 from skillhub_mcp.index.keys import LibraryKeys, RootKeys
-from skillhub_mcp.index.nearness_scale import NearnessScale
 from skillhub_mcp.index.schema import SCHEMA_VERSION
 from skillhub_mcp.skills.model import FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.rules import Diagnostic, Severity
@@ -25,19 +24,17 @@ from skillhub_mcp.skills.scanner import CachedSkillFile, ScanCache
 STATE_FORMAT = 8
 NO_EMBEDDING = "none"
 
-_SKILL_FIELDS = (
-    "category",
-    "always_apply",
-    "license",
-    "compatibility",
-    "metadata",
-    "version",
-    "author",
-    "allowed_tools_text",
-    "disable_model_invocation",
-    "argument_hint",
-)
-_DEFAULTS: Mapping[str, object] = {"always_apply": False, "metadata": {}, "disable_model_invocation": False}
+# What a skill has unless its header says otherwise; only the rest is written. Trust is that of its root.
+_DEFAULTS: Mapping[str, Any] = {
+    "category": None,
+    "tags": (),
+    "always_apply": False,
+    "allowed_tools": (),
+    "license": None,
+    "compatibility": None,
+    "metadata": {},
+    **{one.name: one.default for one in fields(Skill) if one.default is not MISSING and one.name != "trust"},
+}
 
 
 class TableVersionId(NamedTuple):
@@ -79,14 +76,13 @@ class RootState:
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """A committed index: whose it is, its table and version, its roots by path, and what a cosine means in it."""
+    """A committed index: whose it is, its table and version, and its roots by path."""
 
     database: str
     embedder: str
     table: str
     published: TableVersionId
     roots: Mapping[str, RootState]
-    scale: NearnessScale | None = None
 
     @property
     def head(self) -> StateHead:
@@ -124,7 +120,6 @@ def encode_state(state: IndexState) -> bytes:
         "database": state.database,
         "embedder": state.embedder,
         "table": {"name": state.table, "id": state.published.table_id, "version": state.published.version},
-        "scale": None if state.scale is None else [state.scale.far, state.scale.near],
         "hash": _digest(roots),
         "roots": roots,
     }
@@ -145,14 +140,13 @@ def decode_state(content: bytes) -> tuple[StateHead, IndexState | None]:
     )
     if head.format != STATE_FORMAT or head.schema != SCHEMA_VERSION:
         return head, None
-    table, scale = written["table"], written["scale"]
+    table = written["table"]
     state = IndexState(
         database=head.database,
         embedder=head.embedder,
-        table=_plain_name(table["name"]),
+        table=os.path.basename(table["name"]),
         published=TableVersionId(str(table["id"]), int(table["version"])),
         roots={path: _root_from_json(path, root) for path, root in written["roots"].items()},
-        scale=None if scale is None else NearnessScale(float(scale[0]), float(scale[1])),
     )
     return head, state
 
@@ -160,12 +154,6 @@ def decode_state(content: bytes) -> tuple[StateHead, IndexState | None]:
 def write_state(path: str, state: IndexState) -> None:
     """Replace the state file at `path`, which is the commit. Raises OSError; then the old one is untouched."""
     atomic_write(path, encode_state(state), mode=private_mode(os.path.dirname(path)) or 0o660, locked=True)
-
-
-def _plain_name(name: object) -> str:
-    if not isinstance(name, str) or not name.replace("_", "").isalnum():
-        raise ValueError("the name of the table is none")
-    return name
 
 
 def _digest(roots: Mapping[str, Any]) -> str:
@@ -215,16 +203,8 @@ def entry_to_json(entry: CachedSkillFile) -> dict[str, Any]:
         written["diagnostics"] = [[d.rule, d.severity.value, d.message, d.hint, d.line] for d in entry.diagnostics]
     if skill is not None:
         written["shape"] = [shape.lines, shape.longest, shape.longest_at, shape.markup]
-        written["header"] = _skill_to_json(skill)
-    return written
-
-
-def _skill_to_json(skill: Skill) -> dict[str, Any]:
-    written: dict[str, Any] = {"name": skill.name, "description": skill.description}
-    written.update((field, value) for field in _SKILL_FIELDS if (value := getattr(skill, field)))
-    written.update((field, value) for field in ("tags", "allowed_tools") if (value := getattr(skill, field)))
-    if not skill.user_invocable:
-        written["user_invocable"] = False
+        others = {name: value for name, default in _DEFAULTS.items() if (value := getattr(skill, name)) != default}
+        written["header"] = {"name": skill.name, "description": skill.description, **others}
     return written
 
 
@@ -240,16 +220,7 @@ def entry_from_json(file: Any, *, directory: str, root: str) -> CachedSkillFile:
     header = file.get("header")
     if header is None:
         return CachedSkillFile(root, stamp, None, diagnostics)
-    skill = Skill(
-        name=str(header["name"]),
-        description=str(header["description"]),
-        directory=directory,
-        root=root,
-        tags=tuple(header.get("tags", ())),
-        allowed_tools=tuple(header.get("allowed_tools", ())),
-        diagnostics=diagnostics,
-        stamp=stamp,
-        user_invocable=bool(header.get("user_invocable", True)),
-        **{field: header.get(field, _DEFAULTS.get(field)) for field in _SKILL_FIELDS},
-    )
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in header.items()}
+    place = {"directory": directory, "root": root, "diagnostics": diagnostics, "stamp": stamp}
+    skill = Skill(**{**_DEFAULTS, **values, **place, "name": str(header["name"])})
     return CachedSkillFile(root, stamp, skill, diagnostics, HeaderShape(*file["shape"]))

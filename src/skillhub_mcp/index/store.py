@@ -3,7 +3,8 @@
 1. A version is complete before its number is committed in the state file. Nothing is dropped under a reader.
 2. A writer begins at the committed version: what a killed writer left after it is undone.
 3. Rows that are not in the indexes yet slow every search. They are merged when there are more than `MOST_UNMERGED`.
-4. A version is removed 30 seconds after another took its place (`index.versions`).
+4. A version is removed 30 seconds after it was replaced: a reader learns of that within seconds. LanceDB would remove
+   versions by their own age, and only while it rewrites the table.
 """
 
 from __future__ import annotations
@@ -11,17 +12,19 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import os
+import re
 import shutil
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from skillhub_mcp._util.file_modes import make_private_directory
-from skillhub_mcp.index.connection import IN_MEMORY, connect, run
+from skillhub_mcp.index.connection import IN_MEMORY, blocking, connect, run
 from skillhub_mcp.index.failures import LANCE_FAILURES, IndexDamaged, NoRoom, damaged
 from skillhub_mcp.index.filter import PATHS_PER_STATEMENT, chunks, path_in
 from skillhub_mcp.index.schema import TERMS_INDEX, indexes, vector_fields, vector_table
 from skillhub_mcp.index.table import TableVersion
-from skillhub_mcp.index.versions import TableVersions
 
 if TYPE_CHECKING:
     from typing import Any
@@ -31,6 +34,10 @@ if TYPE_CHECKING:
 MOST_UNMERGED = 20
 # Manifests are small, and each is larger than the one before: they are removed a few at a time.
 _MOST_UNREAD_VERSIONS = 20
+KEPT_SECONDS = 30.0
+# A version is its manifest. Lance's format counts the names of manifests down from 2**64 - 1.
+_MANIFEST = re.compile(r"(\d{20})\.manifest")
+_LAST_NAME = 2**64 - 1
 # LanceDB removes versions by their age alone. None is ever as old as this.
 _NEVER = dt.timedelta(days=36_500)
 
@@ -103,15 +110,11 @@ class Store:
             self._drop_leftovers()
             raise
 
-    def add_vectors(
+    @blocking
+    async def add_vectors(
         self, committed: int, vectors: Mapping[str, Sequence[float]], hashes: Mapping[str, str], *, dimension: int
     ) -> TableVersion:
         """Write vectors by key, with the hashes of their texts; vectors of another length are dropped first."""
-        return run(self._add_vectors(committed, vectors, hashes, dimension))
-
-    async def _add_vectors(
-        self, committed: int, vectors: Mapping[str, Sequence[float]], hashes: Mapping[str, str], dimension: int
-    ) -> TableVersion:
         import pyarrow as pa
 
         table = await self._begun_at(committed)
@@ -135,40 +138,40 @@ class Store:
             await table.restore()
         return table
 
-    def unmerged(self) -> int:
+    @blocking
+    async def unmerged(self) -> int:
         """Return how many rows are not in the full-text index yet."""
-        return run(self._unmerged())
-
-    async def _unmerged(self) -> int:
         table = await (await self._connected()).open_table(self.name)
         stats = await table.index_stats(TERMS_INDEX)
         if stats is None:
             raise IndexDamaged("the full-text index is missing")
         return int(stats.num_unindexed_rows)
 
-    def merge(self, committed: int, *, older_than: dt.timedelta = _NEVER) -> TableVersion:
-        """Write rows that were added into the indexes, remove versions of that age, and return the new version."""
-        return run(self._merge(committed, older_than))
+    @blocking
+    async def merge(
+        self, committed: int, *, older_than: dt.timedelta = _NEVER, remove_files: bool = False
+    ) -> TableVersion:
+        """Write added rows into the indexes, remove versions of that age and perhaps files of no version.
 
-    async def _merge(self, committed: int, older_than: dt.timedelta) -> TableVersion:
+        Return the new version.
+        """
         table = await self._begun_at(committed)
-        await table.optimize(cleanup_older_than=older_than)
+        await table.optimize(cleanup_older_than=older_than, delete_unverified=remove_files)
         return await self._open(await table.version())
 
-    def clean(self, committed: int) -> None:
-        """Remove versions that were replaced long enough ago, and files of no version, if there are enough of them."""
-        if self.db_path == IN_MEMORY:
-            return
-        try:
-            unread = TableVersions(self._directory).unread(published=committed, newest=committed)
-            if len(unread) <= _MOST_UNREAD_VERSIONS:
-                return
-            for path in unread:
-                os.unlink(path)
-        except OSError as error:
-            raise damaged(error) from error
-        run(self._remove_files())
+    def tidy(self, committed: int) -> TableVersion | None:
+        """Merge rows into the indexes and remove old versions, if there is enough of either; return the new version.
 
+        Raises OSError too.
+        """
+        unread = [] if self.db_path == IN_MEMORY else replaced_versions(self._directory, committed)
+        if len(unread) <= _MOST_UNREAD_VERSIONS and self.unmerged() <= MOST_UNMERGED:
+            return None
+        for path in unread:
+            os.unlink(path)
+        return self.merge(committed, remove_files=True)
+
+    @blocking
     async def _remove_files(self) -> None:
         table = await (await self._connected()).open_table(self.name)
         await table.optimize(cleanup_older_than=_NEVER, delete_unverified=True)
@@ -187,7 +190,7 @@ class Store:
     def _drop_leftovers(self) -> None:
         # On a full disk the files of writes that failed would add up.
         with contextlib.suppress(*LANCE_FAILURES, IndexDamaged):
-            run(self._remove_files())
+            self._remove_files()
 
     async def _connected(self) -> Any:
         if self._connection is None:
@@ -197,6 +200,24 @@ class Store:
     @property
     def _directory(self) -> str:
         return os.path.join(self.db_path, f"{self.name}.lance")
+
+
+def manifest_name(version: int) -> str:
+    """Return the name of a version's manifest among a table's `_versions`."""
+    return f"{_LAST_NAME - version:020}.manifest"
+
+
+def replaced_versions(directory: str, committed: int) -> list[str]:
+    """Return the manifests of versions before the committed one that were replaced long enough ago. Raises OSError."""
+    with os.scandir(os.path.join(directory, "_versions")) as entries:
+        manifests = [(entry, name) for entry in entries if (name := _MANIFEST.fullmatch(entry.name)) is not None]
+    versions = sorted((_LAST_NAME - int(name[1]), entry.stat().st_mtime, entry.path) for entry, name in manifests)
+    last = time.time() - KEPT_SECONDS
+    return [
+        path
+        for (number, _, path), (_, replaced_at, _) in pairwise(versions)
+        if number < committed and replaced_at < last
+    ]
 
 
 async def _add(table: Any, piece: Sequence[Any], schema: Any) -> None:

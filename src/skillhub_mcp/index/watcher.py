@@ -7,8 +7,7 @@ import logging
 import os
 import stat
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection
 
 from skillhub_mcp.skills.own_directory import is_own
 from skillhub_mcp.skills.roots import SkillRoot, located
@@ -27,13 +26,10 @@ _Place = tuple[str, int, int]
 class RootWatcher:
     """Calls `on_change` from its own thread after files below the roots changed, with their paths.
 
-    The paths are None where they do not say all: after many changes at once, of which the system may have dropped some,
-    and each time it starts to watch: setting the watches takes longer the larger the tree is, and changes made before
-    the last watch is set are not reported. What a command does in the hub's own directory of a root is no change: what
-    comes of it is one, of the skills.
-
-    `healthy` is False when there are no notifications (no such root yet, too many watches, no support): the
-    caller then has to poll.
+    The paths are None if they are not complete: after many changes at once, and each time watching starts, because
+    changes made before the last watch is set are not reported. Changes in the hub's own directory of a root are left
+    out. `healthy` is False without notifications (no such root yet, too many watches, no support): the caller has to
+    poll.
     """
 
     def __init__(self, roots: tuple[SkillRoot, ...], on_change: Callable[[Collection[str] | None], None]) -> None:
@@ -52,10 +48,7 @@ class RootWatcher:
         self._roots = roots
 
     def start(self) -> bool:
-        """Start watching the roots that exist.
-
-        Return False, and do nothing, if exactly those are already watched.
-        """
+        """Start watching the roots that exist. Return False if exactly those are already watched."""
         existing = self._existing_roots()
         with self._starting:
             if not existing or self._closed:
@@ -68,20 +61,15 @@ class RootWatcher:
             self._end = threading.Event()
             self._watched = existing
             self.healthy = True
+            paths = [place[0] for place in existing.values()]
             self._thread = threading.Thread(
-                target=self._watch,
-                args=([place[0] for place in existing.values()], self._end),
-                name="skillhub-watch",
-                daemon=True,
+                target=self._watch, args=(paths, self._end), name="skillhub-watch", daemon=True
             )
             self._thread.start()
         return True
 
     def roots_changed(self) -> bool:
-        """Whether a root was created, replaced, removed or switched to another place since watching started.
-
-        Checks only the roots themselves.
-        """
+        """Whether a root was created, replaced, removed or switched to another place since watching started."""
         return self._existing_roots() != self._watched
 
     def stop(self) -> None:
@@ -103,60 +91,38 @@ class RootWatcher:
                     existing[root.path] = (root.real, status.st_dev, status.st_ino)
         return existing
 
-    def _watch(self, paths: list[str], end: threading.Event) -> None:
+    def _watch(self, roots: list[str], end: threading.Event) -> None:
+        from watchfiles import Change, watch
+
         try:
-            for found in _notices(paths, end, lambda: self._on_change(None)):
-                lost = any(one.deleted and one.path in paths for one in found)
-                if lost:
+            for found in watch(
+                *roots,
+                watch_filter=None,
+                debounce=_DEBOUNCE_MS,
+                step=_STEP_MS,
+                # Without a timeout: watchfiles drops a notification that arrives just as a timeout ends.
+                rust_timeout=0,
+                stop_event=_WatchesSet(end, lambda: self._on_change(None)),
+                raise_interrupt=False,
+                ignore_permission_denied=True,
+            ):
+                paths = {path for _, path in found}
+                is_lost = any(change is Change.deleted and path in roots for change, path in found)
+                if is_lost:
                     # Its watch is gone, and a directory that is made in its place may get the same inode.
                     self._watched = {}
-                # watchfiles does not tell where the system's queue was full.
-                told = None if lost or len({one.path for one in found}) > _MOST_CHANGES else _of_skills(found, paths)
-                if told is None or told:
-                    self._on_change(told)
+                if is_lost or len(paths) > _MOST_CHANGES:
+                    # watchfiles does not report that the system's queue was full.
+                    self._on_change(None)
+                elif outside := {path for path in paths if not any(is_own(path, root) for root in roots)}:
+                    self._on_change(outside)
         except (OSError, RuntimeError) as error:
             # Watching is tried again after every sync: the same reason is logged once.
-            log.log(
-                logging.DEBUG if str(error) == self._refused else logging.INFO,
-                "The skills directories cannot be watched and are polled instead: %s",
-                error,
-            )
+            level = logging.DEBUG if str(error) == self._refused else logging.INFO
+            log.log(level, "The skills directories cannot be watched and are polled instead: %s", error)
             self._refused = str(error)
         finally:
             self.healthy = False
-
-
-def _of_skills(found: Collection[_Notice], roots: Sequence[str]) -> set[str]:
-    return {one.path for one in found if not any(is_own(one.path, root) for root in roots)}
-
-
-class _Notice(NamedTuple):
-    """One path that changed, and whether it is gone."""
-
-    path: str
-    deleted: bool
-
-
-def _notices(paths: Sequence[str], end: threading.Event, on_set: Callable[[], None]) -> Iterator[set[_Notice]]:
-    """Yield what changed below the `paths` until `end` is set; `on_set` is called when all are watched.
-
-    Raises OSError and RuntimeError if they cannot be watched.
-    """
-    from watchfiles import Change, watch
-
-    changes = watch(
-        *paths,
-        watch_filter=None,
-        debounce=_DEBOUNCE_MS,
-        step=_STEP_MS,
-        # Without a timeout: watchfiles drops a notification that arrives just as a timeout ends.
-        rust_timeout=0,
-        stop_event=_WatchesSet(end, on_set),
-        raise_interrupt=False,
-        ignore_permission_denied=True,
-    )
-    for found in changes:
-        yield {_Notice(path, change is Change.deleted) for change, path in found}
 
 
 class _WatchesSet:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from skillhub_mcp.embedders.base import Embedder
 from skillhub_mcp.errors import IndexUnavailable
-from skillhub_mcp.index.changes import changes, committed_hashes, hidden_keys, is_noted, labelled, row_of
+from skillhub_mcp.index.changes import changes, committed_hashes, is_noted, labelled, row_of
 from skillhub_mcp.index.connection import IN_MEMORY
 from skillhub_mcp.index.failures import IndexDamaged, NoRoom
 from skillhub_mcp.index.index_files import FIRST_TABLE, IndexFiles, IndexPlace
@@ -26,7 +26,7 @@ from skillhub_mcp.index.schema import SCHEMA_VERSION, table_schema, text_hash
 from skillhub_mcp.index.search_index import IndexContents, SearchIndex
 from skillhub_mcp.index.state_file import NO_EMBEDDING, STATE_FORMAT, IndexState, RootState, TableVersionId, write_state
 from skillhub_mcp.index.statistics import NO_SKILLS, RootStatistics, Statistics, StatisticsBuilder, summed
-from skillhub_mcp.index.store import MOST_UNMERGED, Store
+from skillhub_mcp.index.store import Store
 from skillhub_mcp.index.table import TableVersion, roots_condition
 from skillhub_mcp.index.writer_lock import WriterLock, unwritable
 from skillhub_mcp.skills.model import Skill
@@ -48,20 +48,26 @@ class SyncReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
-    """A committed state, the scan that it was made from, and what was written; None if the rows were right."""
-
-    state: IndexState
-    scan: Scan
-    report: SyncReport | None
-
-
-@dataclass(frozen=True, slots=True)
 class Embedded:
     """How many rows got a vector, and why others did not."""
 
     rows: int = 0
     failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What a sync is to write, and why. See `IndexWriter.sync`."""
+
+    roots: Sequence[SkillRoot]
+    scan: Scan
+    reason: str
+    rebuild: bool
+    verify: bool
+
+    @property
+    def paths(self) -> frozenset[str]:
+        return frozenset(root.path for root in self.roots)
 
 
 class _Builders(dict[str, StatisticsBuilder]):
@@ -96,7 +102,7 @@ class IndexWriter:
         self._files = IndexFiles(db_path, self.embedding)
         self._progress = progress
         self._cancelled = threading.Event()
-        self._lock = WriterLock(db_path, lambda: self._files, timeout=lock_timeout, check=self._check_cancelled)
+        self._lock = WriterLock(db_path, self._files, timeout=lock_timeout, check=self._check_cancelled)
         self._statistics = RootStatistics(db_path)
         self._stores: dict[str, Store] = {}
         self._kept: IndexState | None = None
@@ -139,20 +145,14 @@ class IndexWriter:
             return "a skills directory is not in the index yet"
         return None
 
-    def open(
-        self, state: IndexState, roots: Sequence[SkillRoot], skills: Sequence[Skill], before: SearchIndex | None = None
-    ) -> SearchIndex:
-        """Return a committed version for searches among skills; `before` if that is the same. Loads no database."""
+    def open(self, state: IndexState, roots: Sequence[SkillRoot], before: SearchIndex | None = None) -> SearchIndex:
+        """Return a committed version for searches below some roots; `before` if that is the same. Loads no database."""
         own = {root.path: state.roots[root.path] for root in roots if root.path in state.roots}
-        keys = state.keys
-        present = {keys.key(skill.root, skill.directory) for skill in skills if skill.root in own}
         contents = IndexContents(
-            keys=keys,
+            keys=state.keys,
             labels=frozenset(root.label for root in own.values()),
-            hidden=hidden_keys(state, own, present) if len(own) > 1 else frozenset(),
             embedded=self._embedder is not None,
             unembedded=state.unembedded(own),
-            scale=state.scale,
         )
         if before is not None and before.published == state.published and before.contents == contents:
             return before
@@ -217,16 +217,16 @@ class IndexWriter:
         reason: str,
         rebuild: bool = False,
         verify: bool = False,
-    ) -> Committed:
-        """Write what `take_scan` finds that is not committed, and commit it.
+    ) -> tuple[Scan, SyncReport | None]:
+        """Commit what `take_scan` finds, and return that and what was written; None if the rows were right.
 
         It is called under the lock. `verify` compares it with the rows instead of the state, and `rebuild` writes all
         rows again, with new vectors.
         """
         with self._writing():
-            scan = take_scan()
+            order = _Order(roots, take_scan(), reason, rebuild, verify)
             log.info("Indexing %s: %s", self.db_path, reason)
-            return self._sync(roots, scan, self.state(), reason, rebuild=rebuild, verify=verify)
+            return order.scan, self._sync(order, self.state())
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -241,77 +241,53 @@ class IndexWriter:
                 self._check_cancelled()
                 raise unwritable(self.db_path, str(error)) from error
 
-    def _sync(
-        self,
-        roots: Sequence[SkillRoot],
-        scan: Scan,
-        state: IndexState | None,
-        reason: str,
-        *,
-        rebuild: bool,
-        verify: bool,
-    ) -> Committed:
-        base = None if state is None else self._base(state)
-        if state is not None and base is not None and not (rebuild and _are_all(roots, state)):
-            try:
-                return self._update(roots, scan, state, base, reason, anew=rebuild, verify=verify)
-            except NoRoom:
-                raise
-            except IndexDamaged as error:
-                self._check_cancelled()
-                log.warning("The index at %s cannot be updated and is rebuilt: %s", self.db_path, error)
-        if state is not None and not rebuild and self.store(state.table).exists:
-            reason = "it is damaged"
-        return self._rebuild(roots, scan, base, reason, anew=rebuild)
-
-    def _base(self, state: IndexState) -> TableVersion | None:
-        """Return the committed version if it can be read."""
-        if state.published == self._failed or not self.store(state.table).exists:
-            return None
+    def _sync(self, order: _Order, state: IndexState | None) -> SyncReport | None:
+        if state is None or not self.store(state.table).exists:
+            return self._rebuild(order, None)
+        base, why = None, "it cannot be read"
         try:
-            return self.open_table(state)
+            base = None if state.published == self._failed else self.open_table(state)
+            if base is not None and not (order.rebuild and state.roots.keys() <= order.paths):
+                return self._update(order, state, base)
+        except NoRoom:
+            raise
         except IndexDamaged as error:
-            log.warning("The index at %s is damaged and is rebuilt: %s", self.db_path, error)
-            return None
+            self._check_cancelled()
+            why = str(error)
+        else:
+            if base is not None:
+                return self._rebuild(order, base)
+        log.warning("The index at %s is damaged and is rebuilt: %s", self.db_path, why)
+        if not order.rebuild:
+            order = replace(order, reason="it is damaged")
+        return self._rebuild(order, base)
 
-    def _update(
-        self,
-        roots: Sequence[SkillRoot],
-        scan: Scan,
-        state: IndexState,
-        base: TableVersion,
-        reason: str,
-        *,
-        anew: bool,
-        verify: bool,
-    ) -> Committed:
+    def _update(self, order: _Order, state: IndexState, base: TableVersion) -> SyncReport | None:
         """Write the differences from the committed version beside the rows of other roots."""
-        next_roots = labelled(roots, scan.memory, state)
-        stored = base.hashes("true") if verify else committed_hashes(state)
-        if anew:
-            own = {root.path for root in roots}
-            stored = {key: "" if state.keys.root(key) in own else found for key, found in stored.items()}
-        found = changes(scan.snapshot.everything, next_roots, stored)
+        next_roots = labelled(order.roots, order.scan.memory, state)
+        stored = base.hashes("true") if order.verify else committed_hashes(state)
+        if order.rebuild:
+            stored = {key: "" if state.keys.root(key) in order.paths else found for key, found in stored.items()}
+        found = changes(order.scan.snapshot.everything, next_roots, stored)
         by_label = {root.label: root for root in state.roots.values()}
         builders = _Builders(lambda label: self._count(by_label[label], base) if label in by_label else NO_SKILLS)
-        batches = self._batches(found.written, None if anew else base, builders)
+        batches = self._batches(found.written, None if order.rebuild else base, builders)
         version = base
         if found:
             version = self.store(state.table).update(base.version, batches.pieces(base.schema), removed=found.removed)
             for key, terms in base.counted({*found.written, *found.removed}):
                 builders[label_of(key)].remove(terms)
-        committed = self._commit(state.table, version, next_roots, builders, state)
-        report = SyncReport(reason, len(found.written), len(found.removed), anew, batches.failure)
-        return Committed(committed, scan, report if found or state.roots.keys() != next_roots.keys() else None)
+        self._commit(state.table, version, next_roots, builders, state)
+        if not found and state.roots.keys() == next_roots.keys():
+            return None
+        return SyncReport(order.reason, len(found.written), len(found.removed), order.rebuild, batches.failure)
 
-    def _rebuild(
-        self, roots: Sequence[SkillRoot], scan: Scan, base: TableVersion | None, reason: str, *, anew: bool
-    ) -> Committed:
+    def _rebuild(self, order: _Order, base: TableVersion | None) -> SyncReport:
         """Write a new table with the rows of these roots. Servers that have others write theirs again."""
-        next_roots = labelled(roots, scan.memory, None)
-        found = changes(scan.snapshot.everything, next_roots, {})
+        next_roots = labelled(order.roots, order.scan.memory, None)
+        found = changes(order.scan.snapshot.everything, next_roots, {})
         builders = _Builders(lambda _: NO_SKILLS)
-        batches = self._batches(found.written, None if anew else base, builders)
+        batches = self._batches(found.written, None if order.rebuild else base, builders)
         store, schema = self.store(self._place().table), table_schema(batches.dimension, embedding=self.embedding)
         try:
             version = store.rebuild(batches.pieces, schema)
@@ -319,12 +295,12 @@ class IndexWriter:
             raise
         except IndexDamaged as error:
             self._check_cancelled()
-            log.warning("The table at %s cannot be overwritten and is removed: %s", self.db_path, error)
+            log.info("The table at %s cannot be overwritten and is removed: %s", self.db_path, error)
             store.discard()
             builders.clear()
             version = store.rebuild(batches.pieces, schema)
-        committed = self._commit(store.name, version, next_roots, builders, None)
-        return Committed(committed, scan, SyncReport(reason, len(found.written), 0, True, batches.failure))
+        self._commit(store.name, version, next_roots, builders, None)
+        return SyncReport(order.reason, len(found.written), 0, True, batches.failure)
 
     def _batches(self, skills: Mapping[str, Skill], known: TableVersion | None, builders: _Builders) -> RowBatches:
         """Return the rows of skills, with the vectors that `known` has of the same texts."""
@@ -348,21 +324,18 @@ class IndexWriter:
         roots: Mapping[str, RootState],
         builders: _Builders,
         before: IndexState | None,
-    ) -> IndexState:
+    ) -> None:
         next_roots = {}
         for path, root in roots.items():
             name = root.statistics
             if root.label in builders or not self._statistics.is_there(root.statistics):
                 name = self._statistics.save(table, root.label, version, builders[root.label].build())
             next_roots[path] = replace(root, statistics=name)
-        scale = None if before is None else before.scale
         if self._embedder is not None and (before is None or before.published.version != version.version):
             next_roots = _with_unembedded(next_roots, version)
-            scale = version.nearness_scale("true")
         published = TableVersionId(version.table_id, version.version)
-        state = IndexState(self._files.database_name, self.embedding, table, published, next_roots, scale)
+        state = IndexState(self._files.database_name, self.embedding, table, published, next_roots)
         self._save(state, before)
-        return state
 
     def _save(self, state: IndexState, before: IndexState | None) -> None:
         """Commit a state. Raises OSError."""
@@ -398,7 +371,7 @@ class IndexWriter:
     def _if_free(self, work: Callable[[], bool]) -> bool:
         """Return what `work` does under the writer's lock; False if that is held, or the work fails."""
         try:
-            with contextlib.nullcontext() if self._in_memory else self._lock.at_once():
+            with self._lock.at_once():
                 return work()
         except (IndexDamaged, OSError) as error:
             log.debug("The index at %s is left as it is: %s", self.db_path, error)
@@ -446,7 +419,7 @@ class IndexWriter:
                 known = table.vectors_of(map(text_hash, texts.values()))
                 copies = {key: known[text_hash(text)] for key, text in texts.items() if text_hash(text) in known}
                 if copies:
-                    publish({key: StoredVector(texts[key], vector) for key, vector in copies.items()})
+                    publish({key: (texts[key], vector) for key, vector in copies.items()})
                 todo = {key: text for key, text in texts.items() if key not in copies}
                 failure = embedder.embed(todo, publish, seconds=seconds, dimension=table.dimension)
             except IndexDamaged as error:
@@ -462,15 +435,14 @@ class IndexWriter:
             if state is None:
                 return 0
             texts = {key: skill.searchable_text for key, skill in _skills(state, vectors).items()}
-            added = {key: own.vector for key, own in vectors.items() if texts.get(key) == own.text}
+            added = {key: vector for key, (text, vector) in vectors.items() if texts.get(key) == text}
             if not added:
                 return 0
             dimension = len(next(iter(added.values())))
             hashes = {key: text_hash(texts[key]) for key in added}
             store = self.store(state.table)
             version = store.add_vectors(state.published.version, added, hashes, dimension=dimension)
-            roots, scale = _with_unembedded(state.roots, version), version.nearness_scale("true")
-            self._save(replace(state.with_version(version.version, roots), scale=scale), state)
+            self._save(state.with_version(version.version, _with_unembedded(state.roots, version)), state)
         return len(added)
 
     def tidy(self) -> bool:
@@ -487,13 +459,10 @@ class IndexWriter:
         state = self.state()
         if state is None:
             return False
-        store = self.store(state.table)
-        store.clean(state.published.version)
-        if store.unmerged() <= MOST_UNMERGED:
-            return False
-        version = store.merge(state.published.version)
-        self._save(state.with_version(version.version, state.roots), state)
-        return True
+        version = self.store(state.table).tidy(state.published.version)
+        if version is not None:
+            self._save(state.with_version(version.version, state.roots), state)
+        return version is not None
 
     def store(self, table: str) -> Store:
         """Return the store of a table of this database."""
@@ -502,10 +471,6 @@ class IndexWriter:
     def _check_cancelled(self) -> None:
         if self._cancelled.is_set():
             raise IndexUnavailable("Indexing was stopped", hint="call again")
-
-
-def _are_all(roots: Sequence[SkillRoot], state: IndexState) -> bool:
-    return state.roots.keys() <= {root.path for root in roots}
 
 
 def _with_unembedded(roots: Mapping[str, RootState], version: TableVersion) -> dict[str, RootState]:

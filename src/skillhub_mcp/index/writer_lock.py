@@ -1,4 +1,4 @@
-"""Who writes an index now, one process at a time, and one that embeds for it; what lies there is private.
+"""The locks of an index: one process writes at a time, and one embeds. Their files are private.
 
 The operating system releases the lock of a dead process, so a stale lock cannot block.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from filelock import BaseFileLock
 
 LOCK_FILE = "index.lock"
-# Who holds it embeds: several servers of one index would each pay the provider for the same texts.
+# Several servers of one index would each pay the provider for the same texts.
 EMBEDDING_LOCK = ".embedding.lock"
 _STEP_SECONDS = 0.2
 
@@ -43,15 +43,13 @@ def unwritable(db_path: str, reason: str) -> IndexUnavailable:
 class WriterLock:
     """The locks of the index at `db_path`; an index in memory has no other process, and needs none.
 
-    `identity` returns whose it is now: a link in the path may point elsewhere the next time. `timeout` is how many
-    seconds to wait for another writer, and `check` is called while waiting, and ends it by raising.
+    `timeout` is how many seconds to wait for another writer, and `check` is called while waiting, and ends it by
+    raising.
     """
 
-    def __init__(
-        self, db_path: str, identity: Callable[[], IndexFiles], *, timeout: float, check: Callable[[], None]
-    ) -> None:
+    def __init__(self, db_path: str, files: IndexFiles, *, timeout: float, check: Callable[[], None]) -> None:
         self._db_path = db_path
-        self._identity = identity
+        self._files = files
         self._timeout = timeout
         self._check = check
         self._in_memory = db_path == IN_MEMORY
@@ -63,33 +61,28 @@ class WriterLock:
             yield
             return
         try:
-            make_private_directory(self._identity().directory)
-            lock = self._lock()
-            self._acquire(lock)
-            try:
+            make_private_directory(self._files.directory)
+            with self._acquired(self._lock(LOCK_FILE)):
                 yield
-            finally:
-                lock.release()
         except (OSError, NotImplementedError) as error:
             raise unwritable(self._db_path, str(damaged(error))) from error
 
-    def at_once(self) -> BaseFileLock:
-        """Return the writer's lock for who does not wait: it raises OSError where another process holds it."""
-        return self._lock(timeout=0)
+    @contextlib.contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Hold the writer's lock. Raises OSError if another process holds it."""
+        with contextlib.nullcontext() if self._in_memory else self._lock(LOCK_FILE).acquire(timeout=0):
+            yield
 
     @contextlib.contextmanager
     def embedding_turn(self) -> Iterator[bool]:
-        """Hold the lock of whoever embeds for this index, if nobody else does. Raises IndexUnavailable."""
-        if self._in_memory:
-            yield True
-            return
-        from filelock import FileLock, Timeout
+        """Hold the lock for embedding if no other process does; yield whether. Raises IndexUnavailable."""
+        from filelock import Timeout
 
-        files = self._identity().find()
+        files = None if self._in_memory else self._files.find()
         if files is None:
-            yield False
+            yield self._in_memory
             return
-        lock = FileLock(files.state_path + EMBEDDING_LOCK, mode=self._mode)
+        lock = self._lock(os.path.basename(files.state_path) + EMBEDDING_LOCK)
         try:
             lock.acquire(timeout=0)
         except Timeout:
@@ -102,36 +95,31 @@ class WriterLock:
         finally:
             lock.release()
 
-    @property
-    def _mode(self) -> int:
-        # Who can open a lock's file can hold it, and keep every writer waiting.
-        return private_mode(self._identity().directory) or 0o660
-
-    def _lock(self, timeout: float = -1) -> BaseFileLock:
+    def _lock(self, name: str) -> BaseFileLock:
         from filelock import FileLock
 
-        return FileLock(os.path.join(self._identity().directory, LOCK_FILE), timeout=timeout, mode=self._mode)
+        # Who can open a lock's file can hold it, and keep every writer waiting.
+        mode = private_mode(self._files.directory) or 0o660
+        return FileLock(os.path.join(self._files.directory, name), mode=mode)
 
-    def _acquire(self, lock: BaseFileLock) -> None:
+    @contextlib.contextmanager
+    def _acquired(self, lock: BaseFileLock) -> Iterator[None]:
         from filelock import Timeout
 
         deadline = time.monotonic() + self._timeout
-        while True:
+        while not lock.is_locked:
             self._check()
             try:
                 # In steps, so that a closing server does not wait for another writer.
                 lock.acquire(timeout=max(0.0, min(_STEP_SECONDS, deadline - time.monotonic())))
             except Timeout as error:
                 if time.monotonic() < deadline:
-                    self._raise_if_not_makeable(lock.lock_file)
                     continue
                 raise IndexUnavailable(
                     f"Another process has been writing the index at {self._db_path} for {self._timeout:g} seconds",
                     hint="wait for that process, or stop it",
                 ) from error
-            return
-
-    def _raise_if_not_makeable(self, path: str) -> None:
-        """Raise FileNotFoundError where no file can be made at `path`, as in /proc: to FileLock it is contention."""
-        if not os.path.lexists(path):
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, self._mode))
+        try:
+            yield
+        finally:
+            lock.release()

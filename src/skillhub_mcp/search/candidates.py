@@ -160,15 +160,12 @@ def find_candidates(
 
 
 def _visible(index: SearchIndex, block: RowBlock, places: NDArray[Any], among: frozenset[str]) -> NDArray[Any]:
-    """Return those of some places whose rows are of skills in `among`."""
+    """Return those of some places whose rows are of skills in `among`; one row of a directory that two roots have."""
     import numpy as np
 
-    keys, hidden = [block.keys[place] for place in places.tolist()], index.hidden
-    directories = index.keys.directories(keys)
-    # A generator would be entered once for each of hundreds of rows.
-    visible = [one in among and key not in hidden for key, one in zip(keys, directories, strict=True)]
-    found: NDArray[Any] = places[np.array(visible, dtype=bool)]
-    return found
+    directories = index.keys.directories([block.keys[place] for place in places.tolist()])
+    visible = {one: place for one, place in zip(directories, places.tolist(), strict=True) if one in among}
+    return np.array(sorted(visible.values()), dtype=np.int64)
 
 
 def _hashes(terms: Sequence[str]) -> NDArray[Any]:

@@ -14,7 +14,7 @@ import math
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhub_mcp.index.impacts import WEIGHTS
+from skillhub_mcp.index.impacts import LARGEST_IMPACT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,7 +86,7 @@ def evidence_of(query: Query, statistics: Statistics, ranking: Ranking, *, skill
     unknown = len(query.unknown) + _UNTRANSLATED * len(query.untranslated)
     possible = sum(_rarities(query, statistics)) + statistics.rarity("") * unknown
     return Evidence(
-        share=float(ranking.words[0]) / max(WEIGHTS.largest * possible, 1e-9),
+        share=float(ranking.words[0]) / max(LARGEST_IMPACT * possible, 1e-9),
         words=len(query.clauses) + len(query.unknown) + len(query.untranslated),
         nearness=float(ranking.nearness[0]),
         skills=skills,

@@ -98,11 +98,9 @@ class _Draft(NamedTuple):
 ALL_ORIGINS = frozenset(TermOrigin)
 
 
-def parse_query(
-    query: str, statistics: Statistics, speller: Speller, *, origins: frozenset[TermOrigin] = ALL_ORIGINS
-) -> Query:
+def parse_query(query: str, statistics: Statistics, *, origins: frozenset[TermOrigin] = ALL_ORIGINS) -> Query:
     """Parse a normalised query against the vocabulary of the skills, with alternatives of those `origins` only."""
-    words = tokens(query)
+    words, speller = tokens(query), statistics.speller
     said = Counter(map(fold_marks, words))
     distinct: dict[str, str] = {}
     for word in words:

@@ -140,7 +140,7 @@ class Searcher:
         """
         import numpy as np
 
-        query = parse_query(request.text, index.statistics, index.speller, origins=self._origins)
+        query = parse_query(request.text, index.statistics, origins=self._origins)
         vector = self._query_vector(index, request.text[:_MOST_EMBEDDED])
         mode: RetrievalMode = "fts" if vector is None else "hybrid"
         # By vectors alone, a skill that has none yet could not be found at all.

@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from skillhub_mcp.errors import PathNotAllowed, SkillFileNotFound, SkillHubError
-from skillhub_mcp.index.nearness_scale import NearnessScale
 from skillhub_mcp.index.table import TableVersion
 from skillhub_mcp.policy.access import Availability, Policy
 from skillhub_mcp.skills.files import read_whole
@@ -60,7 +59,7 @@ class NotPublished:
 
 @dataclass(frozen=True)
 class IndexToStore:
-    """One version of the index that has the skills: its table, its embedder, and what a cosine means there.
+    """One version of the index that has the skills: its table and its embedder.
 
     `labels` are those of roots by path, `rows` the keys of rows by directory, and `entries` what was read from each
     SKILL.md.
@@ -68,7 +67,6 @@ class IndexToStore:
 
     table: TableVersion
     embedding: str
-    scale: NearnessScale | None
     labels: Mapping[str, str]
     rows: Mapping[str, str]
     entries: Mapping[str, CachedSkillFile]

@@ -27,8 +27,8 @@ from skillhub_mcp.index.filter import PATHS_PER_STATEMENT, chunks
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.schema import SCHEMA_VERSION
 from skillhub_mcp.index.state_file import entry_to_json
+from skillhub_mcp.index.store import manifest_name
 from skillhub_mcp.index.table import TableVersion
-from skillhub_mcp.index.versions import manifest_name
 from skillhub_mcp.skills.model import is_skill_file
 from skillhub_mcp.store.library import NOT_AS_LOCKED, LibraryToStore, NotPublished, SkillToStore, contents_of
 from skillhub_mcp.store.records import FORMAT, Publication, StoredFile, StoredObject
@@ -337,7 +337,6 @@ class _Publication:
             table_id=table.table_id,
             embedding=embedding,
             written_at=written_at,
-            scale=self._index.scale,
             roots=tuple(self._library.roots),
         )
         publication = publication.model_copy(update={"objects": self._objects(publication, before)})

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from skillhub_mcp.index.nearness_scale import NearnessScale
 from skillhub_mcp.index.schema import SCHEMA_VERSION
 
 FORMAT = 1
@@ -58,7 +57,6 @@ class Publication(BaseModel, frozen=True):
     table_id: str
     embedding: str
     written_at: float
-    scale: NearnessScale | None
     roots: tuple[StoredRoot, ...]
     objects: Mapping[str, StoredObject] = {}
     format: int = FORMAT

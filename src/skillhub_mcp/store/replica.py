@@ -395,7 +395,6 @@ def _opened(directory: str, publication: Publication, options: ReplicaOptions) -
         labels=frozenset(labels),
         embedded=embedded,
         unembedded=len(table.without_vector("true")) if embedded else 0,
-        scale=publication.scale,
     )
     index = SearchIndex(
         contents,
