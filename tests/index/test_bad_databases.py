@@ -293,12 +293,17 @@ def empty(file: Path) -> None:
     os.truncate(file, 0)
 
 
-DAMAGE = [fill_with_noise, truncate, empty, Path.unlink]
-PLACES = ["_versions/*.manifest", "data/*", "_indices/*/*", "_transactions/*", "**/*"]
-
-
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("harm", DAMAGE, ids=lambda harm: harm.__name__)
+@pytest.mark.parametrize(
+    ("harm", "place"),
+    [
+        (fill_with_noise, "_versions/*.manifest"),
+        (fill_with_noise, "data/*"),
+        (truncate, "_indices/*/*"),
+        (Path.unlink, "data/*"),
+        (Path.unlink, "_indices/*/*"),
+        (empty, "**/*"),
+    ],
+)
 def test_a_damaged_table_still_gives_right_answers(
     hub_environment: Environment, write_skill: Writer, harm: Callable[[Path], None], place: str
 ) -> None:
@@ -317,16 +322,6 @@ def test_a_damaged_table_still_gives_right_answers(
     write_skill("three", "About walruses.")
     assert found(hub_environment, "walruses") == ["one", "three"]
     assert published_rows(database(hub_environment)) == ["one", "three", "two"]
-
-
-@pytest.mark.parametrize("folder", ["_versions", "data", "_indices", "_transactions"])
-def test_a_half_deleted_table_is_written_again(hub_environment: Environment, write_skill: Writer, folder: str) -> None:
-    write_skill("one", "About walruses.")
-    with hub_of(hub_environment) as hub:
-        hub.refresh()
-    shutil.rmtree(database(hub_environment) / "skills.lance" / folder)
-    assert found(hub_environment, "walruses") == ["one"]
-    assert found(hub_environment, "walruses") == ["one"]
 
 
 def test_a_file_in_the_place_of_the_table_is_cleared_away(hub_environment: Environment, write_skill: Writer) -> None:
@@ -354,11 +349,7 @@ def test_a_damaged_table_is_told_of_in_one_line_that_names_it(
 
 
 @pytest.mark.acceptance("S2-50")
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"{", b"\0" * 500, bytes(range(256)), b"[1, 2]", b"null", None],
-    ids=["empty", "half", "zeros", "binary", "list", "null", "missing"],
-)
+@pytest.mark.parametrize("content", [b"{", b"[1, 2]", None], ids=["half", "list", "missing"])
 def test_a_state_that_says_nothing_leads_to_a_rebuild(
     hub_environment: Environment, write_skill: Writer, content: bytes | None
 ) -> None:
@@ -559,7 +550,7 @@ def check_after_kill(environment: Environment, expected: list[str]) -> None:
     assert set(expected) <= set(rows)
 
 
-@pytest.mark.parametrize("files", [1, 3, 8, 16])
+@pytest.mark.parametrize("files", [3, 16])
 def test_a_first_build_that_is_killed_is_made_up_for_by_the_next_process(
     hub_environment: Environment, write_skill: Writer, files: int
 ) -> None:
