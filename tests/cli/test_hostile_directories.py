@@ -60,7 +60,7 @@ def place(write_skill: SkillWriter, tmp_path: Path) -> dict[str, str]:
         ["disable", "twice"],
         ["context", "list"],
         ["registry", "report"],
-        ["registry", "snapshot", "--output", f"/nowhere/{FORGED}"],
+        ["registry", "report", "--output", f"/nowhere/{FORGED}"],
         ["agents", "resolve", f"sub{FORGED}/code.py"],
         ["token", "list", "--file", f"/nowhere/{FORGED}"],
         ["eval", "run", f"/nowhere/{FORGED}"],

@@ -1,4 +1,4 @@
-"""`skillhub registry`: the index, its report and its snapshot."""
+"""`skillhub registry`: the index and its report."""
 
 from __future__ import annotations
 
@@ -75,88 +75,25 @@ def test_refresh_of_named_paths_finds_what_changed_there(skillhub: Skillhub, wri
     assert names(skillhub("registry", "refresh", str(first), "--json")) == ["second"]
 
 
-@pytest.mark.acceptance("S3-29", "S3-37")
-def test_report_and_snapshot_are_written_to_files_as_json(
+@pytest.mark.acceptance("S3-28", "S3-29", "S3-37")
+def test_the_index_and_its_report_are_written_to_files_with_a_digest_of_the_skills(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
-    write_skill("one", extra="version: 1.0")
-    report_file, snapshot_file = tmp_path / "report.json", tmp_path / "snapshot.json"
-    assert skillhub("registry", "report", "--output", str(report_file)).out == f"wrote {report_file}\n"
-    assert skillhub("registry", "snapshot", "--output", str(snapshot_file)).code == 0
-    report = json.loads(report_file.read_text(encoding="utf-8"))
-    snapshot = json.loads(snapshot_file.read_text(encoding="utf-8"))
-    assert report["digest"] == snapshot["digest"]
-    assert report["seconds"] >= 0
-    assert [(skill["name"], skill["meta"]["version"]) for skill in snapshot["skills"]] == [("one", "1.0")]
-    again = tmp_path / "again.json"
-    skillhub("registry", "snapshot", "--output", str(again))
-    assert again.read_bytes() == snapshot_file.read_bytes()
+    def digest(action: str) -> str:
+        file = tmp_path / f"{action}.json"
+        assert skillhub("registry", action, "--output", str(file)).out == f"wrote {file}\n"
+        written = json.loads(file.read_text(encoding="utf-8"))
+        return str(written["report"]["digest"] if action == "build" else written["digest"])
 
-
-@pytest.mark.acceptance("S3-28", "S3-29")
-def test_a_snapshot_tells_whether_the_skills_are_still_the_same_and_which_are_not(
-    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
-) -> None:
-    kept = write_skill("kept")
-    changed = write_skill("changed", "Does this.")
-    gone = write_skill("gone")
-    file = tmp_path / "snapshot.json"
-    skillhub("registry", "snapshot", "--output", str(file))
-    same = skillhub("registry", "snapshot", "--check", str(file))
-    assert (same.code, same.out) == (0, "the skills match the snapshot\n")
-    (kept / "SKILL.md").write_text((kept / "SKILL.md").read_text(encoding="utf-8") + "More.\n", encoding="utf-8")
-    assert skillhub("registry", "snapshot", "--check", str(file)).code == 0
-    write_skill("changed", "Does that.")
-    shutil.rmtree(gone)
-    new = write_skill("new")
-    other = skillhub("registry", "snapshot", "--check", str(file), "--json")
-    assert (other.code, other.json) == (
-        1,
-        {"same": False, "added": [f"hub:{new}"], "removed": [f"hub:{gone}"], "changed": [f"hub:{changed}"]},
-    )
-
-
-def test_of_a_library_that_lies_elsewhere_a_snapshot_names_only_what_differs(
-    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
-) -> None:
-    here, there, file = tmp_path / "here", tmp_path / "there", tmp_path / "snapshot.json"
-    for root in (here, there):
-        for place in ("a/same", "b/other"):
-            write_skill(place, "Does this.", root=root)
-    skillhub("registry", "snapshot", "--output", file, SKILLS_DIR=str(here))
-    same = skillhub("registry", "snapshot", "--check", file, SKILLS_DIR=str(there))
-    assert (same.code, same.out) == (0, "the skills match the snapshot\n")
-    write_skill("b/other", "Does that.", root=there)
-    (there / "a").rename(there / "c")
-    other = skillhub("registry", "snapshot", "--check", file, "--json", SKILLS_DIR=str(there))
-    assert other.json == {
-        "same": False,
-        "added": [f"hub:{there / 'c' / 'same'}"],
-        "removed": [f"hub:{here / 'a' / 'same'}"],
-        "changed": [f"hub:{there / 'b' / 'other'}"],
-    }
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (None, "cannot be read"),
-        ("{", "is not JSON"),
-        ("[]", "is not a snapshot"),
-        ('{"skills": 1}', "is not a snapshot"),
-        ('{"skills": [1]}', "is not a snapshot"),
-        ('{"skills": [{"name": "x"}]}', "is not a snapshot"),
-    ],
-)
-def test_a_file_that_is_no_snapshot_is_refused(
-    skillhub: Skillhub, tmp_path: Path, content: str | None, says: str
-) -> None:
-    file = tmp_path / "snapshot.json"
-    if content is not None:
-        file.write_text(content, encoding="utf-8")
-    done = skillhub("registry", "snapshot", "--check", str(file))
-    assert done.code == 2
-    assert done.err.startswith(f"error: --check {str(file)!r} {says}")
+    one = write_skill("one", extra="version: 1.0")
+    first = digest("build")
+    built = json.loads((tmp_path / "build.json").read_text(encoding="utf-8"))
+    assert [(skill["name"], skill["meta"]["version"]) for skill in built["skills"]] == [("one", "1.0")]
+    assert digest("report") == first
+    (one / "SKILL.md").write_text((one / "SKILL.md").read_text(encoding="utf-8") + "More.\n", encoding="utf-8")
+    assert digest("build") == first
+    write_skill("one", extra="version: 1.1")
+    assert digest("build") != first
 
 
 @pytest.mark.acceptance("S3-33", "S3-34", "S3-35", "S3-36")
@@ -245,8 +182,6 @@ def test_of_a_replica_each_action_tells_of_the_publication(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     write_skill("published")
-    saved = tmp_path / "saved.json"
-    skillhub("registry", "snapshot", "--output", saved)
     assert skillhub("publish", tmp_path / "out").code == 0
     write_skill("local")
     replica = {"SKILLHUB_READ_ONLY": "1", "DB_PATH": str(tmp_path / "out")}
@@ -256,7 +191,6 @@ def test_of_a_replica_each_action_tells_of_the_publication(
         assert [(root["exists"], root["found"]) for root in built.json["report"]["roots"]] == [(True, 1)]
     assert names(skillhub("registry", "build", "--source", "user", "--json", **replica)) == []
     assert "1. hub      hub: 1 found\n" in skillhub("registry", "report", **replica).out
-    assert skillhub("registry", "snapshot", "--check", saved, **replica).out == "the skills match the snapshot\n"
 
 
 def test_an_action_must_be_named(skillhub: Skillhub) -> None:

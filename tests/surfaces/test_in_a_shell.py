@@ -31,7 +31,6 @@ ARGUMENTS: Mapping[str, Sequence[Sequence[str]]] = {
     "catalogue": [[f"--format={name}"] for name in FORMATS],
     "registry build": [["--lenient"], ["--lenient", "--json"]],
     "registry report": [["--lenient"], ["--json"]],
-    "registry snapshot": [["--json"]],
     "registry refresh": [[], ["--json"]],
     "context list": [[], ["--json"]],
     "context search": [["WORD"], ["WORD", "--json"]],

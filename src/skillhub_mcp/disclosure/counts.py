@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 from skillhub_mcp.policy.access import Availability, Policy
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.snapshot import Snapshot
+
+_WORDS = {
+    "not_for_models": "not for models",
+    "untrusted": "awaiting trust",
+    "undecided": "of a project with unreadable rules",
+    "withheld": "withheld by the audit",
+    "changed": "not as locked",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +40,13 @@ class SkillCounts:
 
     def sentence(self) -> str:
         """Return, for example, `113 served, 1 not for models; 2 off, 1 refused`."""
-        served = _listed(((self.served, "served"), (self.not_for_models, "not for models")))
-        others = _listed(
-            (
-                (self.off, "off"),
-                (self.untrusted, "awaiting trust"),
-                (self.undecided, "of a project with unreadable rules"),
-                (self.denied, "denied"),
-                (self.withheld, "withheld by the audit"),
-                (self.changed, "not as locked"),
-                (self.filtered, "filtered"),
-                (self.shadowed, "shadowed"),
-                (self.refused, "refused"),
-            )
-        )
-        return "; ".join(filter(None, (served or "0 served", others)))
+
+        def said(names: Sequence[str]) -> str:
+            counts = ((getattr(self, name), _WORDS.get(name, name)) for name in names)
+            return ", ".join(f"{count:,} {what}" for count, what in counts if count)
+
+        names = [field.name for field in fields(self)]
+        return "; ".join(filter(None, (said(names[:2]) or "0 served", said(names[2:]))))
 
 
 def count_skills(snapshot: Snapshot, policy: Policy) -> SkillCounts:
@@ -66,7 +67,3 @@ def count_skills(snapshot: Snapshot, policy: Policy) -> SkillCounts:
         shadowed=len(snapshot.everything) - len(others),
         refused=len(snapshot.report.refused),
     )
-
-
-def _listed(counts: tuple[tuple[int, str], ...]) -> str:
-    return ", ".join(f"{count:,} {what}" for count, what in counts if count)

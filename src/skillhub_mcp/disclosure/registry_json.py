@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
-from skillhub_mcp.index.keys import free_label
 from skillhub_mcp.skills.registry_index import Claim, IndexEntry, IndexReport, RegistryIndex
-from skillhub_mcp.skills.roots import is_at_or_below
-
-SNAPSHOT_FORMAT = 1
 
 
 def entry_json(entry: IndexEntry, *, with_path: bool = True) -> dict[str, object]:
@@ -89,25 +84,6 @@ def index_json(index: RegistryIndex) -> dict[str, object]:
     """Return `{skills, report}`."""
     skills = entries_json(index.skills, awaiting_trust=index.awaiting_trust)
     return {"skills": skills, "report": report_json(index.report)}
-
-
-def snapshot_json(index: RegistryIndex) -> dict[str, object]:
-    """Return a snapshot to compare builds by: the digest and the skills, with their `place` below the root."""
-    labels: dict[str, str] = {}
-    for root in index.report.roots:
-        labels[root.path] = free_label(root.source.value, labels.values())
-    skills = [{"place": _place(entry, index.report, labels), **entry_json(entry)} for entry in index.skills]
-    return {"format": SNAPSHOT_FORMAT, "digest": index.report.digest, "skills": skills}
-
-
-def _place(entry: IndexEntry, report: IndexReport, labels: Mapping[str, str]) -> str:
-    roots = [root.path for root in report.roots if root.source is entry.source]
-    around = [root for root in roots if is_at_or_below(entry.path, root)]
-    if not around:
-        # A link that leads out of the root has another target on each machine.
-        return f"{entry.name}@{entry.source.value}"
-    root = max(around, key=len)
-    return f"{labels[root]}{entry.path[len(root) :].replace(os.sep, '/')}"
 
 
 def _claim_json(claim: Claim, *, with_paths: bool) -> dict[str, object]:

@@ -9,12 +9,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from skillhub_mcp._util.safe_json import BadJson, read_json
 from skillhub_mcp.bootstrap.library import make_registry, registry_admission
 from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import (
-    EXIT_FAILED,
     EXIT_OK,
     one_line,
     plural,
@@ -26,8 +24,7 @@ from skillhub_mcp.cli.output import (
 from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.cli.screen import room_beside
-from skillhub_mcp.disclosure.registry_json import index_json, report_json, snapshot_json
-from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.disclosure.registry_json import index_json, report_json
 from skillhub_mcp.sanitize import in_json, in_line
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.admission import is_strict
@@ -53,7 +50,6 @@ def add_parser(subparsers: Any) -> None:
     for name, run, what in (
         ("build", _build, "read every SKILL.md and print the skills and the report"),
         ("report", _report, "read every SKILL.md and print the report only"),
-        ("snapshot", _snapshot, "print the digest and the skills, for audits"),
     ):
         action = actions.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
         _add_mode(action)
@@ -64,8 +60,6 @@ def add_parser(subparsers: Any) -> None:
         action.set_defaults(run=paged(run))
         if name == "build":
             action.add_argument("--source", choices=SOURCES, help="only this source, including shadowed skills")
-        if name == "snapshot":
-            action.add_argument("--check", metavar="FILE", help="compare with a snapshot; exit with 1 if they differ")
     what = "look for changes, update the search index and print the report"
     refresh = actions.add_parser("refresh", help=what, description=f"{what[0].upper()}{what[1:]}.")
     refresh.add_argument("changes", nargs="*", metavar="PATH", help="only look at this path")
@@ -100,30 +94,6 @@ def _report(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         return _print_or_write(report_json(report), args)
     print_text(registry_report_text(report))
     return EXIT_OK
-
-
-def _snapshot(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    snapshot = snapshot_json(_index(args, options))
-    if not args.check:
-        return _print_or_write(snapshot, args)
-    saved = _read_snapshot(args.check)
-    before, now = _by_place(saved), _by_place(snapshot)
-    same = saved.get("digest") == snapshot["digest"]
-    differences: dict[str, list[str]] = {"added": [], "removed": [], "changed": []}
-    if not same:
-        differences["added"] = sorted(_shown(now[place]) for place in now.keys() - before.keys())
-        differences["removed"] = sorted(_shown(before[place]) for place in before.keys() - now.keys())
-        both = now.keys() & before.keys()
-        changed = (place for place in both if {**now[place], "path": ""} != {**before[place], "path": ""})
-        differences["changed"] = sorted(_shown(now[place]) for place in changed)
-    if args.json:
-        print_json({"same": same, **differences})
-    else:
-        print_text("the skills match the snapshot" if same else "the skills differ from the snapshot")
-        for what, paths in differences.items():
-            for path in paths:
-                print_text(f"  {what}  {in_line(path)}")
-    return EXIT_OK if same else EXIT_FAILED
 
 
 def _refresh(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -207,31 +177,3 @@ def _print_or_write(value: Mapping[str, object], args: argparse.Namespace) -> in
     else:
         print_json(value)
     return EXIT_OK
-
-
-def _read_snapshot(path: str) -> dict[str, Any]:
-    try:
-        with open(path, encoding="utf-8") as file:
-            saved = read_json(file.read())
-    except OSError as error:
-        raise InvalidArgument("--check", f"{path!r} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InvalidArgument("--check", f"{path!r} is not UTF-8") from error
-    except BadJson as error:
-        raise InvalidArgument("--check", f"{path!r} is not JSON: {error}") from error
-    skills = saved.get("skills") if isinstance(saved, dict) else None
-    if not isinstance(saved, dict) or not isinstance(skills, list) or not all(map(_is_of_snapshot, skills)):
-        raise InvalidArgument("--check", f"{path!r} is not a snapshot", hint="make one with skillhub registry snapshot")
-    return saved
-
-
-def _is_of_snapshot(skill: object) -> bool:
-    return isinstance(skill, dict) and all(isinstance(skill.get(key), str) for key in ("place", "source", "path"))
-
-
-def _by_place(snapshot: Mapping[str, Any]) -> dict[str, Mapping[str, object]]:
-    return {skill["place"]: skill for skill in snapshot["skills"]}
-
-
-def _shown(skill: Mapping[str, object]) -> str:
-    return f"{skill['source']}:{skill['path']}"
