@@ -196,7 +196,7 @@ def test_of_a_replica_each_action_tells_of_the_publication(
 def test_an_action_must_be_named(skillhub: Skillhub) -> None:
     done = skillhub("registry")
     assert (done.code, done.out) == (2, "")
-    assert done.err == "error: ACTION is required\n\nhint: skillhub registry build|report|snapshot|refresh\n"
+    assert done.err == "error: ACTION is required\n\nhint: skillhub registry build|report|refresh\n"
 
 
 def test_a_mistyped_action_and_an_unknown_option_are_told(skillhub: Skillhub) -> None:
@@ -206,7 +206,7 @@ def test_a_mistyped_action_and_an_unknown_option_are_told(skillhub: Skillhub) ->
 
 
 def test_a_file_that_cannot_be_written_is_told(skillhub: Skillhub, tmp_path: Path) -> None:
-    done = skillhub("registry", "snapshot", "--output", str(tmp_path / "none" / "x.json"))
+    done = skillhub("registry", "report", "--output", str(tmp_path / "none" / "x.json"))
     assert done.code == 2
     assert done.err.startswith("error: --output ")
     assert not list(tmp_path.glob("**/*.new"))
