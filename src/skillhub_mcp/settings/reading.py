@@ -264,6 +264,7 @@ def _check_requirements(settings: Settings) -> None:
             hint = f"set {name} to the directory of a model, with tokenizer.json and model.onnx"
             raise InvalidSetting(setting, value, f"requires {name}, which is not set", hint=hint)
         try:
-            local_path(directory if needed else ".")
+            if needed:
+                local_path(directory)
         except ValueError as error:
             raise InvalidSetting(name, directory, str(error)) from error
