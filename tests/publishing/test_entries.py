@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.conftest import SkillWriter
-from tests.publishing.conftest import A_MINUTE_NS, Later
+from tests.publishing.conftest import Later
 from tests.traversal import SECRET, plant
 
-from skillhub_mcp.publishing import entries
 from skillhub_mcp.publishing.entries import MAX_BYTES, MAX_FILES, PublishedEntry, PublishedFile, refresh_entry
 
 
@@ -117,24 +115,6 @@ def test_what_did_not_change_is_the_same_value_and_is_not_read_again(write_skill
     }
 
 
-def test_a_file_that_was_written_a_moment_ago_is_read_again(write_skill: SkillWriter) -> None:
-    skill = write_skill("demo", files={"a.txt": "a"})
-    first = made(skill)
-    marked = replace(first, files=tuple(replace(file, digest="marked") for file in first.files))
-    assert made(skill, marked) == first
-    assert made(skill, first) is first
-
-
-def test_a_file_from_the_future_is_not_read_for_ever(write_skill: SkillWriter, later: Later) -> None:
-    skill = write_skill("demo", files={"a.txt": "a"})
-    ahead = time.time_ns() + 365 * 24 * 60 * A_MINUTE_NS
-    os.utime(skill / "a.txt", ns=(ahead, ahead))
-    later()
-    first = made(skill)
-    assert first.stamps["a.txt"][0] == ahead
-    assert made(skill, first) is first
-
-
 @pytest.mark.parametrize("path", ["SKILL.md", "a.txt"])
 def test_a_change_that_hides_behind_its_time_and_size_is_seen(
     write_skill: SkillWriter, later: Later, path: str
@@ -152,25 +132,6 @@ def test_a_change_that_hides_behind_its_time_and_size_is_seen(
     assert was is not None
     assert (file.digest, file.size) == (digest(changed), was.size)
     assert file.digest != was.digest
-
-
-def test_files_that_come_and_go_are_seen(write_skill: SkillWriter, later: Later) -> None:
-    skill = write_skill("demo", files={"a.txt": "a", "b.txt": "b"})
-    later()
-    first = made(skill)
-    (skill / "a.txt").unlink()
-    (skill / "new").mkdir()
-    (skill / "new" / "c.txt").write_text("c", encoding="utf-8")
-    assert paths(made(skill, first)) == ["SKILL.md", "b.txt", "new/c.txt"]
-
-
-def test_another_name_makes_another_entry(write_skill: SkillWriter, later: Later) -> None:
-    skill = write_skill("demo")
-    later()
-    first = made(skill)
-    second = made(skill, first, name="other")
-    assert (second.name, second.frontmatter["name"]) == ("other", "other")
-    assert second.files != first.files
 
 
 def test_a_skill_that_is_only_too_deep_is_not_said_to_have_too_many_files(write_skill: SkillWriter) -> None:
@@ -212,17 +173,6 @@ def test_a_skill_of_as_many_bytes_as_hosts_take_is_published_and_one_more_withho
     assert made(skill, over) is over
 
 
-def test_a_skill_that_grows_beyond_what_hosts_take_by_being_written_as_utf_8_is_withheld(
-    write_skill: SkillWriter,
-) -> None:
-    skill = write_skill("demo")
-    head = b"---\nname: demo\ndescription: Does it.\n---\n"
-    line = "会議の議事録を作成する。\n"
-    text = head.decode() + line * ((MAX_BYTES - 2 * len(head) - 2) // (2 * len(line)))
-    (skill / "SKILL.md").write_bytes(text.encode("utf-16"))
-    assert made(skill).withheld == f"its files have more than {MAX_BYTES:,} bytes"
-
-
 def test_a_skill_file_in_other_letter_case_is_published_once_under_its_right_name(write_skill: SkillWriter) -> None:
     skill = write_skill("demo", files={"a.txt": "a"})
     (skill / "SKILL.md").rename(skill / "skill.md")
@@ -239,34 +189,3 @@ def test_a_skill_that_cannot_be_read_now_is_withheld_and_tried_again(write_skill
     assert made(skill, gone) is gone
     (skill / "SKILL.md").write_bytes(content)
     assert made(skill, gone).withheld is None
-
-
-def test_a_skill_whose_directory_is_gone_is_withheld(tmp_path: Path) -> None:
-    assert made(tmp_path / "nowhere").withheld is not None
-
-
-def test_a_skill_file_that_came_between_the_look_and_the_reading_is_looked_at_again(
-    write_skill: SkillWriter, later: Later
-) -> None:
-    skill = write_skill("demo", files={"a.txt": "a"})
-    later()
-    whole = made(skill)
-    # As it is kept where the listing did not have the file yet that was then read.
-    stamps = {path: stamp for path, stamp in whole.stamps.items() if path != "SKILL.md"}
-    assert made(skill, replace(whole, stamps=stamps)) == whole
-
-
-def test_what_keeps_a_skill_out_is_found_once_and_again_when_its_file_changes(
-    write_skill: SkillWriter, later: Later
-) -> None:
-    skill = write_skill("demo", frontmatter="name: demo")
-    later()
-    without = made(skill)
-    assert without.withheld == "it has no description"
-    assert made(skill, without) is without
-    (skill / "SKILL.md").write_text("---\nname: demo\ndescription: Now.\n---\n", encoding="utf-8")
-    assert made(skill, without).withheld is None
-
-
-def test_the_limits_are_those_that_every_host_takes() -> None:
-    assert (entries.MAX_FILES, entries.MAX_BYTES) == (512, 16_777_216)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 import pytest
@@ -123,12 +122,6 @@ def test_the_name_is_the_published_one_and_comes_first(header: str, change: str)
     assert as_a_host_reads_it(document) == document.frontmatter
 
 
-def test_a_name_that_is_a_number_is_written_as_text() -> None:
-    document = published(skill_file("name: 123\ndescription: Does it.\n"), "123")
-    assert (document.frontmatter["name"], document.changes) == ("123", ("name: a string",))
-    assert as_a_host_reads_it(document) == document.frontmatter
-
-
 @pytest.mark.parametrize(
     ("written", "description"),
     [
@@ -233,23 +226,9 @@ def test_frontmatter_that_hides_something_is_published_without_it() -> None:
     assert any("without what cannot be seen" in change for change in document.changes)
 
 
-def test_numbers_come_through_being_rewritten() -> None:
-    numbers = ["0", "-7", "1.10", "123456789012345", "0.0001", "123456789012345.5", "3.141592653589793", "0.00001"]
-    document = of("force: 012\nnumbers: [" + ", ".join(numbers) + "]\n")
-    assert as_a_host_reads_it(document) == document.frontmatter
-    # The last has no form but with an exponent, which is text to the older YAML.
-    assert document.frontmatter["numbers"] == [*json.loads(f"[{', '.join(numbers[:-1])}]"), "0.00001"]
-
-
 def test_what_is_told_is_bounded_and_holds_no_sign_that_a_terminal_acts_on() -> None:
     many = "".join(f'  "\\e[2J{number:04}": 1.5\n' for number in range(2_000))
     document = of(f'metadata:\n{many}"\\e]0;owned\\a": 012\n{"k" * 900}: 012\n')
     assert all(len(change) < 1_000 and change.isprintable() for change in document.changes)
     assert any("\\x1b]0;owned\\x07" in change for change in document.changes)
     assert any(change.endswith("…") for change in document.changes)
-
-
-def test_a_number_without_end_is_a_text_like_any_other() -> None:
-    document = of(f"version: {'1' * 6_000}\n")
-    assert document.frontmatter["version"] == "1" * 6_000
-    assert as_a_host_reads_it(document) == document.frontmatter

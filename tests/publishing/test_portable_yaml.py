@@ -133,17 +133,6 @@ def test_an_alias_is_written_out_and_doubted_where_it_stands() -> None:
     assert read.doubts == {"base", "key"}
 
 
-def test_a_merge_is_not_done_but_told_as_it_was_written() -> None:
-    read = read_portable("base: &x {a: b}\nkey:\n  <<: *x\n  c: d\n")
-    assert read.values["key"] == {"<<": {"a": "b"}, "c": "d"}
-    assert "key" in read.doubts
-
-
-def test_windows_line_ends_are_line_ends() -> None:
-    read = read_portable("first: a\r\nkey: 'b\r\n  c'\r\nlast: |-\r\n  d\r\n  e\r\n")
-    assert (dict(read.values), read.doubts) == ({"first": "a", "key": "b c", "last": "d\ne"}, frozenset())
-
-
 @pytest.mark.parametrize("header", ["", "\n", "# nothing\n", "- a\n- b\n", "just text\n"])
 def test_what_is_no_map_holds_nothing(header: str) -> None:
     assert dict(read_portable(header).values) == {}

@@ -74,13 +74,6 @@ def test_pages_hold_every_skill_once_by_uri_and_the_last_has_no_cursor(
         assert walked(publisher, 1) == [[name] for name in "abcdefg"]
 
 
-def test_a_server_without_skills_has_one_empty_page(hub_environment: Environment) -> None:
-    with publishing(hub_environment) as (publisher, _):
-        assert walked(publisher, 3) == [[]]
-        assert publisher.resources() == []
-        assert list(publisher.publications()) == []
-
-
 def test_a_cursor_goes_on_where_it_was_given_whatever_comes_or_goes(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
@@ -153,21 +146,6 @@ def test_of_two_sources_both_are_listed_and_neither_moves_when_the_other_goes(
     with publishing(environment) as (publisher, _):
         assert listed(publisher) == ["skill://hub/twin/SKILL.md"]
         told_of_nothing(publisher, "skill://user/twin/SKILL.md")
-
-
-def test_a_skill_below_anothers_name_in_another_root_is_served_as_itself(
-    hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
-) -> None:
-    write_skill("git", files={"rebase/SKILL.md": "no skill", "rebase/a.txt": "the file of git"})
-    other = write_skill("rebase", root=tmp_path / "other", directory="git/rebase", files={"a.txt": "its own"})
-    environment = {**hub_environment, "SKILLS_DIR": f"{hub_environment['SKILLS_DIR']}{os.pathsep}{tmp_path / 'other'}"}
-    with publishing(environment) as (publisher, _):
-        for skill in publisher.page().skills:
-            assert publisher.skill(skill.uri).skill == skill.skill
-            for file in skill.entry.files:
-                content = publisher.content(skill.file_uri(file.path)).content
-                assert f"sha256:{hashlib.sha256(content).hexdigest()}" == file.digest
-        assert {skill.skill.directory for skill in publisher.page().skills} >= {str(other)}
 
 
 # Reading
@@ -327,17 +305,6 @@ def test_what_is_no_part_of_a_skill_is_not_served(hub_environment: Environment, 
         told_of_nothing(publisher, "skill://hub/a/absolute.md")
 
 
-def test_an_endless_uri_costs_nothing_and_is_not_repeated_in_full(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
-    write_skill("demo")
-    with publishing(hub_environment) as (publisher, _):
-        for uri in ("skill://hub/" + "x/" * 1_000_000, "skill://" + "y" * 5_000_000):
-            with pytest.raises(ResourceNotFound) as raised:
-                publisher.content(uri)
-            assert len(str(raised.value)) < 300
-
-
 # Directories
 
 
@@ -380,16 +347,6 @@ def test_what_is_no_directory_is_refused_in_words(
     write_skill("demo", files=dict(FILES))
     with publishing(hub_environment) as (publisher, _), pytest.raises(ResourceNotFound, match=said):
         publisher.children(uri)
-
-
-def test_a_skill_is_got_by_its_skill_file_alone(hub_environment: Environment, write_skill: SkillWriter) -> None:
-    write_skill("demo", files=dict(FILES))
-    with publishing(hub_environment) as (publisher, _):
-        for uri in ("skill://hub/demo", "skill://hub/demo/crlf.txt", "skill://hub/demo/nested/SKILL.md"):
-            with pytest.raises(ResourceNotFound, match=r"is not the URI of a SKILL\.md"):
-                publisher.skill(uri)
-        with pytest.raises(ResourceNotFound, match="is a directory"):
-            publisher.content("skill://hub/demo")
 
 
 # Who may have what
@@ -475,19 +432,6 @@ def test_rules_that_cannot_be_understood_let_nothing_through(
 # Further reports
 
 
-def test_a_long_description_is_shortened_where_resources_are_listed(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
-    write_skill("quokka", "Handles quokkas. " * 2_000)
-    with publishing(hub_environment) as (publisher, _):
-        (listed,) = publisher.resources()
-        of_directory = next(one for one in publisher.children("skill://hub/quokka") if one.name == "quokka")
-        for resource in (listed, of_directory):
-            assert resource.description is not None
-            assert len(resource.description) <= 1_024
-            assert resource.description.endswith("…")
-
-
 def test_resources_have_the_name_and_the_description_of_their_frontmatter(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
@@ -518,18 +462,6 @@ def test_what_could_not_be_read_for_a_moment_is_read_again(
         assert [one.name for one in publisher.resources()] == ["a"]
         assert publisher.skill("skill://hub/a/SKILL.md").entry.withheld is None
         assert publisher.base_uri(skill) == "skill://hub/a"
-
-
-def test_what_is_being_written_is_read_when_it_is_whole(
-    hub_environment: Environment, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = write_skill("a", "Does it.") / "SKILL.md"
-    whole = file.read_bytes()
-    with publishing(hub_environment) as (publisher, _):
-        assert publisher.content("skill://hub/a/SKILL.md").content == whole
-        file.write_bytes(b"---\nname: a\n")
-        monkeypatch.setattr("skillhub_mcp.skills.stable_read.time.sleep", lambda _: file.write_bytes(whole))
-        assert publisher.content("skill://hub/a/SKILL.md").content == whole
 
 
 def test_a_person_is_told_what_becomes_of_every_skill(hub_environment: Environment, write_skill: SkillWriter) -> None:

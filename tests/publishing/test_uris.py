@@ -48,11 +48,6 @@ def test_a_uri_says_the_source_the_directories_and_the_name(
     assert uri_in(hub, write_skill(name, directory=directory)) == uri
 
 
-def test_a_root_that_is_a_skill_itself_has_a_uri(tmp_path: Path, write_skill: SkillWriter) -> None:
-    skill = write_skill("alone", root=tmp_path, directory="alone")
-    assert uris([(Source.USER, skill)]) == {str(skill): "skill://user/alone"}
-
-
 @pytest.mark.parametrize(
     ("name", "published"),
     [
@@ -137,16 +132,6 @@ def test_a_linked_skill_has_a_uri_that_no_directory_of_the_root_can_have(
         (skills_dir / f"link-{number}").unlink()
     os.symlink(linked[0], skills_dir / "renamed")
     assert uri_in(hub, linked[0]) == linked_uris[0]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="a backslash separates there")
-def test_a_directory_whose_name_hosts_take_for_two_does_not_hide_its_skills(
-    skills_dir: Path, hub: Places, write_skill: SkillWriter
-) -> None:
-    uri = uri_in(hub, write_skill("pdf", directory="a\\b/pdf"))
-    assert uri is not None
-    assert uri.startswith("skill://hub-other/")
-    assert parse_uri(uri) is not None
 
 
 @pytest.mark.parametrize(

@@ -108,26 +108,6 @@ def test_another_publication_is_served_without_a_restart_and_earlier_finds_can_s
         assert (health(hub).number, health(hub).problem) == (2, "")
 
 
-def test_an_unknown_name_makes_it_ask_the_storage_at_once(
-    library: Library, directory: Target, write_skill: SkillWriter, tmp_path: Path
-) -> None:
-    write_skill("walrus", "Feeds the walrus.")
-    library.publish(directory)
-    with replica(directory, tmp_path, background=True, SKILLHUB_REFRESH_SECONDS="3600") as hub:
-        hub.views.snapshot()
-        until(partial(storage_is, hub, StorageState.OK))
-        write_skill("otter", "Floats with the otter.", body="Float.")
-        library.publish(directory)
-        until(partial(_loads, hub, "otter"))
-
-
-def _loads(hub: SkillHub, name: str) -> bool:
-    try:
-        return bool(hub.load(name))
-    except SkillNotFound:
-        return False
-
-
 @pytest.mark.slow
 def test_searches_during_publications_and_rollbacks_see_one_library_and_never_a_mixture(
     library: Library, directory: Target, write_skill: SkillWriter, tmp_path: Path
@@ -504,4 +484,4 @@ def test_a_damaged_publication_is_reported_and_served_again_after_the_repair(
         library.publish(directory, rebuild=True)
         hub.refresh()
         assert hub.load("walrus").instructions == "Fish."
-        assert [one.number for one in publications(directory)] == [2, 1]
+        assert [one.number for one in publications(directory)] == [1]

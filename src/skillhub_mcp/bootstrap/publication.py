@@ -33,7 +33,7 @@ def library_to_publish(settings: Settings, hub: SkillHub) -> LibraryToStore:
 
     Raises IndexUnavailable if there is no index to publish, or another process has changed it since.
     """
-    from skillhub_mcp.store.library import IndexToStore, library_to_store
+    from skillhub_mcp.store.library import library_to_store
 
     view = hub.refresh()
     if view.problem is not None:
@@ -57,11 +57,9 @@ def library_to_publish(settings: Settings, hub: SkillHub) -> LibraryToStore:
     return library_to_store(
         view.snapshot,
         hub.access.now(),
-        IndexToStore(
-            table,
-            embedding,
-            labels={path: root.label for path, root in state.roots.items()},
-            rows={keys.directory(key): key for key in committed_hashes(state) if keys.root(key) is not None},
-            entries=state.memory_of([root.path for root in view.snapshot.report.roots]),
-        ),
+        table=table,
+        embedding=embedding,
+        labels={path: root.label for path, root in state.roots.items()},
+        rows={keys.directory(key): key for key in committed_hashes(state) if keys.root(key) is not None},
+        entries=state.memory_of([root.path for root in view.snapshot.report.roots]),
     )

@@ -80,15 +80,7 @@ class ArtifactService:
         SkillFilesUnavailable: what is left out while a storage is away would pass for what was taken away.
         """
         with self._hub.access.pinned():
-            snapshot, policy = self._hub.snapshot_and_policy()
-            named: dict[str, Skill] = {}
-            for skill in Names(snapshot, policy).listed():
-                name = published_name(skill)
-                if name is None:
-                    self._report(skill, "its name has no form in a-z, 0-9 and hyphens")
-                # A name in the specification's form is its own; one that was made into it gives way.
-                elif (name not in named or name == skill.name) and _is_given(skill, policy):
-                    named[name] = skill
+            named = self._named()
             # One at a time: callers who come together find what the first has read.
             with self._one_reads:
                 found = (self._described(name, skill) for name, skill in sorted(named.items()))
@@ -97,17 +89,24 @@ class ArtifactService:
     def find(self, name: str) -> tuple[Artifact, Skill]:
         """Return the artifact of that name, and its skill. Raises ResourceNotFound, and what `all` raises."""
         with self._hub.access.pinned():
-            snapshot, policy = self._hub.snapshot_and_policy()
-            names = Names(snapshot, policy)
-            skill = names.find(name)
-            if skill is None or skill.name != name or published_name(skill) != name or not _is_given(skill, policy):
-                # As in `all`: the first whose name was made into this one.
-                others = (one for one in names.offered() if published_name(one) == name and _is_given(one, policy))
-                skill = next(others, None)
+            skill = self._named().get(name)
             described = None if skill is None else self._described(name, skill)
             if skill is None or described is None:
                 raise ResourceNotFound(name)
             return described, skill
+
+    def _named(self) -> dict[str, Skill]:
+        """Return the skills that the caller may have, by published name."""
+        snapshot, policy = self._hub.snapshot_and_policy()
+        named: dict[str, Skill] = {}
+        for skill in Names(snapshot, policy).listed():
+            name = published_name(skill)
+            if name is None:
+                self._report(skill, "its name has no form in a-z, 0-9 and hyphens")
+            # A name in the specification's form is its own; one that was made into it gives way.
+            elif (name not in named or name == skill.name) and _is_given(skill, policy):
+                named[name] = skill
+        return named
 
     def document(self, skill: Skill) -> bytes:
         """Return the SKILL.md of a skill that `find` returned. Raises what `SkillHub.read_bytes` raises."""

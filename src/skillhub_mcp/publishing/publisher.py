@@ -11,8 +11,10 @@ import binascii
 import threading
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 from skillhub_mcp._util.lru import LRUCache
 from skillhub_mcp.disclosure.hits import descriptions
@@ -76,16 +78,14 @@ class PublishedSkill:
         return build_uri((*self.path, *file_path.split("/")))
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """Some of the skills, sorted by URI, and the cursor of the next page, if there is one."""
 
     skills: Sequence[PublishedSkill]
     cursor: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(NamedTuple):
     """The description of a resource: a SKILL.md, another file, or a directory."""
 
     uri: str
@@ -95,8 +95,7 @@ class Resource:
     size: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(NamedTuple):
     """A file's bytes as served, and whether they are sent as text."""
 
     resource: Resource
@@ -104,8 +103,7 @@ class Content:
     is_text: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Publication:
+class Publication(NamedTuple):
     """How one skill is published: its URI and the changes made to it, or why it is withheld."""
 
     skill: Skill
@@ -182,11 +180,13 @@ class Publisher:
         if not rest:
             raise ResourceNotFound(uri, "is a directory", hint="list it with resources/directory/read")
         file_path = "/".join(rest)
-        published = self._skill_with_file(index, path, file_path, uri)
+        published = self._published_skill(index, path, uri)
+        if published.entry.file(file_path) is None:
+            raise ResourceNotFound(uri)
         content = self._read_bytes(published, file_path, uri, granted)
         file = published_file(file_path, content)
         if published.entry.file(file_path) != file:
-            published = self._rebuilt(published, uri)
+            published = self._published_skill(index, path, uri, anew=True)
         resource = _resource(published, file)
         return Content(resource, content, file.is_text and not resource.media_type.startswith(_NEVER_TEXT))
 
@@ -198,16 +198,13 @@ class Publisher:
         """
         snapshot, policy = self._hub.snapshot_and_policy(last_seen=True)
         index = self._uri_index(snapshot)
-        found: dict[str, tuple[UriPath, UriPath] | None] = {}
-        for uri in uris:
-            try:
+        found: dict[str, str | None] = dict.fromkeys(uris)
+        for uri in found:
+            with suppress(ResourceNotFound, SkillChanged, LockUnreadable):
                 path, rest = self._find(index, policy, uri)
-                found[uri] = (path, rest) if uri == build_uri((*path, *rest)) else None
-            except (ResourceNotFound, SkillChanged, LockUnreadable):
-                found[uri] = None
-        paths = list(dict.fromkeys(parts[0] for parts in found.values() if parts is not None))
-        entries = {one.path: one.entry for one in self._published(index.at(paths))}
-        return {uri: None if parts is None else _digest(entries[parts[0]], parts[1]) for uri, parts in found.items()}
+                file = self._published_skill(index, path, uri).entry.file("/".join(rest))
+                found[uri] = file.digest if file is not None and uri == build_uri((*path, *rest)) else None
+        return found
 
     def children(self, uri: str) -> Sequence[Resource]:
         """Return the files and directories directly in `uri`, the directory of a skill or one below it.
@@ -307,8 +304,10 @@ class Publisher:
                 return segments[:length], segments[length:]
         raise ResourceNotFound(uri, hint="call skills/list for the URIs of skills")
 
-    def _published_skill(self, index: _UriIndex, path: UriPath, uri: str) -> PublishedSkill:
-        (published,) = self._published(index.at([path]))
+    def _published_skill(self, index: _UriIndex, path: UriPath, uri: str, *, anew: bool = False) -> PublishedSkill:
+        """Return a skill with its current entry; with `anew`, all of its files are read."""
+        skill = index.skills[path]
+        published = PublishedSkill(path, skill, self._entry(path, skill, None if anew else self._known(skill)))
         if published.entry.withheld is not None:
             raise ResourceNotFound(uri, f"is not served: {published.entry.withheld}")
         return published
@@ -329,16 +328,6 @@ class Publisher:
         with self._lock:
             return self._entries.get(skill.directory)
 
-    def _skill_with_file(self, index: _UriIndex, path: UriPath, file_path: str, uri: str) -> PublishedSkill:
-        """Return the skill at `path` with an entry that has a file at `file_path`. Raises ResourceNotFound."""
-        skill = index.skills[path]
-        entry = self._known(skill)
-        if entry is None or entry.name != path[-1] or entry.file(file_path) is None:
-            entry = self._published_skill(index, path, uri).entry
-        if entry.file(file_path) is None:
-            raise ResourceNotFound(uri)
-        return PublishedSkill(path, skill, entry)
-
     def _read_bytes(self, published: PublishedSkill, file_path: str, uri: str, granted: Collection[Grant]) -> bytes:
         """Return the current bytes of a file, as published."""
         try:
@@ -355,13 +344,6 @@ class Publisher:
             raise ResourceNotFound(uri, f"is not served: {document.reason}")
         return document.content
 
-    def _rebuilt(self, published: PublishedSkill, uri: str) -> PublishedSkill:
-        """Read all of a skill's files again, regardless of their stamps, and cache the new entry."""
-        entry = self._entry(published.path, published.skill, None)
-        if entry.withheld is not None:
-            raise ResourceNotFound(uri, f"is not served: {entry.withheld}")
-        return PublishedSkill(published.path, published.skill, entry)
-
 
 def _make_uri_index(snapshot: Snapshot) -> _UriIndex:
     skills = skill_paths(snapshot)
@@ -375,28 +357,18 @@ def _is_listed(skill: Skill, names: Names) -> bool:
     return names.lists(skill) and names.has_handle(skill) and not names.is_copy(skill)
 
 
-def _digest(entry: PublishedEntry, rest: UriPath) -> str | None:
-    file = None if entry.withheld is not None else entry.file("/".join(rest))
-    return None if file is None else file.digest
-
-
 def _resource(published: PublishedSkill, file: PublishedFile) -> Resource:
     if file.path == SKILL_FILE:
-        description = str(published.entry.frontmatter["description"])
-        return Resource(published.uri, published.path[-1], _SKILL_FILE_TYPE, _shown(description), file.size)
+        return _skill_resource(published.path, str(published.entry.frontmatter["description"]), file.size)
     name = file.path.rpartition("/")[2]
     return Resource(
         published.file_uri(file.path), path_for_model(name), media_type(name, text=file.is_text), None, file.size
     )
 
 
-def _skill_resource(path: UriPath, description: str) -> Resource:
-    return Resource(build_uri(skill_file(path)), path[-1], _SKILL_FILE_TYPE, _shown(description))
-
-
-def _shown(description: str) -> str:
-    """Return a description as the first hits of a search have theirs: a list of resources may have a thousand."""
-    return descriptions((description,))[0]
+def _skill_resource(path: UriPath, description: str, size: int | None = None) -> Resource:
+    # Shortened as in search results: a list of resources may have a thousand.
+    return Resource(build_uri(skill_file(path)), path[-1], _SKILL_FILE_TYPE, descriptions((description,))[0], size)
 
 
 def _to_cursor(path: UriPath) -> str:

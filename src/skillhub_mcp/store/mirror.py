@@ -18,7 +18,6 @@ from typing import Any
 
 from skillhub_mcp._util.atomic_write import atomic_write
 from skillhub_mcp._util.file_modes import make_private_directory
-from skillhub_mcp.embedders.abandonable import start_abandonable
 from skillhub_mcp.errors import PublicationDamaged, SkillFilesUnavailable
 from skillhub_mcp.index.failures import IndexDamaged
 from skillhub_mcp.skills.model import Skill
@@ -30,7 +29,6 @@ log = logging.getLogger(__name__)
 
 _KEPT = "publication.json"
 _COPIES = "copies"
-_FETCHES_AT_ONCE = 8
 _CHUNK_BYTES = 1024 * 1024
 # As published: a digest of a skill has its bits for executing. Nobody else gets into the mirror.
 _MODE, _EXECUTABLE_MODE, _DIRECTORY_MODE = 0o644, 0o755, 0o755
@@ -51,9 +49,9 @@ class Mirror:
         try:
             with open(self._kept, "rb") as file:
                 found = Publication.from_row(json.load(file))
+            whole = all(self._is_whole(path, one) for path, one in found.objects.items())
         except (OSError, ValueError, LookupError, TypeError):
             return None
-        whole = all(self._is_whole(path, one) for path, one in found.objects.items())
         return found if whole and not found.is_newer else None
 
     def fetch(self, target: Target, publication: Publication, progress: Callable[[int, int], None]) -> None:
@@ -61,27 +59,10 @@ class Mirror:
 
         Raises StorageUnavailable and PublicationDamaged.
         """
-        wanted = publication.objects
-        missing = [(path, one) for path, one in wanted.items() if not self._is_whole(path, one)]
-        left, taking, failed = iter(missing), threading.Lock(), threading.Event()
-
-        def fetch() -> None:
-            while not failed.is_set():
-                with taking:
-                    path, one = next(left, ("", None))
-                if one is None:
-                    return
-                try:
-                    self._fetch(target, path, one)
-                except BaseException:
-                    failed.set()
-                    raise
-                progress(len(wanted) - len(missing), len(wanted))
-
-        # Threads that are left behind: a storage that does not answer must not hold up the end of the process.
-        several = range(min(_FETCHES_AT_ONCE, len(missing)))
-        for worker in [start_abandonable(fetch, name="skillhub-fetch") for _ in several]:
-            worker.result()
+        for done, (path, one) in enumerate(publication.objects.items(), 1):
+            if not self._is_whole(path, one):
+                self._fetch(target, path, one)
+                progress(done, len(publication.objects))
 
     def keep(self, publication: Publication) -> None:
         """Record that the mirror has a publication whole."""

@@ -13,13 +13,12 @@ import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from skillhub_mcp.errors import (
     LibraryChanging,
     LockUnreadable,
     PublicationBusy,
-    PublicationDamaged,
     PublicationMissing,
     SkillChanged,
 )
@@ -51,7 +50,7 @@ _OF_A_CHECKOUT = ("mtime_ns", "ctime_ns", "read_at_ns")
 class PublishOptions:
     """How to publish. The newest `keep` publications stay, and those of the last `keep_days`.
 
-    With `rebuild` everything is written again, whatever is there.
+    With `rebuild` everything is written again, and the list of publications begins with it.
     """
 
     keep: int = 10
@@ -84,8 +83,7 @@ class PublishReport:
     dropped: Sequence[int] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(NamedTuple):
     """A skill as it is published: its files, and the digest of its row."""
 
     skill: SkillToStore
@@ -149,7 +147,6 @@ class _Publication:
         self, library: LibraryToStore, target: Target, options: PublishOptions, progress: ProgressCallback
     ) -> None:
         self._library = library
-        self._index = library.index
         self._target = target
         self._options = options
         self._progress = progress
@@ -157,72 +154,47 @@ class _Publication:
         self._left_out = list(library.left_out)
         self._uploaded: dict[str, int] = {}
         self._times: dict[int, float] = {}
-        self._files_version = 0
-        # Whether no other publisher has written files meanwhile.
-        self._is_alone = True
-        self._anew = False
 
     def publish(self) -> PublishReport:
         """Do it, and return what was done."""
         listed = self._target.list()
-        newest = self._newest(listed)
+        fresh = self._options.rebuild
+        newest: Publication | None = None
+        if not fresh and any(path.startswith(f"{PUBLICATIONS}.lance/") for path in listed):
+            self._times = self._tables.times()
+            newest = self._tables.newest(self._times)
+        known_objects = {} if newest is None else newest.objects
+        if odd := [path for path, one in known_objects.items() if listed.get(path) != one.size]:
+            log.warning("%s in %s is damaged; everything is written again", odd[0], self._target.name)
+            fresh = True
         before: Publication | None = None
         known: Mapping[str, PublishedRow] = {}
-        fresh = self._options.rebuild or (newest is not None and self._is_damaged(newest, listed))
-        if newest is not None and not fresh and self._is_alike(newest):
+        ours = (FORMAT, SCHEMA_VERSION, self._library.embedding)
+        if newest is not None and not fresh and (newest.format, newest.schema_version, newest.embedding) == ours:
             table = self._tables.skills(newest)
-            if table.dimension == self._index.table.dimension:
+            if table.dimension == self._library.table.dimension:
                 before, known = newest, self._tables.published(table)
         present: set[str] = set()
         if not fresh and listed:
-            self._files_version, present = self._tables.files()
+            _, present = self._tables.files()
         elif not self._options.dry_run:
-            self._files_version = self._tables.write_files({}, anew=fresh)
+            self._tables.write_files({}, anew=fresh)
         rows = self._read(present)
         report = self._report(rows, known)
         same = before is not None and not (report.added or report.modified or report.removed)
-        if before is not None and same and tuple(self._library.roots) == before.roots:
+        if before is not None and same and list(self._library.roots.items()) == list(before.roots.items()):
             return replace(report, number=before.number, changed=False)
         return report if self._options.dry_run else self._write(rows, report, before, newest)
-
-    def _newest(self, listed: Mapping[str, int]) -> Publication | None:
-        if not any(path.startswith(f"{PUBLICATIONS}.lance/") for path in listed):
-            return None
-        try:
-            self._times = self._tables.times()
-            newest = self._tables.newest(self._times)
-        except PublicationDamaged:
-            if not self._options.rebuild:
-                raise
-            self._anew = True
-            return None
-        if newest is not None and newest.is_newer:
-            raise PublicationDamaged(
-                self._target.name,
-                f"publication {newest.number}",
-                "was written by a newer SkillHub",
-                hint="update skillhub, or publish to another place",
-            )
-        return newest
-
-    def _is_damaged(self, newest: Publication, listed: Mapping[str, int]) -> bool:
-        odd = next((path for path, one in newest.objects.items() if listed.get(path) != one.size), None)
-        if odd is not None:
-            log.warning("%s in %s is damaged; everything is written again", odd, self._target.name)
-        return odd is not None
-
-    def _is_alike(self, newest: Publication) -> bool:
-        ours = (FORMAT, SCHEMA_VERSION, self._index.embedding)
-        return (newest.format, newest.schema_version, newest.embedding) == ours
 
     # What is published
 
     def _read(self, present: set[str]) -> list[_Row]:
         """Read the files of all skills, and upload those that are not there."""
-        hashes = _embedded_hashes(self._index.table, [one.row for one in self._library.skills])
+        hashes = _embedded_hashes(self._library.table, [one.row for one in self._library.skills])
         pending: dict[str, bytes] = {}
         rows: list[_Row] = []
         changing: list[str] = []
+        size = 0
         for done, skill in enumerate(self._library.skills, 1):
             self._progress("reading files", done, len(self._library.skills))
             found = self._files_of(skill)
@@ -235,8 +207,10 @@ class _Publication:
             new = {file.sha256: content for file, content in found.items() if file.sha256 not in present}
             present.update(new)
             pending |= new
-            if sum(map(len, pending.values())) >= _UPLOADED_AT_ONCE:
+            size += sum(map(len, new.values()))
+            if size >= _UPLOADED_AT_ONCE:
                 self._upload(pending)
+                size = 0
             rows.append(_Row(skill, tuple(found), _row_digest(skill, tuple(found), hashes.get(skill.row))))
         if changing:
             raise LibraryChanging(changing[:_NAMED_SKILLS])
@@ -263,16 +237,14 @@ class _Publication:
 
     def _upload(self, pending: dict[str, bytes]) -> None:
         if pending and not self._options.dry_run:
-            version = self._tables.write_files(pending)
-            self._is_alone = self._is_alone and version == self._files_version + 1
-            self._files_version = version
+            self._tables.write_files(pending)
         self._uploaded |= {digest: len(content) for digest, content in pending.items()}
         pending.clear()
 
     def _report(self, rows: Sequence[_Row], known: Mapping[str, PublishedRow]) -> PublishReport:
         files = [file for row in rows for file in row.files]
         digests = {row.skill.key: row.digest for row in rows}
-        table = self._index.table
+        table = self._library.table
         unembedded = set() if table.dimension is None else set(table.without_vector("true"))
         return PublishReport(
             target=self._target.name,
@@ -304,9 +276,9 @@ class _Publication:
 
         def pieces(schema: Any) -> Iterator[Sequence[Any]]:
             own = [row for row in rows if before is None or row.skill.key in changed]
-            return _batches(self._index.table, own, schema, self._progress)
+            return _batches(self._library.table, own, schema, self._progress)
 
-        embedding, dimension = self._index.embedding, self._index.table.dimension
+        embedding, dimension = self._library.embedding, self._library.table.dimension
         table = self._tables.write_skills(
             before, pieces, removed=report.removed, dimension=dimension, embedding=embedding
         )
@@ -317,13 +289,13 @@ class _Publication:
             kept = [one for one in self._tables.all() if one.number not in dropped]
             older_than = dt.timedelta(seconds=written_at - min(one.written_at for one in kept) + 1.0)
             unused = self._tables.files()[1] - files - self._named_by(kept)
-            self._files_version = self._tables.drop_files(unused, older_than=older_than)
-            self._is_alone = False
+            self._tables.drop_files(unused, older_than=older_than)
         table = self._tables.merged(table, older_than=older_than)
         digests = {row.skill.key: row.digest for row in rows}
         written = {key: row.digest for key, row in self._tables.published(table).items()}
+        files_version, stored = self._tables.files()
         # LanceDB lets publishers write to one table by turns.
-        if written != digests or not (self._is_alone or files <= self._tables.files(self._files_version)[1]):
+        if written != digests or not files <= stored:
             raise OtherPublisher
         publication = Publication(
             number=1 if newest is None else newest.number + 1,
@@ -333,16 +305,14 @@ class _Publication:
             bytes=report.bytes,
             digest=rows_digest(digests),
             skills_version=table.version,
-            files_version=self._files_version,
+            files_version=files_version,
             table_id=table.table_id,
             embedding=embedding,
             written_at=written_at,
-            roots=tuple(self._library.roots),
+            roots=self._library.roots,
         )
         publication = publication.model_copy(update={"objects": self._objects(publication, before)})
-        self._tables.commit(publication, anew=self._anew)
-        if dropped:
-            self._tables.drop(dropped)
+        self._tables.commit(publication, anew=self._options.rebuild, dropped=dropped)
         return replace(report, number=publication.number, dropped=sorted(dropped))
 
     def _objects(self, publication: Publication, before: Publication | None) -> dict[str, StoredObject]:
@@ -350,7 +320,7 @@ class _Publication:
         known = {} if before is None else before.objects
         try:
             return {
-                path: known.get(path) or StoredObject(size, self._target.digest(path))
+                path: known.get(path) or StoredObject(size, digest_of(self._target.chunks(path)))
                 for path, size in self._target.list().items()
                 if _is_needed(path, publication)
             }

@@ -24,13 +24,6 @@ class StoredFile(NamedTuple):
     executable: bool
 
 
-class StoredRoot(NamedTuple):
-    """A root of the publisher: the label that its keys start with, and its source."""
-
-    label: str
-    source: str
-
-
 class StoredObject(NamedTuple):
     """The size in bytes of one of LanceDB's objects, and its SHA-256."""
 
@@ -42,7 +35,8 @@ class Publication(BaseModel, frozen=True):
     """A publication: versions of `skills` and `files`, what they hold, and the objects that a reader needs.
 
     `created_at` is when it was published and `written_at` when its rows were written, in seconds since 1970; a rollback
-    repeats the rows of an earlier one. `digest` covers all rows. `embedding` identifies the embedder of the vectors.
+    repeats the rows of an earlier one. `digest` covers all rows. `embedding` identifies the embedder of the vectors,
+    and `roots` has the source of each root by label, in order.
     Until a clean-up, objects of earlier versions are among `objects`.
     """
 
@@ -57,7 +51,7 @@ class Publication(BaseModel, frozen=True):
     table_id: str
     embedding: str
     written_at: float
-    roots: tuple[StoredRoot, ...]
+    roots: Mapping[str, str]
     objects: Mapping[str, StoredObject] = {}
     format: int = FORMAT
     schema_version: int = SCHEMA_VERSION
@@ -66,10 +60,6 @@ class Publication(BaseModel, frozen=True):
     def is_newer(self) -> bool:
         """Whether a newer version of SkillHub wrote it."""
         return self.format > FORMAT or self.schema_version > SCHEMA_VERSION
-
-    def is_same(self, other: Publication) -> bool:
-        """Whether it is the same publication."""
-        return (self.number, self.created_at) == (other.number, other.created_at)
 
     def as_row(self) -> dict[str, Any]:
         """Return it as a row."""

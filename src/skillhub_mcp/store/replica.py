@@ -47,8 +47,6 @@ log = logging.getLogger(__name__)
 
 FIRST_ANSWER_SECONDS = 120.0
 _CLOSE_SECONDS = 2.0
-# How long a caller waits for a poll if it found nothing by a name, which may have been published a moment ago.
-_POLL_SECONDS = 1.0
 # Replicas that were started together do not poll together.
 _JITTER = 0.1
 
@@ -65,8 +63,7 @@ class StorageState(str, Enum):
 class PublicationHealth:
     """The number of the publication that is served, 0 for none, and the state of the storage.
 
-    `since` is when the state began and `checked_at` when the storage last answered, 0 for never, both in seconds since
-    1970. `problem` is why the storage fails, without a path or an address.
+    `since` is when the state began and `checked_at` when the storage last answered (0: never), in seconds since 1970.
     """
 
     number: int = 0
@@ -87,10 +84,11 @@ class ReplicaOptions:
 
 @dataclass(frozen=True)
 class _Served:
-    """A publication that is served: its view, what was read of each SKILL.md, its rows, and its table of files."""
+    """A publication that is served: its view and index, what was read of each SKILL.md, its rows, and its files."""
 
     publication: Publication
     view: View
+    index: SearchIndex
     entries: ScanCache
     rows: Mapping[str, PublishedRow]
     files: Any
@@ -125,13 +123,10 @@ class Replica:
         # The publication that is served, and the one before, whose skills a caller may still hold.
         self._served: _Served | None = None
         self._former: _Served | None = None
-        self._view: View | None = None
         self._health = PublicationHealth(since=time.time())
         # What the storage listed at the last poll; None if the mirror has to be compared in any case.
         self._seen: Mapping[str, int] | None = None
         self._failure: IndexUnavailable | None = None
-        self._polls = 0
-        self._requested = False
         self._closed = False
         self._thread: threading.Thread | None = None
         self._listeners: list[Callable[[bool], None]] = []
@@ -156,36 +151,27 @@ class Replica:
 
     def peek(self) -> View | None:
         """Return the present view. See `ViewSource`."""
-        return self._view
+        return None if self._served is None else self._served.view
 
     def snapshot(self, *, fresh: bool = False, admission: Admission | None = None) -> Snapshot:
-        """Return the present skills; with `fresh`, after a poll if the storage does not fail. See `ViewSource`."""
-        if fresh and self._thread is not None and self._health.storage is not StorageState.FAILING:
-            with self._condition:
-                polls = self._polls
-                self._request()
-                self._condition.wait_for(lambda: self._closed or self._polls > polls, _POLL_SECONDS)
-        snapshot, served = self._wait(lambda _: True).snapshot, self._served
-        if admission is None or served is None:
-            return snapshot
-        return _snapshot(served.publication, served.entries, admission)
+        """Return the skills as of the last poll. See `ViewSource`."""
+        del fresh
+        served = self._wait()
+        return served.view.snapshot if admission is None else _snapshot(served.publication, served.entries, admission)
 
     def view(self, *, instead_of: SearchIndex | None = None) -> tuple[View, SearchIndex]:
         """Return a view and its index. See `ViewSource`."""
-        if instead_of is not None:
-            with self._condition:
-                if self._view is not None and self._view.index is instead_of:
-                    self._view = replace(self._view, index=None, problem=None)
-                self._request(damaged=True)
-        view = self._wait(lambda one: one.is_settled)
-        if view.index is None:
-            raise view.problem or _not_there_yet()
-        return view, view.index
+        served = self._wait()
+        if served.index is instead_of:
+            self._poll(check=True)
+            served = self._required()
+            if served.index is instead_of:
+                raise self._failure or _not_there_yet()
+        return served.view, served.index
 
     def is_ready(self) -> bool:
         """Whether a search would be answered, or fail, at once. See `ViewSource`."""
-        view = self._view
-        return not self._background or self._failure is not None or (view is not None and view.is_settled)
+        return not self._background or self._failure is not None or self._served is not None
 
     def sync(
         self, depth: SyncDepth = SyncDepth.CHANGES, *, only: Sequence[str] | None = None, waiting: bool = False
@@ -193,12 +179,10 @@ class Replica:
         """Poll in the caller's thread, and return the view. Raises IndexUnavailable."""
         del only, waiting
         if depth is SyncDepth.REBUILD:
-            raise IndexUnavailable(
-                "A replica writes no index: it serves what was published",
-                hint="run skillhub publish where the skills are",
-            )
+            hint = "run skillhub publish where the skills are"
+            raise IndexUnavailable("A replica writes no index: it serves what was published", hint=hint)
         self._poll(check=depth is SyncDepth.VERIFY)
-        return self._required()
+        return self._required().view
 
     def subscribe(self, listener: Callable[[bool], None]) -> None:
         """Call `listener` when another publication is served. See `ViewSource`."""
@@ -214,8 +198,7 @@ class Replica:
             try:
                 return self._mirror.files_of(skill, one.rows[skill.directory], one.files)
             except SkillFilesUnavailable:
-                with self._condition:
-                    self._request(damaged=True)
+                self._seen = None
                 raise
         raise SkillFilesUnavailable(skill.name, "it is no longer published")
 
@@ -225,45 +208,30 @@ class Replica:
 
     # Waiting
 
-    def _wait(self, enough: Callable[[View], bool]) -> View:
+    def _wait(self) -> _Served:
         if self._background:
             self.start()
             with self._condition:
-                self._condition.wait_for(lambda: self._is_settled(enough), FIRST_ANSWER_SECONDS)
-        elif self._view is None or not enough(self._view):
+                self._condition.wait_for(lambda: self._closed or self._failure or self._served, FIRST_ANSWER_SECONDS)
+        elif self._served is None:
             self._start_from_mirror()
             self._poll()
         return self._required()
 
-    def _is_settled(self, enough: Callable[[View], bool]) -> bool:
-        view = self._view
-        return self._closed or (self._failure is not None if view is None else enough(view))
-
-    def _required(self) -> View:
-        view = self._view
-        if view is None:
+    def _required(self) -> _Served:
+        if self._served is None:
             raise self._failure or _not_there_yet()
-        return view
-
-    def _request(self, *, damaged: bool = False) -> None:
-        """Request a poll, which with `damaged` compares the mirror. For a caller that holds the condition."""
-        if damaged:
-            self._seen = None
-        self._requested = True
-        self._condition.notify_all()
+        return self._served
 
     # Polling
 
     def _run(self) -> None:
         self._start_from_mirror()
-        while True:
+        while not self._closed:
             self._poll()
             with self._condition:
                 rest = self._options.refresh_seconds * (1.0 - _JITTER * random.random())  # noqa: S311 - no secret
-                self._condition.wait_for(lambda: self._closed or self._requested, rest)
-                self._requested = False
-                if self._closed:
-                    return
+                self._condition.wait_for(lambda: self._closed, rest)
 
     def _start_from_mirror(self) -> None:
         with self._poll_lock:
@@ -276,7 +244,7 @@ class Replica:
 
     def _poll(self, *, check: bool = False) -> None:
         with self._poll_lock, observe(self._observer, PublicationEvent()) as event:
-            problem, hint = "", ""
+            problem, hint = "", "call again in a while"
             try:
                 event.changed = self._follow(check)
             except (StorageUnavailable, PublicationMissing, PublicationDamaged) as error:
@@ -304,20 +272,12 @@ class Replica:
         newest = PublicationTables(self._target).newest() if seen else None
         if newest is None:
             raise PublicationMissing(self._target.name)
-        if newest.is_newer:
-            hint, part = "update skillhub on this server", f"publication {newest.number}"
-            raise PublicationDamaged(self._target.name, part, "was written by a newer SkillHub", hint=hint)
-        # A caller that finds damage meanwhile clears it.
+        self._mirror.fetch(self._target, newest, lambda *counts: self.progress.report("fetching", *counts))
+        changed = served is None or served.publication.created_at != newest.created_at
+        if changed or check:
+            self._serve(newest)
+            self._mirror.keep(newest)
         self._seen = seen
-        try:
-            self._mirror.fetch(self._target, newest, lambda *counts: self.progress.report("fetching", *counts))
-            changed = served is None or not served.publication.is_same(newest)
-            if changed or check or self._view is None or self._view.index is None:
-                self._serve(newest)
-                self._mirror.keep(newest)
-        except BaseException:
-            self._seen = None
-            raise
         return changed
 
     def _record(self, problem: str, hint: str) -> None:
@@ -325,53 +285,39 @@ class Replica:
         before, now = self._health, time.time()
         state = StorageState.FAILING if problem else StorageState.OK
         since = before.since if before.storage is state else now
-        checked_at = before.checked_at if problem else now
         if problem and before.storage is not state and (before.number or self._background):
             serves = f"publication {before.number} is served from the mirror" if before.number else "nothing is served"
-            told = f"{problem}; {hint}" if hint else problem
-            log.warning("The storage of the publication fails, %s: %s", serves, told)
+            log.warning("The storage of the publication fails, %s: %s; %s", serves, problem, hint)
         elif not problem and before.storage is StorageState.FAILING:
             log.info("The storage of the publication answers again, after %d seconds", now - before.since)
-        hint = hint or "call again in a while"
         failure = IndexUnavailable(f"The publication cannot be read: {problem}", hint=hint) if problem else None
         with self._condition:
+            checked_at = before.checked_at if problem else now
             self._health = PublicationHealth(before.number, state, since, checked_at, problem)
             self._failure = failure
-            self._polls += 1
-            if self._view is not None and self._view.index is None:
-                self._view = replace(self._view, problem=failure)
             self._condition.notify_all()
-
-    # Serving
 
     def _serve(self, publication: Publication) -> None:
         before = self._served
         served = _opened(self._mirror.directory, publication, self._options)
         if before is not None and before.publication.number != publication.number:
             self._former = before
+        skills = served.view.snapshot.everything
         with self._condition:
-            self._served, self._view = served, served.view
+            self._served = served
             self._health = replace(self._health, number=publication.number)
             self._condition.notify_all()
-        self._trim()
-        skills = len(served.view.snapshot.everything)
-        log.info("Serving publication %s: %s skills", publication.number, f"{skills:,}")
-        if before is None or len(before.view.snapshot.everything) != skills:
-            self._observer.start(LibraryEvent(skills=skills))()
-        is_other = before is not None and before.view.snapshot.everything != served.view.snapshot.everything
-        for listener in self._listeners:
-            listener(is_other)
-        self.progress.finish()
-
-    def _trim(self) -> None:
-        used = [one for one in (self._served, self._former) if one is not None]
+        used = [one for one in (served, self._former) if one is not None]
+        objects = {path for one in used for path in one.publication.objects}
         try:
-            self._mirror.trim(
-                {path for one in used for path in one.publication.objects},
-                {row.digest for one in used for row in one.rows.values()},
-            )
+            self._mirror.trim(objects, {row.digest for one in used for row in one.rows.values()})
         except OSError as error:
             log.warning("The mirror cannot be tidied: %s", error.strerror or error)
+        log.info("Serving publication %s: %s skills", publication.number, f"{len(skills):,}")
+        self._observer.start(LibraryEvent(skills=len(skills)))()
+        for listener in self._listeners:
+            listener(before is not None and before.view.snapshot.everything != skills)
+        self.progress.finish()
 
 
 def _opened(directory: str, publication: Publication, options: ReplicaOptions) -> _Served:
@@ -388,7 +334,7 @@ def _opened(directory: str, publication: Publication, options: ReplicaOptions) -
         }
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise PublicationDamaged("the publication", f"the table {SKILLS!r}", f"cannot be read: {error}") from error
-    labels = [root.label for root in publication.roots]
+    labels = list(publication.roots)
     embedded = publication.embedding == options.embedding and table.dimension is not None
     contents = IndexContents(
         keys=LibraryKeys({label: label for label in labels}),
@@ -403,7 +349,7 @@ def _opened(directory: str, publication: Publication, options: ReplicaOptions) -
         count=lambda version: summed([counted(version.counted_of(label)) for label in labels]),
     )
     snapshot = _snapshot(publication, entries, options.admission)
-    return _Served(publication, View(snapshot, index), entries, rows, files)
+    return _Served(publication, View(snapshot, index), index, entries, rows, files)
 
 
 async def _files(directory: str, version: int) -> Any:
@@ -413,8 +359,8 @@ async def _files(directory: str, version: int) -> Any:
 def _snapshot(publication: Publication, entries: ScanCache, admission: Admission) -> Snapshot:
     roots = tuple(
         # A source that this version does not know has the hub's rank.
-        SkillRoot(root.label, root.label, Source(root.source) if root.source in SOURCES else Source.HUB, number)
-        for number, root in enumerate(publication.roots, start=1)
+        SkillRoot(label, label, Source(source) if source in SOURCES else Source.HUB, number)
+        for number, (label, source) in enumerate(publication.roots.items(), start=1)
     )
     return scan_from_cache(roots, memory=entries, admission=admission)
 

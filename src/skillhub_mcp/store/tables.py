@@ -48,7 +48,7 @@ _MERGED_EVERY = 5
 
 
 class PublishedRow(NamedTuple):
-    """What is compared of a skill that was published: the digest of its row, and its files."""
+    """The digest of a row of `skills`, and the files of the skill."""
 
     digest: str
     files: tuple[StoredFile, ...]
@@ -94,10 +94,16 @@ class PublicationTables:
         return sorted(map(Publication.from_row, rows), key=lambda one: -one.number)
 
     def newest(self, times: Collection[int] | None = None) -> Publication | None:
-        """Return the publication that counts, None if nothing was published; `times` if they were read already."""
+        """Return the publication that counts, None if there is none; `times` if they were read already.
+
+        Raises PublicationDamaged for one that a newer SkillHub wrote.
+        """
         numbers = self.times() if times is None else times
         # The rows are large, and only one is needed.
         found: list[Publication] = self.all(f"number = {max(numbers)}") if numbers else []
+        if found and found[0].is_newer:
+            part = f"publication {found[0].number}"
+            raise PublicationDamaged(self._target.name, part, "was written by a newer SkillHub", hint="update skillhub")
         return next(iter(found), None)
 
     async def _rows(self, condition: str, columns: list[str]) -> list[dict[str, Any]]:
@@ -108,24 +114,26 @@ class PublicationTables:
         return found
 
     @_on(PUBLICATIONS)
-    async def commit(self, publication: Publication, *, anew: bool = False) -> None:
-        """Append a publication, with `anew` to an empty table. Its number may have been taken by another publisher."""
+    async def commit(
+        self, publication: Publication, *, anew: bool = False, dropped: Collection[int] = frozenset()
+    ) -> None:
+        """Append a publication, with `anew` to an empty table, and then remove others by number.
+
+        Raises OtherPublisher if another publisher has taken its number.
+        """
         import pyarrow as pa
 
-        schema = _publications_schema()
-        table = await (self._emptied if anew else self._made)(PUBLICATIONS, schema)
-        row = pa.Table.from_pylist([publication.as_row()], schema=schema)
+        row = pa.Table.from_pylist([publication.as_row()])
+        schema = row.schema.set(0, pa.field("number", pa.int64(), nullable=False, metadata=UNIQUE))
+        table, row = await (self._emptied if anew else self._made)(PUBLICATIONS, schema), row.cast(schema)
         done = await table.merge_insert("number").when_not_matched_insert_all().execute(row)
+        if not done.num_inserted_rows:
+            raise OtherPublisher
+        if dropped:
+            await table.delete(f"number IN ({','.join(map(str, sorted(dropped)))})")
         if publication.number % _MERGED_EVERY == 0:
             # Each row is a file of its own, and all are read to find the newest.
             await table.optimize(cleanup_older_than=_READ_FOR)
-        if not done.num_inserted_rows:
-            raise OtherPublisher
-
-    @_on(PUBLICATIONS)
-    async def drop(self, numbers: Collection[int]) -> None:
-        """Remove publications from the list."""
-        await (await self._opened(PUBLICATIONS)).delete(f"number IN ({','.join(map(str, sorted(numbers)))})")
 
     # skills
 
@@ -167,35 +175,34 @@ class PublicationTables:
     # files
 
     @_on(FILES)
-    async def files(self, version: int | None = None) -> tuple[int, set[str]]:
-        """Return a version of the table, the newest or a given one, and the SHA-256 of each file in it."""
-        table = await self._opened(FILES, version)
+    async def files(self) -> tuple[int, set[str]]:
+        """Return the newest version of the table, and the SHA-256 of each file in it."""
+        table = await self._opened(FILES)
         if table is None:
             return 0, set()
         read = await table.query().select(["sha256"]).to_arrow()
         return int(await table.version()), set(read.column("sha256").to_pylist())
 
     @_on(FILES)
-    async def write_files(self, contents: Mapping[str, bytes], *, anew: bool = False) -> int:
-        """Write the bytes of files by their SHA-256, with `anew` to an empty table, and return its version."""
+    async def write_files(self, contents: Mapping[str, bytes], *, anew: bool = False) -> None:
+        """Write the bytes of files by their SHA-256, with `anew` to an empty table."""
         import pyarrow as pa
 
-        schema = _files_schema()
+        key = pa.field("sha256", pa.string(), nullable=False, metadata=UNIQUE)
+        schema = pa.schema([key, pa.field("content", pa.large_binary())])
         table = await (self._emptied if anew else self._made)(FILES, schema)
         if contents:
             columns = [pa.array(list(contents), pa.string()), pa.array(list(contents.values()), pa.large_binary())]
             rows = pa.Table.from_arrays(columns, schema=schema)
-            return int((await table.merge_insert("sha256").when_not_matched_insert_all().execute(rows)).version)
-        return int(await table.version())
+            await table.merge_insert("sha256").when_not_matched_insert_all().execute(rows)
 
     @_on(FILES)
-    async def drop_files(self, digests: Collection[str], *, older_than: dt.timedelta) -> int:
-        """Remove files by their SHA-256, and versions of that age; return the table's new version."""
+    async def drop_files(self, digests: Collection[str], *, older_than: dt.timedelta) -> None:
+        """Remove files by their SHA-256, and versions of that age."""
         table = await self._opened(FILES)
         for some in chunks(sorted(digests), PATHS_PER_STATEMENT):
             await table.delete(f"sha256 IN ({','.join(map(quoted, some))})")
         await table.optimize(cleanup_older_than=older_than)
-        return int(await table.version())
 
     async def _made(self, name: str, schema: Any) -> Any:
         return await (await self._connected()).create_table(name, schema=schema, exist_ok=True)
@@ -209,9 +216,9 @@ class PublicationTables:
         await self._ensure(name, schema)
         return await (await self._connected()).create_table(name, schema=schema, mode="overwrite")
 
-    async def _opened(self, name: str, version: int | None = None) -> Any:
+    async def _opened(self, name: str) -> Any:
         try:
-            return await (await self._connected()).open_table(name, version=version)
+            return await (await self._connected()).open_table(name)
         except ValueError as error:
             if "not found" in str(error):
                 return None
@@ -272,20 +279,3 @@ def skills_schema(dimension: int | None, *, embedding: str) -> Any:
     file = pa.struct([("path", pa.string()), ("sha256", pa.string()), ("size", pa.int64()), ("executable", pa.bool_())])
     more = [pa.field("entry", pa.string()), pa.field("files", pa.list_(file)), pa.field("digest", pa.string())]
     return table_schema(dimension, embedding=embedding, more=more)
-
-
-def _files_schema() -> Any:
-    import pyarrow as pa
-
-    return pa.schema(
-        [pa.field("sha256", pa.string(), nullable=False, metadata=UNIQUE), pa.field("content", pa.large_binary())]
-    )
-
-
-def _publications_schema() -> Any:
-    import pyarrow as pa
-
-    kinds = {"created_at": pa.float64(), "digest": pa.string()}
-    plain = [pa.field(name, kinds.get(name, pa.int64())) for name in PLAIN if name != "number"]
-    number = pa.field("number", pa.int64(), nullable=False, metadata=UNIQUE)
-    return pa.schema([number, *plain, pa.field("details", pa.string())])

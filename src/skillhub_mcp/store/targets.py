@@ -7,7 +7,6 @@ import datetime as dt
 import hashlib
 import os
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -51,28 +50,18 @@ _SHOWN = 160
 _SHORTEST_SECRET = 4
 
 
-class Target(ABC):
-    """A publication's storage: its path or URL without secrets, and the options by which LanceDB reaches it."""
+class Target:
+    """A directory, or as a subclass a bucket, with a publication: its path or URL without secrets, and its objects.
+
+    LanceDB reaches it by `options`. Methods raise StorageUnavailable.
+    """
 
     def __init__(self, name: str, options: Mapping[str, str]) -> None:
         self.name = name
         self.options = options
 
-    @abstractmethod
     def list(self, prefix: str = "") -> dict[str, int]:
-        """Return the size in bytes of each object below a prefix by path. Raises StorageUnavailable."""
-
-    @abstractmethod
-    def chunks(self, path: str) -> Iterator[bytes]:
-        """Yield the bytes of an object. Raises StorageUnavailable and FileNotFoundError."""
-
-    def digest(self, path: str) -> str:
-        """Return the SHA-256 of an object. Raises StorageUnavailable and FileNotFoundError."""
-        return digest_of(self.chunks(path))
-
-
-class _Directory(Target):
-    def list(self, prefix: str = "") -> dict[str, int]:
+        """Return the size in bytes of each object below a prefix by path."""
         found = {}
         with self._errors():
             for place, _, names in os.walk(os.path.join(self.name, prefix)):
@@ -83,6 +72,7 @@ class _Directory(Target):
         return found
 
     def chunks(self, path: str) -> Iterator[bytes]:
+        """Yield the bytes of an object. Raises FileNotFoundError."""
         with self._errors(), open(os.path.join(self.name, *path.split("/")), "rb") as file:
             yield from iter(lambda: file.read(_CHUNK_BYTES), b"")
 
@@ -148,16 +138,15 @@ def open_target(target: str, options: Mapping[str, str]) -> Target:
         if found is not None or not target:
             kind = f"of {found[1]}://" if found else "without a name"
             raise InvalidArgument("TARGET", f"{kind} is none that can be published to", hint=f"name {_WHERE}")
-        return _Directory(os.path.abspath(expand_home(target)), {})
+        return Target(os.path.abspath(expand_home(target)), {})
     parts = urlsplit(target)
     if parts.username or parts.password or parts.query or parts.fragment:
         hint = "credentials belong in SKILLHUB_STORAGE_OPTIONS or the environment"
         raise InvalidArgument("TARGET", "has more than a bucket and a prefix, as s3://bucket/prefix", hint=hint)
-    if not parts.hostname:
-        raise InvalidArgument("TARGET", "names no bucket", hint="name one, as s3://bucket or s3://bucket/prefix")
-    if not {".", ".."}.isdisjoint(unquote(parts.path).split("/")):
-        # The storage's library resolves them, so the objects would lie elsewhere.
-        raise InvalidArgument("TARGET", "has a prefix with . or .. in it", hint="name the prefix that is meant")
+    if not parts.hostname or not {".", ".."}.isdisjoint(unquote(parts.path).split("/")):
+        raise InvalidArgument(
+            "TARGET", "is not a bucket and a prefix", hint="name one, as s3://bucket or s3://bucket/prefix"
+        )
     return _Bucket(target.rstrip("/"), options)
 
 

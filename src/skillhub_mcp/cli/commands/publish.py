@@ -47,7 +47,7 @@ def add_parser(subparsers: Any) -> None:
     what.add_argument(
         "--rollback", metavar="NUMBER", type=_number, help="publish again what an earlier publication had"
     )
-    what.add_argument("--rebuild", action="store_true", help="write everything again, over what is damaged")
+    what.add_argument("--rebuild", action="store_true", help="write everything again and start the list over")
     parser.add_argument(
         "--keep",
         metavar="N",
