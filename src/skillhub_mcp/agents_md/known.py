@@ -48,7 +48,7 @@ class KnownFiles:
 
     @property
     def covered(self) -> tuple[str, ...]:
-        """The directories whose AGENTS.md the session was shown or told of."""
+        """The directories with an AGENTS.md that the session knows."""
         with self._lock:
             return tuple(self._covered)
 

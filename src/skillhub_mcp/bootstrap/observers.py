@@ -89,7 +89,7 @@ def log_start(
 
     def tell() -> None:
         view = hub.views.peek()
-        if view is None or start.told:
+        if view is None or start.is_logged:
             return
         with suppress(PolicyUnreadable):
             start.report(count_skills(view.snapshot, hub.access.now()).served)

@@ -108,17 +108,17 @@ def print_waiting(name: str) -> None:
     print_note(in_line(f"waiting for {name}, which has not answered yet"))
 
 
-def print_absence(absence: EmptyResult) -> None:
+def print_empty_result(absence: EmptyResult) -> None:
     """Print on stdout why there is nothing to show, each cause with its fix."""
-    print_text(_absence_text(absence))
+    print_text(_empty_result_text(absence))
 
 
-def note_absence(absence: EmptyResult) -> None:
+def note_empty_result(absence: EmptyResult) -> None:
     """Print the same on stderr, where stdout has a result without skills."""
-    print_note(_absence_text(absence))
+    print_note(_empty_result_text(absence))
 
 
-def _absence_text(absence: EmptyResult) -> str:
+def _empty_result_text(absence: EmptyResult) -> str:
     return f"No skills:\n{problem_lines(absence.causes)}"
 
 

@@ -337,7 +337,7 @@ def _settled(
 
 def _refuse_printed(client: Client) -> None:
     if client.is_printed:
-        raise ClientFileRefused(client.where, "what was printed for it is taken out by hand")
+        raise ClientFileRefused(client.where, "its entry was printed: remove it by hand")
 
 
 def no_file_of(client: Client, scope: ClientScope) -> InvalidArgument:

@@ -45,9 +45,9 @@ def descriptions(texts: Sequence[str], *, whole: int = _WHOLE_HITS) -> list[str]
 
     The first are `whole`, up to 1,024 characters; the others have about 160, and more if two would read alike.
     """
-    harmless = [for_model(text[:_MOST_LOOKED_AT]) for text in texts]
-    full = [in_brief(text, _WHOLE_CHARACTERS) for text in harmless]
-    brief = [*full[:whole], *(in_brief(text, _BRIEF_CHARACTERS) for text in harmless[whole:])]
+    sanitized = [for_model(text[:_MOST_LOOKED_AT]) for text in texts]
+    full = [in_brief(text, _WHOLE_CHARACTERS) for text in sanitized]
+    brief = [*full[:whole], *(in_brief(text, _BRIEF_CHARACTERS) for text in sanitized[whole:])]
     times = Counter(brief)
     return [text if times[text] == 1 else more for text, more in zip(brief, full, strict=True)]
 

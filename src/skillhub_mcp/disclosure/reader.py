@@ -59,7 +59,7 @@ class LoadedSkill:
     """A skill and one `part` of `parts` of its instructions, counted from 1.
 
     `handle` identifies the skill in further calls. `warnings` of the audit come with the first part. `digest` is that
-    of the whole body if it has several parts: it tells parts of one version from those of another.
+    of the whole body if it has several parts: it distinguishes parts of different versions.
     """
 
     skill: Skill

@@ -1,4 +1,4 @@
-"""Estimates how many tokens a text takes, without any model's tokenizer. Pure."""
+"""Estimate how many tokens a text takes, without any model's tokenizer."""
 
 from __future__ import annotations
 

@@ -50,18 +50,18 @@ class StartLog:
     def __init__(self, facts: Mapping[str, object]) -> None:
         self._facts = dict(facts)
         self._lock = threading.Lock()
-        self._told = False
+        self._is_logged = False
 
     @property
-    def told(self) -> bool:
+    def is_logged(self) -> bool:
         """Whether it was logged."""
-        return self._told
+        return self._is_logged
 
     def report(self, skills: int) -> None:
         """Log that so many skills are served, unless that was logged before."""
         with self._lock:
-            told, self._told = self._told, True
-        if not told:
+            was_logged, self._is_logged = self._is_logged, True
+        if not was_logged:
             _start.info("Ready", extra={"skills": skills, **self._facts})
 
 
@@ -83,7 +83,7 @@ class LibraryLog:
         self._elsewhere = elsewhere
         self._lock = threading.Lock()
         self._snapshot: Snapshot | None = None
-        self._told: frozenset[str] = frozenset()
+        self._known: frozenset[str] = frozenset()
 
     def report(self, snapshot: Snapshot) -> None:
         """Log what is new in `snapshot`: at most twenty problems, and the number of the others."""
@@ -97,17 +97,17 @@ class LibraryLog:
             problems, copies = _problems_of(snapshot)
             # Directories and rules first: they concern many skills.
             new = self._new((*root_problems(snapshot.report), *self._name_problems(snapshot), *problems, *copies))
-            harmless = {copy.sentence() for copy in copies}
+            of_copies = {copy.sentence() for copy in copies}
             for number, line in enumerate(new):
                 if number == _AT_ONCE:
                     _library.warning("%d more problems; `skillhub doctor` lists them", len(new) - _AT_ONCE)
                     return
-                _library.log(logging.INFO if line in harmless else logging.WARNING, "%s", line)
+                _library.log(logging.INFO if line in of_copies else logging.WARNING, "%s", line)
 
     def _new(self, problems: Iterable[Problem]) -> list[str]:
         lines = dict.fromkeys(problem.sentence() for problem in problems)
-        new = [line for line in lines if line not in self._told]
-        self._told = frozenset(lines)
+        new = [line for line in lines if line not in self._known]
+        self._known = frozenset(lines)
         return new
 
 

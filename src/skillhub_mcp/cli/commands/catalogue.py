@@ -8,7 +8,7 @@ from typing import Any
 
 from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, whole_number
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, note_absence, plural, print_json, print_note, print_text
+from skillhub_mcp.cli.output import EXIT_OK, note_empty_result, plural, print_json, print_note, print_text
 from skillhub_mcp.cli.pager import add_pager_option, paged
 from skillhub_mcp.cli.replica_note import note_publication
 from skillhub_mcp.cli.told_settings import told_settings
@@ -103,7 +103,7 @@ def catalogue_entries(hub: SkillHub) -> tuple[CatalogueEntry, ...]:
     awaiting = sum(policy.offers(skill) for skill in snapshot.everything if skill.awaits_trust)
     _note_awaiting(awaiting)
     if not (entries or awaiting):
-        note_absence(hub.why_nothing())
+        note_empty_result(hub.why_nothing())
     return entries
 
 

@@ -18,7 +18,7 @@ from skillhub_mcp.cli.output import (
     EXIT_OK,
     one_line,
     plural,
-    print_absence,
+    print_empty_result,
     print_json_list,
     print_note,
     print_painted,
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     with paging(wanted=not args.no_pager):
         _print_skills(chosen, counts, risks, states, filtered=bool(args.core or args.category or args.source))
     if absence is not None:
-        print_absence(absence)
+        print_empty_result(absence)
     else:
         _note_elsewhere(elsewhere)
     awaiting = sum(one.skill.awaits_trust for one in listed)

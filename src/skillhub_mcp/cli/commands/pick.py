@@ -12,9 +12,9 @@ from skillhub_mcp.cli.output import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
     EXIT_OK,
-    note_absence,
+    note_empty_result,
     one_line,
-    print_absence,
+    print_empty_result,
     print_json,
     print_note,
     print_text,
@@ -91,7 +91,7 @@ def _pick(settings: Settings, typed: str, scope: PickerScope) -> int:
     if app.failure is not None:
         raise app.failure
     if app.has_none:
-        note_absence(skills.hub.why_nothing(for_models=False))
+        note_empty_result(skills.hub.why_nothing(for_models=False))
         return EXIT_FAILED
     if chosen is None:
         return EXIT_INTERRUPTED
@@ -118,7 +118,7 @@ def _list(typed: str, scope: PickerScope, options: Mapping[str, str], *, as_json
                     }
                 )
             else:
-                print_absence(absence)
+                print_empty_result(absence)
             return EXIT_FAILED if absence.mistake else EXIT_OK
         found = searched_for(hub.search(typed, limit=MAX_LIMIT)) if typed.strip() else NOT_SEARCHED
     fitting = fitting_rows(rows, typed, scope, found)

@@ -16,7 +16,7 @@ from skillhub_mcp.cli.output import (
     EXIT_FAILED,
     EXIT_OK,
     one_line,
-    print_absence,
+    print_empty_result,
     print_json,
     print_painted,
     print_text,
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         problems = {} if absence is None else {"problems": problems_json(absence.causes)}
         print_json(_answer_json(answer, explained=args.explain) | problems)
     elif absence is not None:
-        print_absence(absence)
+        print_empty_result(absence)
     else:
         _print_hits(answer)
     return EXIT_FAILED if absence is not None and absence.mistake else EXIT_OK
