@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from skillhub_mcp.bootstrap.hub import make_hub
-from skillhub_mcp.index import versions
+from skillhub_mcp.index import store
 from skillhub_mcp.settings import read_settings
 
 # A thousand changes at one a second would take too long: all times are shortened alike.
@@ -19,7 +19,7 @@ def growth(environment: Mapping[str, str], changes: int) -> tuple[int, list[int]
 
     The last change comes half a minute after the one before, when nobody reads what a merge replaced.
     """
-    versions.KEPT_SECONDS *= _SECOND
+    store.KEPT_SECONDS *= _SECOND
     database = Path(environment["DB_PATH"]).parent
     files = sorted(Path(environment["SKILLS_DIR"]).rglob("SKILL.md"))
     settings, _ = read_settings(environment)
@@ -30,7 +30,7 @@ def growth(environment: Mapping[str, str], changes: int) -> tuple[int, list[int]
         for number in range(changes):
             due = time.monotonic() + _SECOND
             if number == changes - 1:
-                time.sleep(versions.KEPT_SECONDS + _SECOND)
+                time.sleep(store.KEPT_SECONDS + _SECOND)
             file = files[number * 37 % len(files)]
             file.write_text(f"{file.read_text(encoding='utf-8')}\nChange {number}.\n", encoding="utf-8")
             view = hub.refresh(only=[str(file)])

@@ -27,7 +27,7 @@ from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
 from skillhub_mcp.policy.gate import SkillUse, pass_gate
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.search.engine import MAX_LIMIT, FoundSkill, SearchAnswer, SearchEngine
-from skillhub_mcp.search.standing import Standing
+from skillhub_mcp.search.rank_explanation import RankExplanation
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.digest import skill_digest
 from skillhub_mcp.skills.files import FileContent, FileEntry
@@ -220,7 +220,7 @@ class SkillHub:
         refuse_nul(query=query, category=category, tags=tags)
         return self.engine.search(query, limit=limit, category=category, tags=tags, source=source, explain=explain)
 
-    def standing(self, task: str, skill: Skill) -> Standing:
+    def standing(self, task: str, skill: Skill) -> RankExplanation:
         """Return where `skill` stands in a search for `task`, and what the first has that it has not.
 
         Raises InvalidArgument for a task without a letter or digit, and IndexUnavailable.
@@ -307,7 +307,7 @@ class SkillHub:
         SandboxUnavailable, SandboxFailed, SandboxRequired, PackagesUnavailable, SkillUnverifiable, InvalidArgument, and
         what `Policy.check_run` raises.
         """
-        from skillhub_mcp.execution.skill_command import CommandRequest, SkillCommand  # who runs none pays for none
+        from skillhub_mcp.execution.skill_command import CommandRequest, SkillCommand
 
         refuse_nul(command=command, args=args, output_dir=output_dir)
         with observe(self.observer, UseEvent(action="run", skill=skill_name, command=command)) as event:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
-from skillhub_mcp.search.near_copies import Told, near_copies
-from skillhub_mcp.search.standing import LeftOut
+from skillhub_mcp.search.near_copies import Candidate, near_copies
+from skillhub_mcp.search.rank_explanation import LeftOut
 
 REPORTS = "Extract tables, figures and footnotes from scanned annual reports of public companies."
 MINUTES = "会議の音声から議事録を作成し、決定事項と担当者を一覧にまとめる。"
@@ -20,8 +20,8 @@ LAMBDA = "Create and deploy AWS Lambda functions in Python with layers, environm
 
 
 def merged(one: tuple[str, str], other: tuple[str, str]) -> bool:
-    groups = near_copies([Told(*one), Told(*other)])
-    assert groups == near_copies([Told(*other), Told(*one)])
+    groups = near_copies([Candidate(*one), Candidate(*other)])
+    assert groups == near_copies([Candidate(*other), Candidate(*one)])
     return len(groups) == 1
 
 
@@ -74,23 +74,23 @@ def test_templates_and_versions_are_not_the_same(one: tuple[str, str], other: tu
 
 def test_of_copies_the_one_of_the_stronger_source_is_shown_in_the_place_of_the_best() -> None:
     hits = [
-        Told("reports", REPORTS, 2),
-        Told("lambda", LAMBDA, 1),
-        Told("reports-too", REPORTS, 1),
-        Told("reports-own", REPORTS, 0),
-        Told("reports-more", REPORTS, 1),
+        Candidate("reports", REPORTS, 2),
+        Candidate("lambda", LAMBDA, 1),
+        Candidate("reports-too", REPORTS, 1),
+        Candidate("reports-own", REPORTS, 0),
+        Candidate("reports-more", REPORTS, 1),
     ]
     assert near_copies(hits) == [[3, 2, 4, 0], [1]]
 
 
 @given(
     st.lists(
-        st.builds(Told, st.sampled_from("abc"), st.sampled_from([REPORTS, LAMBDA, "", "Short.", "x" * 9_000]),
+        st.builds(Candidate, st.sampled_from("abc"), st.sampled_from([REPORTS, LAMBDA, "", "Short.", "x" * 9_000]),
                   st.integers(-1, 3)),
         max_size=30,
     )
 )  # fmt: skip
-def test_each_hit_is_in_one_group_and_groups_keep_the_order_of_their_best(hits: list[Told]) -> None:
+def test_each_hit_is_in_one_group_and_groups_keep_the_order_of_their_best(hits: list[Candidate]) -> None:
     groups = near_copies(hits)
     assert sorted(number for group in groups for number in group) == list(range(len(hits)))
     assert [min(group) for group in groups] == sorted(min(group) for group in groups)

@@ -7,10 +7,10 @@ from dataclasses import asdict
 
 from skillhub_mcp.disclosure.why import Account, Cause, Explanation
 from skillhub_mcp.sanitize import in_line
-from skillhub_mcp.search.standing import LeftOut, Stand, Standing
+from skillhub_mcp.search.rank_explanation import LeftOut, RankExplanation, Stand
 
 
-def explanation_json(explanation: Explanation, standing: Standing | None) -> dict[str, object]:
+def explanation_json(explanation: Explanation, standing: RankExplanation | None) -> dict[str, object]:
     """Return it as JSON values."""
     return {
         "asked": explanation.asked,
@@ -31,7 +31,7 @@ def explanation_json(explanation: Explanation, standing: Standing | None) -> dic
     }
 
 
-def _standing_json(standing: Standing) -> dict[str, object]:
+def _standing_json(standing: RankExplanation) -> dict[str, object]:
     own, first = standing.own, standing.first
     return {
         "task": standing.task,
@@ -47,7 +47,7 @@ def _standing_json(standing: Standing) -> dict[str, object]:
     }
 
 
-def explanation_text(explanation: Explanation, standing: Standing | None, *, searching: bool) -> str:
+def explanation_text(explanation: Explanation, standing: RankExplanation | None, *, searching: bool) -> str:
     """Return it as text. `searching` where a task was given, of which there may be no `standing`."""
     lines: list[str] = []
     if not explanation.accounts:
@@ -78,7 +78,7 @@ def _cause_lines(causes: tuple[Cause, ...]) -> list[str]:
     return lines
 
 
-def _standing_lines(standing: Standing, account: Account) -> list[str]:
+def _standing_lines(standing: RankExplanation, account: Account) -> list[str]:
     name, hits = in_line(account.handle), f"{standing.hits:,} hits for {standing.task!r}"
     if standing.rank is None:
         why = "" if standing.left_out is None else f": {standing.left_out.value}"
@@ -96,7 +96,7 @@ def _standing_lines(standing: Standing, account: Account) -> list[str]:
     return lines
 
 
-def _first_lines(standing: Standing, first: Stand) -> list[str]:
+def _first_lines(standing: RankExplanation, first: Stand) -> list[str]:
     """Return what the first hit is, and what it has that this skill has not."""
     reasons = ["its name is the task, and such a skill comes first"] if standing.named else []
     reasons += [one.describe() for one in standing.differences]

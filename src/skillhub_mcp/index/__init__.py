@@ -22,8 +22,8 @@ state_file      `index_state.json`: the commit, and what was read from each SKIL
 statistics      how many skills have a term, for BM25F
 store           LanceDB, writing: new versions, merging, and removing old ones
 table           LanceDB, reading: candidates and rows of one version
-views           what the hub asks for the skills and their index, whoever provides them
+views           the interface of a provider of skills and their index
 watcher         calling back when something below a root changed
 writer          the one writer: changed rows, vectors, commit
-writer_lock     who writes an index now, and who embeds for it
+writer_lock     the locks for writing and for embedding
 """

@@ -11,7 +11,7 @@ import re
 
 LANCE_FAILURES = (RuntimeError, OSError, ValueError)
 
-# A full disk, a quota, and a limit of the process: nothing that a new table would mend.
+# A full disk, a quota and a limit of the process: a new table would not help.
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 # How LanceDB's messages name an error of the operating system.
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")
@@ -40,7 +40,7 @@ def damaged(error: Exception) -> IndexDamaged:
 
 
 def _file_above(path: str) -> str:
-    """Return the first path from `path` up that exists: what is there instead of a directory."""
+    """Return the first path from `path` up that exists."""
     while not os.path.lexists(path) and path != os.path.dirname(path):
         path = os.path.dirname(path)
     return path

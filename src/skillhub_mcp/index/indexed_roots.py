@@ -36,7 +36,7 @@ class IndexedRoot:
 
     @property
     def is_forgettable(self) -> bool:
-        """Whether dropping its rows is no mistake: what is there and used here would be indexed again at once."""
+        """Whether its rows may be dropped: a root that exists and is used here would be indexed again at once."""
         return not (self.used and self.there)
 
 

@@ -48,7 +48,7 @@ class IndexRow:
 def table_schema(dimension: int | None, *, embedding: str, more: Sequence[Any] = ()) -> Any:
     """Return the schema of a new table with an id of its own. `dimension` is the length of vectors; None for none.
 
-    `more` are fields of whoever writes the table besides these.
+    `more` are further fields.
     """
     import pyarrow as pa
 

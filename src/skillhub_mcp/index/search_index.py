@@ -111,7 +111,7 @@ class SearchIndex:
         return block, _known(block.places(by_terms)), _known(block.places(by_vector))
 
     def with_rows(self, block: RowBlock, keys: Sequence[str]) -> RowBlock:
-        """Return a block with the rows with some keys, where there are such rows. Places stay what they are."""
+        """Return a block that also has the rows with some keys. Places stay valid."""
         if all(block.place_of(key) < 0 for key in keys):
             block = self._keep(block, self.table.rows_with(keys))
         return block

@@ -80,7 +80,7 @@ class Store:
         """
         try:
             if self._private:
-                # LanceDB would leave it to the umask who else may read it.
+                # LanceDB's own directory would be as open as the umask allows.
                 make_private_directory(self._directory)
             table = run(self._created(schema))
             for piece in pieces(schema):

@@ -1,4 +1,4 @@
-"""What the hub asks for the skills and their index, whoever provides them: directories, or a publication."""
+"""The interface through which the hub gets skills and their index, from directories or a publication."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ class ViewSource(Protocol):
         """
 
     def view(self, *, instead_of: SearchIndex | None = None) -> tuple[View, SearchIndex]:
-        """Return a view and its index, waiting for the first commit. Raises IndexUnavailable if there is none.
+        """Return a view and its index, waiting for the first commit. Raises IndexUnavailable.
 
-        An index that could not be read, `instead_of` which another is wanted, is dropped.
+        `instead_of` is an index that could not be read; it is dropped.
         """
 
     def sync(

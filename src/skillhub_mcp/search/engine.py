@@ -24,10 +24,10 @@ from skillhub_mcp.policy.access import Access, Policy
 from skillhub_mcp.search.contributions import Contribution
 from skillhub_mcp.search.facets import Facets, facets_of
 from skillhub_mcp.search.hits import DEFAULT_CONFIDENCE, NEAR_MISSES, Hit, Reason, confident, cut_tail, near_misses
-from skillhub_mcp.search.near_copies import COMPARED_HITS, Told, near_copies
+from skillhub_mcp.search.near_copies import COMPARED_HITS, Candidate, near_copies
+from skillhub_mcp.search.rank_explanation import LeftOut, RankExplanation, Stand
 from skillhub_mcp.search.recent import Recent
 from skillhub_mcp.search.searcher import RetrievalMode, Searcher, SearchRequest, SearchResult
-from skillhub_mcp.search.standing import LeftOut, Stand, Standing
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import safe_alias
@@ -187,7 +187,7 @@ class SearchEngine:
             event.hits, event.confident = len(answer.hits), answer.confident
         return answer
 
-    def standing(self, task: str, directory: str) -> Standing:
+    def standing(self, task: str, directory: str) -> RankExplanation:
         """Return where the skill in that directory stands in a search for `task`, and why it is not first.
 
         Raises InvalidArgument for a task without a letter or digit, and IndexUnavailable.
@@ -274,7 +274,9 @@ class SearchEngine:
         shown = hits if fits else near_misses(hits, threshold=self._options.confidence)
         return _Found(request, result, distinct, len(shown), fits)
 
-    def _stand(self, asked: _Asked, policy: Policy, snapshot: Snapshot, index: SearchIndex, directory: str) -> Standing:
+    def _stand(
+        self, asked: _Asked, policy: Policy, snapshot: Snapshot, index: SearchIndex, directory: str
+    ) -> RankExplanation:
         names = Names(snapshot, policy)
         found = self._find(asked, names, policy, index, beyond_shown=True)
         pairs = zip(found.result.hits, found.result.nearness, strict=True)
@@ -290,7 +292,7 @@ class SearchEngine:
         first = found.distinct[0].skill if found.distinct else None
         place = list(scores).index(directory) if directory in scores else None
         own = Stand("", 0.0, (), None) if skill is None else stand(skill)
-        return Standing(
+        return RankExplanation(
             task=asked.text,
             rank=None if place is None else place + 1,
             hits=len(scores),
@@ -368,14 +370,14 @@ def _distinct(hits: Sequence[Hit], named: str, snapshot: Snapshot, *, most: int 
             found.append((hit, skill))
     ranks = {skill.directory: snapshot.root_rank(skill) for _, skill in found}
     found.sort(key=lambda one: (-one[0].score, ranks[one[1].directory], one[1].name, one[1].stamp.content_hash))
-    # A large library's descriptions are read when they are asked for: only those that are compared are.
-    compared = (skill for _, skill in found[:COMPARED_HITS])
-    told = [Told(one.name, one.description, -1 if one.directory == named else ranks[one.directory]) for one in compared]
+    compared = [
+        Candidate(skill.name, skill.description, -1 if skill.directory == named else ranks[skill.directory])
+        for _, skill in found[:COMPARED_HITS]
+    ]
     distinct = []
-    for group in (*near_copies(told), *([number] for number in range(len(told), len(found)))):
+    for group in (*near_copies(compared), *([number] for number in range(len(compared), len(found)))):
         (hit, skill), *copies = (found[number] for number in group)
         best = found[min(group)][0]
-        # Nearly every hit is the best of its group: hundreds of them are not made anew.
         shown = hit if hit is best else hit._replace(score=best.score)
         distinct.append(_Distinct(shown, skill, [copy for _, copy in copies]))
     return distinct

@@ -41,7 +41,7 @@ def confident(hits: Sequence[Hit], *, threshold: float) -> bool:
 
 
 def near_misses(hits: Sequence[Hit], *, threshold: float) -> Sequence[Hit]:
-    """Return what is shown of hits of which the best does not reach `threshold`: a few where it is far from it."""
+    """Return the hits to show if the best does not reach `threshold`: only a few if it is far below."""
     return hits[:NEAR_MISSES] if hits and hits[0].score < threshold * _HARDLY else hits
 
 

@@ -1,8 +1,8 @@
 """Near copies among hits: skills whose descriptions say nearly the same. Pure.
 
 Forks differ by a few words that were added or polished. Templates differ by a word too: `azure-cosmos-py` and
-`azure-cosmos-rust` say the same of Python and of Rust. What tells them apart is which word it is: one of a name, a
-number, or one in the place of another.
+`azure-cosmos-rust` say the same of Python and of Rust. The word decides which it is: one of a name, a number, or one
+in the place of another means different skills.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _LENGTHS, _SHARED_WORDS = 0.75, 0.4
 _LONGEST_WORDS = 12
 
 
-class Told(NamedTuple):
-    """What a searcher is told of a hit, and the `rank` of its source: the lowest is the strongest."""
+class Candidate(NamedTuple):
+    """A hit to compare, and the `rank` of its source: the lowest is the strongest."""
 
     name: str
     description: str
     rank: int = 0
 
 
-def near_copies(hits: Sequence[Told]) -> list[list[int]]:
+def near_copies(hits: Sequence[Candidate]) -> list[list[int]]:
     """Return the groups of hits that say nearly the same, as positions in `hits`, which are best first.
 
     Groups are in the order of their best hits, most of them of one hit. In each, the hit to be shown comes first: the

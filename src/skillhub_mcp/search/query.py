@@ -147,7 +147,7 @@ def _language(words: Mapping[str, str], speller: Speller) -> str | None:
 
 
 class _Runs(NamedTuple):
-    """What unspaced text says: drafts for what is translated, for what skills have as it is, and what is neither."""
+    """Unspaced text in parts: drafts for translated parts, drafts for terms that skills have, and unknown words."""
 
     translated: Sequence[_Draft]
     known: Sequence[_Draft]

@@ -45,9 +45,9 @@ class Ranking:
         return Ranking(self.numbers[order], self.words[order], self.nearness[order], totals[order])
 
     def with_best_in(self, order: NDArray[Any]) -> Ranking:
-        """Return the same skills, the best of them in the `order` of their places; what is not in that comes after.
+        """Return the same skills, the best of them in the `order` of their places, and then the others.
 
-        Each place keeps its total: how likely the first fits, and what is cut, are known for those.
+        Each place keeps its total, by which confidence and the tail cut were computed.
         """
         import numpy as np
 
@@ -55,7 +55,7 @@ class Ranking:
         return Ranking(self.numbers[places], self.words[places], self.nearness[places], self.totals)
 
     def with_first(self, number: int | None) -> Ranking:
-        """Return the same skills with that of a number before all others, where there is one."""
+        """Return the same skills with that of a number, if given, before all others."""
         import numpy as np
 
         if number is None:

@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 # How many of the best by text are compared in meaning, too.
 _CANDIDATES = 100
-# What a cosine means where there are too few skills to tell: that of the word vectors.
+# The scale for libraries that are too small to measure one: that of the word vectors.
 _USUAL_SCALE = NearnessScale(far=0.17, near=0.45)
 # How far apart `far` and `near` are with any model. Of few skills a pair of copies would have them farther apart, and
 # skills that have nothing in common would make any question near.
@@ -104,7 +104,7 @@ class SearchResult:
 class Searcher:
     """Searches an index. Safe to use from several threads; caches the vectors of the last queries.
 
-    While the `embedder_breaker` is open, the embedder is not asked; whoever else finds that it fails may open it.
+    While the `embedder_breaker` is open, the embedder is not called; indexing may open it too.
     """
 
     def __init__(
@@ -226,15 +226,15 @@ class Searcher:
         return found(vector)
 
     def _reranked(self, candidates: Candidates, request: SearchRequest, ranking: Ranking) -> Ranking:
-        """Return the ranking with the best of it as the model orders them, where there is one that answers."""
+        """Return the ranking with its best skills in the order of the model, if a model answers."""
         import numpy as np
 
         if self._model is None or not len(ranking.numbers) or self._model_breaker.is_open:
             return ranking
         shown = ranking.numbers[:_RERANKED_BY_MODEL].tolist()
-        told = [request.describe(candidates.directories[number]) for number in shown]
+        described = [request.describe(candidates.directories[number]) for number in shown]
         try:
-            chosen = self._model.rerank(request.text[:_MOST_EMBEDDED], told)
+            chosen = self._model.rerank(request.text[:_MOST_EMBEDDED], described)
         except RerankingError as error:
             self._model_breaker.record_failure()
             log.warning("Ranking without the model for a while: %s", error.message)

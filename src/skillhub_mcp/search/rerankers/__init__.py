@@ -26,7 +26,7 @@ class Reranker(Protocol):
 def make_reranker(
     provider: Literal["openai", "gemini"], *, model: str | None, api_key: str, base_url: str | None
 ) -> ModelReranker:
-    """Return a reranker that asks a provider's model. Loads no SDK and calls nobody yet."""
+    """Return a reranker that asks a provider's model. Loads no SDK and sends no request yet."""
     from skillhub_mcp.embedders import gemini, openai
     from skillhub_mcp.search.rerankers.model import ModelReranker
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skillhub_mcp.search.contributions import Contribution
 from skillhub_mcp.search.query import Alternative, Clause, TermOrigin
-from skillhub_mcp.search.standing import differences
+from skillhub_mcp.search.rank_explanation import differences
 
 
 def part(word: str, worth: float, *fields: str) -> Contribution:

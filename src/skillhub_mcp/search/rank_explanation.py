@@ -1,4 +1,4 @@
-"""Where one skill stands in a search, and what the first has that it has not. Pure."""
+"""The rank of one skill in a search, and what the first hit has that it lacks. Pure."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ class Stand:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """Where a skill stands among the hits of a search, beside the first of them, where there is one.
+class RankExplanation:
+    """The rank of a skill among the hits of a search, beside the first hit, if there is one.
 
-    `rank` is 1 for the first of `hits`, None where it is no hit. The search says that its first hit fits where it is
-    `confident`, and that is `named` where the task is its name. `left_out` says why this one is not shown.
+    `rank` is 1 for the first of `hits`, None if it is not a hit. `confident` says that the first hit fits, and `named`
+    that the task is its name. `left_out` is why this skill is not shown.
     """
 
     task: str
