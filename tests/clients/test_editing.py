@@ -31,11 +31,6 @@ def is_within(part: list[str], whole: list[str]) -> bool:
     return all(word in rest for word in part)
 
 
-def test_there_are_at_least_forty_files() -> None:
-    kinds = [file.kind for file in CHANGED] + [file.kind for file, _ in REFUSED]
-    assert len(kinds) == len(set(kinds)) >= 40
-
-
 @pytest.mark.parametrize("file", CHANGED, ids=lambda file: file.kind)
 def test_the_entry_comes_and_goes_and_the_rest_stays(file: ClientFile) -> None:
     client = client_named(file.client)

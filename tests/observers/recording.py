@@ -21,8 +21,6 @@ from skillhub_mcp.observers.logs import AccessLog
 from skillhub_mcp.observers.open_telemetry import OpenTelemetry
 from skillhub_mcp.observers.prometheus import Prometheus
 
-EVERY_OBSERVER = ("silent", "several", "requests", "audit", "open_telemetry", "prometheus")
-
 
 @dataclass(frozen=True, slots=True)
 class Recording:
@@ -68,32 +66,17 @@ class Telemetry:
             shutdown()
 
 
-def record(kind: str, directory: Path, caplog: pytest.LogCaptureFixture) -> Recording:
-    """Return the observer of that kind with its output."""
+def record(directory: Path, caplog: pytest.LogCaptureFixture) -> Recording:
+    """Return all observers as one, with their output."""
     caplog.set_level(logging.DEBUG, logger="skillhub_mcp")
+    path = directory / "audit.jsonl"
+    telemetry, prometheus = Telemetry(), Prometheus()
+    audit = Audit(owner="ann", file=JsonLinesLog(str(path), label="The audit log"))
 
-    def logged() -> str:
-        return "\n".join(repr(vars(record)) for record in caplog.records)
+    def output() -> str:
+        logged = [repr(vars(record)) for record in caplog.records]
+        return "\n".join(
+            [*logged, path.read_text(encoding="utf-8"), telemetry.output(), prometheus.exposition("")[0].decode()]
+        )
 
-    if kind == "silent":
-        return Recording(NULL_OBSERVER, logged)
-    if kind == "requests":
-        return Recording(AccessLog(), logged)
-    if kind == "audit":
-        path = directory / "audit.jsonl"
-        observer = Audit(owner="ann", file=JsonLinesLog(str(path), label="The audit log"))
-        return Recording(observer, lambda: logged() + (path.read_text(encoding="utf-8") if path.exists() else ""))
-    if kind == "open_telemetry":
-        telemetry = Telemetry()
-        return Recording(telemetry.observer, telemetry.output)
-    if kind == "prometheus":
-        prometheus = Prometheus()
-
-        def scraped() -> str:
-            return prometheus.exposition("")[0].decode()
-
-        return Recording(prometheus, scraped)
-    every = [record(one, directory, caplog) for one in EVERY_OBSERVER if one != "several"]
-    return Recording(
-        CompositeObserver([one.observer for one in every]), lambda: "\n".join(one.output() for one in every)
-    )
+    return Recording(CompositeObserver([NULL_OBSERVER, AccessLog(), audit, telemetry.observer, prometheus]), output)

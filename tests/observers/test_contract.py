@@ -1,13 +1,12 @@
-"""The contract of observers: they raise nothing, work in any thread, and disclose no content."""
+"""The contract of observers: they raise nothing, and disclose no content."""
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 import pytest
 from tests.conftest import SkillWriter
-from tests.observers.recording import EVERY_OBSERVER, Recording, record
+from tests.observers.recording import Recording, record
 
 from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.errors import SkillHubError, SkillNotFound
@@ -29,9 +28,9 @@ HOSTILE = "a\nINFO skillhub_mcp.audit: load\r\x1b[2J\u2028\ud800\0" + "ü" * 100
 QUERY, BODY, FILE, ARGUMENT = "qwertzuery", "bodyofaskill", "textofafile", "argumentofacommand"
 
 
-@pytest.fixture(params=EVERY_OBSERVER)
-def recording(request: pytest.FixtureRequest, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Recording:
-    return record(request.param, tmp_path, caplog)
+@pytest.fixture
+def recording(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Recording:
+    return record(tmp_path, caplog)
 
 
 def events() -> list[Event]:
@@ -63,29 +62,6 @@ def test_every_event_is_observed_and_an_error_passes_with_its_code(recording: Re
         assert event.outcome == "SKILL_NOT_FOUND"
 
 
-def test_events_of_many_threads_are_observed_at_once(recording: Recording) -> None:
-    failures: list[BaseException] = []
-
-    def go() -> None:
-        try:
-            for _ in range(20):
-                with (
-                    observe(recording.observer, RequestEvent(method="tools/call")),
-                    observe(recording.observer, SearchEvent()),
-                ):
-                    pass
-        except BaseException as error:  # noqa: BLE001 - told in the test's own thread
-            failures.append(error)
-
-    threads = [threading.Thread(target=go) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
-
-
-@pytest.mark.slow
 def test_no_content_of_requests_or_results_is_disclosed(
     recording: Recording, write_skill: SkillWriter, hub_environment: dict[str, str]
 ) -> None:
