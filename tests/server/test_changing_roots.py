@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from tests.conftest import SkillWriter, switch
+from tests.conftest import SkillWriter
 from tests.server.connections import WAYS, Caller, reached
 
 pytestmark = pytest.mark.slow
@@ -28,29 +28,6 @@ async def eventually(ask: Callable[[], Awaitable[object]], wanted: object) -> No
 
 async def names(client: Caller, query: str) -> list[str]:
     return [skill["name"] for skill in (await client.call("search_skills", query=query)).json["skills"]]
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_switched_root_is_followed_a_second_time_too(
-    hub_environment: Environment, tmp_path: Path, write_skill: SkillWriter, way: tuple[str, str]
-) -> None:
-    for number in range(3):
-        description = f"About walruses of revision{number}."
-        write_skill("one", description, body=f"Body {number}.\n", root=tmp_path / str(number) / "skills")
-    (tmp_path / "current").symlink_to("0")
-    environment = {**hub_environment, "SKILLS_DIR": str(tmp_path / "current" / "skills")}
-
-    async def follow() -> None:
-        async with reached(way, environment) as client:
-            assert await names(client, "revision0") == ["one"]
-            for number in (1, 2):
-                switch(tmp_path / "current", Path(str(number)))
-                await eventually(lambda number=number: names(client, f"revision{number}"), ["one"])  # type: ignore[misc]
-                assert await names(client, f"revision{number - 1}") == []
-                loaded = await client.call("load_skill", skill_name="one")
-                assert f"Body {number}." in loaded.text
-
-    asyncio.run(follow())
 
 
 @pytest.mark.parametrize("way", WAYS)

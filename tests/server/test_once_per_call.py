@@ -10,9 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fastmcp import FastMCP
 from tests.conftest import SkillWriter
-from tests.server.connections import caller, listening
+from tests.hubs import hub_of
 from tests.server.sessions import call, in_process
 
 from skillhub_mcp.disclosure.lookup import SkillLookup
@@ -65,8 +64,8 @@ def test_each_is_asked_once(
     assert {what: times for what, times in asked.items() if times > 1} == {}
 
 
-@pytest.mark.parametrize("surface", ["prompt", "resource"])
-def test_a_load_by_a_prompt_or_a_resource_reads_each_policy_file_once(
+@pytest.mark.parametrize("surface", ["prompt", "resource", "python"])
+def test_a_load_reads_each_policy_file_once_on_every_surface(
     hub_environment: dict[str, str], write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch, surface: str
 ) -> None:
     write_skill("walrus", "Feeds the walrus.")
@@ -78,7 +77,7 @@ def test_a_load_by_a_prompt_or_a_resource_reads_each_policy_file_once(
             reads[id(self)] += 1
         return real(self)
 
-    async def scenario() -> None:
+    async def over_mcp() -> None:
         async with in_process({**hub_environment, "SKILLHUB_TOOLS": "core,skill"}) as client:
 
             async def load() -> object:
@@ -90,29 +89,11 @@ def test_a_load_by_a_prompt_or_a_resource_reads_each_policy_file_once(
             monkeypatch.setattr(PolicyFile, "read", read)
             await load()
 
-    asyncio.run(scenario())
+    if surface == "python":
+        with hub_of(hub_environment) as hub:
+            hub.load("walrus")
+            monkeypatch.setattr(PolicyFile, "read", read)
+            hub.load("walrus")
+    else:
+        asyncio.run(over_mcp())
     assert set(reads.values()) == {1}
-
-
-@pytest.mark.slow
-def test_a_call_over_http_lists_no_tools(hub_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    listed = []
-    real = FastMCP.list_tools
-
-    async def list_tools(self: Any, *args: Any, **kwargs: Any) -> Any:
-        listed.append(self)
-        return await real(self, *args, **kwargs)
-
-    monkeypatch.setattr(FastMCP, "list_tools", list_tools)
-
-    async def scenario(url: str) -> None:
-        async with caller(url, "auto") as hub:
-            tools = await hub.client.list_tools()
-            # The SDK looks for parameters that are repeated in a header: there is none.
-            assert "x-mcp-header" not in tools.model_dump_json()
-            listed.clear()
-            assert (await hub.call("search_skills", query="anything")).code is None
-
-    with listening({**hub_environment, "SKILLHUB_TOOLS": "all"}) as url:
-        asyncio.run(scenario(url))
-    assert not listed

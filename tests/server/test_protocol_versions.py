@@ -11,7 +11,6 @@ import mcp_types
 import pytest
 from tests.conftest import SkillWriter
 from tests.server.connections import WAYS, caller, listening, reached
-from tests.server.sessions import in_process
 
 from skillhub_mcp.mcp_tools import SESSION_TOOLS
 
@@ -303,31 +302,6 @@ def test_over_http_no_path_of_the_server_is_shown_unless_chosen(
         assert str(project.parent) not in repr(told)
 
 
-@pytest.mark.acceptance("S4-12", "S4-1")
-def test_instructions_stay_within_their_budget_and_say_when_there_are_no_skills(
-    environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
-) -> None:
-    for number in range(60):
-        write_skill(f"skill-{number:02}", "Does a thing that takes a good many words to describe. " * 5)
-
-    async def instructions(**changes: str) -> str:
-        async with reached(("stdio", "auto"), {**environment, **changes}) as hub:
-            return hub.client.instructions or ""
-
-    async def unbounded() -> str:
-        only_skill = {**environment, "SKILLHUB_TOOLS": "skill"}
-        async with in_process(only_skill, instructions_max_bytes=100_000) as client:
-            return client.instructions or ""
-
-    usual = asyncio.run(instructions())
-    assert len(usual.encode()) <= 2_048
-    assert usual == asyncio.run(instructions())
-    wide = asyncio.run(unbounded())
-    assert all(f"- skill-{number:02}: Does a thing" in wide for number in range(60))
-    none = asyncio.run(instructions(SKILLS_DIR=str(tmp_path / "none"), SKILLHUB_TOOLS="skill"))
-    assert "(no skills available)" in none
-
-
 def test_a_session_argument_is_only_shown_to_clients_that_need_it(environment: dict[str, str]) -> None:
     async def shown(way: tuple[str, str]) -> list[str]:
         async with reached(way, environment) as hub:
@@ -382,154 +356,5 @@ def test_skill_search_keeps_its_order_and_bounds(
             for arguments in ({"limit": 0}, {"limit": -1}, {"scope": "system"}, {"query": "  "}):
                 said = await hub.call("skill_search", **{"query": "seagull", **arguments})
                 assert said.code == "INVALID_ARGUMENT"
-
-    asyncio.run(journey())
-
-
-@ways
-@pytest.mark.acceptance("S0-47", "S0-48", "S0-49", "S0-50", "S0-51", "S0-52", "S0-53", "S0-54", "S0-55", "S0-56")
-@pytest.mark.acceptance("S0-68", "S0-69", "S0-70", "S0-71", "S0-46")
-def test_skill_load_returns_only_skills_of_the_catalogue_as_context(
-    way: tuple[str, str], environment: dict[str, str], project: Path, write_skill: SkillWriter, tmp_path: Path
-) -> None:
-    skills = project / ".agents" / "skills"
-    own = Path(environment["HOME"], ".agents", "skills")
-    twins = [write_skill("twin", "One of two.", root=root) / "SKILL.md" for root in (skills, own)]
-    stranger = write_skill("stranger", "Elsewhere.", root=tmp_path / "elsewhere")
-    linked = skills / "repo-review" / "references"
-    linked.symlink_to(tmp_path / "elsewhere")
-    (skills / "repo-review" / "loop").symlink_to(skills / "repo-review")
-    many = write_skill("many", root=skills, files={f"f{number:03}.txt": "" for number in range(300)})
-
-    async def journey() -> None:
-        async with reached(way, {**environment, "SKILLHUB_TRUST": "all"}) as hub:
-            place = skills / "repo-review"
-            said = await hub.call("skill_load", name="twin", path=str(place / "SKILL.md"))
-            content = "---\nname: repo-review\ndescription: Review PR with risk-first checklist\n---\n# How\n\nDo it."
-            assert said.text == (
-                f'<skill_context name="repo-review" path="{place}/SKILL.md">\n{content}\n\n'
-                f"Base directory: {place.as_uri()}/\n"
-                "Relative paths in this skill are resolved from this directory.\n"
-                f"<skill_files>\n<file>{place}/scripts/run.sh</file>\n</skill_files>\n</skill_context>"
-            )
-            facts = said.meta["io.skillhub/skill"]
-            assert facts.keys() == {"skill_id", "name", "path", "dir", "mtime_ms"}
-            assert facts["dir"] == str(place)
-            assert (await hub.call("skill_load", name="release-notes")).code is None
-
-            ambiguous = await hub.call("skill_load", name="twin")
-            assert ambiguous.code == "AMBIGUOUS_SKILL"
-            assert all(str(twin) in ambiguous.text for twin in twins)
-            for arguments, code in (
-                ({}, "INVALID_ARGUMENT"),
-                ({"name": "repo-reviw"}, "SKILL_NOT_FOUND"),
-                ({"path": str(stranger / "SKILL.md")}, "SKILL_NOT_FOUND"),
-                ({"path": str(place / ".." / ".." / ".." / "elsewhere" / "stranger")}, "SKILL_NOT_FOUND"),
-                ({"path": str(linked / "stranger" / "SKILL.md")}, "SKILL_NOT_FOUND"),
-            ):
-                failed = await hub.call("skill_load", **arguments)
-                assert failed.code == code, arguments
-            listed = (await hub.call("skill_load", path=str(many))).text
-            shown = listed.count("<file>")
-            assert 0 < shown <= 200
-            assert len(listed.encode()) < 20_000
-            assert f"<note>{300 - shown} more files are not listed</note>" in listed
-
-    asyncio.run(journey())
-
-
-@ways
-@pytest.mark.acceptance("S0-46", "S0-75", "S0-76", "S0-77", "S1-7", "S1-32", "S4-1")
-def test_without_skills_and_agents_md_nothing_empty_is_put_in(
-    way: tuple[str, str], environment: dict[str, str], tmp_path: Path
-) -> None:
-    bare = tmp_path.resolve() / "bare"
-    bare.mkdir()
-    environment = {**environment, "SKILLHUB_CWD": str(bare), "SKILLS_DIR": str(bare / "none")}
-
-    async def journey() -> None:
-        async with reached(way, environment) as hub:
-            assert "skills_catalog" not in (hub.client.instructions or "")
-            assert "(no skills available)" in (hub.client.instructions or "")
-            assert "<" not in await hub.prompt("session_context")
-            assert (await hub.call("skills_list")).json == {"skills": [], "errors": []}
-            assert "<" not in (await hub.call("agents_context")).text
-            assert "<" not in (await hub.call("agents_resolve", path="x/y.py")).text
-            missing = await hub.call("Skill", skill="pdf")
-            assert (missing.code, "Available skills: (none)" in missing.text) == ("SKILL_NOT_FOUND", True)
-
-    asyncio.run(journey())
-
-
-@ways
-@pytest.mark.acceptance("S1-2", "S1-5", "S1-21", "S1-24", "S1-26", "S1-27", "S1-30", "S1-31")
-def test_agents_resolve_keeps_its_bounds_whatever_the_path(
-    way: tuple[str, str], environment: dict[str, str], project: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "AGENTS.md").write_text("Not of this project.", encoding="utf-8")
-    (project / "feature" / "deep").mkdir()
-    (project / "feature" / "deep" / "AGENTS.md").write_text("Deep.", encoding="utf-8")
-    (project / "feature" / "link").symlink_to(tmp_path)
-    config = '{"resolver": {"maxFilesPerResolve": 1}}'
-
-    async def journey() -> None:
-        async with reached(way, {**environment, "SKILLHUB_AGENTS_CONFIG": config}) as hub:
-            await hub.call("agents_context")
-            seen = []
-            for _ in range(3):
-                said = await hub.call("agents_resolve", path="feature/deep/not/there/yet.py")
-                for file in said.structured["files"]:
-                    assert file.keys() == {"path", "mtimeMs", "sizeBytes"}
-                    assert said.text.startswith('<system-reminder type="agents.resolve.paths">')
-                    assert "Deep." not in said.text
-                    seen.append(file["path"].removeprefix(f"{project}/"))
-            assert seen == ["feature/AGENTS.md", "feature/deep/AGENTS.md"]
-            for path in ("..", str(tmp_path), "feature/link/x", "/", "/etc/passwd", "feature/../../x"):
-                assert (await hub.call("agents_resolve", path=path)).structured == {"files": []}, path
-            odd = await hub.call("agents_resolve", path="a\0b")
-            assert odd.code == "INVALID_ARGUMENT"
-        off = '{"resolver": {"enabled": false}}'
-        async with reached(way, {**environment, "SKILLHUB_AGENTS_CONFIG": off}) as hub:
-            assert (await hub.call("agents_resolve", path="feature/x")).structured == {"files": []}
-
-    asyncio.run(journey())
-
-
-@ways
-@pytest.mark.acceptance("S0-41", "S0-42", "S0-43", "S1-12", "S1-13", "S1-14", "S1-17", "S1-18")
-def test_what_a_session_begins_with_keeps_its_bounds_and_says_what_is_missing(
-    way: tuple[str, str], environment: dict[str, str], project: Path, write_skill: SkillWriter
-) -> None:
-    for number in range(20):
-        write_skill(f"more-{number:02}", "Word " * 100, root=project / ".agents" / "skills")
-    (project / "AGENTS.md").write_bytes(b"caf\xe9 " + "é".encode() * 60)
-    (project / "feature" / "deep").mkdir()
-    (project / "feature" / "deep" / "AGENTS.md").write_text("Too deep to be counted.", encoding="utf-8")
-    config = '{"initial": {"maxFiles": 2, "maxBytes": 140}}'
-    environment = {**environment, "SKILLHUB_CWD": str(project / "feature" / "deep"), "SKILLHUB_AGENTS_CONFIG": config}
-
-    async def journey() -> None:
-        bounded = {**environment, "SKILLHUB_CATALOGUE_MAX_ENTRIES": "9", "SKILLHUB_CATALOGUE_MAX_BYTES": "4000"}
-        async with reached(way, bounded) as hub:
-            text = await hub.prompt("session_context")
-            agents, _, skills = text.partition("\n\n<skills_context>")
-            assert len(f"<skills_context>{skills}".encode()) <= 4_000
-            assert skills.count("<skill>") == 9
-            assert 'truncated="true"' in skills
-            assert "13 more skills are not listed and 9 descriptions are shortened: call skill_search" in skills
-            # The root's 127 bytes as they are shown leave 13 of the 140.
-            assert f"caf\ufffd {'é' * 60}\n" in agents
-            assert "\nUse spaces in\n" in agents
-            assert "Too deep" not in agents
-            assert agents.count("<note>") == 3
-            assert (await hub.call("agents_context")).text == agents
-            known = (await hub.call("context_inspect")).json["agents"]["directories"]
-            assert known[0]["covered"] == [str(project), str(project / "feature")]
-        off = {**environment, "SKILLHUB_AGENTS_CONFIG": '{"enabled": false}'}
-        async with reached(way, off) as hub:
-            said = (await hub.call("agents_context")).text
-            assert said.startswith("AGENTS.md files are switched off on this server.")
-            assert "<" not in said
-            assert (await hub.call("agents_resolve", path="x")).structured == {"files": []}
 
     asyncio.run(journey())

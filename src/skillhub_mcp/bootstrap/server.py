@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.agents_md.known import KnownFiles
     from skillhub_mcp.agents_md.resolver import AgentsResolver
     from skillhub_mcp.agents_md.schema import AgentsState
+    from skillhub_mcp.execution.hooks import Hook
     from skillhub_mcp.server.app import ServerOptions
 
 
@@ -47,11 +49,18 @@ def make_resolver(
     )
 
 
+def _hooks(path: str) -> Sequence[Hook]:
+    if not path:
+        return ()
+    from skillhub_mcp.execution.hooks import read_hooks  # only servers with hooks pay for it
+
+    return read_hooks(path)
+
+
 def server_options(
     settings: Settings, hub: SkillHub, *, over_http: bool = False, state_key: bytes | None = None
 ) -> ServerOptions:
     """Return the options of a server over `hub`. Raises InvalidSetting, also for unreadable hooks."""
-    from skillhub_mcp.execution.hooks import read_hooks
     from skillhub_mcp.server.app import ContextOptions, ServerOptions
     from skillhub_mcp.server.middleware.instructions import CardOptions
     from skillhub_mcp.server.middleware.trust_question import TrustAsking
@@ -87,7 +96,7 @@ def server_options(
         card=CardOptions(settings.disclosure.card, project=_card_project(settings, over_http=over_http)),
         remember=remember_rule,
         trust=TrustAsking(partial(brought_in, settings), agree_to) if asks_for_trust else None,
-        hooks=read_hooks(settings.execution.hooks) if settings.execution.hooks else (),
+        hooks=_hooks(settings.execution.hooks),
         cwd=project_of(settings).cwd,
         publisher=make_publisher(settings, hub),
     )

@@ -96,6 +96,10 @@ class SkillLookup:
         policy.check_visible(found.skill, action, granted)
         return found
 
+    def pinned(self) -> AbstractContextManager[Policy]:
+        """Let one policy hold while this lasts. Raises PolicyUnreadable."""
+        return self._access.pinned()
+
     def as_locked(self, skill: Skill) -> AbstractContextManager[None]:
         """Check what is read meanwhile against the lock: `Policy.as_locked`."""
         return self._access.now().as_locked(skill)

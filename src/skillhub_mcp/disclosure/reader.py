@@ -209,20 +209,21 @@ class SkillReader:
         self, skill_name: str, action: Action, granted: Collection[Grant], event: UseEvent, read: Callable[[Skill], T]
     ) -> tuple[FoundByName, T]:
         """Return the skill and what `read` reads of it; once more if it was replaced or moved since the last scan."""
-        found = self._lookup.find_allowed(skill_name, action, granted, event=event)
-        before = _identity(found.skill)
-        try:
+        with self._lookup.pinned():
+            found = self._lookup.find_allowed(skill_name, action, granted, event=event)
+            before = _identity(found.skill)
+            try:
+                return found, self._read_gated(found, action, event, read)
+            except (SkillUnreadable, SkillFileNotFound):
+                there = skill_file_in(self._files_of(found.skill)) is not None
+                if there and before is not None and _identity(found.skill) == before:
+                    raise
+            except SkillChanged:
+                pass
+            time.sleep(_RETRY_SECONDS)
+            self._lookup.look_again()
+            found = self._lookup.find_allowed(skill_name, action, granted, event=event)
             return found, self._read_gated(found, action, event, read)
-        except (SkillUnreadable, SkillFileNotFound):
-            there = skill_file_in(self._files_of(found.skill)) is not None
-            if there and before is not None and _identity(found.skill) == before:
-                raise
-        except SkillChanged:
-            pass
-        time.sleep(_RETRY_SECONDS)
-        self._lookup.look_again()
-        found = self._lookup.find_allowed(skill_name, action, granted, event=event)
-        return found, self._read_gated(found, action, event, read)
 
     def _read_gated(self, found: FoundByName, action: Action, event: UseEvent, read: Callable[[Skill], T]) -> T:
         pass_gate(SkillUse(found.skill, found.handle, action, event.file_path or ""))

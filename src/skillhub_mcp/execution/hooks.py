@@ -1,7 +1,7 @@
 """The user's hooks: shell commands from a settings file that run before and after each tool call.
 
-The file has the format that agents already use. Hooks are the user's own code: they run with the user's rights and
-environment, outside every sandbox, and are read only from the file that a setting names.
+They run with the user's rights and environment, outside every sandbox, and are read only from the file that a setting
+names.
 """
 
 from __future__ import annotations
@@ -83,10 +83,9 @@ class _HooksFile(BaseModel):
 
 
 def read_hooks(path: str) -> tuple[Hook, ...]:
-    """Return the hooks of a file `{"hooks": {"PreToolUse": [{"matcher", "hooks": [{"type", "command"}]}]}}`.
+    """Return the hooks of a file. Raises InvalidSetting if it is invalid, or may be written by others.
 
-    Raises InvalidSetting for a file that cannot be read, is invalid, or may be written by others: a hook that is meant
-    to block calls must not be ignored silently.
+    A hook that is meant to block calls must not be ignored silently.
     """
     try:
         with open(path, encoding="utf-8-sig") as file:

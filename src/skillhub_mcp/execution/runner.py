@@ -103,12 +103,10 @@ def run_command(
     """Run `argv` in `cwd` without a shell and with an empty stdin, and return the result.
 
     Returns when the first process has ended, the time is up or `stop` is set; its process group is then killed, and in
-    a `sandbox` every process. There the command may touch what `confinement` says, by default read `cwd`, and has a
-    home and a temporary directory of its own.
+    a `sandbox` every process. There the command may touch what `confinement` says, by default read `cwd`.
 
-    Raises SkillFileNotFound if `cwd` cannot be entered, CommandUnavailable if the program cannot be started or the
-    system is not POSIX, SandboxFailed if the sandbox cannot be set up, and InvalidArgument if the arguments are too
-    long for the system.
+    Raises SkillFileNotFound if `cwd` cannot be entered, CommandUnavailable if the program cannot be started,
+    SandboxFailed if the sandbox cannot be set up, and InvalidArgument if the arguments are too long for the system.
     """
     if os.name != "posix":
         # Without process groups a command's children may outlive it.

@@ -1,7 +1,6 @@
 """The sandbox of a skill's command: bubblewrap, which shows a program only what it may use.
 
-A new root is made of what the program needs and may use; the rest of the machine is not there. Processes, network,
-users and shared memory are namespaces of their own, so whatever the command started ends with it.
+Processes, network, users and shared memory are namespaces of their own, so whatever the command started ends with it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""The packages that a script declares in its PEP 723 block.
-
-`uv run` reads the block itself. It is read here so that the user is asked first, and so that a block that names its own
-package index is refused.
-"""
+"""The packages that a script declares in its PEP 723 block, read so that the user is asked first."""
 
 from __future__ import annotations
 

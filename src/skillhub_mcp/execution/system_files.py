@@ -1,8 +1,4 @@
-"""The files of the system that a program needs in order to start: libraries, interpreters, certificates, time zones.
-
-Whole directories only where they hold programs and what is installed with them; of /etc single entries, and of a home
-nothing but the programs that the search path leads to.
-"""
+"""The files of the system that a program needs in order to start: libraries, interpreters, certificates, time zones."""
 
 from __future__ import annotations
 

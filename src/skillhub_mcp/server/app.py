@@ -58,12 +58,9 @@ class ContextOptions:
 class ServerOptions:
     """What one server offers. `enable_run` and `expose_paths` are already decided for its transport.
 
-    `context` is None if the agent-context tools are switched off. `make_resolver` returns AGENTS.md in a directory as a
-    session knows it; an empty one stands for the server's own. `saved_sessions` is the directory of sessions that can
-    be taken up later. `remember` saves a rule that a person agreed to, and `trust` that they trust the project. Hooks
-    get `cwd`. `closing` is the sentence that ends a skill which the Skill tool returns. A `stateless` server has no
-    sessions in the 2025-11-25 protocol. If several processes may receive a client's requests, they have one
-    `state_key`, which seals what a client sends back with a person's answer, and what they share in `agreements`.
+    `make_resolver` returns AGENTS.md in a directory as a session knows it. `remember` saves a rule that a person agreed
+    to, and `trust` that they trust the project. Hooks get `cwd`. `closing` ends what the Skill tool returns. Of several
+    processes that may receive a client's requests, all have one `state_key`, and share what is in `agreements`.
     """
 
     transport: Transport

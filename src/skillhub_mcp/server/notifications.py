@@ -1,9 +1,7 @@
 """Notifications of changed lists and files, in both protocol versions.
 
-Each connection of the 2025-11-25 protocol is notified of changed lists, and of the files that it subscribed to with
-`resources/subscribe`. In the 2026-07-28 protocol each stream of `subscriptions/listen` is notified of what it asked
-for. To MCP the skills are resources, and prompts if the set `skill` is chosen. The lists change with the skills and
-with the policy. A URI that the client may not read is refused, or missing from the acknowledgement of a stream.
+The skills are resources, and prompts if the set `skill` is chosen; the lists change with the skills and the policy. A
+URI that the client may not read is refused, or missing from the acknowledgement of a stream.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""MCP prompts: one for each skill that people can invoke, for `/name`, and one for the start of a session.
-
-They are made from the current skills at each request, so a new skill is there at the next one. Completion offers the
-names of skills, and the files of one.
-"""
+"""MCP prompts: one for each skill that people can invoke, for `/name`, and one for the start of a session."""
 
 from __future__ import annotations
 

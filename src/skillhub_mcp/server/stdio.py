@@ -1,7 +1,7 @@
-"""Serving over stdio until the client closes its end or a signal arrives; both end the server in the same way.
+"""Serving over stdio until the client closes its end or a signal arrives.
 
-The SDK's thread that reads from the client waits for a line, and no signal interrupts it. So a signal ends the input:
-the server then cancels the calls in flight, ends their commands and closes the hub, as when the client leaves.
+No signal interrupts the SDK's thread that waits for a line. So a signal ends the input: the server then cancels the
+calls in flight, ends their commands and closes the hub, as when the client leaves.
 """
 
 from __future__ import annotations

@@ -113,38 +113,6 @@ def test_each_worker_answers_both_eras_and_the_next_request_of_another_ones_clie
         assert told == ["alpha", "The body of alpha.\n"] * 2
 
 
-def test_a_question_of_one_worker_can_be_answered_to_another(
-    shared_workers: tuple[Process, int, int, Path],
-) -> None:
-    server, one, other, rules = shared_workers
-    allow(rules)
-
-    async def journey(url: str, one: int, other: int) -> str:
-        asked: list[str] = []
-
-        async def person(_: Any, params: mcp_types.ElicitRequestParams) -> mcp_types.ElicitResult:
-            asked.append(params.message)
-            # The client that asked gets no answer from here on: it goes to the other one.
-            os.kill(other, signal.SIGCONT)
-            os.kill(one, signal.SIGSTOP)
-            return mcp_types.ElicitResult(action="accept", content={"answer": "once"})
-
-        os.kill(other, signal.SIGSTOP)
-        try:
-            async with new_each_time(url, "auto", elicitation_callback=person) as hub:
-                said = await hub.call("load_skill", skill_name="alpha")
-        finally:
-            for pid in (one, other):
-                os.kill(pid, signal.SIGCONT)
-        assert len(asked) == 1
-        return said.text
-
-    try:
-        assert "The body of alpha." in asyncio.run(journey(server.url, one, other))
-    finally:
-        allow(rules, "alpha")
-
-
 def test_what_was_agreed_to_with_one_worker_holds_with_another(
     shared_workers: tuple[Process, int, int, Path],
 ) -> None:

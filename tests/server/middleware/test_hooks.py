@@ -138,19 +138,6 @@ def test_a_hook_that_forbids_a_skill_stands_before_every_way_to_its_text(
     assert all("of beta" in told[name] for name in fine)
 
 
-@pytest.mark.parametrize("matcher", ["load_skill", "skill_load", "Skill"])
-def test_a_hook_for_one_tool_that_loads_stands_before_what_has_no_tools_name(
-    matcher: str, environment: dict[str, str]
-) -> None:
-    hooks(environment, group(matcher, "exit 1"))
-    unnamed = ("read_skill_file", "a link", "a prompt", "the prompt skill", "a resource")
-    told = said(environment, ("stdio", "auto"), {name: TO_THE_BODY[name] for name in unnamed})
-    assert all(text.startswith(("BLOCKED_BY_HOOK", "BLOCKED")) for text in told.values()), told
-    # What is no body is no matter of it.
-    (notes,) = said(environment, ("stdio", "auto"), {"read": TO_A_FILE["read_skill_file"]}).values()
-    assert NOTES in notes
-
-
 def test_a_hook_is_told_what_its_tool_would_have_been_called_with_and_by_which_request(
     environment: dict[str, str], tmp_path: Path
 ) -> None:

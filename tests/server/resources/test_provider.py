@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -13,9 +11,8 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from tests.conftest import SkillWriter
 from tests.publishing.publishers import FILES
-from tests.server.connections import WAYS, caller, reached, stdio
-from tests.server.skills_client import ask, bytes_of, listed, read, refused
-from tests.traversal import LINKS_OUT, NEVER_DECODED, REFUSED, SECRET, plant
+from tests.server.connections import WAYS, reached
+from tests.server.skills_client import ask, bytes_of, listed, read
 
 pytestmark = pytest.mark.slow
 
@@ -72,48 +69,5 @@ def test_the_skill_files_are_listed_as_the_extension_wants_them_and_every_file_c
             told = r"'skill://hub/demo' is a directory\. List it with resources/directory/read\.$"
             with pytest.raises(MCPError, match=told):
                 await hub.client.read_resource("skill://hub/demo")
-
-    asyncio.run(journey())
-
-
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-@pytest.mark.skipif(os.name == "nt", reason="links and FIFOs are not for everybody there")
-def test_no_uri_leads_out_of_a_skill_or_to_what_is_withheld(
-    hub_environment: Environment, tmp_path: Path, mode: str
-) -> None:
-    skill = plant(tmp_path)
-    os.mkfifo(skill / "fifo")
-    paths = [one.path[:2_000] for one in (*REFUSED, *NEVER_DECODED, *LINKS_OUT)]
-    paths += [
-        "fifo",
-        "node_modules/x.js",
-        "references",
-        "references/",
-        "SKILL.md/",
-        "./SKILL.md",
-        "SKILL.md?a=b",
-        "%00",
-    ]
-    environment = {**hub_environment, "SKILLS_DIR": str(tmp_path / "skills")}
-
-    async def journey() -> None:
-        async with caller(stdio(environment), mode) as hub:
-            assert await listed(hub) == ["skill://hub/a/SKILL.md"]
-            assert bytes_of(await read(hub, "skill://hub/a/references/guide.md")) == b"# Guide\n"
-            for path in paths:
-                once = quote(path.encode("utf-8", "surrogatepass"), safe="")
-                for spelling in (
-                    path.encode("utf-8", "replace").decode(),
-                    once,
-                    quote(once),
-                    path[:20].replace("/", "\\"),
-                ):
-                    uri = f"skill://hub/a/{spelling}".encode("utf-8", "replace").decode()
-                    refusal = await refused(hub, "resources/read", uri=uri)
-                    assert refusal.number == -32602, uri
-                    # What has a NUL is no URI at all.
-                    assert refusal.data.get("uri") == (None if "\0" in uri else uri)
-                    assert SECRET not in refusal.text
-                    assert str(tmp_path) not in refusal.text
 
     asyncio.run(journey())

@@ -181,30 +181,3 @@ def test_no_client_is_notified_of_a_skill_outside_its_tokens_filter(tokens: Toke
 
     with listening(tokens.environment) as url:
         asyncio.run(journey(url))
-
-
-def test_subscriptions_have_a_bound(
-    hub_environment: dict[str, str], write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("skillhub_mcp.server.notifications.MAX_SUBSCRIPTIONS", 2)
-    write_skill("pdf", files={"a.md": "", "b.md": "", "c.md": ""})
-    uris = [f"skill://hub/pdf/{name}.md" for name in "abc"]
-
-    async def journey(url: str) -> None:
-        async with subscribed(url, "legacy", *uris[:2]) as subscriber:
-            with pytest.raises(MCPError, match="uri exceeds the maximum number of subscriptions"):
-                await subscriber.subscribe(uris[2])
-            await subscriber.subscribe(uris[0], no_more=True)
-            await subscriber.subscribe(uris[2])
-            for uri in uris:
-                await subscriber.subscribe(uri, no_more=True)
-        async with subscribed(url, "auto", *uris) as subscriber:
-            assert subscriber.agreed == uris[:2]
-        monkeypatch.setattr("skillhub_mcp.server.notifications.MAX_SUBSCRIPTIONS", 9)
-        monkeypatch.setattr("skillhub_mcp.server.notifications.MAX_WATCHED", 2)
-        async with subscribed(url, "auto", *uris[:2]) as first, subscribed(url, "auto", *reversed(uris)) as second:
-            # What is watched already is no burden.
-            assert (first.agreed, second.agreed) == (uris[:2], [uris[1], uris[0]])
-
-    with listening(hub_environment) as url:
-        asyncio.run(journey(url))

@@ -8,8 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.server.bearers import add_token, bearer
-from tests.server.connections import WAYS, Caller, Said, listening, reached
+from tests.server.connections import WAYS, Caller, Said, reached
 
 pytestmark = pytest.mark.slow
 
@@ -98,25 +97,6 @@ def test_a_session_is_taken_up_by_another_after_the_server_has_started_again(
     newer = asyncio.run(later(handle, "a/deep"))
     assert newer != handle
     asyncio.run(last(newer))
-
-
-@modes
-def test_a_handle_in_the_hands_of_another_caller_names_nothing(
-    mode: str, environment: dict[str, str], tmp_path: Path
-) -> None:
-    tokens = [add_token(tmp_path / "tokens.json", name) for name in ("ada", "bob")]
-
-    async def journey(url: str) -> None:
-        async with bearer(url, tokens[0], mode) as ada:
-            handle = handle_of(await ada.call("agents_context"))
-        async with bearer(url, tokens[1], mode) as bob, bearer(url, tokens[0], mode) as ada:
-            said = await bob.call("agents_resume_diff", resume=handle)
-            guessed = await bob.call("agents_resume_diff", resume="A" * len(handle))
-            assert (said.code, said.text) == ("INVALID_ARGUMENT", guessed.text)
-            assert (await ada.call("agents_resume_diff", resume=handle)).text == "Nothing has changed since."
-
-    with listening({**environment, "SKILLHUB_TOKENS_FILE": str(tmp_path / "tokens.json")}) as url:
-        asyncio.run(journey(url))
 
 
 @modes

@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import anyio.to_thread
 import pytest
 from tests.conftest import SkillWriter
 from tests.server.connections import caller, listening
@@ -49,33 +48,6 @@ def test_over_http_it_must_be_asked_for_a_second_time(running: Environment) -> N
         assert "run_skill_command" in asyncio.run(tool_names(Client(f"{url}/mcp")))
 
 
-def test_commands_that_run_keep_no_other_call_waiting(
-    running: Environment, write_skill: SkillWriter, tmp_path: Path
-) -> None:
-    never = tmp_path / "never"
-    os.mkfifo(never)
-    write_skill("one", files={"a.txt": "text"})
-    command = {"skill_name": "one", "command": "cat", "args": [str(never)]}
-
-    async def journey() -> Any:
-        anyio.to_thread.current_default_thread_limiter().total_tokens = 1
-        async with in_process({**running, "SKILLHUB_SANDBOX": "off"}) as client:
-            commands = [asyncio.ensure_future(client.call_tool("run_skill_command", command)) for _ in range(2)]
-            # Opening it waits for somebody who reads.
-            writing = await asyncio.to_thread(never.open, "wb")
-            read = client.call_tool("read_skill_file", {"skill_name": "one", "file_path": "a.txt"})
-            try:
-                await asyncio.wait_for(read, timeout=20)
-                assert not any(one.done() for one in commands)
-            finally:
-                writing.close()
-                for one in commands:
-                    one.cancel()
-                await asyncio.gather(*commands, return_exceptions=True)
-
-    asyncio.run(journey())
-
-
 @pytest.mark.acceptance("S2-37", "S2-6")
 @pytest.mark.parametrize("command", ["rm", "/bin/cat", "./cat", "cat ", "../cat", ""])
 def test_a_command_off_the_list_is_refused(running: Environment, write_skill: SkillWriter, command: str) -> None:
@@ -91,7 +63,6 @@ def test_a_command_that_takes_too_long_is_killed_and_says_so_in_both_ways(
     running: Environment, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     import json
-    import os
 
     write_skill("one")
     os.mkfifo(tmp_path / "skills" / "one" / "waiting")
@@ -111,7 +82,6 @@ def test_a_skill_outside_the_filter_cannot_be_run(running: Environment, write_sk
 def test_a_command_reads_no_other_skill_and_nothing_of_the_hub(
     running: Environment, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
-    import os
 
     only = {**running, "SKILLHUB_ENABLED_SKILLS": "one"}
     write_skill("one", files={"part/SKILL.md": "---\nname: part\ndescription: d\n---\n"})

@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import SkillWriter
 from tests.server.sessions import in_process
 
 from skillhub_mcp.mcp_tools import TOOL_ACTIONS
@@ -18,7 +16,6 @@ from skillhub_mcp.server.middleware.instructions import CONTEXT, CORE, SKILL
 pytestmark = pytest.mark.slow
 
 Environment = dict[str, str]
-PROJECT = Path(__file__).parents[3]
 Tool = dict[str, Any]
 
 EVERYTHING = {"SKILLHUB_TOOLS": "all", "SKILLHUB_ENABLE_RUN": "1"}
@@ -76,41 +73,3 @@ def test_a_set_alone_names_no_tool_that_it_lacks(tools: str, hub_environment: En
 
     offered, text = asyncio.run(texts())
     assert {name for name in TOOL_ACTIONS.by_tool if "_" in name and re.search(rf"\b{name}\b", text)} <= offered
-
-
-def test_structured_content_is_sent_by_those_tools_of_which_the_documents_say_so(
-    hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
-) -> None:
-    (tmp_path / "repo" / ".git").mkdir(parents=True)
-    write_skill("one", root=tmp_path / "repo" / ".agents" / "skills")
-    named = {"skill_name": "one"}
-    calls: dict[str, dict[str, Any]] = {
-        "search_skills": {"query": "one"},
-        "load_skill": named,
-        "read_skill_file": {**named, "file_path": "SKILL.md"},
-        "run_skill_command": {**named, "command": "ls"},
-        "build_index": {},
-        "refresh_index": {},
-        "available_skills": {},
-        "agents_context": {},
-        "agents_resolve": {"path": "x"},
-        "agents_resume_diff": {"saved_state": {"cwd": "/", "root": "/", "markers": []}},
-        "skills_list": {},
-        "skill_search": {"query": "one"},
-        "skill_load": {"name": "one"},
-        "context_inspect": {},
-        "Skill": {"skill": "one"},
-    }
-    places = {"SKILLHUB_CWD": str(tmp_path / "repo"), "SKILLHUB_ROOTS": "project", "SKILLHUB_TRUST": "all"}
-
-    async def structured() -> set[str]:
-        async with in_process({**hub_environment, **EVERYTHING, **places}) as client:
-            assert {tool.name for tool in await client.list_tools()} == set(calls)
-            answers = {name: await client.call_tool(name, arguments) for name, arguments in calls.items()}
-            return {name for name, answer in answers.items() if answer.structured_content is not None}
-
-    page = (PROJECT / "docs" / "reference" / "tools.md").read_text(encoding="utf-8")
-    with_schema = set(re.findall(r"^## (\w+)(?:(?!^## ).)*?^Structured result", page, re.MULTILINE | re.DOTALL))
-    sentence = re.search(r"((?:`\w+`(?:, | and )?)+) send their JSON as structured content", page)
-    assert sentence is not None
-    assert asyncio.run(structured()) == with_schema | set(re.findall(r"`(\w+)`", sentence[1]))

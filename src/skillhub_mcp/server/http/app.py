@@ -50,11 +50,9 @@ _SESSION_IDLE_SECONDS = 1_800.0
 class HttpOptions:
     """Where to listen, and which Host and Origin headers besides this machine's own to accept.
 
-    `public_url` is the URL of /mcp for clients. `metrics` returns the content of /metrics. The forwarding headers of
-    `trusted_proxies`, addresses or networks, are trusted. A `rate_limit` of 0 is none. Beyond `max_connections`,
-    requests are answered with 503. A `stateless` server has no sessions in the 2025-11-25 protocol. With
-    `whole_answers` no call is answered by an event stream. With `well_known` others can install the skills, and with
-    `serve_dotfiles` those of their files whose names begin with a dot.
+    `public_url` is the URL of /mcp for clients. `metrics` returns the content of /metrics. A `rate_limit` of 0 is none.
+    A `stateless` server has no sessions in the 2025-11-25 protocol. With `whole_answers` no call is answered by an
+    event stream. With `well_known` others can install the skills.
     """
 
     host: str

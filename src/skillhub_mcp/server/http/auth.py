@@ -1,7 +1,6 @@
 """Authentication over HTTP: by one token, by a file of tokens, and by tokens that an issuer signed (JWT).
 
-Whatever is not understood authenticates nobody: a malformed file, a signature, a filter of skills in a claim. No token
-is logged, shown or stored; the tools get a `CallerToken` without the secret.
+No token is logged, shown or stored; the tools get a `CallerToken` without the secret.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""The pages `/readyz` and `/metrics`, for balancers and monitoring.
-
-They are behind the guard of Host and Origin. `/readyz` gives a client without a token the states alone. No page names a
-path of this machine.
-"""
+"""The pages `/readyz` and `/metrics`, for balancers and monitoring. None names a path of this machine."""
 
 from __future__ import annotations
 

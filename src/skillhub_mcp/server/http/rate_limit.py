@@ -1,8 +1,4 @@
-"""Limits on what one client may send over HTTP: requests per minute, and wrong tokens per minute.
-
-Plain ASGI, because every request passes through it. The memory for clients is bounded, because their
-number is not. Each worker process counts on its own.
-"""
+"""Limits on what one client may send over HTTP: requests per minute, and wrong tokens per minute."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 """Graceful shutdown over HTTP: requests in flight are answered, and open-ended streams are closed.
 
-Such a stream is the GET of the 2025-11-25 protocol, or the answer to `subscriptions/listen` in the 2026-07-28 protocol:
-both wait for events, and would hold up a server that is stopping until its grace period is over. So would a call of the
-2025-11-25 protocol that waits for a person's reply, which would be a new request. A request that is not answered by
-then is cut off: if no answer has begun with 503, upon which a balancer asks another server.
+A call that waits for a person's reply ends too, since the reply would be a new request. A request that takes longer
+than the grace period is cut off, with 503 if no answer has begun.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Worker processes: one process listens and supervises the others, which answer at the same address.
 
-They are spawned and never forked, because LanceDB does not survive a fork. Each makes its own hub, and they share the
-database as separate servers would.
+They are spawned and never forked, because LanceDB does not survive a fork.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Error handling: catches the errors of all requests and answers with `error_responses`.
 
-Tools contain no `try`: what they raise arrives here as the cause of FastMCP's own error. A NUL character in an
-argument or a URI is refused here, before anything else sees it.
+A NUL character in an argument or a URI is refused here, before anything else sees it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Middleware that runs the user's hooks around each tool call; `execution.hooks` reads and runs them.
 
-A hook names tools, and what a tool hands out has other ways too: a prompt, a resource, another tool. A hook for
-`load_skill` stands before each way to a skill's instructions, and one for `read_skill_file` before each way to a file.
-It gets what that tool would have been called with. No hook runs twice for one request with the same input.
+A hook for `load_skill` stands before each way to a skill's instructions (prompts, resources, other tools), and one for
+`read_skill_file` before each way to a file. It gets what that tool would have been called with, once for each request.
 """
 
 from __future__ import annotations

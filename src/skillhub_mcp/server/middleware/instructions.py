@@ -1,9 +1,8 @@
 """A client's first requests: the server's title and icon, its instructions, and the start of the hub.
 
-The instructions are read by a client's model before its first call, and have a budget of bytes. The rules of the tools
-come first; the card and the lists of the sets `skill` and `context` share the rest. Each client has its own text, which
-never changes afterwards, so that the client's prompt cache stays valid. The hub starts after the client has its list of
-tools, because loading the index delays answers.
+The instructions have a budget of bytes: the rules of the tools, then the card and the lists of the sets `skill` and
+`context`. A client's text never changes, so that its prompt cache stays valid. The hub starts after the client has its
+list of tools, because loading the index delays answers.
 """
 
 from __future__ import annotations

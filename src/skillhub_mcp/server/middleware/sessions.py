@@ -1,9 +1,8 @@
 """Sessions: what each client was shown and agreed to, and which session a call belongs to.
 
-Over stdio the process is the session. Over HTTP it is the MCP session of the 2025-11-25 protocol. The 2026-07-28
-protocol has no sessions, and a stateless server has none in either: a client that wants one passes the handle from an
-earlier answer, as an extra argument that is shown only to such clients and removed before the tool runs. Handles cannot
-be guessed, and an unknown one starts a new session.
+Over stdio the process is the session. Over HTTP it is the MCP session of the 2025-11-25 protocol; without sessions, as
+in the 2026-07-28 protocol, a client passes the handle from an earlier answer as an extra argument. Handles cannot be
+guessed, and an unknown one starts a new session.
 """
 
 from __future__ import annotations
@@ -50,8 +49,7 @@ class Session:
     """What one client was shown and agreed to.
 
     `handle` is what the client passes to continue: empty if its connection is enough, None until the client has it.
-    `continues` is a handle that the client passed and that is not known here, because the server has restarted or
-    another process made it. `agents` is what the session knows of AGENTS.md, once it was asked for any.
+    `continues` is a handle that the client passed and that is not known here. `agents` is what is known of AGENTS.md.
     """
 
     handle: str | None = None
@@ -94,9 +92,8 @@ _CURRENT: ContextVar[Session] = ContextVar("skillhub_session")
 class Sessions(Middleware):
     """The sessions of one server: each call is answered within its own. Thread-safe.
 
-    `tools` are those whose answers depend on the session. A `stateless` server has no sessions in the 2025-11-25
-    protocol. `agreements` are those of all worker processes, where there are several, and `is_kept` says whether any
-    process has kept something for the session of a key.
+    `tools` are those whose answers depend on the session. `agreements` are those of all worker processes, and `is_kept`
+    says whether any process has kept something for the session of a key.
     """
 
     def __init__(

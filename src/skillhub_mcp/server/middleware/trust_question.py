@@ -1,8 +1,7 @@
 """The question whether to trust a project, asked when an agent is about to load a skill that awaits that.
 
 It is asked over stdio only, where the client's user is the person whose record it is, and once in a session for what
-the project brings as it is. Whatever is answered, the call goes on as it would have. What is recorded is the digest of
-what the question was about, not of what is there when the answer comes.
+the project brings as it is. What is recorded is the digest of what the question was about.
 """
 
 from __future__ import annotations

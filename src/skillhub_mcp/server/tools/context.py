@@ -38,9 +38,8 @@ _CURSOR = re.compile(r"([0-9]{1,9})\.([0-9a-f]{24})")
 class ContextTools:
     """The tools over some catalogues. Without `with_paths` the client neither gets nor chooses paths of this machine.
 
-    `handle_of` returns what the other tools call the skill in a directory, if they know it. `elsewhere` returns what
-    load_skill calls the skill of a name, if it is served beside these tools and has one. `agents_state` returns what
-    a session knows of AGENTS.md, where the AGENTS.md tools are on. `observer` observes what is loaded.
+    `handle_of` returns what the other tools call the skill in a directory, and `elsewhere` what load_skill calls the
+    skill of a name. `agents_state` returns what a session knows of AGENTS.md.
     """
 
     catalogues: Catalogues
