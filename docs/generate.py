@@ -39,13 +39,7 @@ from skillhub_mcp.bootstrap.server import server_options  # noqa: E402 - as abov
 from skillhub_mcp.cli.arguments import Parser  # noqa: E402 - as above
 from skillhub_mcp.cli.main import make_parser  # noqa: E402 - as above
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens  # noqa: E402 - as above
-from skillhub_mcp.locks.lock_schema import (  # noqa: E402 - as above
-    HUB_FIELDS_TOLD,
-    NPX_FIELDS_TOLD,
-    SCHEMA_NAME,
-    TOLD,
-    json_schema,
-)
+from skillhub_mcp.locks.lock_schema import SCHEMA_NAME, TOLD, field_meanings, json_schema  # noqa: E402 - as above
 from skillhub_mcp.settings import GROUPS, TOOL_SETS, read_settings  # noqa: E402 - as above
 from skillhub_mcp.skills.discovery_report import MAX_DIRECTORIES  # noqa: E402 - as above
 from skillhub_mcp.skills.places import CLIENT_SKILLS, ClientSkills  # noqa: E402 - as above
@@ -136,9 +130,10 @@ def _moved_by(one: ClientSkills) -> str:
 
 def lock() -> str:
     """Return the page of the lock of installed skills."""
-    npx = table(("field", "meaning"), [(f"`{one.name}`", one.meaning) for one in NPX_FIELDS_TOLD])
-    ours = table(("field", "meaning"), [(f"`{one.name}`", one.meaning) for one in HUB_FIELDS_TOLD])
-    told = table(("field", "meaning"), [(f"`{name}`", meaning) for name, meaning in TOLD.items()])
+    npx, ours, told = (
+        table(("field", "meaning"), [(f"`{name}`", meaning) for name, meaning in fields.items()])
+        for fields in (*field_meanings(), TOLD)
+    )
     return page(
         "The lock of installed skills",
         "locks/lock_schema.py",

@@ -18,7 +18,7 @@ def lock(skill: Path, *, at: Path | None = None) -> Path:
     ours = LockedByHub(
         digest,
         executable=tuple(name for name, one in files.items() if one.executable),
-        irregular=tuple(irregular_of(files).items()),
+        irregular=irregular_of(files),
     )
     found = read_lock(str(path)) or Lock(str(path))
     path.write_text(lock_text(found.having(LockedSkill(skill.name, "o/r", "github", ours=ours))))

@@ -30,7 +30,7 @@ OURS = LockedByHub(
     executable=("scripts/b.sh", "scripts/a.sh"),
     fetched="2026-11-22T22:40:00Z",
     signer="SHA256:abc",
-    findings=(("AUD104", DIGEST),),
+    findings={"AUD104": DIGEST},
     installed_by="skillhub 1.0",
 )
 
@@ -115,12 +115,16 @@ def test_entries_are_put_in_and_taken_out_by_name() -> None:
         ('{"version": 0, "skills": {}}', None, "its version is 0"),
         ('{"version": 1, "skills": {\n"a": {},\n"a": {}}}', 3, "names 'a' twice"),
         ('{"version": 1, "skills": {\n"a": []}}', 2, "'a' is not an object"),
-        ('{"version": 1, "skills": {"a": {"source": 1}}}', 1, "'source' which is not a text"),
-        ('{"version": 1, "skills": {"a": {"skillhub": []}}}', 1, "'skillhub' which is not an object"),
-        ('{"version": 1, "skills": {"a": {"skillhub": {"digest": "x"}}}}', 1, "64 hexadecimal digits"),
+        ('{"version": 1, "skills": {"a": {"source": 1}}}', 1, "invalid 'source': Value error, should be a text"),
+        ('{"version": 1, "skills": {"a": {"skillhub": []}}}', 1, "invalid 'skillhub': Input should be a dictionary"),
+        (
+            '{"version": 1, "skills": {"a": {"skillhub": {"digest": "x"}}}}',
+            1,
+            "'skillhub.digest': String should match pattern",
+        ),
         (f'{{"version": 1, "skills": {{"a": {{"skillhub": {{"digest": "{DIGEST}", "commit": "-x"}}}}}}}}', 1, "commit"),
-        (f'{{"version": 1, "skills": {{"a": {{"skillhub": {{"digest": "{DIGEST}", "executable": 1}}}}}}}}', 1, "list"),
-        (f'{{"version": 1, "skills": {{"a": {{"skillhub": {{"digest": "{DIGEST}", "findings": 1}}}}}}}}', 1, "object"),
+        (f'{{"version": 1, "skills": {{"a": {{"skillhub": {{"digest": "{DIGEST}", "executable": 1}}}}}}}}', 1, "tuple"),
+        (f'{{"version": 1, "skills": {{"a": {{"skillhub": {{"digest": "{DIGEST}", "findings": 1}}}}}}}}', 1, "dict"),
     ],
 )
 def test_a_lock_that_cannot_be_read_is_refused_with_its_line(text: str, line: int | None, reason: str) -> None:

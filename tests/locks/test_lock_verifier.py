@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
@@ -14,9 +12,7 @@ from tests.locks.locked import lock
 
 from skillhub_mcp.errors import LockUnreadable
 from skillhub_mcp.locks import lock_verifier
-from skillhub_mcp.locks.lock_file import Lock
 from skillhub_mcp.locks.lock_verifier import LockVerifier, lock_paths
-from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.locks.states import LockState
 
 
@@ -124,55 +120,9 @@ def test_a_file_that_cannot_be_read_is_a_change(write_skill: SkillWriter, monkey
     assert (standing.state, standing.unread) == (LockState.EDITED, "Permission denied")
 
 
-def test_many_standings_are_those_of_each_and_look_at_every_root_once(
-    write_skill: SkillWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    skills = [write_skill(f"{group}/{name}") for group in ("a", "b", "c") for name in ("one", "two", "three")]
-    lock(skills[0])
-    lock(skills[4])
-    (skills[4] / "SKILL.md").write_text("other")
-    link = tmp_path / "link"
-    link.symlink_to(skills[0])
-    asked = [*((str(skill), {"github-repo": "https://example.org/r"}) for skill in skills), (str(link), {})]
-    library = LockVerifier()
-    each = [library.standing(*one) for one in asked]
-    assert {one.state for one in each} == {LockState.UNCHANGED, LockState.EDITED, LockState.UNLOCKED}
-    resolved: list[str] = []
-    realpath = os.path.realpath
-
-    def counting(path: str) -> str:
-        resolved.append(path)
-        return realpath(path)
-
-    monkeypatch.setattr(os.path, "realpath", counting)
-    assert list(library.standings(asked)) == each
-    assert max(resolved.count(str(skill.parent)) for skill in skills) == 1
-
-
 def test_standings_are_by_the_locks_as_they_are_when_they_are_asked_for(write_skill: SkillWriter) -> None:
     skill = write_skill("pdf")
     library = LockVerifier()
     assert [one.state for one in library.standings([(str(skill), None)])] == [LockState.UNLOCKED]
     lock(skill)
     assert [one.state for one in library.standings([(str(skill), None)])] == [LockState.UNCHANGED]
-
-
-def test_two_who_ask_first_for_one_root_both_get_its_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reading, go_on = threading.Event(), threading.Event()
-
-    def slowly(path: str) -> Lock | None:
-        reading.set()
-        assert go_on.wait(30)
-        return read_lock(path)
-
-    monkeypatch.setattr(lock_verifier, "read_lock", slowly)
-    library = LockVerifier()
-    with ThreadPoolExecutor(2) as threads:
-        first = threads.submit(library.standing, str(tmp_path / "pdf"))
-        assert reading.wait(30)
-        second = threads.submit(library._entry, str(tmp_path / "docx"))
-        # Whoever did not wait for the lock would have failed by then.
-        wait([second], timeout=0.2)
-        go_on.set()
-        assert first.result(30).state is LockState.UNLOCKED
-        assert second.result(30) is None

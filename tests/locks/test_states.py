@@ -33,7 +33,7 @@ def test_a_turned_bit_is_a_difference_but_where_a_system_has_none() -> None:
 
 
 def test_what_is_no_regular_file_is_held_against_the_lock_itself() -> None:
-    locked = replace(LOCKED, ours=LockedByHub(digest_of(FILES), executable=("run",), irregular=(("own", "-> run"),)))
+    locked = replace(LOCKED, ours=LockedByHub(digest_of(FILES), executable=("run",), irregular={"own": "-> run"}))
     link, pipe = (FileDigest("", 0, False, irregular=what) for what in ("-> run", "FIFO"))
     assert not differences(locked, {**FILES, "own": link}, None)
     found = differences(locked, {**FILES, "own": pipe, "new": link}, None)
@@ -53,7 +53,7 @@ def test_a_link_in_the_place_of_a_file_is_one_difference_and_so_is_a_file_in_tha
     assert (found.changed, found.missing, found.added) == (("run",), (), ())
     assert found.shown("run") == "link run -> /etc/passwd (it was a file)"
     before = {"SKILL.md": FILES["SKILL.md"]}
-    ours = LockedByHub(digest_of(before), irregular=(("run", "-> /etc/passwd"),))
+    ours = LockedByHub(digest_of(before), irregular={"run": "-> /etc/passwd"})
     back = differences(replace(LOCKED, ours=ours), FILES, before)
     assert (back.changed, back.missing, back.added) == (("run",), (), ())
     assert back.irregular["run"].reason("run") == "its file 'run' is not what was locked"

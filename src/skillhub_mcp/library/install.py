@@ -315,7 +315,7 @@ def check_as_locked(locked: LockedSkill, files: Files) -> None:
         raise IntegrityFailed(locked.name, expected=locked.ours.digest, found=found, hint=hint)
     for what, wanted, here in (
         ("may be run", sorted(locked.ours.executable), executables_of(files)),
-        ("is no regular file", _listed(locked.ours.irregular), _listed(irregular_of(files).items())),
+        ("is no regular file", _listed(locked.ours.irregular.items()), _listed(irregular_of(files).items())),
     ):
         if list(wanted) != list(here):
             expected, found = (", ".join(paths) or "nothing" for paths in (wanted, here))
@@ -329,7 +329,7 @@ def _listed(irregular: Iterable[tuple[str, str]]) -> list[str]:
 def locked_as(entry: LockedSkill, directory: str, files: Files) -> LockedSkill:
     """Return an entry for the files in a directory, as of now; what it says of its source stays."""
     ours = entry.ours or LockedByHub("")
-    digest, irregular = digest_of(files), tuple(irregular_of(files).items())
+    digest, irregular = digest_of(files), irregular_of(files)
     ours = replace(
         ours,
         digest=digest,
@@ -385,12 +385,12 @@ def _prepared(
     ours = LockedByHub(
         "",
         origin="" if same(locked_files, unpacked.files) else given,
-        renamed=() if same(files, unpacked.files) else ((one.title, digest_of(files)),),
+        renamed={} if same(files, unpacked.files) else {one.title: digest_of(files)},
         commit=one.tree.commit,
         tree=one.tree.tree_id(one.path),
         signer=signature.fingerprint,
         principal=signature.principal,
-        findings=tuple(accepted.items()),
+        findings=accepted,
     )
     return Proposal(
         incoming=one,

@@ -147,7 +147,7 @@ def _present(root: str, lock_path: str, lock: Lock, name: str, *, named: bool) -
         ours = before.ours or LockedByHub("")
         known = ours.from_source if before.ours is not None else "" if verified.ok else UNKNOWN_ORIGIN
         own = is_its_own_source(before, root, os.path.dirname(lock_path))
-        entry = replace(before, ours=replace(ours, origin="" if own else known, findings=()))
+        entry = replace(before, ours=replace(ours, origin="" if own else known, findings={}))
     try:
         return PresentSkill(name, done, locked_as(entry, directory, digests_of(directory)))
     except OSError as error:

@@ -1,8 +1,7 @@
-"""The digests of a skill's files, kept by what the system says of each file: unchanged, it costs a look and no hash.
+"""The digests of a skill's files. A file is hashed again only if its size, mtime, ctime, inode or mode changed.
 
-Size, mtime, ctime and inode together tell a change: nobody but an administrator sets a ctime. A file that was written
-within the last moments is not kept, since another write in the same tick of the clock would leave no trace. The same
-look finds what is no regular file: no digest counts it, and a lock names it.
+Only an administrator sets a ctime. A file that was written in the last two seconds is not remembered: another write in
+the same tick of the clock would not show.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _TO_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK"
 
 
 class FileState(NamedTuple):
-    """What tells that a file was not written since: its size in bytes, times in nanoseconds, inode and mode."""
+    """What shows that a file was not written: its size in bytes, times in nanoseconds, inode and mode."""
 
     size: int
     mtime_ns: int
@@ -34,17 +33,9 @@ class FileState(NamedTuple):
     inode: int
     mode: int
 
-    @property
-    def is_executable(self) -> bool:
-        """Whether its owner may run it."""
-        return bool(self.mode & stat.S_IXUSR)
-
 
 class KnownDigests:
-    """The digests of files that were read before, by the directory of their skill. Safe to use from several threads.
-
-    `hashed` counts the files that were read.
-    """
+    """The digests of files that were read before, by the directory of their skill; `hashed` counts them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -56,17 +47,16 @@ class KnownDigests:
         return self._known.get(directory, {})
 
     def keep(self, directory: str, files: Mapping[str, tuple[FileState, FileDigest]], *, hashed: int) -> None:
-        """Keep `files` instead of what was known of the skill; so many were `hashed` for it."""
+        """Remember the files of a skill, of which so many were `hashed`."""
         with self._lock:
             self.hashed += hashed
             self._known[directory] = files
 
 
 def digests_of(directory: str, known: KnownDigests | None = None) -> Mapping[str, FileDigest]:
-    """Return the digest of each file below a directory, by path with `/`, dotfiles too.
+    """Return the digest of each file below a directory, by path with `/`, dotfiles too. No link below it is followed.
 
-    Of what is no regular file it says what that is, and no link is followed, but one that `directory` itself is. Raises
-    OSError, also for a file that is written while it is read.
+    Raises OSError, also for a file that is written while it is read.
     """
     known = KnownDigests() if known is None else known
     before, began = known.of(directory), time.time_ns()
@@ -77,20 +67,19 @@ def digests_of(directory: str, known: KnownDigests | None = None) -> Mapping[str
             state = _state(status)
             found = before.get(path)
             if found is None or found[0] != state:
-                found = state, _looked_at(there, state)
+                found = state, _digest(there, state)
                 hashed += 1
             files[path] = found
     finally:
-        # A file that was written a moment ago may be written again in the same tick of the clock.
         settled = {path: one for path, one in files.items() if began - max(one[0][1:3]) > _TICK_NS}
         known.keep(directory, settled, hashed=hashed)
     return {path: digest for path, (_, digest) in files.items()}
 
 
 def same_but_line_ends(directory: str, files: Mapping[str, FileDigest], digest: str) -> bool:
-    """Whether the files of a directory have a content digest once all texts have the line ends LF, or all CR LF.
+    """Whether the files of a directory have a content digest once all texts end lines with LF, or all with CR LF.
 
-    Git converts line ends so, unless `.gitattributes` says otherwise; a text has no NUL. Raises OSError.
+    Git converts line ends so unless `.gitattributes` prevents it; a text has no NUL. Raises OSError.
     """
     contents: dict[str, bytes] = {}
     for path in regular_of(files):
@@ -106,11 +95,16 @@ def same_but_line_ends(directory: str, files: Mapping[str, FileDigest], digest: 
 
 
 def states_of(directory: str) -> Mapping[str, FileState]:
-    """Return what the system says of each file below a directory, by path with `/`, links too. Opens no file.
-
-    Equal before and after something was read, the files were the same between. Raises OSError.
-    """
+    """Return the state of each file below a directory, by path with `/`, links too. Raises OSError."""
     return {path: _state(status) for path, _, status in _files(directory, "")}
+
+
+def file_state(path: str) -> FileState | None:
+    """Return the state of one file, or None if there is none."""
+    try:
+        return _state(os.stat(path))
+    except OSError:
+        return None
 
 
 def _files(directory: str, below: str) -> Iterator[tuple[str, str, os.stat_result]]:
@@ -126,21 +120,16 @@ def _files(directory: str, below: str) -> Iterator[tuple[str, str, os.stat_resul
                 yield path, entry.path, os.lstat(entry.path)
 
 
-def _looked_at(path: str, state: FileState) -> FileDigest:
+def _digest(path: str, state: FileState) -> FileDigest:
     if stat.S_ISREG(state.mode):
         return _hashed(path, state)
     kind = "FIFO" if stat.S_ISFIFO(state.mode) else "socket" if stat.S_ISSOCK(state.mode) else "device"
     if stat.S_ISLNK(state.mode):
-        kind = f"-> {_target(path)}"
+        target = os.readlink(path)
+        kind = "-> " + (target.removeprefix("\\\\?\\").replace("\\", "/") if os.name == "nt" else target)
         if _state(os.lstat(path)) != state:
             raise OSError(0, _BEING_WRITTEN, path)
     return FileDigest("", 0, executable=False, irregular=kind)
-
-
-def _target(link: str) -> str:
-    """Return where a link leads, as every system writes it."""
-    target = os.readlink(link)
-    return target.removeprefix("\\\\?\\").replace("\\", "/") if os.name == "nt" else target
 
 
 def _hashed(path: str, state: FileState) -> FileDigest:
@@ -152,7 +141,7 @@ def _hashed(path: str, state: FileState) -> FileDigest:
         after = _state(os.fstat(file.fileno()))
     if not before == after == state:
         raise OSError(0, _BEING_WRITTEN, path)
-    return FileDigest(whole.hexdigest(), state.size, state.is_executable)
+    return FileDigest(whole.hexdigest(), state.size, bool(state.mode & stat.S_IXUSR))
 
 
 def _state(status: os.stat_result) -> FileState:

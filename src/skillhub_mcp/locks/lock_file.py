@@ -1,7 +1,6 @@
-"""The lock of a library, `skills-lock.json`: which skills came from where, and what their files were. Pure.
+"""The lock of a library, `skills-lock.json`, shared with npx skills. Pure.
 
-The file is shared with `npx skills`: it writes the fields of each entry, SkillHub adds the object `skillhub` to it, and
-each keeps what the other wrote. An entry is written back with every field that nobody here knows, in its place.
+npx skills writes the fields of an entry, and SkillHub the object `skillhub` in it. Each keeps what the other wrote.
 """
 
 from __future__ import annotations
@@ -9,8 +8,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn
+from dataclasses import asdict, dataclass, field, replace
+from typing import Annotated, Any, ClassVar
+
+from pydantic import ConfigDict, Field, PlainValidator, TypeAdapter, ValidationError
+from pydantic.alias_generators import to_camel
 
 from skillhub_mcp._util.safe_json import BadJson, read_json
 from skillhub_mcp.errors import LockUnreadable
@@ -18,48 +20,75 @@ from skillhub_mcp.errors import LockUnreadable
 LOCK_NAME = "skills-lock.json"
 VERSION = 1
 OURS = "skillhub"
-
-_FIX = "correct it, or take it from the repository's history; SkillHub leaves it as it is"
-_NEWER = "update SkillHub, or change the lock with the program that wrote it"
-_MARKERS = ("<<<<<<< ", "=======", ">>>>>>> ")
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-# Files whose source nobody knows are not those of any.
+# What the source gave is not known.
 UNKNOWN_ORIGIN = "unknown"
-_ORIGIN = re.compile(rf"(?:sha256:[0-9a-f]{{64}}|{UNKNOWN_ORIGIN})")
-_COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})")
+
+_FIX = "correct it, or restore it from the repository's history; SkillHub does not change it"
+_MARKERS = ("<<<<<<< ", "=======", ">>>>>>> ")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # JavaScript puts the names that are whole numbers first, in the order of the numbers.
 _NUMBER = re.compile(r"0|[1-9]\d{0,9}")
 _LARGEST_NUMBER = 2**32 - 2
 
 
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("should be a text")  # noqa: TRY004 - pydantic reports ValueError
+    return value
+
+
+# Not pydantic's own: a file name may have bytes that are not UTF-8.
+Text = Annotated[str, PlainValidator(_text, json_schema_input_type=str)]
+_DIGEST = "sha256:[0-9a-f]{64}"
+
+
 @dataclass(frozen=True, slots=True)
 class LockedByHub:
-    """What SkillHub adds to an entry.
+    """What SkillHub adds to an entry."""
 
-    `digest` is that of all files, `sha256:` and 64 hexadecimal digits. `origin` is the same of the files that the
-    source gave, where a person locked edits of them, and empty elsewhere; `UNKNOWN_ORIGIN` where nothing says what it
-    gave. `renamed` is the skill's name in its source, with the digest of the source's files under the name here, for a
-    skill that was installed with `--name`. `commit` and `tree` are git's ids of the source's, empty where there is
-    none. `executable` are the paths of the files that may be run, sorted. `irregular` are the paths that are no regular
-    file, which the digest does not count, each with what it is, as `FileDigest` says it: without them, the skill has
-    none. `fetched` is a time in UTC, as `2026-11-22T22:40:00Z`. `signer` is the fingerprint of a key and `principal`
-    whose it is, empty where nobody signed. `findings` are the rules of the audit that a person accepted, each with the
-    digest for which they did. `installed_by` names the program with its version.
-    """
+    __pydantic_config__: ClassVar = ConfigDict(alias_generator=str)
 
-    digest: str
-    origin: str = ""
-    renamed: tuple[tuple[str, str], ...] = ()
-    commit: str = ""
-    tree: str = ""
-    executable: tuple[str, ...] = ()
-    irregular: tuple[tuple[str, str], ...] = ()
-    fetched: str = ""
-    signer: str = ""
-    principal: str = ""
-    findings: tuple[tuple[str, str], ...] = ()
-    installed_by: str = ""
+    digest: Annotated[str, Field(pattern=f"^{_DIGEST}$", description="of every regular file of the skill, as below")]
+    origin: Annotated[
+        str,
+        Field(
+            pattern=f"^({_DIGEST}|{UNKNOWN_ORIGIN})?$",
+            description="of a renamed skill and of locked edits: the digest of the files that the source gave, or "
+            "`unknown`",
+        ),
+    ] = ""
+    renamed: Annotated[
+        Mapping[Text, Text],
+        Field(
+            description="of a skill that `add --name` installed: its name in the source, with the digest of the "
+            "source's files after the name in SKILL.md was replaced"
+        ),
+    ] = field(default_factory=dict)
+    commit: Annotated[
+        str,
+        Field(pattern="^([0-9a-f]{40}|[0-9a-f]{64})?$", description="of a repository, the commit that was fetched"),
+    ] = ""
+    tree: Annotated[
+        Text, Field(description="the source's own id of the skill's directory, for git that of the tree")
+    ] = ""
+    executable: Annotated[tuple[Text, ...], Field(description="the paths of the executable files, sorted")] = ()
+    irregular: Annotated[
+        Mapping[Text, Text],
+        Field(
+            description="each path that is not a regular file: `-> ` and the target of a link, `FIFO`, `socket` or "
+            "`device`"
+        ),
+    ] = field(default_factory=dict)
+    fetched: Annotated[Text, Field(description="when, in UTC, such as `2026-11-22T22:40:00Z`")] = ""
+    signer: Annotated[Text, Field(description="the fingerprint of the key that signed it, if any")] = ""
+    principal: Annotated[Text, Field(description="the owner of that key")] = ""
+    findings: Annotated[
+        Mapping[Text, Text],
+        Field(
+            description="the rules of the audit that a person accepted, each with the digest that it was accepted for"
+        ),
+    ] = field(default_factory=dict)
+    installed_by: Annotated[Text, Field(description="the program and its version")] = ""
 
     @property
     def from_source(self) -> str:
@@ -68,41 +97,50 @@ class LockedByHub:
 
     @property
     def has_edits(self) -> bool:
-        """Whether a person locked edits: the files are not those that the source gave, whatever the skill's name."""
-        return bool(self.origin) and self.digest not in dict(self.renamed).values()
+        """Whether a person locked edits of the source's files."""
+        return bool(self.origin) and self.digest not in self.renamed.values()
 
 
 @dataclass(frozen=True, slots=True)
 class LockedSkill:
-    """One entry: the fields of `npx skills`, empty where there is none, and `ours`, if SkillHub locked the skill.
+    """One entry: the fields of `npx skills`, and `ours`, if SkillHub locked the skill. `kept` is the entry as read."""
 
-    `kept` is the entry as it was read, as JSON: its other fields are written back from there, and all in their places.
-    It is empty where there are no others, and these are in the order in which we write them.
-    """
+    __pydantic_config__: ClassVar = ConfigDict(alias_generator=lambda name: OURS if name == "ours" else to_camel(name))
 
     name: str
-    source: str
-    source_type: str
-    computed_hash: str = ""
-    source_url: str = ""
-    ref: str = ""
-    skill_path: str = ""
-    well_known_digest: str = ""
+    source: Annotated[Text, Field(description="`owner/repo`, a URL, or a path, relative to the lock or absolute")] = ""
+    source_type: Annotated[
+        Text, Field(description="`github`, `gitlab`, `git`, `local`, `well-known`, or another of `npx skills`")
+    ] = ""
+    computed_hash: Annotated[
+        Text,
+        Field(
+            description="SHA-256 over the paths and contents of the files, as `npx skills` computes it. Not written if "
+            "a name is not ASCII"
+        ),
+    ] = ""
+    source_url: Annotated[Text, Field(description="the URL, if `source` is not what is fetched")] = ""
+    ref: Annotated[Text, Field(description="the branch, tag or commit that was asked for")] = ""
+    skill_path: Annotated[Text, Field(description="the path of the SKILL.md in the source")] = ""
+    well_known_digest: Annotated[Text, Field(description="the digest that the index of a site has for the skill")] = ""
     ours: LockedByHub | None = None
-    kept: str = field(default="{}", compare=False, repr=False)
+    kept: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+
+# In the order in which npx skills writes them.
+NPX_FIELDS = ("source", "source_url", "ref", "source_type", "skill_path", "computed_hash", "well_known_digest")
+_KEYS = frozenset({*map(to_camel, NPX_FIELDS), OURS})
+ENTRY: TypeAdapter[LockedSkill] = TypeAdapter(LockedSkill)
 
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """The lock at `path`, of a `version`. One of another version than `VERSION` is read, and never written.
-
-    `kept` is the file as it was read, as JSON, without the skills.
-    """
+    """The lock at `path`. A later `version` is read, and never written. `kept` is the file without its skills."""
 
     path: str
     version: int = VERSION
     skills: tuple[LockedSkill, ...] = ()
-    kept: str = field(default="{}", compare=False, repr=False)
+    kept: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def find(self, name: str) -> LockedSkill | None:
         """Return the entry of a skill, by the name of its directory."""
@@ -110,46 +148,25 @@ class Lock:
 
     def having(self, *skills: LockedSkill) -> Lock:
         """Return the lock with these entries, each instead of the one of its name."""
-        names = {one.name for one in skills}
-        return replace(self, skills=(*(one for one in self.skills if one.name not in names), *skills))
+        kept = self.without({one.name for one in skills})
+        return replace(kept, skills=(*kept.skills, *skills))
 
     def without(self, names: Collection[str]) -> Lock:
         """Return the lock without the entries of `names`."""
         return replace(self, skills=tuple(one for one in self.skills if one.name not in names))
 
 
-# The fields of `npx skills` in the order in which it writes them, and ours of the object `skillhub`.
-NPX_FIELDS: Mapping[str, str] = {
-    "source": "source",
-    "source_url": "sourceUrl",
-    "ref": "ref",
-    "source_type": "sourceType",
-    "skill_path": "skillPath",
-    "computed_hash": "computedHash",
-    "well_known_digest": "wellKnownDigest",
-}
-HUB_FIELDS = (
-    "digest", "origin", "renamed", "commit", "tree", "executable", "irregular", "fetched", "signer", "principal",
-    "findings", "installed_by",
-)  # fmt: skip
-_FIELDS = (*NPX_FIELDS.values(), OURS)
-
-
 def parse_lock(text: str, path: str) -> Lock:
-    """Return the lock that a text says; `path` is where it lies, for errors.
+    """Return the lock in a text. Raises LockUnreadable, with the line if it is known.
 
-    Raises LockUnreadable, with the line where it is known: for JSON that is torn, markers of a merge, a skill that is
-    named twice, and a field that is not of its kind. Of a newer version, what can be understood is returned.
+    Of a later version, the entries that can be understood are returned.
     """
-    # Of a large lock not each line is looked at for what it does not have.
-    lines = text.splitlines() if any(one in text for one in _MARKERS) else ()
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(text.splitlines(), 1):
         if line.startswith(_MARKERS):
-            reason = "it has the markers of a merge"
-            raise LockUnreadable(path, reason, line=number, hint="settle the merge, then retry")
+            raise LockUnreadable(path, "it has the markers of a merge", line=number, hint="resolve the merge first")
     try:
         whole = read_json(text, pairs=_unique)
-    except _NamedTwiceError as error:
+    except _InvalidEntryError as error:
         raise LockUnreadable(path, str(error), line=_line_of(text, error.key), hint=_FIX) from error
     except BadJson as error:
         raise LockUnreadable(path, str(error), line=error.line, hint=_FIX) from error
@@ -162,43 +179,35 @@ def parse_lock(text: str, path: str) -> Lock:
     for name, entry in whole.pop("skills").items():
         try:
             skills.append(_skill(name, entry))
-        except _NotOfItsKindError as error:
+        except _InvalidEntryError as error:
             if version == VERSION:
                 raise LockUnreadable(path, str(error), line=_line_of(text, name), hint=_FIX) from error
-    return Lock(path, version, tuple(skills), kept=json.dumps(whole))
+    return Lock(path, version, tuple(skills), kept=whole)
 
 
 def lock_text(lock: Lock) -> str:
-    """Return the text of a lock, as `npx skills` writes it. Raises LockUnreadable for a version that is not ours."""
+    """Return the text of a lock, as `npx skills` writes it. Raises LockUnreadable for a later version."""
     if lock.version != VERSION:
         reason = f"it has the version {lock.version}, and this SkillHub writes {VERSION}"
-        raise LockUnreadable(lock.path, reason, hint=_NEWER)
-    whole = {**json.loads(lock.kept), "version": lock.version}
-    whole["skills"] = {one.name: _entry(one) for one in sorted(lock.skills, key=_place)}
-    try:
-        text = json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
-    except RecursionError as error:
-        raise LockUnreadable(lock.path, "it is nested too deeply", hint=_FIX) from error
+        raise LockUnreadable(lock.path, reason, hint="update SkillHub")
+    skills = {one.name: _entry(one) for one in sorted(lock.skills, key=_place)}
+    text = json.dumps({**lock.kept, "version": lock.version, "skills": skills}, indent=2, ensure_ascii=False) + "\n"
     return _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
-class _NamedTwiceError(ValueError):
-    """An object has a key twice."""
+class _InvalidEntryError(ValueError):
+    """An entry is named twice or has an invalid field."""
 
-    def __init__(self, key: str) -> None:
-        super().__init__(f"it names {key!r} twice")
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(reason)
         self.key = key
-
-
-class _NotOfItsKindError(ValueError):
-    """A field of an entry is not what it has to be."""
 
 
 def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise _NamedTwiceError(key)
+            raise _InvalidEntryError(key, f"it names {key!r} twice")
         found[key] = value
     return found
 
@@ -211,87 +220,35 @@ def _line_of(text: str, key: str) -> int | None:
 
 def _skill(name: str, entry: Any) -> LockedSkill:
     if not isinstance(entry, dict):
-        _refuse(name, "", "an object")
-    npx = _texts(name, NPX_FIELDS, entry)
-    ours = _by_hub(name, entry.get(OURS))
-    # Nearly always: the text of ten thousand entries takes as long as reading them.
-    is_usual = _in_order(entry, _FIELDS) and _in_order(entry.get(OURS) or {}, HUB_FIELDS)
-    return LockedSkill(name, **npx, ours=ours, kept="{}" if is_usual else json.dumps(entry))
-
-
-def _in_order(found: Mapping[str, Any], fields: Sequence[str]) -> bool:
-    """Whether an object has no other fields than these, and has them in their order, in which they are written."""
-    return list(found) == [key for key in fields if key in found]
-
-
-def _by_hub(name: str, found: Any) -> LockedByHub | None:
-    if found is None:
-        return None
-    if not isinstance(found, dict):
-        _refuse(name, OURS, "an object")
-    texts = _texts(name, _HUB_TEXTS, found, within=f"{OURS}.")
-    if not _DIGEST.fullmatch(texts["digest"]):
-        _refuse(name, f"{OURS}.digest", "'sha256:' and 64 hexadecimal digits")
-    if texts["origin"] and not _ORIGIN.fullmatch(texts["origin"]):
-        _refuse(name, f"{OURS}.origin", f"'sha256:' and 64 hexadecimal digits, or {UNKNOWN_ORIGIN!r}")
-    if texts["commit"] and not _COMMIT.fullmatch(texts["commit"]):
-        _refuse(name, f"{OURS}.commit", "a commit's 40 or 64 hexadecimal digits")
-    executable = found.get("executable") or []
-    if not isinstance(executable, list) or not all(isinstance(one, str) for one in executable):
-        _refuse(name, f"{OURS}.executable", "a list of texts")
-    return LockedByHub(
-        **texts,
-        renamed=_pairs(name, "renamed", found.get("renamed") or {}),
-        executable=tuple(executable),
-        irregular=_pairs(name, "irregular", found.get("irregular") or {}),
-        findings=_pairs(name, "findings", found.get("findings") or {}),
-    )
-
-
-_OBJECTS = ("renamed", "irregular", "findings")
-_LISTS = ("executable", *_OBJECTS)
-_HUB_TEXTS = {key: key for key in HUB_FIELDS if key not in _LISTS}
-
-
-def _pairs(name: str, key: str, value: Any) -> tuple[tuple[str, str], ...]:
-    if not isinstance(value, dict) or (value and not all(isinstance(one, str) for one in value.values())):
-        _refuse(name, f"{OURS}.{key}", "an object of texts")
-    return tuple(value.items())
-
-
-def _texts(name: str, fields: Mapping[str, str], found: Mapping[str, Any], *, within: str = "") -> dict[str, str]:
-    """Return the texts of `fields`, by our names; empty where there is none."""
-    texts = {ours: "" if (value := found.get(theirs)) is None else value for ours, theirs in fields.items()}
-    # Of a large lock this is asked twenty thousand times: all of an entry at once are nearly always texts.
-    if set(map(type, texts.values())) != {str}:
-        key = next(theirs for ours, theirs in fields.items() if not isinstance(texts[ours], str))
-        _refuse(name, f"{within}{key}", "a text")
-    return texts
-
-
-def _refuse(name: str, key: str, wanted: str) -> NoReturn:
-    raise _NotOfItsKindError(f"{name!r} has {key!r} which is not {wanted}" if key else f"{name!r} is not {wanted}")
+        raise _InvalidEntryError(name, f"{name!r} is not an object")
+    known = {key: value for key, value in entry.items() if key in _KEYS and value is not None}
+    try:
+        return replace(ENTRY.validate_python({**known, "name": name}), kept=entry)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise _InvalidEntryError(name, f"{name!r} has an invalid {place!r}: {first['msg']}") from error
 
 
 def _entry(skill: LockedSkill) -> dict[str, Any]:
-    """Return an entry: the known fields as they are now, the others as they were, in the places that they had."""
-    now: dict[str, Any] = {theirs: getattr(skill, ours) for ours, theirs in NPX_FIELDS.items()}
-    kept: dict[str, Any] = json.loads(skill.kept)
+    """Return an entry as it is written: the known fields as they are now, the others as they were, in their places."""
+    now: dict[str, Any] = {to_camel(name): getattr(skill, name) for name in NPX_FIELDS}
+    before = skill.kept.get(OURS)
+    ours: dict[str, Any] = {}
     if skill.ours is not None:
-        before = kept.get(OURS)
-        now[OURS] = _merged(before if isinstance(before, dict) else {}, _hub_entry(skill.ours))
-    else:
-        now[OURS] = ""
-    return _merged(kept, now)
+        ours = {key: _sorted(value) for key, value in asdict(skill.ours).items()}
+        ours = _merged(before if isinstance(before, dict) else {}, ours)
+    return _merged(skill.kept, {**now, OURS: ours})
 
 
-def _hub_entry(ours: LockedByHub) -> dict[str, Any]:
-    entry: dict[str, Any] = {key: getattr(ours, key) for key in HUB_FIELDS}
-    return {**entry, "executable": sorted(ours.executable)} | {key: dict(sorted(entry[key])) for key in _OBJECTS}
+def _sorted(value: Any) -> Any:
+    return (
+        dict(sorted(value.items())) if isinstance(value, dict) else sorted(value) if isinstance(value, tuple) else value
+    )
 
 
 def _merged(kept: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `kept` with the values of now, without those that are empty now; what is new comes behind."""
+    """Return `kept` with the values of now, without the empty ones; what is new comes last."""
     there = {key: now.get(key, value) for key, value in kept.items() if now.get(key, value) or key not in now}
     return {**there, **{key: value for key, value in now.items() if value and key not in there}}
 

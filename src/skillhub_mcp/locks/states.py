@@ -1,4 +1,4 @@
-"""What a skill is, held against the lock of its library. Pure."""
+"""Compare the files of a skill with its entry in the lock. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from skillhub_mcp.locks.lock_file import LockedByHub, LockedSkill
 
 
 class LockState(str, Enum):
-    """Whether the files are those that were locked; unlocked, that no lock has a digest of the skill."""
+    """Whether the files are those that were locked; unlocked, if no lock has a digest of the skill."""
 
     UNCHANGED = "unchanged"
     EDITED = "edited"
@@ -19,26 +19,23 @@ class LockState(str, Enum):
 
 
 _LINK = "-> "
-_REGULAR = "file"
 
 
 @dataclass(frozen=True, slots=True)
 class Irregular:
-    """A path that is no regular file, or was none: what it was when it was locked and what it is, as a lock says it;
-    `file` for a regular one, and empty for nothing.
-    """
+    """A link, FIFO, socket or device, now or when it was locked: as a lock says it, `file`, or empty for nothing."""
 
     locked: str = ""
     now: str = ""
 
     def sentence(self, path: str) -> str:
-        """Return what it is with where it leads, for who may know that."""
-        before = f" (it was {'a file' if self.locked == _REGULAR else self.locked})" if self.locked and self.now else ""
+        """Return what it is, with the target of a link."""
+        before = f" (it was {'a file' if self.locked == 'file' else self.locked})" if self.locked and self.now else ""
         what = self.now or self.locked
         return f"{_word(what)} {path}{f' {what}' if what.startswith(_LINK) else ''}{before}"
 
     def reason(self, path: str) -> str:
-        """Return why a skill is withheld for it, without where it leads."""
+        """Return why a skill is withheld for it, without the target of a link."""
         what = _word(self.now or self.locked)
         if not self.now:
             return f"its {what} {path!r} is gone"
@@ -51,11 +48,10 @@ def _word(what: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """The paths of the files of a skill that are not as they were locked; all empty where it is unchanged.
+    """The paths of a skill's files that are not as they were locked.
 
-    A lock has one digest for all regular files. Unless something else says what each was, `unknown` is set if they
-    differ, and their paths are empty. `irregular` has the paths that are no regular file, or were none. `line_ends` is
-    that the files differ by line ends only, as git makes it: that is no difference.
+    A lock has one digest for all regular files: `unknown` is set if they differ and nothing says which. Files that
+    differ by `line_ends` only, as git makes it, are no difference.
     """
 
     changed: tuple[str, ...] = ()
@@ -71,11 +67,11 @@ class Differences:
 
     @property
     def first(self) -> str:
-        """The path that an error names; empty where there is none."""
+        """The path that an error names; empty if none is known."""
         return next(iter((*self.changed, *self.missing, *self.added, *self.modes)), "")
 
     def shown(self, path: str) -> str:
-        """Return one of the paths as a person is told it, with what it is where that is no regular file."""
+        """Return one of the paths, with what it is if that is not a regular file."""
         found = self.irregular.get(path)
         return path if found is None else found.sentence(path)
 
@@ -91,27 +87,25 @@ def differences(
     modes: bool = True,
     same_but_line_ends: Callable[[], bool] = lambda: False,
 ) -> Differences:
-    """Return what differs between the files of a skill and its entry in the lock, which has a digest of ours.
+    """Return what differs between the files of a skill and its entry in the lock.
 
-    `before` are the regular files as they were when they fitted the lock: they name the file that differs. Without
-    `modes`, as on a system that has none, no executable bit is compared. `same_but_line_ends` is asked if the digest is
-    another. Raises ValueError for an entry without such a digest.
+    `before` are the regular files as they were when they fitted the lock. Without `modes`, executable bits are not
+    compared. `same_but_line_ends` is called if the digest differs. Raises ValueError for an entry without a digest.
     """
     if locked.ours is None:
         raise ValueError(f"{locked.name!r} was locked by another program")
-    was, now = dict(locked.ours.irregular), irregular_of(files)
-    found = _of_regular(locked.ours, regular_of(files) if now else files, before, modes, same_but_line_ends)
+    was, now = locked.ours.irregular, irregular_of(files)
+    found = _of_regular(locked.ours, regular_of(files), before, modes, same_but_line_ends)
     if was == now:
         return found
     irregular = {
         path: Irregular(
-            was.get(path, _REGULAR if path in found.missing else ""),
-            now.get(path, _REGULAR if path in found.added else ""),
+            was.get(path, "file" if path in found.missing else ""), now.get(path, "file" if path in found.added else "")
         )
         for path in sorted({*was, *now})
         if was.get(path) != now.get(path)
     }
-    # What takes the place of a file, or gives way to one, is one difference.
+    # A link instead of a file, or the reverse, is one difference.
     changed = {path for path, one in irregular.items() if one.locked and one.now}
     return replace(
         found,
@@ -129,8 +123,7 @@ def _of_regular(
     modes: bool,
     same_but_line_ends: Callable[[], bool],
 ) -> Differences:
-    executable = frozenset(ours.executable)
-    turned = tuple(sorted(path for path, one in files.items() if one.executable != (path in executable)))
+    turned = tuple(sorted(path for path, one in files.items() if one.executable != (path in ours.executable)))
     turned = turned if modes else ()
     if digest_of(files) == ours.digest:
         return Differences(modes=turned)
@@ -138,10 +131,9 @@ def _of_regular(
         return Differences(modes=turned, line_ends=True)
     if before is None or digest_of(before) != ours.digest:
         return Differences(unknown=True)
+    both = files.keys() & before.keys()
     return Differences(
-        changed=tuple(
-            sorted(path for path, one in before.items() if path in files and files[path].sha256 != one.sha256)
-        ),
+        changed=tuple(sorted(path for path in both if files[path].sha256 != before[path].sha256)),
         added=tuple(sorted(files.keys() - before.keys())),
         missing=tuple(sorted(before.keys() - files.keys())),
         modes=tuple(path for path in turned if path in before),
