@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from collections.abc import Callable, Iterator
-from contextlib import closing
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,7 +17,7 @@ from skillhub_mcp.library.sources.directory_tree import DirectoryTree
 from skillhub_mcp.library.sources.git import GitOptions
 from skillhub_mcp.library.sources.git_tree import open_git
 from skillhub_mcp.library.sources.source import parse_source
-from skillhub_mcp.library.sources.web_tree import Fetched, WebTree
+from skillhub_mcp.library.sources.web_source import WebTree
 from skillhub_mcp.library.tree import Tree, TreeEntry, TreeEntryKind
 from skillhub_mcp.library.unpack import unpack_skill
 from skillhub_mcp.locks.content_digest import content_digest
@@ -57,12 +54,8 @@ def tarred(mode: str) -> MakeTree:
 
 
 def fetched(scratch: Path) -> Tree:
-    (scratch / "download").mkdir()
-    (scratch / "download" / "source-0").write_bytes(pack_zip(FILES, executable=EXECUTABLE))
-    opening = partial(open_archive, str(scratch / "download" / "source-0"), "https://a.example/pdf.zip")
-    with closing(opening()) as tree:
-        entries = tree.entries
-    return WebTree({"": Fetched(entries, opening, "")}, lambda: shutil.rmtree(scratch / "download", ignore_errors=True))
+    (scratch / "source").write_bytes(pack_zip(FILES, executable=EXECUTABLE))
+    return WebTree(open_archive(str(scratch / "source"), "https://a.example/pdf.zip"), {}, lambda: None)
 
 
 def committed(scratch: Path) -> Tree:

@@ -183,7 +183,7 @@ class ArchiveTree:
     def _read_tar(self, file: IO[bytes]) -> None:
         size = file.seek(0, 2)
         file.seek(0)
-        tar = tarfile.TarFile(fileobj=file, tarinfo=_TarEntry, encoding="utf-8", errors="surrogateescape")
+        tar = tarfile.TarFile(fileobj=file, tarinfo=BoundedTarInfo, encoding="utf-8", errors="surrogateescape")
         for member in tar:
             name = member.name
             if member.issparse() or not (member.isreg() or member.isdir() or member.issym()):
@@ -268,11 +268,11 @@ class ArchiveTree:
         return ArchiveRefused(self._name, reason, entry=_shown(entry), hint=_AGAIN)
 
 
-class _TarEntry(tarfile.TarInfo):
+class BoundedTarInfo(tarfile.TarInfo):
     """An entry whose extra headers, which tarfile reads into memory, are bounded."""
 
     @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _TarEntry:
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> BoundedTarInfo:
         found = super().frombuf(buf, encoding, errors)
         if found.type in _HEADERS and found.size > _MOST_HEADER:
             raise tarfile.ReadError(f"a header has more than {_MOST_HEADER:,} bytes")

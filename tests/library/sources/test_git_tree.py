@@ -71,7 +71,7 @@ def test_entries_are_known_with_their_kinds_sizes_and_modes_before_a_file_is_rea
             TreeEntry("large", TreeEntryKind.FILE, 500_000),
             TreeEntry("other", TreeEntryKind.SUBMODULE),
             TreeEntry("skills/pdf/SKILL.md", TreeEntryKind.FILE, len(PDF)),
-            TreeEntry("skills/pdf/again.md", TreeEntryKind.LINK, 8, target="SKILL.md"),
+            TreeEntry("skills/pdf/again.md", TreeEntryKind.LINK, target="SKILL.md"),
             TreeEntry("skills/pdf/run.sh", TreeEntryKind.FILE, 11, executable=True),
         )
         assert tree.commit == upstream.id_of("main")
@@ -205,9 +205,6 @@ def test_a_directory_that_is_no_repository_is_told_with_git_s_last_line(tmp_path
     with pytest.raises(SourceUnreachable, match="does not appear to be a git repository") as missing:
         open_git(parse_source(tmp_path.as_uri()), OPTIONS)
     assert "without file://" in str(missing.value.hint)
-    with pytest.raises(SourceUnreachable) as missing:
-        open_git(parse_source(f"{tmp_path.as_uri()}@pdf"), OPTIONS)
-    assert f"{tmp_path.as_uri()}#@pdf" in str(missing.value.hint)
 
 
 def test_a_repository_without_a_commit_and_a_tag_of_a_file_are_told(tmp_path: Path, upstream: Repository) -> None:

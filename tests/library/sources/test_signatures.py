@@ -17,7 +17,6 @@ from skillhub_mcp.library.sources.signatures import (
     Signature,
     SignatureState,
     check_signer,
-    read_ssh,
     signature_of,
 )
 from skillhub_mcp.library.sources.source import parse_source
@@ -131,23 +130,6 @@ def test_signers_that_somebody_else_may_write_are_not_used(signed: Signed, tmp_p
     assert "chmod" in found.reason
 
 
-def test_without_ssh_keygen_a_signature_is_uncheckable() -> None:
-    found = read_ssh("fatal: cannot run ssh-keygen: No such file or directory\n", verified=False)
-    assert found.state is SignatureState.UNCHECKABLE
-    assert "cannot run ssh-keygen" in found.reason
-
-
-def test_an_ssh_signature_counts_only_where_git_says_so_too() -> None:
-    good = f'Good "git" signature for {ADA} with ED25519 key {KEY}\n'
-    assert read_ssh(good, verified=True).state is SignatureState.GOOD
-    assert read_ssh(good, verified=False).state is SignatureState.UNKNOWN
-    assert read_ssh(good.replace(f"for {ADA} ", ""), verified=True).state is SignatureState.UNKNOWN
-    assert read_ssh(f"x {good}", verified=True).state is SignatureState.UNCHECKABLE
-    expired = f'Good "git" signature with ED25519 key {KEY}\nf:1: key has expired: x\nNo principal matched.\n'
-    assert "expired" in read_ssh(expired, verified=False).reason
-    assert read_ssh("Could not verify signature.\n", verified=False).state is SignatureState.BAD
-
-
 GOOD = Signature(SignatureState.GOOD, KEY, ADA)
 OTHER = Signature(SignatureState.GOOD, "SHA256:other", BOB)
 UNSIGNED = Signature(SignatureState.UNSIGNED, reason="it is not signed")
@@ -156,7 +138,6 @@ BAD = Signature(SignatureState.BAD, reason="its signature does not fit it")
 UNKNOWN = Signature(SignatureState.UNKNOWN, KEY)
 
 
-@pytest.mark.parametrize("found", [GOOD, OTHER, UNSIGNED, GITSIGN, UNKNOWN])
 def test_whoever_signs_first_is_taken_and_so_is_who_is_accepted(found: Signature) -> None:
     check_signer("pdf", found)
     check_signer("pdf", found, locked=("", ""))

@@ -13,10 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.library.archives.archives import pack_zip
 from tests.library.sources.lying_server import LyingSite, dripping, leads_to, lying_site, torn, whole
 
 from skillhub_mcp.errors import IntegrityFailed, SkillNotFound, SourceUnreachable
-from skillhub_mcp.library.sources.directory_tree import DirectoryTree
 from skillhub_mcp.library.sources.download import DownloadLimits, DownloadOptions
 from skillhub_mcp.library.sources.web_source import open_web
 from skillhub_mcp.library.sources.well_known import SCHEMA, WELL_KNOWN_PATH
@@ -25,7 +25,7 @@ from skillhub_mcp.library.tree import Tree
 pytestmark = pytest.mark.slow
 
 SKILL = b"---\nname: pdf-forms\ndescription: Fills forms.\n---\n# How\n"
-ZIP = b"PK\x05\x06" + bytes(18)
+ZIP = pack_zip({"SKILL.md": SKILL})
 OPTIONS = DownloadOptions(
     authorities=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), limits=DownloadLimits(total_bytes=1_000_000)
 )
@@ -38,17 +38,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LyingSite]
         yield site
 
 
-def open_zip(path: str, name: str) -> Tree:
-    """The tree of an archive, without its reader: one file with the bytes that came."""
-    assert name.startswith("http://127.0.0.1")
-    directory = Path(f"{path}.tree")
-    directory.mkdir(exist_ok=True)
-    (directory / "SKILL.md").write_bytes(Path(path).read_bytes())
-    return DirectoryTree(str(directory))
-
-
 def opened(site: LyingSite, path: str = "", skills: Sequence[str] = (), options: DownloadOptions = OPTIONS) -> Tree:
-    return open_web(site.url + path, skills, options, open_zip)
+    return open_web(site.url + path, skills, options)
 
 
 def paths(tree: Tree) -> list[str]:
@@ -172,7 +163,7 @@ def test_each_refusal_says_what_to_do(site: LyingSite) -> None:
             opened(site, path)
         fixes[path] = refused.value.hint
     with pytest.raises(SourceUnreachable) as unreachable:
-        open_web("http://127.0.0.1:1/", [], OPTIONS, open_zip)
+        open_web("http://127.0.0.1:1/", [], OPTIONS)
     fixes["nobody"] = unreachable.value.hint
     assert [path for path, fix in fixes.items() if not fix] == []
     assert "SKILLHUB_SOURCE_TOKENS" in str(fixes["/401"])

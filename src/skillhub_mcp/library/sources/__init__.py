@@ -12,6 +12,5 @@ signatures      who signed a commit or a tag, verified by git itself
 source          what a person types for a source, and its canonical form
 upstream        what the sources of installed skills have now
 web_source      a site: an archive or a SKILL.md by its content, else its index of skills
-web_tree        what a site gave, as a tree
 well_known      the index of a site's skills, draft 0.2.0
 """

@@ -1,19 +1,18 @@
-"""A directory of this machine as a tree, walked and read by descriptors: no link that comes meanwhile is followed."""
+"""A directory of this machine as a tree, walked and read by descriptors: a link that appears later is not followed."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 
 from skillhub_mcp.errors import ArchiveRefused, SourceUnreachable
 from skillhub_mcp.library.bounds import BOUNDS, Bounds
 from skillhub_mcp.library.tree import TreeEntry, TreeEntryKind, in_order
 from skillhub_mcp.skills.files.confinement import HAS_DESCRIPTORS, NO_LINK, TO_DIRECTORY, TO_PLAIN_FILE
 
-# As deep as a path in a skill may be is far less; each level keeps a descriptor open while it is walked.
+# Far more than a path in a skill may have; each level keeps a descriptor open during the walk.
 _MOST_DEPTH = 64
 _GIT = ".git"
 _PIECE = 64 * 1024
@@ -21,46 +20,33 @@ _PIECE = 64 * 1024
 _Stamp = tuple[int, int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """A file as the walk saw it."""
-
-    entry: TreeEntry
-    stamp: _Stamp
-
-
 class DirectoryTree:
-    """What lies in a directory; of git's own directories only that they are there. It has no commit and no ids.
+    """The files of a directory, which has no commit and no ids. Of `.git` there is one entry of the kind OTHER.
 
-    A link is an entry, wherever it leads; only `path` itself may be one. What cannot be read, and what lies deeper than
-    64 directories, is an entry of the kind OTHER, so that it refuses the skill that it is in and no other.
+    A link is an entry; only `path` itself may be one. A directory that cannot be read or lies too deep is of the kind
+    OTHER, so that it refuses the skill that it is in and no other.
     """
 
     def __init__(self, path: str, bounds: Bounds = BOUNDS) -> None:
         """Walk the directory. Raises SourceUnreachable, and ArchiveRefused for one with too many entries."""
-        # A directory is not a commit, also where it is a checkout of one.
         self.commit = ""
         self._path = path
-        self._bounds = bounds
-        self._files: dict[str, _Seen] = {}
-        self._others: list[TreeEntry] = []
-        self._seen = 0
+        self._stamps: dict[str, _Stamp] = {}
         self._top = -1
         try:
             if HAS_DESCRIPTORS:
                 self._top = os.open(path, TO_DIRECTORY)
-                self._walk(self._top, "", 0)
             else:
-                self._walk(os.path.realpath(path), "", 0)
+                os.listdir(path)
+            self.entries: Sequence[TreeEntry] = in_order(self._walk(bounds.source_entries))
         except OSError as error:
             self.close()
             reason = f"cannot be read: {error.strerror or type(error).__name__}"
-            hint = "look whether it is there, and whether you may read it"
+            hint = "check that it exists and that you may read it"
             raise SourceUnreachable(path, reason, hint=hint) from error
         except BaseException:
             self.close()
             raise
-        self.entries: Sequence[TreeEntry] = in_order([*(seen.entry for seen in self._files.values()), *self._others])
 
     def tree_id(self, path: str) -> str:
         """Return nothing: a directory has no ids."""
@@ -68,31 +54,22 @@ class DirectoryTree:
         return ""
 
     def read(self, path: str) -> Iterator[bytes]:
-        """Yield the bytes of a file in pieces. Raises SourceUnreachable for one that is another than the walk saw."""
-        seen = self._files.get(path)
-        if seen is None:
+        """Yield the bytes of a file in pieces. Raises SourceUnreachable if it changed since the walk."""
+        if path not in self._stamps:
             raise SourceUnreachable(self._path, f"has no file {path!r}")
+        changed = SourceUnreachable(self._path, f"has a file {path!r} that changed while it was read", hint="try again")
         try:
-            descriptor = self._opened(path)
-            try:
-                if _stamp(os.fstat(descriptor)) != seen.stamp:
-                    raise self._changed(path)
-                size = 0
-                while piece := os.read(descriptor, _PIECE):
-                    size += len(piece)
-                    if size > seen.entry.size:
-                        raise self._changed(path)
-                    yield piece
-                if size != seen.entry.size or _stamp(os.fstat(descriptor)) != seen.stamp:
-                    raise self._changed(path)
-            finally:
-                os.close(descriptor)
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise self._changed(path) from error
+            with open(self._open(path), "rb") as file:
+                if _stamp(os.fstat(file.fileno())) != self._stamps[path]:
+                    raise changed
+                yield from iter(partial(file.read, _PIECE), b"")
+                if _stamp(os.fstat(file.fileno())) != self._stamps[path]:
+                    raise changed
+        except PermissionError as error:
+            raise SourceUnreachable(self._path, f"has a file {path!r} that cannot be read: {error.strerror}") from error
         except OSError as error:
-            # A link in its place is told by the system as a loop.
-            reason = f"has a file {path!r} that cannot be read: {error.strerror or type(error).__name__}"
-            raise SourceUnreachable(self._path, reason) from error
+            # The system refuses a link in its place.
+            raise changed from error
 
     def close(self) -> None:
         """Close the directory."""
@@ -100,10 +77,7 @@ class DirectoryTree:
             os.close(self._top)
             self._top = -1
 
-    def _changed(self, path: str) -> SourceUnreachable:
-        return SourceUnreachable(self._path, f"has a file {path!r} that was changed meanwhile", hint="try again")
-
-    def _opened(self, path: str) -> int:
+    def _open(self, path: str) -> int:
         """Open a file component by component; none of them may be a link. Raises OSError."""
         *directories, last = path.split("/")
         if not HAS_DESCRIPTORS:
@@ -118,55 +92,55 @@ class DirectoryTree:
         finally:
             os.close(here)
 
-    def _walk(self, here: int | str, above: str, depth: int) -> None:
-        """Note what is in a directory, given by descriptor or, where there are none, by path. Raises OSError."""
-        with os.scandir(here) as found:
-            for entry in found:
-                if entry.name == _GIT:
-                    self._others.append(TreeEntry(above + _GIT, TreeEntryKind.OTHER))
-                    continue
-                self._seen += 1
-                if self._seen > self._bounds.source_entries:
-                    most = f"{self._bounds.source_entries:,}"
-                    reason = f"it has more than {most} files and directories"
-                    raise ArchiveRefused(self._path, reason, hint="name a directory in it, nearer to the skills")
-                path = above + entry.name
-                # Another process may have removed it by now.
-                with contextlib.suppress(FileNotFoundError):
-                    self._note(here, entry, path, depth)
-
-    def _note(self, here: int | str, entry: os.DirEntry[str], path: str, depth: int) -> None:
-        status = entry.stat(follow_symlinks=False)
-        if stat.S_ISDIR(status.st_mode):
-            self._note_directory(here, entry, path, depth)
-        elif stat.S_ISREG(status.st_mode):
-            is_executable = os.name != "nt" and bool(status.st_mode & 0o111)
-            noted = TreeEntry(path, TreeEntryKind.FILE, status.st_size, is_executable)
-            self._files[path] = _Seen(noted, _stamp(status))
-        elif stat.S_ISLNK(status.st_mode):
-            target = os.readlink(entry.name, dir_fd=here) if isinstance(here, int) else os.readlink(entry.path)
-            self._others.append(TreeEntry(path, TreeEntryKind.LINK, target=target))
+    def _levels(self) -> Iterator[tuple[str, list[str], list[str], int | None]]:
+        """Yield each directory: its path from the top, the names in it, and its descriptor if the system has them."""
+        if HAS_DESCRIPTORS:
+            yield from ((top[2:], *rest) for top, *rest in os.fwalk(".", dir_fd=self._top))  # type: ignore[misc]
         else:
-            self._others.append(TreeEntry(path, TreeEntryKind.OTHER))
+            start = os.path.realpath(self._path)
+            for top, directories, names in os.walk(start):
+                yield os.path.relpath(top, start).replace(os.sep, "/").removeprefix("."), directories, names, None
 
-    def _note_directory(self, here: int | str, entry: os.DirEntry[str], path: str, depth: int) -> None:
-        unread = TreeEntry(path, TreeEntryKind.OTHER)
-        if depth == _MOST_DEPTH:
-            self._others.append(unread)
-            return
-        try:
-            if isinstance(here, str):
-                self._walk(entry.path, f"{path}/", depth + 1)
-                return
-            there = os.open(entry.name, TO_DIRECTORY | NO_LINK, dir_fd=here)
-            try:
-                self._walk(there, f"{path}/", depth + 1)
-            finally:
-                os.close(there)
-        except FileNotFoundError:
-            raise
-        except OSError:
-            self._others.append(unread)
+    def _walk(self, most: int) -> Iterator[TreeEntry]:
+        seen = 0
+        # Directories that the walk has not reached yet.
+        ahead: set[str] = set()
+        for top, directories, names, descriptor in self._levels():
+            ahead.discard(top)
+            prefix = f"{top}/" if top else ""
+            for name in sorted({*directories, *names}):
+                path, seen = prefix + name, seen + 1
+                if seen > most:
+                    hint = "name a directory in it, nearer to the skills"
+                    raise ArchiveRefused(self._path, f"it has more than {most:,} files and directories", hint=hint)
+                if name == _GIT:
+                    yield TreeEntry(path, TreeEntryKind.OTHER)
+                    continue
+                try:
+                    entry = self._entry(path, name, descriptor)
+                except FileNotFoundError:  # removed since it was listed
+                    continue
+                if entry is None:
+                    ahead.add(path)
+                else:
+                    yield entry
+            is_deep = top.count("/") + bool(top) >= _MOST_DEPTH
+            directories[:] = [] if is_deep else [name for name in directories if name != _GIT]
+        yield from (TreeEntry(path, TreeEntryKind.OTHER) for path in ahead)
+
+    def _entry(self, path: str, name: str, descriptor: int | None) -> TreeEntry | None:
+        """Return the entry at a path, None for a directory. Raises OSError."""
+        place = name if descriptor is not None else os.path.join(os.path.realpath(self._path), *path.split("/"))
+        status = os.stat(place, dir_fd=descriptor, follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode):
+            return None
+        if stat.S_ISLNK(status.st_mode):
+            return TreeEntry(path, TreeEntryKind.LINK, target=os.readlink(place, dir_fd=descriptor))
+        if not stat.S_ISREG(status.st_mode):
+            return TreeEntry(path, TreeEntryKind.OTHER)
+        self._stamps[path] = _stamp(status)
+        is_executable = os.name != "nt" and bool(status.st_mode & 0o111)
+        return TreeEntry(path, TreeEntryKind.FILE, status.st_size, is_executable)
 
 
 def _stamp(status: os.stat_result) -> _Stamp:

@@ -1,6 +1,6 @@
 """Which ref of a repository is meant, and where it ends within a page's path. Pure.
 
-A branch and a tag of one name are not chosen between: what a person takes for a release could be anybody's branch.
+A branch and a tag of one name are not chosen between: what looks like a release could be anybody's branch.
 """
 
 from __future__ import annotations
@@ -20,10 +20,7 @@ _PART_OF_ID = re.compile("[0-9a-f]{7,63}")
 
 @dataclass(frozen=True, slots=True)
 class RemoteRef:
-    """A ref of a repository as it is there now: its whole name, empty for a commit by its id, and its commit.
-
-    `object_id` is that of what the ref names: a tag of its own, or the commit.
-    """
+    """A ref of a repository: its whole name, empty for a commit by its id, its commit, and the id of what it names."""
 
     name: str
     commit: str
@@ -31,7 +28,7 @@ class RemoteRef:
 
     @property
     def is_pinned(self) -> bool:
-        """Whether it is meant to stay: a tag, or a commit."""
+        """Whether it is a tag or a commit."""
         return not self.name or self.name.startswith(TAGS)
 
 
@@ -41,23 +38,20 @@ def parse_refs(output: bytes) -> Mapping[str, RemoteRef]:
     head = ""
     for line in output.decode("utf-8", "replace").splitlines():
         value, _, name = line.partition("\t")
-        # Names are the server's: git is given none that is more than a name, and nobody is shown what hides.
+        # The server chooses the names: git must take none for an option.
         if value.startswith(f"ref: {HEADS}") and name == "HEAD" and may_be_ref(value[len("ref: ") :]):
             head = value[len("ref: ") :]
         elif is_commit(value) and name and name.isprintable():
             found[name] = value
-    refs = {
-        name: RemoteRef(name, found.get(f"{name}^{{}}", value), value)
+    return {
+        name: RemoteRef(head if name == "HEAD" and head else name, found.get(f"{name}^{{}}", value), value)
         for name, value in found.items()
         if not name.endswith("^{}")
     }
-    if "HEAD" in refs and head:
-        refs["HEAD"] = replace(refs["HEAD"], name=head)
-    return refs
 
 
 def asked_for(source: SkillSource) -> Sequence[str]:
-    """Return what `git ls-remote` is to be asked for, to settle a source: options, or a ref; nothing for a commit."""
+    """Return the arguments of `git ls-remote` that settle a source: options, or a ref; nothing for a commit."""
     if is_commit(source.ref):
         return ()
     if source.ref.startswith("refs/"):
@@ -71,27 +65,18 @@ def settle(source: SkillSource, refs: Mapping[str, RemoteRef]) -> tuple[SkillSou
     """Return a source with its ref and path told apart, and the ref that it means. Raises SourceUnreachable."""
     if is_commit(source.ref):
         return source, RemoteRef("", source.ref, source.ref)
-    if source.ref_and_path:
-        return _settle_page(source, refs)
-    if source.ref in ("", "HEAD"):
+    if source.ref in ("", "HEAD") and not source.ref_and_path:
         if "HEAD" not in refs:
-            raise SourceUnreachable(
-                str(source), "has no commit yet, or shows none first", hint="name a branch with #REF"
-            )
+            raise SourceUnreachable(str(source), "has no commit yet, or no default branch", hint="name one with #REF")
         return source, refs["HEAD"]
-    found = _named(source, source.ref, refs)
-    if found is None:
-        raise _no_ref(source, source.ref, refs)
-    return source, found
-
-
-def _settle_page(source: SkillSource, refs: Mapping[str, RemoteRef]) -> tuple[SkillSource, RemoteRef]:
-    parts = source.ref_and_path.split("/")
+    asked = source.ref_and_path or source.ref
+    # Only of a page's path may a part be the ref; the longest wins.
+    parts = asked.split("/") if source.ref_and_path else [asked]
     for end in range(len(parts), 0, -1):
         ref, path = "/".join(parts[:end]), "/".join(parts[end:])
         if (found := _named(source, ref, refs)) is not None:
-            return replace(source, ref=ref, path=path, ref_and_path=""), found
-    raise _no_ref(source, source.ref_and_path, refs)
+            return replace(source, ref=ref, path=path or source.path, ref_and_path=""), found
+    raise _no_ref(source, asked, refs)
 
 
 def _named(source: SkillSource, ref: str, refs: Mapping[str, RemoteRef]) -> RemoteRef | None:
@@ -99,16 +84,15 @@ def _named(source: SkillSource, ref: str, refs: Mapping[str, RemoteRef]) -> Remo
         return refs.get(ref)
     branch, tag = refs.get(HEADS + ref), refs.get(TAGS + ref)
     if branch is not None and tag is not None and branch.commit != tag.commit:
-        raise SourceUnreachable(
-            str(source), f"has a branch and a tag {ref!r}", hint=f"write #{HEADS}{ref} or #{TAGS}{ref}"
-        )
+        hint = f"write #{HEADS}{ref} or #{TAGS}{ref}"
+        raise SourceUnreachable(str(source), f"has a branch and a tag {ref!r}", hint=hint)
     return tag or branch
 
 
 def _no_ref(source: SkillSource, ref: str, refs: Mapping[str, RemoteRef]) -> SourceUnreachable:
     names = [name.removeprefix(HEADS).removeprefix(TAGS) for name in refs if name.startswith("refs/")]
-    if _PART_OF_ID.fullmatch(ref):
-        raise SourceUnreachable(str(source), f"has no branch and no tag {ref!r}", hint="write the whole id of a commit")
     near = near_names(ref, names) or near_names(ref.split("/", 1)[0], names)
-    there = f"there are {', '.join(sorted(names)[:_LISTED])}" if names else "it has no branch and no tag"
-    return SourceUnreachable(str(source), f"has no branch and no tag {ref!r}", near=near, hint=None if near else there)
+    hint = f"there are {', '.join(sorted(names)[:_LISTED])}" if names else "it has no branch and no tag"
+    if _PART_OF_ID.fullmatch(ref):
+        near, hint = [], "write the whole id of a commit"
+    return SourceUnreachable(str(source), f"has no branch and no tag {ref!r}", near=near, hint=None if near else hint)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import SourceUnreachable
@@ -52,7 +51,7 @@ def open_source(source: SkillSource, options: OpenOptions) -> Tree:
 
         limits = DownloadLimits(total_bytes=options.bounds.fetched_bytes)
         asked = DownloadOptions(insecure=options.insecure, tokens=options.tokens, limits=limits)
-        return open_web(source.address, source.skills, asked, partial(open_archive, bounds=options.bounds))
+        return open_web(source.address, source.skills, asked)
     path = os.path.join(options.working_directory, expand_home(source.location))
     # Whatever it is called: a directory may be named as an archive is, and an archive without its ending.
     if os.path.isfile(path) or (source.kind is SourceKind.ARCHIVE and not os.path.isdir(path)):

@@ -1,7 +1,6 @@
 """Who signed what was fetched: git verifies SSH signatures against the person's files of allowed signers.
 
-A signature says who vouches for a commit, not that the commit is good. The lock keeps the first signer, and an update
-by another signer, or by none, is refused.
+The lock keeps the first signer, and an update by another signer, or by none, is refused.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ _TAG_NAME = re.compile(rb"^tag (.+)$", re.MULTILINE)
 class SignatureState(str, Enum):
     """What is known of a signature.
 
-    `good` is right and by a key that the person named; `unknown` is right, by a key that they did not; `bad` does not
-    fit, or its key was revoked; `uncheckable` was not checked, and says nothing.
+    GOOD is valid, by a key that the person named; UNKNOWN is valid, by another key; BAD does not fit, or its key was
+    revoked; UNCHECKABLE was not checked.
     """
 
     GOOD = "good"
@@ -46,9 +45,9 @@ class SignatureState(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What signs a commit: the key's `fingerprint`, whose it is (`principal`), and why it is not good (`reason`).
+    """What signs a commit: the fingerprint of the key, its owner (`principal`), and why it is not good (`reason`).
 
-    A fingerprint is only there where the signature is right, so that nobody's may be copied from elsewhere.
+    Only a valid signature has a fingerprint.
     """
 
     state: SignatureState
@@ -58,17 +57,20 @@ class Signature:
 
 
 def signature_of(tree: GitTree, allowed_signers: str = ALLOWED_SIGNERS) -> Signature:
-    """Return what signs the tag that was asked for, or, where that is not signed, the commit.
+    """Return what signs the tag that was asked for, or the commit if that is not signed.
 
-    Known keys are those in git's `gpg.ssh.allowedSignersFile` and in `allowed_signers`, files as ssh-keygen(1)
-    describes. Raises SourceUnreachable if git fails.
+    Known keys are those in git's `gpg.ssh.allowedSignersFile` and in `allowed_signers`. Raises SourceUnreachable.
     """
     git, ref = tree.repository, tree.ref
     if ref.object_id != ref.commit:
         tag = git.run("cat-file", "tag", ref.object_id)
         if begun := _BEGIN.findall(tag):
-            found = _verified(git, ("verify-tag", "--raw", ref.object_id), begun[-1], allowed_signers)
-            return _as_this_tag(found, tag, ref.name)
+            signed = _TAG_NAME.search(tag.partition(b"\n\n")[0])
+            signed_name = signed[1].decode("utf-8", "replace") if signed else ""
+            if signed_name != ref.name.removeprefix(TAGS):
+                # An old version under a new name.
+                return Signature(SignatureState.BAD, reason=f"it was signed as the tag {signed_name!r}")
+            return _verified(git, ("verify-tag", "--raw", ref.object_id), begun[-1], allowed_signers)
     begun = _BEGIN.findall(git.run("cat-file", "commit", ref.commit).partition(b"\n\n")[0])
     if not begun:
         return Signature(SignatureState.UNSIGNED, reason="it is not signed")
@@ -83,62 +85,37 @@ def check_signer(
     accepted: bool = False,
     required: bool = False,
 ) -> None:
-    """Refuse what is not signed as it must be: by the signer of the lock, and, where `required`, by one who is known.
+    """Raise IntegrityFailed for a bad signature, another signer than the lock's, or an unknown one if `required`.
 
-    `locked` is the fingerprint and the principal of the lock, and `accepted` that the person accepts another.
-    Raises IntegrityFailed. Pure.
+    `locked` is the fingerprint and the principal of the lock; `accepted` accepts another. Pure.
     """
-    told = _told(found)
+    shown = in_line(found.reason)
+    if found.fingerprint:
+        shown = _named(found.fingerprint, found.principal)
+    elif found.state is SignatureState.UNSIGNED:
+        shown = "no signature"
     if found.state is SignatureState.BAD:
-        raise IntegrityFailed(
-            f"the signature of {subject}", expected="one that fits", found=told, hint="do not use it; tell its author"
-        )
+        hint = "do not use it; tell its author"
+        raise IntegrityFailed(f"the signature of {subject}", expected="one that fits", found=shown, hint=hint)
     if required and found.state is not SignatureState.GOOD:
+        hint = f"add the signer's key to {ALLOWED_SIGNERS}, once you know whose it is"
         raise IntegrityFailed(
             f"the signer of {subject}",
             expected="one of your allowed signers (SKILLHUB_REQUIRE_SIGNED=1)",
-            found=told,
-            hint="ask its author to sign it"
-            if found.state is SignatureState.UNSIGNED
-            else f"add the signer's key to {ALLOWED_SIGNERS}, once you know whose it is",
+            found=shown,
+            hint="ask its author to sign it" if found.state is SignatureState.UNSIGNED else hint,
         )
-    if locked is None or not locked[0] or accepted or _is_same(found, locked):
+    if locked is None or not locked[0] or accepted or found.fingerprint == locked[0]:
         return
-    fingerprint, principal = locked
-    raise IntegrityFailed(
-        f"the signer of {subject}",
-        expected=_named(fingerprint, principal),
-        found=told,
-        hint="ask its author; --accept-signer accepts it from now on",
-    )
-
-
-def _is_same(found: Signature, locked: tuple[str, str]) -> bool:
-    fingerprint, principal = locked
-    if found.fingerprint == fingerprint:
-        return True
-    # Another key that the person has listed for the very same signer, and not for a pattern of signers.
-    is_one = principal and not set("*?,!") & set(principal)
-    return bool(is_one) and found.state is SignatureState.GOOD and found.principal == principal
+    # Another key that the person has listed for the same signer, and not for a pattern of signers.
+    is_one = bool(locked[1]) and not set("*?,!") & set(locked[1])
+    if not (is_one and found.state is SignatureState.GOOD and found.principal == locked[1]):
+        hint = "ask its author; --accept-signer accepts it from now on"
+        raise IntegrityFailed(f"the signer of {subject}", expected=_named(*locked), found=shown, hint=hint)
 
 
 def _named(fingerprint: str, principal: str) -> str:
     return in_line(f"{principal} ({fingerprint})" if principal else fingerprint)
-
-
-def _told(found: Signature) -> str:
-    if found.fingerprint and found.state in (SignatureState.GOOD, SignatureState.UNKNOWN):
-        return _named(found.fingerprint, found.principal)
-    return "no signature" if found.state is SignatureState.UNSIGNED else in_line(found.reason)
-
-
-def _as_this_tag(found: Signature, tag: bytes, name: str) -> Signature:
-    """Refuse a tag that was signed under another name: an old version that is shown as a new one."""
-    signed = _TAG_NAME.search(tag.partition(b"\n\n")[0])
-    signed_name = signed[1].decode("utf-8", "replace") if signed else ""
-    if signed_name == name.removeprefix(TAGS):
-        return found
-    return Signature(SignatureState.BAD, reason=f"it was signed as the tag {signed_name!r}")
 
 
 def _verified(git: GitRepository, arguments: Sequence[str], begins: bytes, allowed_signers: str) -> Signature:
@@ -149,7 +126,16 @@ def _verified(git: GitRepository, arguments: Sequence[str], begins: bytes, allow
     if exposure is not None:
         return _uncheckable(f"{allowed_signers} is not used: {exposure.reason}; {exposure.fix}")
     _, outcome = git.try_run(*arguments, settings={"gpg.ssh.allowedSignersFile": _joined(git, signers)})
-    return read_ssh(outcome.messages, verified=outcome.exit_code == 0)
+    good = _SSH_GOOD.search(outcome.messages)
+    if good is None:
+        if any(words in outcome.messages for words in _NOT_RIGHT):
+            return Signature(SignatureState.BAD, reason="its signature does not fit it, or its key was revoked")
+        return _uncheckable(f"its signature by an ssh key cannot be checked: {last_line(outcome.messages)}")
+    principal, fingerprint = good[1] or "", good[2]
+    if outcome.exit_code == 0 and principal:
+        return Signature(SignatureState.GOOD, fingerprint, principal)
+    reason = "its key has expired" if "has expired" in outcome.messages else "its key is none that you named"
+    return Signature(SignatureState.UNKNOWN, fingerprint, reason=reason)
 
 
 def _joined(git: GitRepository, signers: str) -> str:
@@ -162,20 +148,6 @@ def _joined(git: GitRepository, signers: str) -> str:
                 with open(path, "rb") as lines:
                     file.write(lines.read(_MAX_FILE_BYTES) + b"\n")
     return joined
-
-
-def read_ssh(messages: str, *, verified: bool) -> Signature:
-    """Return what `git verify-commit --raw` says of a signature by an ssh key; `verified` is that it exited with 0."""
-    good = _SSH_GOOD.search(messages)
-    if good is None:
-        if any(words in messages for words in _NOT_RIGHT):
-            return Signature(SignatureState.BAD, reason="its signature does not fit it, or its key was revoked")
-        return _uncheckable(f"its signature by an ssh key cannot be checked: {last_line(messages)}")
-    principal, fingerprint = good[1] or "", good[2]
-    if verified and principal:
-        return Signature(SignatureState.GOOD, fingerprint, principal)
-    reason = "its key has expired" if "has expired" in messages else "its key is none that you named"
-    return Signature(SignatureState.UNKNOWN, fingerprint, reason=reason)
 
 
 def _uncheckable(reason: str) -> Signature:

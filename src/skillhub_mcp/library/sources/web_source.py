@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from urllib.parse import urlsplit
 
 from skillhub_mcp._util.tempdir import scratch_directory
 from skillhub_mcp.errors import SourceUnreachable
+from skillhub_mcp.library.archives import open_archive
 from skillhub_mcp.library.sources.directory_tree import DirectoryTree
 from skillhub_mcp.library.sources.download import Download, Downloader, DownloadOptions, NotThere, downloading, shown
 from skillhub_mcp.library.sources.source import ALL_SKILLS
-from skillhub_mcp.library.sources.web_tree import Fetched, WebTree
 from skillhub_mcp.library.sources.well_known import (
     WELL_KNOWN_PATH,
     ArtifactKind,
@@ -27,82 +26,89 @@ from skillhub_mcp.library.sources.well_known import (
     parse_index,
 )
 from skillhub_mcp.library.tree import Tree
+from skillhub_mcp.library.unpack import unpack_skill
 from skillhub_mcp.skills.frontmatter import parse
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.suggestions import not_found
 
 log = logging.getLogger(__name__)
 
-# Returns the tree of an archive, by its path on this machine and the name that messages have for it.
-OpenArchive = Callable[[str, str], Tree]
-
 _AT_ONCE = 6
 
 
-def open_web(url: str, skills: Sequence[str], options: DownloadOptions, open_archive: OpenArchive) -> Tree:
-    """Fetch what is at `url`, and return it as a tree; of an index, the `skills` that were named, or all.
+class WebTree:
+    """What a site gave: one artifact, or the skills of an index below their names. `close` removes it."""
 
-    Raises SourceUnreachable, IntegrityFailed, SkillNotFound for a skill that an index does not have, and what
-    `open_archive` raises. Nothing is left behind where it raises.
+    def __init__(self, tree: Tree, digests: Mapping[str, str], remove: Callable[[], None]) -> None:
+        self._tree = tree
+        self._digests = digests
+        self._remove = remove
+        self.commit = ""
+        self.entries = tree.entries
+
+    def tree_id(self, path: str) -> str:
+        """Return the digest of the artifact at `path`; empty for any other path."""
+        return self._digests.get(path, "")
+
+    def read(self, path: str) -> Iterator[bytes]:
+        """Yield the bytes of a file. Raises SourceUnreachable and ArchiveRefused."""
+        return self._tree.read(path)
+
+    def close(self) -> None:
+        """Remove what was fetched."""
+        self._tree.close()
+        self._remove()
+
+
+def open_web(url: str, skills: Sequence[str], options: DownloadOptions) -> WebTree:
+    """Fetch what is at `url` as a tree; of an index, the `skills` that were named, or all.
+
+    Raises SourceUnreachable, IntegrityFailed, ArchiveRefused, and SkillNotFound for a skill that an index does not
+    have.
     """
-    with contextlib.ExitStack() as fetched:
+    with ExitStack() as fetched:
         directory = fetched.enter_context(scratch_directory("fetch"))
         try:
-            found = asyncio.run(_within(_fetch(url, skills, directory, options, open_archive), options))
+            tree, digests = asyncio.run(_within(url, skills, directory, options))
         except asyncio.TimeoutError as error:
-            seconds = options.limits.total_seconds
-            raise SourceUnreachable(
-                shown(url),
-                f"took too long: more than {seconds:g} seconds in all",
-                hint="name fewer skills with --skill",
-            ) from error
-        return WebTree(found, fetched.pop_all().close)
+            reason = f"took too long: more than {options.limits.total_seconds:g} seconds in all"
+            raise SourceUnreachable(shown(url), reason, hint="name fewer skills with --skill") from error
+        return WebTree(tree, digests, fetched.pop_all().close)
 
 
 async def _within(
-    fetching: Coroutine[object, object, Mapping[str, Fetched]], options: DownloadOptions
-) -> Mapping[str, Fetched]:
-    return await asyncio.wait_for(fetching, options.limits.total_seconds)
+    url: str, skills: Sequence[str], directory: str, options: DownloadOptions
+) -> tuple[Tree, Mapping[str, str]]:
+    return await asyncio.wait_for(_fetch(url, skills, directory, options), options.limits.total_seconds)
 
 
 async def _fetch(
-    url: str, skills: Sequence[str], directory: str, options: DownloadOptions, open_archive: OpenArchive
-) -> Mapping[str, Fetched]:
-    """Return what is fetched by name; one archive or SKILL.md by itself has the name `""`."""
+    url: str, skills: Sequence[str], directory: str, options: DownloadOptions
+) -> tuple[Tree, Mapping[str, str]]:
+    """Return what is fetched, and the digest of each artifact by its path; of one by itself that is `""`."""
     async with downloading(url, directory, options) as downloader:
         answer: Download | SourceUnreachable
         try:
             answer = await downloader.get(url)
         except NotThere as error:
             answer = error
+        index = None
         if isinstance(answer, Download):
             if answer.is_archive:
-                return {"": _opened(answer, partial(open_archive, answer.path, shown(url)))}
+                return open_archive(answer.path, shown(url)), {"": answer.digest}
             content = answer.content()
             if is_skill(content):
-                return {"": _opened(answer, _as_directory(answer))}
+                place = os.path.join(directory, "skill")
+                os.mkdir(place)
+                os.rename(answer.path, os.path.join(place, SKILL_FILE))
+                return DirectoryTree(place), {"": answer.digest}
             if is_index(content):
                 index = parse_index(content, answer.url)
-                return await _artifacts(index, skills, downloader, open_archive)
-        index = await _find_index(url, skills, answer, downloader)
-        return await _artifacts(index, skills, downloader, open_archive)
-
-
-def _opened(download: Download, opening: Callable[[], Tree]) -> Fetched:
-    """Look at an artifact. A hostile one is refused now, and not when half of an index is installed."""
-    tree = opening()
-    try:
-        return Fetched(tree.entries, opening, download.digest)
-    finally:
-        tree.close()
-
-
-def _as_directory(download: Download) -> Callable[[], Tree]:
-    """Move a text that was fetched into a directory, as its SKILL.md."""
-    directory = f"{download.path}.skill"
-    os.mkdir(directory)
-    os.rename(download.path, os.path.join(directory, SKILL_FILE))
-    return partial(DirectoryTree, directory)
+        index = index or await _find_index(url, skills, answer, downloader)
+        place = os.path.join(directory, "skills")
+        os.mkdir(place)
+        digests = await _artifacts(index, skills, downloader, place)
+        return DirectoryTree(place), digests
 
 
 def is_skill(content: bytes) -> bool:
@@ -127,48 +133,46 @@ async def _find_index(
         if not is_index(content) and not urlsplit(found.url).path.endswith(".json"):
             continue
         if place != places[0] and not skills:
-            # All that a host has is not what somebody means who typed a path on it.
-            top = shown(place).removesuffix(WELL_KNOWN_PATH)
-            raise SourceUnreachable(
-                shown(url), "has no index of skills of its own", hint=f"its host has one, which is {top}"
-            )
+            # A path does not mean all skills of its host.
+            hint = f"its host has one, which is {shown(place).removesuffix(WELL_KNOWN_PATH)}"
+            raise SourceUnreachable(shown(url), "has no index of skills of its own", hint=hint)
         return parse_index(content, found.url)
-    # Who is not let in is told that, and not that there is nothing.
-    let_in = [refusal for refusal in refusals if refusal.status not in (404, 405, 410)]
-    if let_in:
-        raise let_in[0]
+    # A refused token is reported as that.
+    denied = [refusal for refusal in refusals if refusal.status not in (404, 405, 410)]
+    if denied:
+        raise denied[0]
     what = "is not there" if isinstance(answer, NotThere) else "is neither an archive nor a SKILL.md"
-    raise SourceUnreachable(
-        shown(url), f"{what}, and its site has no index of skills", hint=f"looked at {', '.join(map(shown, places))}"
-    )
+    hint = f"looked at {', '.join(map(shown, places))}"
+    raise SourceUnreachable(shown(url), f"{what}, and its site has no index of skills", hint=hint)
 
 
 async def _artifacts(
-    index: WellKnownIndex, skills: Sequence[str], downloader: Downloader, open_archive: OpenArchive
-) -> Mapping[str, Fetched]:
+    index: WellKnownIndex, skills: Sequence[str], downloader: Downloader, directory: str
+) -> Mapping[str, str]:
+    """Fetch skills of an index into a directory, and return the digest of each by its name."""
     for skipped in index.skipped:
         log.warning("%s: %s", shown(index.url), skipped)
     if not index.entries:
         raise SourceUnreachable(shown(index.url), "lists no skill", hint="look whether the address is another")
     wanted = iter(_wanted(index, skills))
-    artifacts: dict[str, Fetched] = {}
+    digests: dict[str, str] = {}
 
-    async def fetch_some(some: Iterator[SiteSkill]) -> None:
-        for entry in some:
-            artifacts[entry.name] = await _artifact(entry, index, downloader, open_archive)
+    async def fetch_some() -> None:
+        for entry in wanted:
+            digests[entry.name] = await _artifact(entry, index, downloader, directory)
 
-    tasks = [asyncio.create_task(fetch_some(wanted)) for _ in range(_AT_ONCE)]
+    tasks = [asyncio.create_task(fetch_some()) for _ in range(_AT_ONCE)]
     try:
         await asyncio.gather(*tasks)
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    return artifacts
+    return digests
 
 
 def _wanted(index: WellKnownIndex, skills: Sequence[str]) -> Sequence[SiteSkill]:
-    """Return the entries to fetch. Raises SkillNotFound for a name that the index has not."""
+    """Return the entries to fetch. Raises SkillNotFound."""
     if not skills or ALL_SKILLS in skills:
         return index.entries
     by_name = {entry.name: entry for entry in index.entries}
@@ -178,12 +182,15 @@ def _wanted(index: WellKnownIndex, skills: Sequence[str]) -> Sequence[SiteSkill]
     return [by_name[name] for name in dict.fromkeys(name.lower() for name in skills)]
 
 
-async def _artifact(
-    entry: SiteSkill, index: WellKnownIndex, downloader: Downloader, open_archive: OpenArchive
-) -> Fetched:
+async def _artifact(entry: SiteSkill, index: WellKnownIndex, downloader: Downloader, directory: str) -> str:
     download = await downloader.get(entry.url, came_from=index.url)
     check_digest(entry, shown(index.url), download.digest)
-    is_text = entry.kind is ArtifactKind.SKILL_MD
-    return _opened(
-        download, _as_directory(download) if is_text else partial(open_archive, download.path, shown(entry.url))
-    )
+    place = os.path.join(directory, entry.name)
+    os.mkdir(place)
+    if entry.kind is ArtifactKind.SKILL_MD:
+        os.rename(download.path, os.path.join(place, SKILL_FILE))
+    else:
+        with closing(open_archive(download.path, shown(entry.url))) as tree:
+            for note in unpack_skill(tree, "", place, name=shown(entry.url)).notes:
+                log.warning("%s: %s", entry.name, note)
+    return download.digest
