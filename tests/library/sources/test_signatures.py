@@ -138,6 +138,7 @@ BAD = Signature(SignatureState.BAD, reason="its signature does not fit it")
 UNKNOWN = Signature(SignatureState.UNKNOWN, KEY)
 
 
+@pytest.mark.parametrize("found", [GOOD, OTHER, UNSIGNED, GITSIGN, UNKNOWN])
 def test_whoever_signs_first_is_taken_and_so_is_who_is_accepted(found: Signature) -> None:
     check_signer("pdf", found)
     check_signer("pdf", found, locked=("", ""))

@@ -2,7 +2,6 @@
 
 directory_tree  a directory of this machine as a tree
 download        fetching over HTTP, within bounds
-forges          which repository, ref and path a page of a forge shows
 git             running git for one source, within bounds and without a checkout
 git_refs        which ref of a repository is meant, and where it ends within a page's path
 git_tree        a commit of a repository, as a tree

@@ -9,8 +9,7 @@ import os
 from urllib.parse import urlsplit
 
 from skillhub_mcp.errors import SourceUnreadable
-from skillhub_mcp.library.sources.forges import GITHUB, GITLAB
-from skillhub_mcp.library.sources.source import SkillSource, SourceKind, parse_source
+from skillhub_mcp.library.sources.source import GITHUB, GITLAB, SkillSource, SourceKind, parse_source
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.locks.lock_file import LockedSkill
 from skillhub_mcp.redaction import redacted
