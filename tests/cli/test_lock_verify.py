@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Skillhub
 from tests.library.roots import write_skill
-from tests.library.sources.lying_server import lying_site
 
 
 def test_a_person_locks_what_is_there_and_learns_what_was_edited(skillhub: Skillhub, tmp_path: Path) -> None:
@@ -30,9 +29,9 @@ def test_a_person_locks_what_is_there_and_learns_what_was_edited(skillhub: Skill
     left = skillhub("lock", *chosen)
     assert (left.code, left.out) == (
         1,
-        f"one was edited since it was locked: {again} locks it anew\n",
+        f"one was edited since it was locked: {again} locks it again\n",
     )
-    assert skillhub("lock", "one", *chosen).out == "one is locked anew\n"
+    assert skillhub("lock", "one", *chosen).out == "one is locked again\n"
     verified = json.loads(skillhub("verify", "--json", *chosen).out)
     assert (verified["ok"], verified["skills"][0]["changed"]) == (True, [])
 
@@ -45,7 +44,7 @@ def test_what_is_said_to_type_works_for_a_name_that_looks_like_an_option(skillhu
     (root / "-rf" / "scripts" / "run.sh").write_text("echo edited\n")
     for told in (skillhub("lock", *chosen).out, skillhub("verify", *chosen).err):
         assert f"`skillhub lock --skills-dir {root} -- -rf`" in told
-    assert skillhub("lock", *chosen, "--", "-rf").out == "-rf is locked anew\n"
+    assert skillhub("lock", *chosen, "--", "-rf").out == "-rf is locked again\n"
     assert skillhub("disable", *chosen, "--", "-rf").code == 0
     assert "'-rf' is off; skillhub enable rf\n" in skillhub("why", *chosen, "--", "-rf").out
 
@@ -141,7 +140,7 @@ def test_links_are_locked_as_they_are_and_one_more_or_one_that_leads_elsewhere_i
     assert (verified["changed"], verified["added"], verified["unknown_files"]) == (["own"], ["l", "p"], False)
     assert verified["irregular"]["l"] == {"locked": None, "now": "-> /etc/passwd"}
     assert "(link own -> SKILL.md (it was -> scripts/run.sh))" in skillhub("lock").out
-    assert skillhub("lock", "one").out == "one is locked anew\n"
+    assert skillhub("lock", "one").out == "one is locked again\n"
     assert skillhub("verify").code == 0
     for name in ("own", "l", "p"):
         (one / name).unlink()
@@ -186,25 +185,16 @@ def test_a_link_in_a_skill_that_was_added_is_an_edit_that_stays_until_the_lock_i
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
-def test_a_skill_with_a_link_that_its_source_does_not_have_is_not_adopted(
+def test_a_skill_with_a_link_that_its_source_does_not_have_is_not_locked_as_the_sources(
     skillhub: Skillhub, skills_dir: Path, tmp_path: Path
 ) -> None:
     for root in (tmp_path / "source", skills_dir):
         write_skill(root / "one", "one")
     (skills_dir / "one" / "l").symlink_to("/etc/passwd")
-    adopted = skillhub("lock", "--adopt", tmp_path / "source")
-    assert (adopted.code, adopted.out) == (1, "one is not what the source has: l\n")
+    refused = skillhub("add", tmp_path / "source", "--yes")
+    assert (refused.code, "no lock says where it is from" in refused.err) == (1, True)
     (skills_dir / "one" / "l").unlink()
-    assert skillhub("lock", "--adopt", tmp_path / "source").code == 0
-
-
-def test_what_asks_for_a_token_gets_it_when_it_is_adopted(skillhub: Skillhub, tmp_path: Path) -> None:
-    root = tmp_path / "skills"
-    write_skill(root / "one", "one")
-    with lying_site() as site:
-        host = site.url.removeprefix("http://")
-        skillhub("lock", "--adopt", site.url, "--skills-dir", str(root), SKILLHUB_SOURCE_TOKENS=f"{host}=secret")
-        assert {one.headers["authorization"] for one in site.asked} == {"Bearer secret"}
+    assert "Locked one" in skillhub("add", tmp_path / "source", "--yes").out
 
 
 def test_list_show_and_doctor_tell_how_a_skill_stands_against_its_lock(skillhub: Skillhub, tmp_path: Path) -> None:
@@ -288,7 +278,7 @@ def test_what_is_told_to_type_about_a_changed_skill_reads_the_lock_that_names_it
     assert f"`skillhub verify {option}` lists" in skillhub("why", "one", SKILLHUB_FROZEN="1", **chosen).out
     fix = f"see `skillhub verify {option}`; `skillhub lock one {option}` locks it as it is now"
     assert fix in skillhub("doctor", **chosen).out
-    assert f"`skillhub lock one {option}` locks it anew" in skillhub("lock", *option.split(), **chosen).out
+    assert f"`skillhub lock one {option}` locks it again" in skillhub("lock", *option.split(), **chosen).out
     refused = skillhub("add", "--frozen", *option.split(), **chosen)
     assert f"`skillhub verify {option}` names the files" in refused.err
     verified = skillhub("verify", *option.split(), **chosen)

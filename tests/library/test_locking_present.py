@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
 from tests.library.roots import write_skill
 from tests.library.sources.repositories import Repository, skill_text
 
-from skillhub_mcp.errors import IntegrityFailed, LockUnreadable, SkillConflict, SkillNotFound
-from skillhub_mcp.library import install
-from skillhub_mcp.library.install import installed_skill
-from skillhub_mcp.library.locking_present import Locking, adopt, lock_present
+from skillhub_mcp.errors import LockUnreadable, SkillConflict, SkillNotFound
+from skillhub_mcp.library.install import installed_skill, locked_as
+from skillhub_mcp.library.locking_present import Locking, lock_present
 from skillhub_mcp.library.plan import plan_step
-from skillhub_mcp.library.sources.opening import OpenOptions
-from skillhub_mcp.library.sources.signatures import Signature, SignatureState
-from skillhub_mcp.library.sources.source import parse_source
 from skillhub_mcp.library.verifying import verify
 from skillhub_mcp.locks.content_digest import FileDigest
-from skillhub_mcp.locks.lock_file import LockedSkill, parse_lock
+from skillhub_mcp.locks.file_digests import digests_of
+from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text, parse_lock
 from skillhub_mcp.locks.npx_hash import computed_hash
 from skillhub_mcp.locks.plain_files import read_lock
 
@@ -62,7 +58,7 @@ def test_what_is_there_is_locked_and_verified_until_a_file_is_edited(root: Path)
     assert (one.ok, two.ok) == (False, False)
 
 
-def test_what_was_edited_is_locked_anew_only_where_it_is_named(root: Path) -> None:
+def test_what_was_edited_is_locked_again_only_if_it_is_named(root: Path) -> None:
     lock_present(str(root), lock_of(root))
     (root / "one" / "scripts" / "run.sh").write_text("echo edited\n")
     one, two = lock_present(str(root), lock_of(root))
@@ -92,33 +88,6 @@ def test_an_entry_of_npx_keeps_its_source_and_gets_a_digest(root: Path) -> None:
     assert '"more": 1' in (root / "skills-lock.json").read_text()
     (verified,) = verify(str(root), lock_of(root)).skills
     assert (verified.ok, verified.by_npx) == (True, False)
-
-
-def test_a_skill_is_adopted_with_its_commit_where_every_byte_is_the_sources(root: Path, tmp_path: Path) -> None:
-    repository = Repository(tmp_path / "repository")
-    commit = repository.commit({"skills/one/SKILL.md": skill_text("one"), "skills/two/SKILL.md": skill_text("two")})
-    for name in ("one", "two"):
-        for path in (root / name / "scripts").iterdir():
-            path.unlink()
-        (root / name / "SKILL.md").write_text(skill_text(name))
-    (root / "two" / "SKILL.md").write_text("edited")
-    source = parse_source(repository.url)
-    one, two = adopt(str(root), lock_of(root), source, OpenOptions(str(tmp_path)))
-    assert (one.done, two.done, two.files) == (Locking.LOCKED, Locking.DIFFERENT, ("SKILL.md",))
-    locked = entry(root, "one")
-    assert locked.ours is not None
-    assert (locked.ours.commit, locked.skill_path) == (str(commit), "skills/one/SKILL.md")
-    assert locked.ours.tree == repository.id_of("main:skills/one")
-    lock = read_lock(lock_of(root))
-    assert lock is not None
-    assert lock.find("two") is None
-
-
-def test_a_skill_that_the_source_has_not_is_not_adopted(root: Path, tmp_path: Path) -> None:
-    write_skill(tmp_path / "source" / "three", "three")
-    source = parse_source(str(tmp_path / "source"))
-    with pytest.raises(SkillNotFound, match="no skill that is there"):
-        adopt(str(root), lock_of(root), source, OpenOptions(str(tmp_path)))
 
 
 def test_a_lock_that_is_torn_is_told_and_left(root: Path) -> None:
@@ -154,7 +123,11 @@ def test_edits_that_were_locked_are_edits_still_when_the_source_changes(tmp_path
     (root / "one").mkdir(parents=True)
     for path, text in files.items():
         (root / "one" / path).write_text(text)
-    adopt(str(root), lock_of(root), parse_source(repository.url), OpenOptions(str(tmp_path)))
+    before = LockedSkill(
+        "one", repository.url, "git", skill_path="skills/one/SKILL.md", ours=LockedByHub("", commit=commit)
+    )
+    locked = locked_as(before, str(root / "one"), digests_of(str(root / "one")))
+    Path(lock_of(root)).write_text(lock_text(Lock(lock_of(root), skills=(locked,))))
     (root / "one" / "run.sh").write_text("echo mine\n")
     (one,) = lock_present(str(root), lock_of(root), ["one"])
     assert one.done is Locking.LOCKED_ANEW
@@ -188,27 +161,3 @@ def test_what_was_edited_since_npx_installed_it_is_not_locked_unless_it_is_named
     one, two = lock_present(str(root), lock_of(root))
     assert (one.done, two.done) == (Locking.EDITED, Locking.LOCKED)
     assert entry(root, "one").ours is None
-
-
-def test_who_signed_a_source_is_locked_with_what_is_adopted_from_it_unless_the_signature_does_not_fit(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    repository = Repository(tmp_path / "repository")
-    repository.commit({"one/SKILL.md": skill_text("one")})
-    shutil.rmtree(root / "one")
-    (root / "one").mkdir()
-    (root / "one" / "SKILL.md").write_text(skill_text("one"))
-    source, options = parse_source(repository.url), OpenOptions(str(tmp_path))
-    monkeypatch.setattr(
-        install, "signature_of", lambda _: Signature(SignatureState.BAD, "SHA256:x", reason="it is not of this")
-    )
-    with pytest.raises(IntegrityFailed):
-        adopt(str(root), lock_of(root), source, options)
-    assert not Path(lock_of(root)).exists()
-    monkeypatch.setattr(
-        install, "signature_of", lambda _: Signature(SignatureState.GOOD, "SHA256:x", "ada@example.org")
-    )
-    adopt(str(root), lock_of(root), source, options)
-    ours = entry(root, "one").ours
-    assert ours is not None
-    assert (ours.signer, ours.principal) == ("SHA256:x", "ada@example.org")
