@@ -1,4 +1,4 @@
-"""Bringing back exactly what a lock says, at the commit that it names: every byte and `x` bit, or nothing."""
+"""Restoring exactly what a lock says, at the commit that it names: every byte and executable bit, or nothing."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from skillhub_mcp.errors import IntegrityFailed, SkillConflict, SkillNotFound
+from skillhub_mcp.library.change import changing
 from skillhub_mcp.library.inspection import accept, look_at
 from skillhub_mcp.library.install import (
     InstallOptions,
     check_as_locked,
+    copy_skill,
     installed_skill,
     is_as_locked,
-    put_back,
     refuse_name,
     renamed_files,
     signature_in,
 )
 from skillhub_mcp.library.sources.locked_source import place_of, source_of
 from skillhub_mcp.library.sources.opening import OpenOptions, open_source
-from skillhub_mcp.library.sources.signatures import Signature, check_signer
-from skillhub_mcp.library.sources.source import SkillSource, SourceKind
+from skillhub_mcp.library.sources.signatures import check_signer
+from skillhub_mcp.library.sources.source import SourceKind
 from skillhub_mcp.library.taken_names import displaced
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
+from skillhub_mcp.locks.content_digest import digest_of
 from skillhub_mcp.locks.lock_file import Lock, LockedSkill
 from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.skills.names import typed_command
@@ -34,12 +36,10 @@ from skillhub_mcp.skills.names import typed_command
 def missing_of(
     root: str, lock_path: str, *, replace: bool = False, verify: str
 ) -> tuple[tuple[LockedSkill, ...], tuple[str, ...]]:
-    """Return the skills of a lock that are not in the root as it says, and the names of those that differ by line ends.
+    """Return the skills of a lock that are not in the root as it says, and the names of those with other line ends.
 
-    `verify` is the command that names the files.
-
-    Raises SkillConflict for one that is there with other files, unless it may be replaced; LockUnreadable; and
-    IntegrityFailed for an entry without a digest.
+    `verify` is the command that names the files. Raises SkillConflict for one with other files, unless it may be
+    replaced; LockUnreadable; and IntegrityFailed for an entry without a digest.
     """
     missing: list[LockedSkill] = []
     line_ends: list[str] = []
@@ -48,7 +48,6 @@ def missing_of(
         refuse_name(locked.name)
         place = os.path.join(root, locked.name)
         if replace and os.path.islink(place) and not os.path.exists(place):
-            # It leads to nothing that could be held against the lock.
             missing.append(locked)
             continue
         there = installed_skill(root, locked.name, locked)
@@ -70,52 +69,45 @@ def missing_of(
 def restore(
     root: str, lock_path: str, skills: Sequence[LockedSkill], opening: OpenOptions, terms: InstallOptions, scratch: str
 ) -> Sequence[str]:
-    """Fetch skills at the commits of their lock, and bring them in, all or none.
+    """Fetch skills at the commits of their lock, and install them, all or none; the lock stays as it is.
 
-    Returns the directories of skills with the same names that they replace. Raises SkillConflict for such a skill,
-    unless the lock names it or the terms replace it; IntegrityFailed for any other byte, and for a signature that is
-    required and missing; SkillWithheld for a critical finding that neither the lock nor the terms accept;
-    SourceUnreachable, ArchiveRefused, and what a change of the root raises.
+    Returns the directories of skills with the same names that they replace. Raises IntegrityFailed for any other byte
+    or signer, and what `prepare` and a change of the root raise.
     """
-    staged, names = {}, {}
+    staged, digests, names = dict[str, str](), dict[str, str](), dict[str, str]()
     with ExitStack() as until_done:
         trees: dict[str, Tree] = {}
-        signatures: dict[str, Signature] = {}
         for number, locked in enumerate(skills):
-            source = _as_locked(locked, insecure=opening.insecure)
+            source = source_of(locked, insecure=opening.insecure)
+            if source.kind is SourceKind.GIT and locked.ours is not None and locked.ours.commit:
+                source = replace(source, ref=locked.ours.commit)
             key = str(source)
             if key not in trees:
                 trees[key] = open_source(source, opening)
                 until_done.callback(trees[key].close)
-                signatures[key] = signature_in(trees[key])
-            check_signer(locked.name, signatures[key], required=terms.require_signed)
+            check_signer(locked.name, signature_in(trees[key]), required=terms.require_signed)
             below = place_of(locked)
             if not any(entry.path.startswith(f"{below}/" if below else "") for entry in trees[key].entries):
-                reason = f"{key} has nothing at {below or '.'!r}"
-                update = typed_command("skillhub update", locked.name)
-                raise SkillNotFound(locked.name, reason=reason, hint=f"`{update}` looks for it")
+                hint = f"`{typed_command('skillhub update', locked.name)}` looks for it"
+                raise SkillNotFound(locked.name, reason=f"{key} has nothing at {below or '.'!r}", hint=hint)
             place = os.path.join(scratch, str(number))
             os.mkdir(place)
-            unpacked = unpack_skill(trees[key], below, place, name=key).files
+            files = unpack_skill(trees[key], below, place, name=key).files
             if locked.ours is not None and locked.ours.renamed:
-                unpacked = renamed_files(place, locked.name, unpacked)
-            check_as_locked(locked, unpacked)
+                files = renamed_files(place, locked.name, files)
+            check_as_locked(locked, files)
             look = look_at(place, locked.name)
             if locked.ours is not None:
-                accept(locked.name, look, locked.ours.from_source, terms.accepted, dict(locked.ours.findings))
-            staged[locked.name], names[locked.name] = (place, unpacked), look.name
-        lock = read_lock(lock_path) or Lock(lock_path)
-        allowed = [one.name for one in lock.skills]
-        others, taken = displaced(root, lock, names, allowed=allowed, replace=terms.replace)
-        if taken:
-            raise next(iter(taken.values()))
-        gone = sorted({name for names in others.values() for name in names})
-        put_back(root, staged, gone)
-        return gone
-
-
-def _as_locked(locked: LockedSkill, *, insecure: bool) -> SkillSource:
-    source = source_of(locked, insecure=insecure)
-    if source.kind is SourceKind.GIT and locked.ours is not None and locked.ours.commit:
-        return replace(source, ref=locked.ours.commit)
-    return source
+                accept(locked.name, look, locked.ours.from_source, terms.accepted, locked.ours.findings)
+            staged[locked.name], digests[locked.name], names[locked.name] = place, digest_of(files), look.name
+    lock = read_lock(lock_path) or Lock(lock_path)
+    allowed = [one.name for one in lock.skills]
+    others, taken = displaced(root, lock, names, allowed=allowed, replace=terms.replace)
+    if taken:
+        raise next(iter(taken.values()))
+    gone = sorted({name for names in others.values() for name in names})
+    with changing(root) as change:
+        for name, place in staged.items():
+            copy_skill(place, change.staged(name), root)
+        change.commit(digests, gone)
+    return gone

@@ -1,6 +1,6 @@
-"""Bringing skills into a root: unpacked beside it, looked at, planned, and installed when a person agrees.
+"""Bringing skills into a root: unpacked aside, inspected, planned, and installed when a person agrees.
 
-What is shown is what comes in: the files that were looked at are those that are copied into the root, by their digest.
+The files that were inspected are those that are copied into the root, by their digest.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import hashlib
 import os
 import shutil
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
@@ -49,7 +49,6 @@ from skillhub_mcp.skills.names import is_specified_name, safe_alias
 from skillhub_mcp.validation.fixes import renamed
 from skillhub_mcp.version import version
 
-_BYTECODE = "__pycache__"
 _BRINGS_FILES = (Verb.ADD, Verb.UPDATE, Verb.REPLACE)
 _ONLY_GIT = Signature(SignatureState.UNSIGNED, reason="only commits of a repository are signed")
 
@@ -67,10 +66,10 @@ class InstallOptions:
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A skill of a tree that is to be installed as `name`: where it lies there, and where it is from.
+    """A skill at `path` of a tree that is to be installed as `name`.
 
-    `source` has its ref settled. It `updates` what a lock has from there; `moved_from` is where it lay before in its
-    source, if that is elsewhere. With `rename` its SKILL.md gets the new name, too.
+    It `updates` what a lock has from there; `moved_from` is where it lay before in its source. With `rename` its
+    SKILL.md gets the new name, too.
     """
 
     name: str
@@ -91,12 +90,11 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What installing one skill does, looked at and not done yet.
+    """What installing one skill does.
 
-    `directory` has the source's `files`, and `after` are the files that will be in the root: these, or the edited ones
-    that stay. Of what is there now `before` are the files, `locked` the entry and `document` the SKILL.md, each None
-    for nothing, and `lost` the paths of edits that the source's files replace. `news` are the powers that what is there
-    has not. `displaced` are the directories of other skills that have its name, and that it replaces.
+    `directory` has the source's `files`; `after` will be in the root: these, or the edited ones that stay. Of what is
+    there now, `before` are the files, `locked` the entry and `document` the SKILL.md. `lost` are edits that the
+    source's files replace, `news` are new capabilities, `displaced` the directories of skills that it replaces by name.
     """
 
     incoming: Incoming
@@ -146,20 +144,20 @@ class Prepared:
 def install_name(candidate: Candidate) -> str:
     """Return the name of the directory that a skill is installed as: its own, in the specification's letters."""
     name = candidate.name
-    plain = is_specified_name(name) and name.isascii() and is_plain_name(name)
-    safe = name if plain else safe_alias(name) or safe_alias(candidate.path.rpartition("/")[2]) or "skill"
-    # What is a device on Windows could not be cloned there.
-    return safe if entry_problem(safe) is None else f"{safe}-skill"
+    if not (is_specified_name(name) and name.isascii() and is_plain_name(name)):
+        name = safe_alias(name) or safe_alias(candidate.path.rpartition("/")[2]) or "skill"
+    # A device on Windows could not be cloned there.
+    return name if entry_problem(name) is None else f"{name}-skill"
 
 
 def refuse_name(name: str) -> None:
-    """Raise SkillConflict for what cannot be the name of a directory that a skill is installed as, on some system."""
+    """Raise SkillConflict for what cannot be the name of an installed skill's directory on some system."""
     if not is_plain_name(name) or entry_problem(name) is not None:
         raise SkillConflict(name, "cannot be the name of a skill's directory", hint="choose one with --name")
 
 
 def refuse_unusable(candidate: Candidate, tree: Tree) -> None:
-    """Raise what is wrong with a skill that cannot be had: ArchiveRefused, or SkillUnreadable."""
+    """Raise ArchiveRefused or SkillUnreadable for a skill that cannot be installed."""
     if candidate.problem:
         skill_files(tree.entries, candidate.path, BOUNDS, name=candidate.name)
         raise SkillUnreadable(candidate.name, path=candidate.path, reason=candidate.problem)
@@ -175,7 +173,7 @@ def installed_skill(root: str, name: str, locked: LockedSkill | None) -> Install
         raise SkillConflict(name, f"is not a directory in {root}", hint=f"move {place} elsewhere, then try again")
     try:
         # Python writes bytecode when an agent runs a script.
-        files = {path: one for path, one in digests_of(place).items() if _BYTECODE not in path.split("/")}
+        files = {path: one for path, one in digests_of(place).items() if "__pycache__" not in path.split("/")}
         if locked is None:
             return InstalledSkill(name, files, source)
         if locked.ours is None:
@@ -188,11 +186,11 @@ def installed_skill(root: str, name: str, locked: LockedSkill | None) -> Install
 
 
 def is_as_locked(files: Files, ours: LockedByHub, place: str = "") -> bool:
-    """Return whether files are those of a lock, with their `x` bits where the system has such.
+    """Whether files are those of a lock, with their executable bits. With their `place`, line ends do not count.
 
-    Given the `place` of the files, their line ends do not count. Raises OSError.
+    Raises OSError.
     """
-    if irregular_of(files) != dict(ours.irregular):
+    if irregular_of(files) != ours.irregular:
         return False
     if os.name != "nt" and executables_of(files) != tuple(sorted(ours.executable)):
         return False
@@ -200,18 +198,17 @@ def is_as_locked(files: Files, ours: LockedByHub, place: str = "") -> bool:
 
 
 def prepare(root: str, lock_path: str, incoming: Sequence[Incoming], options: InstallOptions, scratch: str) -> Prepared:
-    """Unpack skills into the directory `scratch`, look at each, and return what installing them would do.
+    """Unpack skills into the directory `scratch`, inspect each, and return what installing them would do.
 
-    A skill that is refused stops no other; a single one raises SkillConflict, SkillWithheld, IntegrityFailed for a
-    signer, ArchiveRefused or SourceUnreachable. Raises LockUnreadable and LibraryUnwritable.
+    A skill that is refused stops no other, but a single one raises its error. Raises LockUnreadable and
+    LibraryUnwritable.
     """
     lock = read_lock(lock_path) or Lock(lock_path)
-    lock_text(lock)  # a newer version is refused before anything is fetched
+    lock_text(lock)  # a later version is refused before anything is fetched
     signatures: dict[int, Signature] = {}
     found: list[Proposal] = []
-    refused: list[Refused] = []
     names = Counter(one.name for one in incoming)
-    refused += (_namesakes(name, incoming) for name, count in names.items() if count > 1)
+    refused = [_namesakes(name, incoming) for name, count in names.items() if count > 1]
     for number, one in enumerate(incoming):
         if names[one.name] > 1:
             continue
@@ -226,13 +223,9 @@ def prepare(root: str, lock_path: str, incoming: Sequence[Incoming], options: In
             refused.append(Refused(one.name, error))
     # With its SKILL.md a skill keeps its name.
     wanted = [one for one in found if one.verb in _BRINGS_FILES]
-    others, taken = displaced(
-        root,
-        lock,
-        {one.name: one.look.name for one in wanted},
-        updated={one.name for one in wanted if one.incoming.updates},
-        replace=options.replace,
-    )
+    coming = {one.name: one.look.name for one in wanted}
+    updated = {one.name for one in wanted if one.incoming.updates}
+    others, taken = displaced(root, lock, coming, updated=updated, replace=options.replace)
     refused += (Refused(name, error) for name, error in taken.items())
     if len(incoming) == 1 and refused:
         raise refused[0].error
@@ -241,14 +234,13 @@ def prepare(root: str, lock_path: str, incoming: Sequence[Incoming], options: In
 
 
 def _namesakes(name: str, incoming: Sequence[Incoming]) -> Refused:
-    """Return the refusal of skills of one source that differ and have one name."""
     paths = [one.path or "." for one in incoming if one.name == name]
     reason = f"is the name of {len(paths)} skills of the source that differ: {', '.join(paths)}"
     return Refused(name, SkillConflict(name, reason, hint="choose one with --skill PATH; --name NEW installs another"))
 
 
 def install(root: str, lock_path: str, proposals: Sequence[Proposal]) -> tuple[Refused, ...]:
-    """Bring in what was proposed, and return what was refused because it is no longer as it was looked at.
+    """Install what was proposed, and return what was refused because it changed since it was inspected.
 
     Raises SkillConflict if that is all of it, LockUnreadable, LibraryBusy and LibraryUnwritable; then nothing was
     changed.
@@ -266,60 +258,45 @@ def install(root: str, lock_path: str, proposals: Sequence[Proposal]) -> tuple[R
             except SkillConflict as error:
                 refused.append(Refused(one.name, error))
                 continue
-            brought.append(one)
+            before = lock.find(one.name)
+            is_same = before is not None and one.verb is not Verb.REPLACE
+            brought.append(replace(one.entry, kept=before.kept) if before is not None and is_same else one.entry)
             if one.verb in _BRINGS_FILES and (one.before is None or one.changes):
-                _copy(one.directory, change.staged(one.name), root)
+                copy_skill(one.directory, change.staged(one.name), root)
                 puts[one.name] = digest_of(one.files)
         if not brought:
             raise refused[0].error
-        entries = [_with_foreign_fields(one, lock) for one in brought]
-        gone = {name for one in brought for name in one.displaced}
-        change.commit(puts, gone, lock_path=lock_path, lock_text=lock_text(lock.without(gone).having(*entries)))
+        names = {one.name for one in brought}
+        gone = {name for one in wanted if one.name in names for name in one.displaced}
+        change.commit(puts, gone, lock_path=lock_path, lock_text=lock_text(lock.without(gone).having(*brought)))
     return tuple(refused)
 
 
 def signature_in(tree: Tree) -> Signature:
-    """Return what signs the commit of a tree; of what is no commit, that nothing does. Raises SourceUnreachable."""
+    """Return what signs the commit of a tree. Raises SourceUnreachable."""
     return signature_of(tree) if isinstance(tree, GitTree) else _ONLY_GIT
 
 
-def put_back(root: str, staged: Mapping[str, tuple[str, Files]], gone: Collection[str] = ()) -> None:
-    """Bring in skills by name, each from a directory with the files given, and put others into the trash; the lock
-    stays as it is.
-
-    Raises IntegrityFailed, SkillConflict, LibraryBusy and LibraryUnwritable.
-    """
-    with changing(root) as change:
-        for name, (place, _) in staged.items():
-            _copy(place, change.staged(name), root)
-        change.commit({name: digest_of(files) for name, (_, files) in staged.items()}, gone)
-
-
 def check_as_locked(locked: LockedSkill, files: Files) -> None:
-    """Raise IntegrityFailed where files are not those of a lock."""
+    """Raise IntegrityFailed if files are not those of a lock."""
     if locked.ours is None:
-        raise IntegrityFailed(
-            locked.name,
-            expected="a digest in the lock",
-            found="none",
-            hint="`skillhub lock` writes it where it is right",
-        )
+        hint = "`skillhub lock` writes it"
+        raise IntegrityFailed(locked.name, expected="a digest in the lock", found="none", hint=hint)
     found = digest_of(files)
     if found != locked.ours.digest:
+        hint = "its source has other files: `skillhub update` shows which"
         if locked.ours.has_edits:
             hint = "edits were locked, and are only where they were made: bring that directory here, with its files"
         elif locked.ours.commit:
             hint = "that commit has other files: the lock was edited"
-        else:
-            hint = "its source has other files: `skillhub update` shows which"
         raise IntegrityFailed(locked.name, expected=locked.ours.digest, found=found, hint=hint)
     for what, wanted, here in (
         ("may be run", sorted(locked.ours.executable), executables_of(files)),
         ("is no regular file", _listed(locked.ours.irregular.items()), _listed(irregular_of(files).items())),
     ):
         if list(wanted) != list(here):
-            expected, found = (", ".join(paths) or "nothing" for paths in (wanted, here))
-            raise IntegrityFailed(f"what {what} of {locked.name}", expected=expected, found=found)
+            expected, shown = (", ".join(paths) or "nothing" for paths in (wanted, here))
+            raise IntegrityFailed(f"what {what} of {locked.name}", expected=expected, found=shown)
 
 
 def _listed(irregular: Iterable[tuple[str, str]]) -> list[str]:
@@ -327,7 +304,7 @@ def _listed(irregular: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def locked_as(entry: LockedSkill, directory: str, files: Files) -> LockedSkill:
-    """Return an entry for the files in a directory, as of now; what it says of its source stays."""
+    """Return an entry for the files in a directory, as of now; its source stays."""
     ours = entry.ours or LockedByHub("")
     digest, irregular = digest_of(files), irregular_of(files)
     ours = replace(
@@ -354,18 +331,16 @@ def _prepared(
     before_ours = locked.ours if locked is not None and is_same else None
     one = replace(one, rename=one.rename or bool(before_ours and before_ours.renamed))
     files = renamed_files(place, one.name, unpacked.files) if one.rename else unpacked.files
-    verb = plan_step(
-        there, files, str(one.source), given=given, replace=options.replace and not is_same, settled=options.settled
-    )
+    may_replace = options.replace and not is_same
+    verb = plan_step(there, files, str(one.source), given=given, replace=may_replace, settled=options.settled)
     here = os.path.join(root, one.name)
     if verb is Verb.UPDATE and os.path.islink(here):
-        raise SkillConflict(
-            one.name,
-            f"is a link in {root}, to {os.readlink(here)!r}, and what is elsewhere is not updated from here",
-            hint="update it there, or remove the link with `skillhub remove` and add the skill again",
-        )
-    if verb is Verb.NOTHING and locked is not None and (locked.ours is None or not _is_as_named(locked, entry)):
-        # The same bytes, from another place or ref of the source, or by a lock of others: the lock is to say so.
+        reason = f"is a link in {root}, to {os.readlink(here)!r}, and what is elsewhere is not updated from here"
+        hint = "update it there, or remove the link with `skillhub remove` and add the skill again"
+        raise SkillConflict(one.name, reason, hint=hint)
+    is_named = locked is not None and is_same_place(locked, entry) and locked.ref == entry.ref
+    if verb is Verb.NOTHING and locked is not None and (locked.ours is None or not is_named):
+        # The same bytes, from another place or ref of the source, or by a lock of others.
         verb = Verb.LOCK
     check_signer(
         one.name,
@@ -375,11 +350,11 @@ def _prepared(
         required=options.require_signed,
     )
     look = look_at(place, one.name)
-    accepted = accept(one.name, look, given, options.accepted, dict(before_ours.findings) if before_ours else {})
+    accepted = accept(one.name, look, given, options.accepted, before_ours.findings if before_ours else {})
     before = there.files
     look_before = None if before is None else look_at(here, one.name)
     after = files if before is None or verb in _BRINGS_FILES else before
-    # Locked edits that stay, stay locked. Whether others are meant, only the person knows: `skillhub lock` locks them.
+    # Edits stay locked; of others only the person knows whether they are meant.
     keeps_lock = before_ours is not None and before_ours.has_edits and is_as_locked(after, before_ours)
     locked_files, locked_at = (after, here) if keeps_lock else (files, place)
     ours = LockedByHub(
@@ -440,33 +415,19 @@ def _there(root: str, locked: LockedSkill | None, one: Incoming, entry: LockedSk
     return replace(there, source=str(one.source)) if is_same else there, is_same
 
 
-def _is_as_named(locked: LockedSkill, entry: LockedSkill) -> bool:
-    return is_same_place(locked, entry) and locked.ref == entry.ref
-
-
 def _check_unchanged(root: str, lock: Lock, one: Proposal) -> None:
     now = installed_skill(root, one.name, None).files
     is_same = now is one.before if now is None or one.before is None else same(now, one.before)
     if not is_same or lock.find(one.name) != one.locked:
-        raise SkillConflict(one.name, "was changed while it was looked at", hint="run the command again")
+        raise SkillConflict(one.name, "was changed while it was inspected", hint="run the command again")
 
 
-def _copy(directory: str, destination: str, root: str) -> None:
-    """Copy what was unpacked, which has no links but those that stay. Raises LibraryUnwritable."""
+def copy_skill(directory: str, destination: str, root: str) -> None:
+    """Copy what was unpacked into an empty directory. Raises LibraryUnwritable."""
     try:
-        for top, directories, files in os.walk(directory):
-            there = os.path.join(destination, os.path.relpath(top, directory))
-            links = [name for name in directories if os.path.islink(os.path.join(top, name))]
-            for name in set(directories).difference(links):
-                os.mkdir(os.path.join(there, name))
-            for name in (*files, *links):
-                # Not `copytree`, which tells its errors as one text.
-                shutil.copy2(os.path.join(top, name), os.path.join(there, name), follow_symlinks=False)
+        shutil.copytree(directory, destination, symlinks=True, dirs_exist_ok=True)
+    except shutil.Error as error:
+        # It collects the errors of all files as texts.
+        raise LibraryUnwritable(root, str(error.args[0][0][2]), hint="fix that, then run the command again") from error
     except OSError as error:
         raise unwritable(root, error) from error
-
-
-def _with_foreign_fields(one: Proposal, lock: Lock) -> LockedSkill:
-    """Return the new entry, with what others wrote into the one before, if that is of the same source."""
-    before = lock.find(one.name)
-    return one.entry if before is None or one.verb is Verb.REPLACE else replace(one.entry, kept=before.kept)

@@ -43,10 +43,9 @@ class Settlement(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class InstalledSkill:
-    """What is under a name in the root: the files of its directory, and what its lock says of them.
+    """What is under a name in the root: its files, None without a directory, and what its lock says.
 
-    `files` is None if there is no directory. `source` is where its lock has it from, None if no lock names it, and
-    `given` the digest of the files that the source gave then. `edited` is whether the files are others than these.
+    `given` is the digest of the files that the `source` gave; `edited` is whether the files differ from these.
     """
 
     name: str
@@ -70,7 +69,7 @@ class FileChanges:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Skills beside a new one: where others of its name are, that win it or lose it, and names that look like it."""
+    """The roots with a skill of the same name that wins or loses it, and names that look alike."""
 
     before: tuple[str, ...] = ()
     behind: tuple[str, ...] = ()
@@ -86,10 +85,9 @@ def plan_step(
     replace: bool = False,
     settled: Settlement = Settlement.ASK,
 ) -> Verb:
-    """Return what installing `files` from `source` under a name does. Raises SkillConflict.
+    """Return what installing `files` from `source` under a name does; `given` is the digest of the source's files.
 
-    `given` is the digest of the source's files. A skill that the lock has from the same source is updated; another is
-    replaced only if that was said.
+    Raises SkillConflict for a skill of another source, unless it may be replaced.
     """
     if there.files is None:
         return Verb.ADD
@@ -146,10 +144,7 @@ def changes(before: Files, after: Files) -> FileChanges:
 
 
 def neighbours(name: str, roots: Sequence[Iterable[str]], place: int, paths: Sequence[str]) -> Neighbours:
-    """Return the skills beside one that comes into the root at `place`, by the names in each root, in their order.
-
-    `paths` are the roots' own; a skill of the same name in the root itself is no neighbour but a conflict.
-    """
+    """Return the neighbours of a skill that comes into the root at `place`, by the names in each root."""
     before: list[str] = []
     behind: list[str] = []
     alike: dict[str, None] = {}
@@ -171,14 +166,8 @@ def is_alike(first: str, second: str) -> bool:
         return True
     if len(short) < _SHORTEST:
         return False
-    return _is_one_letter_away(short, long) or (long.startswith(short) and long[len(short)] in _BEGINS_AN_ENDING)
-
-
-def _is_one_letter_away(short: str, long: str) -> bool:
-    if len(long) - len(short) > 1:
-        return False
+    if long.startswith(short) and long[len(short)] in _BEGINS_AN_ENDING:
+        return True
     at = next((number for number, letter in enumerate(short) if letter != long[number]), len(short))
-    if len(long) > len(short):
-        return short[at:] == long[at + 1 :]
-    swapped = short[at + 1 : at + 2] + short[at : at + 1] + short[at + 2 :]
-    return short[at + 1 :] == long[at + 1 :] or swapped == long[at:]
+    rest, other = short[at:], long[at:]
+    return rest == other[1:] or rest[1:] == other[1:] or (rest[:2] == other[1::-1] and rest[2:] == other[2:])
