@@ -232,17 +232,6 @@ def test_while_another_command_changes_a_root_one_waits_and_is_told(root: Path) 
 
 
 class TestWhatIsInTheWay:
-    def test_a_name_that_differs_in_case_alone(self, root: Path) -> None:
-        with pytest.raises(SkillConflict, match="'kept' in letter case"), changing(os.fspath(root)) as one:
-            install(one, {"Kept": "two"})
-        assert "Kept" not in skills_in(root)
-
-    def test_two_names_that_differ_in_case_alone(self, root: Path) -> None:
-        with pytest.raises(SkillConflict, match="letter case"), changing(os.fspath(root)) as one:
-            install(one, {"New": "two", "new": "two"})
-        assert list(skills_in(root)) == ["gone", "kept", "replaced"]
-
-    @pytest.mark.parametrize("removals", [[], ["file"]])
     def test_a_file_where_a_skill_is_expected(self, root: Path, removals: list[str]) -> None:
         (root / "file").write_text("mine")
         with pytest.raises(SkillConflict, match="but a file"), changing(os.fspath(root)) as one:

@@ -18,32 +18,32 @@ def marketplace(*plugins: object, **more: object) -> str:
 def test_a_plugin_s_skills_are_those_that_it_names_and_those_in_its_directory() -> None:
     text = marketplace({"name": "docs", "source": "./tools/docs", "skills": ["./skills/pdf", "./extra"]})
     assert marketplace_places(text, "") == ManifestPlaces(
-        skills=("tools/docs/skills/pdf", "tools/docs/extra", "tools/docs/skills"), plugins=("tools/docs",)
+        skills=["tools/docs/skills/pdf", "tools/docs/extra", "tools/docs/skills"], plugins=["tools/docs"]
     )
 
 
 def test_plugins_may_share_a_root_and_one_may_be_the_source_itself() -> None:
     below = marketplace({"name": "docs", "source": "./docs"}, metadata={"pluginRoot": "./plugins"})
-    assert marketplace_places(below, "").plugins == ("plugins/docs",)
+    assert marketplace_places(below, "").plugins == ["plugins/docs"]
     itself = marketplace_places(marketplace({"name": "all", "source": "./"}, {"name": "other"}), "sub")
-    assert itself.plugins == ("sub", "sub")
+    assert itself.plugins == ["sub", "sub"]
     assert set(itself.skills) == {"sub/skills"}
 
 
 def test_skills_may_be_one_path() -> None:
-    assert plugin_places('{"name": "x", "skills": "./more"}', "a").skills == ("a/more", "a/skills")
+    assert plugin_places('{"name": "x", "skills": "./more"}', "a").skills == ["a/more", "a/skills"]
 
 
 @pytest.mark.parametrize("source", ["../other", "/srv/other", "~/other", "a/../../b", "C:/x", "a\\..\\b"])
 def test_what_lies_outside_of_the_source_is_told_and_not_looked_at(source: str) -> None:
     found = marketplace_places(marketplace({"name": "far", "source": source}, {"name": "near", "source": "near"}), "")
-    assert found.plugins == ("near",)
-    assert found.left_out == (NotFollowed("far", f"names {source!r}, outside of the source"),)
+    assert found.plugins == ["near"]
+    assert found.left_out == [NotFollowed("far", f"names {source!r}, outside of the source")]
     of_plugin = plugin_places(json.dumps({"name": "far", "skills": [source, "./ok"]}), "")
-    assert of_plugin.skills == ("ok", "skills")
-    assert of_plugin.left_out == (NotFollowed("far", f"names {source!r}, outside of the source"),)
+    assert of_plugin.skills == ["ok", "skills"]
+    assert of_plugin.left_out == [NotFollowed("far", f"names {source!r}, outside of the source")]
     below = marketplace_places(marketplace({"name": "far"}, metadata={"pluginRoot": source}), "")
-    assert (below.plugins, len(below.left_out)) == ((), 1)
+    assert (below.plugins, len(below.left_out)) == ([], 1)
 
 
 def test_a_path_that_no_file_could_have_is_told_shortened_and_not_followed() -> None:
@@ -65,13 +65,13 @@ def test_a_path_that_no_file_could_have_is_told_shortened_and_not_followed() -> 
 )
 def test_a_plugin_that_is_elsewhere_is_told(source: object) -> None:
     found = marketplace_places(marketplace({"name": "far", "source": source}), "")
-    assert found == ManifestPlaces(left_out=(NotFollowed("far", "is elsewhere; add that source by itself"),))
+    assert found == ManifestPlaces(left_out=[NotFollowed("far", "is elsewhere; add that source by itself")])
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "1", '{"plugins": 3}', "{}", '{"plugins": [1, null]}', "[" * 100_000])
 def test_a_manifest_that_cannot_be_read_names_nothing_and_is_told(text: str) -> None:
     found = marketplace_places(text, "")
-    assert (found.skills, found.plugins) == ((), ())
+    assert (found.skills, found.plugins) == ([], [])
     assert found.left_out
 
 

@@ -11,7 +11,7 @@ from skillhub_mcp.execution.removal import remove_directory
 from skillhub_mcp.library import trash
 from skillhub_mcp.library.change import changing
 from skillhub_mcp.library.places import places_of
-from skillhub_mcp.library.trash import entries, last_removal, prune
+from skillhub_mcp.library.trash import entries, prune
 
 
 @pytest.fixture
@@ -31,7 +31,6 @@ def test_what_is_removed_and_replaced_lies_there_the_newest_first(root: Path) ->
         install(one, {}, removals=["gone", "kept"])
     found = entries(places_of(os.fspath(root)))
     assert [(one.skills, one.removed) for one in found] == [(("gone", "kept"), True), (("replaced",), False)]
-    assert last_removal(places_of(os.fspath(root))) == found[0]
 
 
 def test_a_skill_that_came_where_none_was_leaves_nothing_there(root: Path) -> None:
@@ -50,20 +49,12 @@ def test_the_oldest_go_and_the_last_removal_stays(root: Path, monkeypatch: pytes
     assert left_behind(root) == []
 
 
-def test_more_bytes_than_are_kept_go_but_never_the_newest(root: Path) -> None:
-    replaced(root, "two", "three", "four")
-    places = places_of(os.fspath(root))
-    newest = entries(places)[0]
-    prune(places, max_bytes=1)
-    assert entries(places) == (newest,)
-
-
 def test_what_is_no_entry_of_ours_is_left_alone(root: Path) -> None:
     places = places_of(os.fspath(root))
     (root / ".skillhub" / "trash" / "mine").mkdir()
     (root / ".skillhub" / "trash" / "20260101T000000000000Z-00000000-removed").write_text("mine")
     assert entries(places) == ()
-    prune(places, max_entries=0)
+    prune(places)
     assert (root / ".skillhub" / "trash" / "mine").is_dir()
 
 
@@ -79,22 +70,6 @@ def test_directories_in_each_other_without_a_bound_are_deleted_and_no_link_is_fo
     remove_directory(os.fspath(top))
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
     assert (tmp_path / "kept" / "SKILL.md").is_file()
-
-
-def test_a_skill_of_directories_in_each_other_goes_into_the_trash_and_is_pruned(
-    root: Path, make_deep: Callable[[Path], None]
-) -> None:
-    write_skill(root / "deep", "one")
-    make_deep(root / "deep")
-    for name in ("deep", "kept"):
-        write_skill(root / name, "one")
-        with changing(os.fspath(root)) as change:
-            change.commit({}, [name])
-    places = places_of(os.fspath(root))
-    assert [one.skills for one in entries(places)] == [("kept",), ("deep",)]
-    prune(places, max_entries=1)
-    assert [one.skills for one in entries(places)] == [("kept",)]
-    assert os.listdir(places.staging) == []
 
 
 def test_a_directory_that_its_owner_made_read_only_is_deleted_too(tmp_path: Path) -> None:

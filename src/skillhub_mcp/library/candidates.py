@@ -1,4 +1,4 @@
-"""The skills that a source holds, before any of it is written: by our discovery's rules, then by manifests of plugins.
+"""The skills that a source holds: by our discovery's rules, then by manifests of plugins.
 
 Hidden directories are not searched, except those in which clients keep the skills of a project.
 """
@@ -40,10 +40,9 @@ _FILES = frozenset({TreeEntryKind.FILE, TreeEntryKind.LINK})
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A skill of a source at `path`, from the source's top (`""` is the top itself).
+    """A skill at `path` of a source (`""` is its top), with the paths of its `copies` with the same name and bytes.
 
-    `files` are what it would come to, and `copies` the paths of others with the same name and bytes. If `problem` says
-    why it cannot be installed, it has no skill, or no files.
+    If `problem` says why it cannot be installed, it has no skill, or no files.
     """
 
     path: str
@@ -56,25 +55,22 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The skills of a source in the order of their paths, and what it names besides that is not looked at."""
+    """The skills of a source in the order of their paths, and what it names besides and is not followed."""
 
     skills: tuple[Candidate, ...]
     left_out: tuple[NotFollowed, ...] = ()
 
 
 def candidates(tree: Tree, start: str = "", *, name: str) -> Candidates:
-    """Return the skills at and below the directory `start` of a tree; `name` is the source's, for a skill at its top.
+    """Return the skills at and below the directory `start` of a tree; a skill at its top is called `name`.
 
-    Raises SourceUnreachable where the tree cannot be read.
+    Raises SourceUnreachable.
     """
     return _Search(tree, start, name).candidates()
 
 
 def chosen(found: Candidates, wanted: Sequence[str]) -> tuple[Candidate, ...]:
-    """Return the candidates that are wanted by name, by the directory's name or by path; all where none is named.
-
-    Raises SkillNotFound if the source has no skill, or none of that name; AmbiguousSkill if a name fits several.
-    """
+    """Return those wanted by name, directory or path, or all. Raises SkillNotFound and AmbiguousSkill."""
     if not found.skills:
         told = "; ".join(f"{left.what} {left.reason}" for left in found.left_out[:3])
         raise SkillNotFound("", reason="the source has none", hint=told or _NO_SKILL)
@@ -93,7 +89,7 @@ def _fitting(skills: Sequence[Candidate], wanted: str) -> Sequence[Candidate]:
     by_path = [candidate for candidate in skills if path == candidate.path or path in candidate.copies]
     if by_path:
         return by_path
-    fitting = named or [candidate for candidate in skills if fold_name(_last(candidate.path)) == folded]
+    fitting = named or [candidate for candidate in skills if fold_name(candidate.path.rpartition("/")[2]) == folded]
     if not fitting:
         raise not_found(wanted, (candidate.name for candidate in skills), search_tool="--list")
     if len(fitting) > 1:
@@ -108,7 +104,6 @@ class _Search:
         self._name = name
         self._entries = tree.entries
         self._by_path = {entry.path: entry for entry in self._entries}
-        # In the order in which they are found: a skill that two ways lead to is there once.
         self._found: dict[str, None] = {}
         self._left_out: dict[NotFollowed, None] = {}
         # Every directory with a SKILL.md, so that what is below one follows it.
@@ -133,7 +128,7 @@ class _Search:
         return Candidates(skills, tuple(one for one in self._left_out if one.what not in found_at))
 
     def _discover(self, start: str) -> None:
-        """Find the skills at and below a directory as our discovery would, were that a root."""
+        """Find the skills at and below a directory as our discovery would in a root."""
         prefix = _inside(start)
         above: str | None = None
         for at in range(bisect_left(self._skills, prefix), len(self._skills)):
@@ -156,7 +151,7 @@ class _Search:
             self._found[path[:-1]] = None
 
     def _client_places(self) -> Iterator[str]:
-        """Yield each directory in which a client keeps the skills of a project, outside the skills that were found."""
+        """Yield the directories in which clients keep the skills of a project, outside the skills that were found."""
         prefix = _inside(self._start)
         for path in self._skills:
             if not path.startswith(prefix) or self._is_in_skill(path):
@@ -168,7 +163,7 @@ class _Search:
                     yield f"{prefix}{above[1:]}/{place}" if above else f"{prefix}{place}"
 
     def _report_skipped(self) -> None:
-        """Report the directories with skills that are not searched, and the submodules beside the skills."""
+        """Report directories with skills that are not searched, and submodules."""
         prefix = _inside(self._start)
         skipped: Counter[str] = Counter()
         for path in self._skills:
@@ -206,17 +201,16 @@ class _Search:
         self._left_out.update(dict.fromkeys(places.left_out))
 
     def _candidate(self, path: str) -> Candidate:
-        directory = _last(path) or self._name
+        directory = path.rpartition("/")[2] or self._name
         try:
             files = skill_files(self._entries, path, BOUNDS, name=self._name).files
         except ArchiveRefused as error:
             return Candidate(path, directory, None, (), error.message)
         document = next((file for file in files if is_skill_file(file.path)), None)
-        if document is None:
-            return Candidate(path, directory, None, files, f"its {SKILL_FILE} is a link that cannot be followed")
-        content = self._content(document.source_path, MAX_SKILL_FILE_BYTES)
+        content = None if document is None else self._content(document.source_path, MAX_SKILL_FILE_BYTES)
         if content is None:
-            return Candidate(path, directory, None, files, f"its {SKILL_FILE} is too large to be read")
+            reason = "is a link that cannot be followed" if document is None else "is too large to be read"
+            return Candidate(path, directory, None, files, f"its {SKILL_FILE} {reason}")
         stamp = FileStamp(0, len(content), "", 0)
         parsed = parse_skill(content, directory=path, root=self._start, directory_name=directory, stamp=stamp)
         if parsed.skill is None:
@@ -284,10 +278,6 @@ def _inside(directory: str) -> str:
 
 def _below(top: str, path: str) -> str:
     return f"{top}/{path}" if top else path
-
-
-def _last(path: str) -> str:
-    return path.rpartition("/")[2]
 
 
 def _key(path: str) -> bytes:

@@ -1,9 +1,5 @@
 """A change of a root: skills are staged, then moved into place, then the lock is written.
 
-    with changing(root) as change:
-        unpack(..., change.staged("pdf"))
-        change.commit({"pdf": digest}, lock_path=..., lock_text=...)
-
 The directory before is moved into the root's trash first. An error moves everything back. A killed process leaves the
 old skill, the new one, or the old one in the trash: `verify` reports which. The next command removes what is staged.
 """
@@ -13,8 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import stat
-import unicodedata
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from skillhub_mcp._util.atomic_write import atomic_write
@@ -37,31 +32,20 @@ _TO_SYNC = (os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)) if os.name == "posix" el
 
 
 class Change:
-    """One change of a root that is locked for it. It is committed once, or leaves nothing."""
+    """One change of the locked root with these `places`. It is committed once, or leaves nothing."""
 
     def __init__(self, places: OwnPlaces) -> None:
-        self._places = places
+        self.places = places
+        self.root = places.root
         # What the locks were when they were read, by canonical path.
         self._locks_read: dict[str, bytes | None] = {}
         self._moved: list[tuple[str, str]] = []
 
-    @property
-    def root(self) -> str:
-        """The canonical path of the root."""
-        return self._places.root
-
-    @property
-    def places(self) -> OwnPlaces:
-        """Where the hub's own things in the root are."""
-        return self._places
-
     def staged(self, name: str) -> str:
-        """Create an empty directory for the skill that is to be `name`, and return its path. Raises LibraryUnwritable,
-        and SkillConflict for a name that cannot be a skill's directory.
-        """
+        """Create an empty directory for a skill, and return its path. Raises SkillConflict and LibraryUnwritable."""
         if not is_plain_name(name):
             raise SkillConflict(name, "cannot be the name of a skill's directory", hint="choose one with --name")
-        place = self._places.staged(name)
+        place = self.places.staged(name)
         try:
             os.mkdir(place)
         except OSError as error:
@@ -86,20 +70,18 @@ class Change:
         lock_text: str | None = None,
         restores: Mapping[str, TrashEntry] = _NOTHING,
     ) -> None:
-        """Move staged skills into the root, in place of those there; move others into the trash, or out of it; and
-        replace the lock. Without `lock_text` the lock stays.
+        """Move staged skills into the root, others into the trash or out of it, and replace the lock, if it has a text.
 
         `puts` has the digest of each staged skill, `restores` the entry of the trash that each skill comes from. Raises
-        IntegrityFailed if staged files have another digest; SkillConflict if a name is taken by a file, or by one that
-        differs in case; LibraryBusy if the lock was written since `read_lock`; LibraryUnwritable. Whatever it raises,
-        nothing was changed.
+        IntegrityFailed, SkillConflict, LibraryBusy if the lock was written since `read_lock`, and LibraryUnwritable.
+        Whatever it raises, nothing was changed.
         """
         lock_path = os.path.realpath(lock_path) if lock_path else ""
         try:
             self._check(puts, removals, restores)
             before = self._lock_before(lock_path)
             for name in puts:
-                _sync(self._places.staged(name))
+                _sync(self.places.staged(name))
             self._move_all(puts, removals, restores, before)
             if lock_text is not None and lock_text.encode() != before:
                 _write_lock(lock_path, lock_text.encode(), is_new=before is None)
@@ -109,23 +91,22 @@ class Change:
                 raise unwritable(self.root, error) from error
             raise
         try:
-            prune(self._places)
+            prune(self.places)
         except OSError as error:
             log.warning("The trash of %s could not be pruned: %s", self.root, error)
 
     def _check(self, puts: Mapping[str, str], removals: Collection[str], restores: Mapping[str, TrashEntry]) -> None:
-        _refuse_clashes([*puts, *restores], os.listdir(self.root))
         for name, digest in puts.items():
-            found = digest_of(digests_of(self._places.staged(name)))
+            found = digest_of(digests_of(self.places.staged(name)))
             if found != digest:
                 raise IntegrityFailed(name, expected=digest, found=found, hint="run the command again")
         for name in (*puts, *removals):
-            place = self._places.skill(name)
+            place = self.places.skill(name)
             if os.path.lexists(place) and not (os.path.islink(place) or is_directory(place)):
                 hint = f"move {place} elsewhere, then try again"
                 raise SkillConflict(name, f"is not a directory in {self.root}, but a file", hint=hint)
         for name in restores:
-            place = self._places.skill(name)
+            place = self.places.skill(name)
             if os.path.lexists(place):
                 hint = f"move {place} elsewhere, then try again; `skillhub remove --undo NAME` brings another back"
                 raise SkillConflict(name, f"is in {self.root} again", hint=hint)
@@ -146,14 +127,14 @@ class Change:
     ) -> None:
         entry = None
         for name in sorted({*puts, *removals}):
-            here = self._places.skill(name)
+            here = self.places.skill(name)
             if os.path.lexists(here):
-                entry = entry or new_entry(self._places, lock_before, removed=not puts)
+                entry = entry or new_entry(self.places, lock_before, removed=not puts)
                 self._move(here, entry.skill(name))
             if name in puts:
-                self._move(self._places.staged(name), here)
+                self._move(self.places.staged(name), here)
         for name, source in restores.items():
-            self._move(source.skill(name), self._places.skill(name))
+            self._move(source.skill(name), self.places.skill(name))
 
     def _move(self, source: str, target: str) -> None:
         self._moved.append((source, target))
@@ -250,22 +231,3 @@ def _write_lock(path: str, content: bytes, *, is_new: bool) -> None:
     except OSError as error:
         # The error names the temporary file.
         raise OSError(error.errno, error.strerror, path) from error
-
-
-def _refuse_clashes(names: Sequence[str], there: Sequence[str]) -> None:
-    """Raise SkillConflict for names that some file system takes for one."""
-    known = {_folded(name): name for name in there}
-    for name in names:
-        if name in there:
-            continue
-        other = known.setdefault(_folded(name), name)
-        if other != name:
-            raise SkillConflict(
-                name,
-                f"differs from {other!r} in letter case alone, and some file systems take the two for one",
-                hint="choose another name with --name",
-            )
-
-
-def _folded(name: str) -> str:
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())

@@ -1,7 +1,4 @@
-"""Inspecting a skill before it is installed: what the specification and the audit say, and what is new in it.
-
-It is read where it was unpacked, and nothing of it is run.
-"""
+"""Inspecting a skill before it is installed: the specification, the audit, and capabilities. Nothing of it is run."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ _BEGINS_A_SCRIPT = b"#!"
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a skill may do more than say something: its scripts, files that may be run, hosts in URLs, and tools."""
+    """The scripts of a skill, its executable files, the hosts in its URLs, and its allowed tools."""
 
     scripts: frozenset[str] = frozenset()
     executables: frozenset[str] = frozenset()
@@ -58,10 +55,7 @@ NO_CAPABILITIES = Capabilities()
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What there is to say of a skill: errors of its SKILL.md, findings of the audit, and its powers.
-
-    `name` is the one that agents know it by, empty for a SKILL.md that cannot be read.
-    """
+    """Errors of a SKILL.md, findings of the audit, and capabilities. `name` is empty if it cannot be read."""
 
     document: str
     problems: tuple[Finding, ...]
@@ -76,7 +70,7 @@ class Look:
 
 
 def look_at(directory: str, name: str) -> Look:
-    """Return what there is to say of the skill in a directory, which is to be called `name`."""
+    """Inspect the skill in a directory, which is to be called `name`."""
     files = read_skill_files(directory)
     audit = audit_files(directory, files)
     checked = check(Target(os.path.join(directory, SKILL_FILE), directory, name), advice=False)
@@ -101,7 +95,7 @@ def look_at(directory: str, name: str) -> Look:
 
 
 def hosts_in(text: str) -> frozenset[str]:
-    """Return the hosts of the URLs in a text, in small letters; of a text with very many, the first thousand."""
+    """Return the first thousand hosts of URLs in a text, in lower case."""
     hosts: set[str] = set()
     for found in _HOST.finditer(text):
         hosts.add(found[1].lower().rstrip(".-"))
@@ -115,8 +109,8 @@ def accept(
 ) -> Mapping[str, str]:
     """Return the rules whose critical findings are accepted, each with the digest that it was accepted for.
 
-    `accepted` are the rules that a person accepts now, and `before` those of the lock, which count for the very same
-    files only. Raises SkillWithheld for a critical finding of any other.
+    `accepted` are rules that a person accepts now, `before` those of the lock, which count for the same files only.
+    Raises SkillWithheld for a critical finding of another rule.
     """
     kept = {rule for rule, of in before.items() if of == digest} | set(accepted)
     refused = [finding for finding in look.critical if finding.rule not in kept]

@@ -1,12 +1,9 @@
-"""What a manifest of plugins says about where skills are: `.claude-plugin/marketplace.json` and `plugin.json`. Pure.
-
-Of both, only paths inside the source are followed: a plugin of another repository, or of a package registry, is told.
-"""
+"""Where `.claude-plugin/marketplace.json` and `plugin.json` say that skills are. Only paths inside the source count."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from skillhub_mcp._util.safe_json import BadJson, read_json
 from skillhub_mcp.sanitize import shortened
@@ -20,58 +17,74 @@ _SHOWN_CHARACTERS = 200
 
 @dataclass(frozen=True, slots=True)
 class NotFollowed:
-    """Something that a source names as skills, and that is not looked at; `reason` ends a sentence about `what`."""
+    """Something that a source names as skills and that is not followed; `reason` ends a sentence about `what`."""
 
     what: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ManifestPlaces:
-    """Directories of a source, with `/`, that are skills or hold skills; those of `plugins` may have a plugin.json."""
+    """Directories of a source that are skills or hold skills; those of `plugins` may have a plugin.json."""
 
-    skills: tuple[str, ...] = ()
-    plugins: tuple[str, ...] = ()
-    left_out: tuple[NotFollowed, ...] = ()
+    skills: list[str] = field(default_factory=list)
+    plugins: list[str] = field(default_factory=list)
+    left_out: list[NotFollowed] = field(default_factory=list)
+
+    def add(self, top: str, paths: Iterable[object], shown: str) -> None:
+        """Add the directories at `paths` below `top`, which the plugin `shown` names."""
+        for path in paths:
+            if isinstance(path, str) and (place := inside(top, path)) is not None:
+                self.skills.append(place)
+            elif isinstance(path, str):
+                self.left_out.append(NotFollowed(shown, _outside(path)))
 
 
 def marketplace_places(text: str, top: str) -> ManifestPlaces:
-    """Return what the marketplace.json of the directory `top` names (`""` is the source's own top).
-
-    A marketplace that cannot be read names nothing, and is told.
-    """
+    """Return what the marketplace.json of the directory `top` names (`""` is the source's own top)."""
+    found = ManifestPlaces()
     values = _object(text)
     if isinstance(values, str):
-        return ManifestPlaces(left_out=(NotFollowed(MARKETPLACE, values),))
+        found.left_out.append(NotFollowed(MARKETPLACE, values))
+        return found
     metadata = values.get("metadata")
     below = metadata.get("pluginRoot") if isinstance(metadata, Mapping) else None
-    start = top if not isinstance(below, str) else inside(top, below)
+    start = inside(top, below) if isinstance(below, str) else top
     plugins = values.get("plugins")
     if start is None or not isinstance(plugins, list):
         reason = "has no list of plugins" if start is not None else _outside(below)
-        return ManifestPlaces(left_out=(NotFollowed(MARKETPLACE, reason),))
-    found = [_plugin(plugin, start) for plugin in plugins]
-    return ManifestPlaces(
-        tuple(path for one in found for path in one.skills),
-        tuple(path for one in found for path in one.plugins),
-        tuple(left for one in found for left in one.left_out),
-    )
+        found.left_out.append(NotFollowed(MARKETPLACE, reason))
+        return found
+    for plugin in plugins:
+        if not isinstance(plugin, Mapping):
+            found.left_out.append(NotFollowed(MARKETPLACE, "has a plugin that is not an object"))
+            continue
+        name, source = plugin.get("name"), plugin.get("source", "./")
+        shown = name if isinstance(name, str) else "a plugin without a name"
+        place = inside(start, source) if isinstance(source, str) else None
+        if place is None:
+            reason = _outside(source) if isinstance(source, str) else "is elsewhere; add that source by itself"
+            found.left_out.append(NotFollowed(shown, reason))
+            continue
+        found.plugins.append(place)
+        found.add(place, [*_listed(plugin.get("skills")), _DEFAULT], shown)
+    return found
 
 
 def plugin_places(text: str, top: str) -> ManifestPlaces:
-    """Return what the plugin.json of the directory `top` names, besides the `skills` directory that each plugin has."""
+    """Return what the plugin.json of the directory `top` names, and the `skills` directory that each plugin has."""
+    found = ManifestPlaces()
     values = _object(text)
     if isinstance(values, str):
-        return ManifestPlaces(left_out=(NotFollowed(f"{top}/{PLUGIN}".lstrip("/"), values),))
-    name = values.get("name")
-    return _skills(values, top, name if isinstance(name, str) else PLUGIN)
+        found.left_out.append(NotFollowed(f"{top}/{PLUGIN}".lstrip("/"), values))
+    else:
+        name = values.get("name")
+        found.add(top, [*_listed(values.get("skills")), _DEFAULT], name if isinstance(name, str) else PLUGIN)
+    return found
 
 
 def inside(top: str, path: str) -> str | None:
-    """Return the path that `path` is from `top`, from the source's own top and without `.` and `..`.
-
-    None for one that leads out of the source, or is longer than that of any file that could be had.
-    """
+    """Return the path that `path` is from `top`, without `.` and `..`; None if it leads out of the source."""
     if len(path) > MAX_PATH_BYTES or path.startswith(("/", "~")) or "\\" in path or ":" in path:
         return None
     names: list[str] = top.split("/") if top else []
@@ -85,42 +98,12 @@ def inside(top: str, path: str) -> str | None:
     return "/".join(names)
 
 
-def _plugin(plugin: object, start: str) -> ManifestPlaces:
-    if not isinstance(plugin, Mapping):
-        return ManifestPlaces(left_out=(NotFollowed(MARKETPLACE, "has a plugin that is not an object"),))
-    name = plugin.get("name")
-    shown = name if isinstance(name, str) else "a plugin without a name"
-    source = plugin.get("source", "./")
-    if not isinstance(source, str):
-        return ManifestPlaces(left_out=(NotFollowed(shown, "is elsewhere; add that source by itself"),))
-    top = inside(start, source)
-    if top is None:
-        return ManifestPlaces(left_out=(NotFollowed(shown, _outside(source)),))
-    found = _skills(plugin, top, shown)
-    return ManifestPlaces(found.skills, (top,), found.left_out)
-
-
-def _skills(values: Mapping[object, object], top: str, shown: str) -> ManifestPlaces:
-    skills: list[str] = []
-    left_out: list[NotFollowed] = []
-    for path in _texts(values.get("skills")):
-        place = inside(top, path)
-        if place is None:
-            left_out.append(NotFollowed(shown, _outside(path)))
-        else:
-            skills.append(place)
-    skills.append(f"{top}/{_DEFAULT}".lstrip("/"))
-    return ManifestPlaces(tuple(skills), left_out=tuple(left_out))
-
-
 def _outside(path: object) -> str:
     return f"names {shortened(repr(path), _SHOWN_CHARACTERS)}, outside of the source"
 
 
-def _texts(value: object) -> Iterator[str]:
-    for item in value if isinstance(value, list) else [value]:
-        if isinstance(item, str):
-            yield item
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]
 
 
 def _object(text: str) -> Mapping[object, object] | str:

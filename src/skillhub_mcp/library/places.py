@@ -21,13 +21,11 @@ _JUNCTION = getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", 0xA0000003)
 # Staging and trash are for this machine; the lock file is what a repository shares.
 _IGNORED = b"*\n"
 
-_NO_ROOM = "free space on its disk, then run the command again"
 _ACCESS = "grant access, or choose another directory with SKILLS_DIR, --project or --user"
 _HINTS = {
-    errno.ENOSPC: _NO_ROOM,
-    errno.EDQUOT: _NO_ROOM,
-    errno.EFBIG: "raise the limit of this process, then run the command again",
-    errno.EROFS: "choose a directory that can be written, with SKILLS_DIR, --project or --user",
+    errno.ENOSPC: "free space on its disk, then run the command again",
+    errno.EDQUOT: "free space on its disk, then run the command again",
+    errno.EROFS: _ACCESS,
     errno.EACCES: _ACCESS,
     errno.EPERM: _ACCESS,
     errno.EXDEV: "a mount point in a skills directory cannot be moved: unmount it, or move it away yourself",

@@ -19,10 +19,7 @@ _LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class MovedSkill:
-    """A skill that goes, or comes back: its directory, whether the lock names it, and what it is a link to, if it is.
-
-    `is_there` is whether there is a directory: what only the lock names is taken out of the lock.
-    """
+    """A skill that is removed or restored, whether the lock names it, and the target of a link."""
 
     name: str
     directory: str
@@ -34,22 +31,19 @@ class MovedSkill:
 def remove(
     root: str, lock_path: str, names: Sequence[str], *, force: bool = False, dry_run: bool = False
 ) -> tuple[MovedSkill, ...]:
-    """Put skills of a root into its trash and take them out of its lock, all or none, and return them.
+    """Move skills of a root into its trash and remove them from its lock, all or none.
 
-    Without `force` only what the lock names. With `dry_run` nothing is written, and the same is raised. Raises
-    SkillNotFound, SkillConflict, LockUnreadable, LibraryBusy and LibraryUnwritable.
+    Without `force` only what the lock names. Raises SkillNotFound, SkillConflict, LockUnreadable, LibraryBusy and
+    LibraryUnwritable.
     """
     found = _to_remove(root, read_lock(lock_path) or Lock(lock_path), names, force=force)
     if dry_run:
         return found
     with changing(root) as change:
-        # As it is now that nobody else changes it.
         lock = change.read_lock(lock_path)
         found = _to_remove(root, lock, names, force=force)
         gone = [one.name for one in found]
-        # Where it names none of them it keeps its every byte.
-        named = any(one.locked for one in found)
-        text = lock_text(lock.without(gone)) if named else None
+        text = lock_text(lock.without(gone)) if any(one.locked for one in found) else None
         change.commit({}, [name for name in gone if is_plain_name(name)], lock_path=lock_path, lock_text=text)
     return found
 
@@ -57,11 +51,9 @@ def remove(
 def bring_back(
     root: str, lock_path: str, names: Sequence[str] = (), *, dry_run: bool = False
 ) -> tuple[MovedSkill, ...]:
-    """Bring back skills with their entries in the lock, all or none, and return them: of each of `names` the last in
-    the trash, or without names all of the last removal.
+    """Restore skills with their entries in the lock, all or none: the latest of each of `names`, or the last removal.
 
-    Raises InvalidArgument if nothing was removed, SkillNotFound for a name that the trash does not have, and otherwise
-    what `remove` does.
+    Raises InvalidArgument if nothing was removed, SkillNotFound, and what `remove` raises.
     """
     found = _to_bring_back(root, lock_path, names)
     if dry_run:
@@ -109,7 +101,6 @@ def _found(root: str, name: str, locked: frozenset[str]) -> MovedSkill:
 
 
 def _to_bring_back(root: str, lock_path: str, names: Sequence[str]) -> Mapping[MovedSkill, TrashEntry]:
-    """Return what comes back, each with the entry of the trash that it lies in."""
     places = places_of(root)
     try:
         there = [one for one in entries(places) if one.skills and (names or one.removed)]

@@ -6,11 +6,9 @@ was before in `lock.json`.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import secrets
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
@@ -20,7 +18,6 @@ from skillhub_mcp.locks.lock_file import LOCK_NAME
 from skillhub_mcp.locks.plain_files import read_plain
 
 MAX_ENTRIES = 10
-MAX_BYTES = 256 * 1024 * 1024
 _REMOVED, _REPLACED = "-removed", "-replaced"
 _ENTRY = re.compile(rf"[0-9]{{8}}T[0-9]{{12}}Z-[0-9a-f]{{8}}(?:{_REMOVED}|{_REPLACED})")
 
@@ -73,28 +70,18 @@ def last_with(places: OwnPlaces, name: str) -> TrashEntry | None:
     return next((entry for entry in entries(places) if name in entry.skills), None)
 
 
-def last_removal(places: OwnPlaces) -> TrashEntry | None:
-    """Return the newest entry of skills that were removed, or None. Raises OSError."""
-    return next((entry for entry in entries(places) if entry.removed and entry.skills), None)
-
-
 def lock_text_before(entry: TrashEntry) -> str | None:
     """Return the text of the lock before the change, or None if there was none. Raises OSError."""
     content = read_plain(entry.lock_before)
     return None if content is None else content.decode("utf-8", "replace")
 
 
-def prune(places: OwnPlaces, *, max_entries: int = MAX_ENTRIES, max_bytes: int = MAX_BYTES) -> None:
-    """Delete the oldest entries beyond the bounds, and empty ones. Raises OSError.
-
-    The newest entry and the last removal stay, whatever their size.
-    """
+def prune(places: OwnPlaces) -> None:
+    """Delete the oldest entries, and empty ones. The last removal stays. Raises OSError."""
     found = entries(places)
-    kept = {entry.directory for entry in (*[one for one in found if one.skills][:1], last_removal(places)) if entry}
-    size = 0
+    removal = next((entry for entry in found if entry.removed and entry.skills), None)
     for count, entry in enumerate(found, 1):
-        size += sum(_sizes(entry.directory))
-        if entry.directory not in kept and (not entry.skills or count > max_entries or size > max_bytes):
+        if entry != removal and (not entry.skills or count > MAX_ENTRIES):
             # Out of the trash first: half of an entry must not come back.
             leaving = os.path.join(places.staging, os.path.basename(entry.directory))
             os.replace(entry.directory, leaving)
@@ -105,16 +92,3 @@ def _skills(entry: TrashEntry) -> tuple[str, ...]:
     there = entry.skill("")
     # A link would take another directory's skills for removed ones.
     return tuple(sorted(filter(is_plain_name, os.listdir(there)))) if is_directory(there.rstrip(os.sep)) else ()
-
-
-def _sizes(directory: str) -> Iterator[int]:
-    """Yield the size of each file below a directory, and a byte more, so that many empty ones count too."""
-    waiting = [directory]
-    while waiting:
-        # A directory that cannot be listed, for example because its path is too long, counts for nothing.
-        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as found:
-            for entry in found:
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
-                else:
-                    yield entry.stat(follow_symlinks=False).st_size + 1

@@ -1,7 +1,7 @@
-"""Which files one skill of a tree comes to, and writing them into a directory of our own.
+"""The files of one skill of a tree, and writing them into a directory of our own, whole or not at all.
 
-Paths, kinds, links, counts and sizes are judged before a byte is written; links within the source become copies of
-what they lead to. Bytes are counted again while they arrive. A skill is written whole or not at all.
+Paths, kinds, links, counts and sizes are checked before a byte is written, and bytes are counted while they arrive.
+Links within the source become copies of their targets.
 """
 
 from __future__ import annotations
@@ -52,17 +52,16 @@ class SkillFiles:
 
 
 def skill_files(entries: Sequence[TreeEntry], skill: str, bounds: Bounds, *, name: str = "") -> SkillFiles:
-    """Return the files of the skill at `skill` of a tree (`""` is its top). `name` is what messages call the source.
+    """Return the files of the skill at `skill` of a tree (`""` is its top); messages call the source `name`.
 
-    Left out are files that do not belong to a skill (`.env*`, `.git`, `node_modules`, `__pycache__`, `.DS_Store`),
-    submodules, and links that lead out of the source or to nothing. Raises ArchiveRefused for the first entry that is
-    never unpacked.
+    Left out are files that do not belong to a skill, submodules, and links that lead out of the source or to nothing.
+    Raises ArchiveRefused for the first entry that is never unpacked.
     """
     return _Choice(entries, skill, bounds, name or skill or "the skill").files()
 
 
 def left_out_part(path: str) -> str:
-    """Return the beginning of a path, up to a name that does not belong to a skill; empty if it has none."""
+    """Return a path up to a name that does not belong to a skill; empty if it has none."""
     names = path.split("/")
     for end, name in enumerate(names, 1):
         if name in _NOT_OF_A_SKILL or name.startswith(_SECRETS):
@@ -125,8 +124,10 @@ class _Choice:
             yield ChosenFile(path, entry.path, entry.executable)
 
     def _linked(self, path: str, link: TreeEntry) -> Iterator[ChosenFile]:
-        there = self._resolved(path, link)
-        if there is None:
+        try:
+            there = self._resolved(link)
+        except _NotFollowed as error:
+            self._left_out[path] = f"is a link that {error}: {link.target[:_SHOWN_CHARACTERS]!r}"
             return
         if left_out_part(there.removeprefix(self._prefix)):
             self._left_out[path] = "is a link to what does not belong to a skill"
@@ -141,22 +142,18 @@ class _Choice:
                     self._check_path(f"{path}/{below}")
                     yield from self._files_at(f"{path}/{below}", inner)
 
-    def _resolved(self, path: str, link: TreeEntry) -> str | None:
-        """Return where a link leads in the tree, with no link in it; None for a link that is left out."""
+    def _resolved(self, link: TreeEntry) -> str:
+        """Return the target of a link in the tree, with no link in it. Raises _NotFollowed."""
         parts = link.path.split("/")[:-1]
-        ahead = deque(link.target.split("/"))
+        ahead = deque(_target(link))
         links = 1
-        if _leads_out(link):
-            self._leave_out(path, link, "leads out of the source")
-            return None
         while ahead:
             step = ahead.popleft()
             if step in ("", "."):
                 continue
             if step == "..":
                 if not parts:
-                    self._leave_out(path, link, "leads out of the source")
-                    return None
+                    raise _NotFollowed("leads out of the source")
                 parts.pop()
                 continue
             here = "/".join((*parts, step))
@@ -164,21 +161,13 @@ class _Choice:
             if entry is not None and entry.kind is TreeEntryKind.LINK:
                 links += 1
                 if links > _MOST_LINKS:
-                    self._leave_out(path, link, "leads in circles")
-                    return None
-                if _leads_out(entry):
-                    self._leave_out(path, link, "leads out of the source")
-                    return None
-                ahead.extendleft(reversed(entry.target.split("/")))
+                    raise _NotFollowed("leads in circles")
+                ahead.extendleft(reversed(_target(entry)))
                 continue
             if (entry is None or ahead) and next(self._below(f"{here}/"), None) is None:
-                self._leave_out(path, link, "leads to nothing")
-                return None
+                raise _NotFollowed("leads to nothing")
             parts.append(step)
         return "/".join(parts)
-
-    def _leave_out(self, path: str, link: TreeEntry, reason: str) -> None:
-        self._left_out[path] = f"is a link that {reason}: {link.target[:_SHOWN_CHARACTERS]!r}"
 
     def _check_path(self, path: str) -> None:
         if path.count("/") >= self._bounds.depth:
@@ -190,8 +179,14 @@ class _Choice:
         return ArchiveRefused(self._name, reason, entry=self._prefix + path if path else "", hint=_FIX)
 
 
-def _leads_out(link: TreeEntry) -> bool:
-    return link.target.startswith("/") or "\\" in link.target or len(link.target) > _MOST_TARGET_CHARACTERS
+class _NotFollowed(Exception):
+    """Why a link is left out."""
+
+
+def _target(link: TreeEntry) -> list[str]:
+    if link.target.startswith("/") or "\\" in link.target or len(link.target) > _MOST_TARGET_CHARACTERS:
+        raise _NotFollowed("leads out of the source")
+    return link.target.split("/")
 
 
 def _key(entry: TreeEntry) -> bytes:
@@ -203,13 +198,12 @@ def _bytes(path: str) -> bytes:
 
 
 def _too_many_bytes(bounds: Bounds) -> str:
-    """Return the end of the sentence about a file that makes its skill too large."""
     return f"makes the skill too large: it has at most {in_mib(bounds.skill_bytes)}"
 
 
 @dataclass(frozen=True, slots=True)
 class UnpackedSkill:
-    """What was written: each file by its path with `/` from the skill's directory, and notes for the user."""
+    """What was written: each file by its path in the skill, and notes for the user."""
 
     files: Mapping[str, FileDigest]
     notes: tuple[str, ...] = ()
@@ -218,8 +212,8 @@ class UnpackedSkill:
 def unpack_skill(tree: Tree, path: str, destination: str, bounds: Bounds = BOUNDS, *, name: str = "") -> UnpackedSkill:
     """Write the skill at `path` of a tree (`""` is its top) into `destination`, an empty directory of our own.
 
-    Files may be read by all and written by their owner, as far as the umask lets; `x` is kept. `name` is what messages
-    call the source. Raises ArchiveRefused, SourceUnreachable and LibraryUnwritable; then `destination` is empty again.
+    Of modes only the executable bit is kept. Raises ArchiveRefused, SourceUnreachable and LibraryUnwritable; then
+    `destination` is empty again.
     """
     files = skill_files(tree.entries, path, bounds, name=name)
     try:

@@ -23,11 +23,10 @@ from skillhub_mcp.skills.suggestions import near_names
 
 @dataclass(frozen=True, slots=True)
 class VerifiedSkill:
-    """One entry of a lock: what differs, or the `problem` for which that is not known. `ok` is whether all fits.
+    """One entry of a lock: what differs, or the `problem` for which that is not known.
 
-    `by_npx` is whether only the hash of npx skills was there to compare with. `in_trash` is whether the trash has what
-    was locked: a command was killed between replacing the skill and writing the lock, or the skill was removed by hand.
-    `npx_differs` is that the files fit our digest and not the `computedHash` of npx skills.
+    `by_npx` means that only npx skills has a hash of it, `in_trash` that the trash has what was locked, and
+    `npx_differs` that the files fit our digest and not the `computedHash` of npx skills.
     """
 
     locked: LockedSkill

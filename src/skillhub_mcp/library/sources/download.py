@@ -1,7 +1,6 @@
-"""Fetching over HTTP, within bounds: from the site that was typed, and from where it leads, and from nowhere else.
+"""Fetching over HTTP within bounds, from the site that was typed and from where it leads.
 
-A site may be slow, break off, lead in circles or send without an end. Each wait and the whole have a time limit, bytes
-are counted as they come, and what was not whole is never used. No cookie is kept, and no file of passwords is read.
+Each wait and the whole have a time limit, and bytes are counted as they arrive. No cookie is kept.
 """
 
 from __future__ import annotations
@@ -45,11 +44,7 @@ _TRUSTED_CODINGS = ("", "identity", "gzip", "deflate")
 
 @dataclass(frozen=True, slots=True)
 class DownloadLimits:
-    """Bounds of all that is fetched for one source: bytes, seconds, and redirects for one file of it.
-
-    `read_seconds` is how long a site may be silent, `text_bytes` the most of what is no archive, and `wait_seconds` how
-    long it may have us wait before we ask again.
-    """
+    """Bounds for one source: bytes in all and of a text, seconds of silence and before a retry, redirects of a file."""
 
     total_bytes: int = BOUNDS.fetched_bytes
     text_bytes: int = 16 * 1024 * 1024
@@ -62,10 +57,9 @@ class DownloadLimits:
 
 @dataclass(frozen=True, slots=True)
 class DownloadOptions:
-    """How a site is asked. `insecure` allows http: to other machines than this one.
+    """How a site is asked. `insecure` allows http: to other machines.
 
-    `tokens` are bearer tokens by host, as `host` or `host:port`; one is sent to its host only, and over https or to
-    this machine only. `authorities` are who may sign certificates, None for those of this machine.
+    `tokens` are bearer tokens by `host` or `host:port`, sent to that host only, over https or to this machine.
     """
 
     insecure: bool = False
@@ -76,7 +70,7 @@ class DownloadOptions:
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A file that was fetched whole: where it is now, the URL that gave it in the end, its size and its digest."""
+    """A file that was fetched whole, with the URL that gave it after redirects."""
 
     url: str
     path: str
@@ -120,7 +114,7 @@ _STATUSES: Final[Mapping[int, tuple[str, str]]] = {
 
 
 class Downloader:
-    """Fetches files for one source, which a person `named`, into a directory; all its limits hold together."""
+    """Fetches the files of one source, which a person `named`, into a directory."""
 
     def __init__(self, client: httpx2.AsyncClient, named: str, directory: str, options: DownloadOptions) -> None:
         self._client = client
@@ -131,10 +125,7 @@ class Downloader:
         self._files = 0
 
     async def get(self, url: str, *, came_from: str = "") -> Download:
-        """Fetch the file at `url`, which the index at `came_from` names, or the person who typed it.
-
-        Raises SourceUnreachable; NotThere where there is no such file.
-        """
+        """Fetch the file at `url`, which the index at `came_from` names. Raises SourceUnreachable and NotThere."""
         self._check(url, came_from=came_from)
         for _ in range(self._options.limits.redirects + 1):
             try:
@@ -180,12 +171,10 @@ class Downloader:
         path = os.path.join(self._directory, f"source-{self._files}")
         self._files += 1
         digest, size, start = hashlib.sha256(), 0, b""
-        # The loop has nothing else to do than to fetch.
-        with open(path, "xb") as file:  # noqa: ASYNC230 - see above
+        with open(path, "xb") as file:  # noqa: ASYNC230 - the loop only fetches
             async for chunk in response.aiter_bytes(_CHUNK_BYTES):
                 size += len(chunk)
-                # What came compressed is counted as it is written, so that no few bytes become many. And other files
-                # of this source may come at the same time.
+                # Counted as it is written: it may have been compressed.
                 self._left -= len(chunk)
                 start += chunk[: _START_BYTES - len(start)]
                 if len(start) == _START_BYTES and not is_archive(start):
@@ -237,10 +226,7 @@ async def downloading(named: str, directory: str, options: DownloadOptions) -> A
 
 
 def refusal(url: str, *, named: str, came_from: str, insecure: bool) -> str:
-    """Return why `url` is not asked, empty if it is.
-
-    `named` is the URL that a person typed, and `came_from` the one that led to this, by a redirect or an index. Pure.
-    """
+    """Return why `url` is not asked, empty if it is. `came_from` is the URL that led to it. Pure."""
     try:
         parts, first = urlsplit(url), urlsplit(named)
         host, typed = parts.hostname or "", first.hostname or ""
@@ -278,8 +264,9 @@ def is_this_machine(host: str) -> bool:
 
 
 def _inside(host: str) -> str:
-    """Return what a host is an address of, `machine`, `link` or `network`, also one that only some programs read as
-    that; empty for any other. What was typed to be of one leads to no other: a cloud tells its secrets on the link.
+    """Return whether a host is an address of this `machine`, its `link` or its `network`; empty for any other.
+
+    A cloud serves its secrets on the link, so one kind does not lead to another.
     """
     plain = _plain(host)
     if is_this_machine(plain) or _ODD_ADDRESS.fullmatch(plain):
@@ -330,14 +317,14 @@ def _in_words(error: Exception, limits: DownloadLimits) -> str:
         return f"does not answer: no connection within {limits.connect_seconds:g} seconds"
     if isinstance(error, httpx2.TimeoutException):
         return f"took too long: nothing came for {limits.read_seconds:g} seconds"
-    if isinstance(error, httpx2.ProxyError):
-        return f"cannot be reached by the proxy that is set: {error}"
-    if isinstance(error, httpx2.RemoteProtocolError):
-        return f"broke off, or speaks no HTTP: {error}"
-    if isinstance(error, httpx2.DecodingError):
-        return f"is not encoded as it says: {error}"
-    if isinstance(error, OSError):
-        return f"cannot be kept on this machine: {error.strerror or error}"
+    for kind, words in (
+        (httpx2.ProxyError, "cannot be reached by the proxy that is set"),
+        (httpx2.RemoteProtocolError, "broke off, or speaks no HTTP"),
+        (httpx2.DecodingError, "is not encoded as it says"),
+        (OSError, "cannot be kept on this machine"),
+    ):
+        if isinstance(error, kind):
+            return f"{words}: {error}"
     return f"cannot be reached: {error or type(error).__name__}"
 
 
@@ -345,12 +332,10 @@ def _fix(error: Exception) -> str:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
-            return "where an authority of your own signs certificates, name its file in SSL_CERT_FILE"
+            return "for an authority of your own, name its file in SSL_CERT_FILE"
         cause = cause.__cause__ or cause.__context__
     if isinstance(error, httpx2.ProxyError):
         return _LOOK_AT_PROXY
-    if isinstance(error, (httpx2.RemoteProtocolError, httpx2.DecodingError, httpx2.ReadTimeout)):
-        return _TELL_THE_SITE
     if isinstance(error, OSError):
-        return "look at the directory for temporary files (TMPDIR), and try again"
-    return "look at the network and the host's name, and try again"
+        return "check the directory for temporary files (TMPDIR), and try again"
+    return "check the network and the address, and try again"

@@ -19,10 +19,7 @@ _GITHUB, _GITLAB, _GIT, _LOCAL, _URL, _WELL_KNOWN = "github", "gitlab", "git", "
 
 
 def locked_from(name: str, source: SkillSource, path: str, *, artifact: str = "") -> LockedSkill:
-    """Return the entry of the skill `name`, which lies at `path` of its source: where it is from, and nothing else.
-
-    `artifact` is the digest that a site's index has for it. A directory or an archive has an absolute location.
-    """
+    """Return the entry of the skill `name` at `path` of its source; `artifact` is its digest in a site's index."""
     document = document_of(path)
     if source.kind is SourceKind.WEB and artifact:
         host = (urlsplit(source.location).hostname or "").removeprefix("www.")
@@ -43,16 +40,13 @@ def locked_from(name: str, source: SkillSource, path: str, *, artifact: str = ""
 
 
 def entry_from(name: str, tree: Tree, path: str, source: SkillSource) -> LockedSkill:
-    """Return the same of a skill at `path` of a tree, whose settled source is given."""
+    """Return the entry of a skill at `path` of a tree."""
     artifact = tree.tree_id(path) if source.kind is SourceKind.WEB and path else ""
     return locked_from(name, source, path, artifact=artifact)
 
 
 def source_of(locked: LockedSkill, *, insecure: bool = False) -> SkillSource:
-    """Return the source of an entry, without the skill's place in it. Raises SourceUnreadable.
-
-    `insecure` permits what `parse_source` permits then.
-    """
+    """Return the source of an entry, without the skill's place in it. Raises SourceUnreadable."""
     kind, typed = locked.source_type, locked.source
     if kind in (_GITHUB, _GITLAB):
         text = f"{kind}:{typed}" if "://" not in typed and "@" not in typed else typed

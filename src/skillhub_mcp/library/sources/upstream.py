@@ -1,16 +1,16 @@
-"""What the sources of installed skills have now, compared with the lock: fetched no more than is needed to tell.
+"""What the sources of installed skills have now, compared with the lock.
 
-Of a repository it is asked which commit a ref has, and only where that is another is it fetched, once for all of its
-skills; then the id of each skill's directory tells. Of any other source the digest of the skill's files does.
+A repository is fetched only if its ref has another commit, once for all of its skills.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import TypeVar
 
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import SkillHubError, SkillNotFound, SourceUnreadable
@@ -28,6 +28,8 @@ from skillhub_mcp.locks.npx_hash import hash_of
 from skillhub_mcp.redaction import redacted
 from skillhub_mcp.skills.names import fold_name
 
+_T = TypeVar("_T")
+
 
 class SourceStanding(str, Enum):
     """How an installed skill stands to its source."""
@@ -42,11 +44,10 @@ class SourceStanding(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """How one skill stands. `commit` is what its source has now, empty where there are none.
+    """How one skill compares with its source, whose present `commit` is empty if it has none.
 
-    `incoming` is what an update would bring, of one that is outdated, and of one that is current and that only npx
-    skills has locked: its digest. `error` says why it is unknown. `went_back` is that the source's commit is an
-    ancestor of the lock's.
+    `incoming` is what an update would install: a newer version, or our digest for a skill that only npx skills has
+    locked. `went_back` means that the source's commit is an ancestor of the lock's.
     """
 
     locked: LockedSkill
@@ -76,7 +77,7 @@ class Upstreams:
             tree.close()
 
     def compare(self, skills: Iterable[LockedSkill]) -> Iterator[Compared]:
-        """Yield how each skill stands; what cannot be told of one is its error, and stops no other."""
+        """Yield how each skill compares; an error of one stops no other."""
         for locked in skills:
             shown = redacted(locked.source)
             try:
@@ -88,30 +89,21 @@ class Upstreams:
             except SkillHubError as error:
                 yield Compared(locked, shown, SourceStanding.UNKNOWN, error=error)
 
-    def tree(self, source: SkillSource) -> Tree:
-        """Return what a source holds. Raises what `open_source` raises."""
+    def _once(self, known: dict[str, _T], source: SkillSource, ask: Callable[[], _T]) -> _T:
+        """Return what a source answered, or raise its error again."""
         key = str(source)
         if key in self._errors:
             raise self._errors[key]
-        if key not in self._trees:
+        if key not in known:
             try:
-                self._trees[key] = open_source(source, self._options)
+                known[key] = ask()
             except SkillHubError as error:
                 self._errors[key] = error
                 raise
-        return self._trees[key]
+        return known[key]
 
     def _ref(self, source: SkillSource) -> RemoteRef:
-        key = str(source)
-        if key in self._errors:
-            raise self._errors[key]
-        if key not in self._refs:
-            try:
-                self._refs[key] = remote_ref(source, self._options.git)
-            except SkillHubError as error:
-                self._errors[key] = error
-                raise
-        return self._refs[key]
+        return self._once(self._refs, source, lambda: remote_ref(source, self._options.git))
 
     def _compared(self, locked: LockedSkill, source: SkillSource) -> Compared:
         shown, ours = str(source), locked.ours
@@ -126,7 +118,7 @@ class Upstreams:
                 ref = self._ref(source)
             if ours is not None and ref.commit == ours.commit and source.ref == locked.ref:
                 return Compared(locked, shown, SourceStanding.CURRENT, ref.commit)
-        tree = self.tree(source)
+        tree = self._once(self._trees, source, lambda: open_source(source, self._options))
         found = find_again(tree, locked)
         if found is None:
             return Compared(locked, shown, SourceStanding.GONE, tree.commit)

@@ -1,7 +1,4 @@
-"""The index of a site's skills: Agent Skills Discovery, draft 0.2.0. What it says, and where it may be. Pure.
-
-The index is a site's word about itself. It is believed only for where an artifact is, and which digest it has to have.
-"""
+"""The index of a site's skills: Agent Skills Discovery, draft 0.2.0. Pure."""
 
 from __future__ import annotations
 
@@ -83,10 +80,9 @@ def parse_index(content: bytes, url: str) -> WellKnownIndex:
     """
     try:
         found = read_json(content.decode("utf-8-sig"))
-    except BadJson as error:
-        raise SourceUnreachable(url, f"is no index of skills: {error}", hint=_TELL_THE_SITE) from error
-    except UnicodeDecodeError as error:
-        raise SourceUnreachable(url, "is no index of skills: it is not UTF-8", hint=_TELL_THE_SITE) from error
+    except (BadJson, UnicodeDecodeError) as error:
+        reason = error if isinstance(error, BadJson) else "it is not UTF-8"
+        raise SourceUnreachable(url, f"is no index of skills: {reason}", hint=_TELL_THE_SITE) from error
     skills = found.get("skills") if isinstance(found, dict) else None
     if not isinstance(found, dict) or not isinstance(skills, list):
         raise SourceUnreachable(url, "is no index of skills: it has no list 'skills'", hint=_TELL_THE_SITE)
@@ -96,20 +92,17 @@ def parse_index(content: bytes, url: str) -> WellKnownIndex:
         raise SourceUnreachable(url, f"{version}; what is read is draft 0.2.0", hint=_TELL_THE_SITE)
     entries: dict[str, SiteSkill] = {}
     skipped: list[str] = []
-    malformed = 0
     for number, one in enumerate(skills, start=1):
         entry = _entry(one, url)
         if isinstance(entry, str):
-            malformed += 1
-            if malformed <= _MOST_TOLD:
-                skipped.append(f"entry {number} {entry}, and is left out")
+            skipped.append(f"entry {number} {entry}, and is left out")
         elif entry.name in entries:
             reason = f"gives two skills the name {entry.name!r}, so it is not known which is meant"
             raise SourceUnreachable(url, reason, hint=_TELL_THE_SITE)
         else:
             entries[entry.name] = entry
-    if malformed > _MOST_TOLD:
-        skipped.append(f"{malformed - _MOST_TOLD:,} more entries are malformed, and are left out")
+    if len(skipped) > _MOST_TOLD:
+        skipped[_MOST_TOLD:] = [f"{len(skipped) - _MOST_TOLD:,} more entries are malformed, and are left out"]
     return WellKnownIndex(url, tuple(entries.values()), tuple(skipped))
 
 
@@ -127,14 +120,8 @@ def check_digest(entry: SiteSkill, index_url: str, digest: str) -> None:
 def index_text(entries: Sequence[SiteSkill]) -> str:
     """Return the index that lists `entries`, as JSON; their URLs may be relative to it."""
     skills = [
-        {
-            "name": entry.name,
-            "type": entry.kind.value,
-            "description": entry.description,
-            "url": entry.url,
-            "digest": entry.digest,
-        }
-        for entry in entries
+        {"name": one.name, "type": one.kind.value, "description": one.description, "url": one.url, "digest": one.digest}
+        for one in entries
     ]
     return json.dumps({"$schema": SCHEMA, "skills": skills}, ensure_ascii=False, indent=1) + "\n"
 
