@@ -465,7 +465,7 @@ def _torn(source: Path) -> str:
 @pytest.mark.parametrize(
     ("made", "options", "code", "says"),
     [
-        (lambda _: "what is this", (), "SOURCE_UNREADABLE", "is no source of skills"),
+        (lambda _: "what is this", (), "SOURCE_UNREADABLE", "is not a source of skills"),
         (_clash, (), "SOURCE_UNREADABLE", "write ./owner/repo for the path, or github:owner/repo"),
         (lambda _: "ext::sh -c id", (), "SOURCE_UNREADABLE", "names a program for git to run"),
         (lambda _: "http://git.example/x.git", (), "SOURCE_UNREADABLE", "--insecure"),

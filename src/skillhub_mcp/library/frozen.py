@@ -14,6 +14,7 @@ from skillhub_mcp.library.install import (
     InstallOptions,
     check_as_locked,
     copy_skill,
+    displaced,
     installed_skill,
     is_as_locked,
     refuse_name,
@@ -24,7 +25,6 @@ from skillhub_mcp.library.sources.locked_source import place_of, source_of
 from skillhub_mcp.library.sources.opening import OpenOptions, open_source
 from skillhub_mcp.library.sources.signatures import check_signer
 from skillhub_mcp.library.sources.source import SourceKind
-from skillhub_mcp.library.taken_names import displaced
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
 from skillhub_mcp.locks.content_digest import digest_of

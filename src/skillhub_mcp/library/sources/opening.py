@@ -28,7 +28,7 @@ class OpenOptions:
     insecure: bool = False
     tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
     bounds: Bounds = BOUNDS
-    git: GitOptions = field(default_factory=GitOptions)
+    git: GitOptions | None = None
 
 
 def open_source(source: SkillSource, options: OpenOptions) -> Tree:
@@ -37,7 +37,7 @@ def open_source(source: SkillSource, options: OpenOptions) -> Tree:
     Raises SourceUnreachable, ArchiveRefused, IntegrityFailed, SkillNotFound, and CommandUnavailable without git.
     """
     if source.kind is SourceKind.GIT:
-        return open_git(source, replace(options.git, max_bytes=options.bounds.fetched_bytes))
+        return open_git(source, replace(options.git or GitOptions(), max_bytes=options.bounds.fetched_bytes))
     if source.kind is SourceKind.WEB:
         if source.lacks_secret:
             raise SourceUnreachable(
