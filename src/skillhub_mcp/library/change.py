@@ -100,16 +100,13 @@ class Change:
             found = digest_of(digests_of(self.places.staged(name)))
             if found != digest:
                 raise IntegrityFailed(name, expected=digest, found=found, hint="run the command again")
-        for name in (*puts, *removals):
+        for name in (*puts, *removals, *restores):
             place = self.places.skill(name)
-            if os.path.lexists(place) and not (os.path.islink(place) or is_directory(place)):
-                hint = f"move {place} elsewhere, then try again"
-                raise SkillConflict(name, f"is not a directory in {self.root}, but a file", hint=hint)
-        for name in restores:
-            place = self.places.skill(name)
-            if os.path.lexists(place):
-                hint = f"move {place} elsewhere, then try again; `skillhub remove --undo NAME` brings another back"
+            hint = f"move {place} elsewhere, then try again"
+            if name in restores and os.path.lexists(place):
                 raise SkillConflict(name, f"is in {self.root} again", hint=hint)
+            if os.path.lexists(place) and not (os.path.islink(place) or is_directory(place)):
+                raise SkillConflict(name, f"is not a directory in {self.root}, but a file", hint=hint)
 
     def _lock_before(self, path: str) -> bytes | None:
         now = read_plain(path) if path else None

@@ -9,7 +9,7 @@ import hashlib
 import os
 import shutil
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
@@ -291,17 +291,15 @@ def check_as_locked(locked: LockedSkill, files: Files) -> None:
         elif locked.ours.commit:
             hint = "that commit has other files: the lock was edited"
         raise IntegrityFailed(locked.name, expected=locked.ours.digest, found=found, hint=hint)
-    for what, wanted, here in (
-        ("may be run", sorted(locked.ours.executable), executables_of(files)),
-        ("is no regular file", _listed(locked.ours.irregular.items()), _listed(irregular_of(files).items())),
-    ):
-        if list(wanted) != list(here):
-            expected, shown = (", ".join(paths) or "nothing" for paths in (wanted, here))
-            raise IntegrityFailed(f"what {what} of {locked.name}", expected=expected, found=shown)
-
-
-def _listed(irregular: Iterable[tuple[str, str]]) -> list[str]:
-    return [f"{path} ({what})" for path, what in sorted(irregular)]
+    if executables_of(files) != tuple(sorted(locked.ours.executable)) or irregular_of(files) != locked.ours.irregular:
+        expected, here = (
+            ", ".join([*paths, *(f"{path} ({what})" for path, what in sorted(irregular.items()))]) or "none"
+            for paths, irregular in (
+                (sorted(locked.ours.executable), locked.ours.irregular),
+                (executables_of(files), irregular_of(files)),
+            )
+        )
+        raise IntegrityFailed(f"what may be run of {locked.name}", expected=expected, found=here)
 
 
 def locked_as(entry: LockedSkill, directory: str, files: Files) -> LockedSkill:

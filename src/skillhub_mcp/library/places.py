@@ -1,4 +1,4 @@
-"""The hub's own directory in a root (lock, staging, trash): its paths, and creating it without following links.
+"""The hub's own directory in a root (lock, staging, trash), created without following links.
 
 A root may come with a repository, so anything in its `.skillhub` may be hostile.
 """
@@ -47,7 +47,6 @@ class OwnPlaces:
 
     @property
     def lock(self) -> str:
-        """The file that commands lock."""
         return os.path.join(self.top, "lock")
 
     @property
@@ -119,9 +118,8 @@ def is_directory(path: str) -> bool:
 
 def is_plain_name(name: str) -> bool:
     """Whether a name is that of a directory right below a root, and not hidden."""
-    # On Windows a colon begins a path on another drive, or names a stream of a file.
-    forbidden = {"/", "\\", "\0", ":"} if os.name == "nt" else {"/", "\\", "\0"}
-    return bool(name) and not name.startswith(".") and not forbidden & set(name)
+    forbidden = "/\\\0:" if os.name == "nt" else "/\\\0"
+    return bool(name) and not name.startswith(".") and not set(forbidden) & set(name)
 
 
 def is_full(error: OSError) -> bool:

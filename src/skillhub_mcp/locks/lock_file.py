@@ -53,40 +53,27 @@ class LockedByHub:
         str,
         Field(
             pattern=f"^({_DIGEST}|{UNKNOWN_ORIGIN})?$",
-            description="of a renamed skill and of locked edits: the digest of the files that the source gave, or "
-            "`unknown`",
+            description="of a renamed skill and of locked edits: the digest of the source's files, or `unknown`",
         ),
     ] = ""
     renamed: Annotated[
         Mapping[Text, Text],
-        Field(
-            description="of a skill that `add --name` installed: its name in the source, with the digest of the "
-            "source's files after the name in SKILL.md was replaced"
-        ),
+        Field(description="after `add --name`: the name in the source, with the digest of the renamed files"),
     ] = field(default_factory=dict)
     commit: Annotated[
-        str,
-        Field(pattern="^([0-9a-f]{40}|[0-9a-f]{64})?$", description="of a repository, the commit that was fetched"),
+        str, Field(pattern="^([0-9a-f]{40}|[0-9a-f]{64})?$", description="the commit of the repository")
     ] = ""
-    tree: Annotated[
-        Text, Field(description="the source's own id of the skill's directory, for git that of the tree")
-    ] = ""
+    tree: Annotated[Text, Field(description="the id that the source has for the skill's directory")] = ""
     executable: Annotated[tuple[Text, ...], Field(description="the paths of the executable files, sorted")] = ()
     irregular: Annotated[
         Mapping[Text, Text],
-        Field(
-            description="each path that is not a regular file: `-> ` and the target of a link, `FIFO`, `socket` or "
-            "`device`"
-        ),
+        Field(description="other paths than files: `-> ` and the target of a link, `FIFO`, `socket` or `device`"),
     ] = field(default_factory=dict)
     fetched: Annotated[Text, Field(description="when, in UTC, such as `2026-11-22T22:40:00Z`")] = ""
     signer: Annotated[Text, Field(description="the fingerprint of the key that signed it, if any")] = ""
     principal: Annotated[Text, Field(description="the owner of that key")] = ""
     findings: Annotated[
-        Mapping[Text, Text],
-        Field(
-            description="the rules of the audit that a person accepted, each with the digest that it was accepted for"
-        ),
+        Mapping[Text, Text], Field(description="accepted rules of the audit, each with the digest it was accepted for")
     ] = field(default_factory=dict)
     installed_by: Annotated[Text, Field(description="the program and its version")] = ""
 
@@ -109,16 +96,8 @@ class LockedSkill:
 
     name: str
     source: Annotated[Text, Field(description="`owner/repo`, a URL, or a path, relative to the lock or absolute")] = ""
-    source_type: Annotated[
-        Text, Field(description="`github`, `gitlab`, `git`, `local`, `well-known`, or another of `npx skills`")
-    ] = ""
-    computed_hash: Annotated[
-        Text,
-        Field(
-            description="SHA-256 over the paths and contents of the files, as `npx skills` computes it. Not written if "
-            "a name is not ASCII"
-        ),
-    ] = ""
+    source_type: Annotated[Text, Field(description="`github`, `gitlab`, `git`, `local`, `well-known` and others")] = ""
+    computed_hash: Annotated[Text, Field(description="the hash of `npx skills`; not written for non-ASCII names")] = ""
     source_url: Annotated[Text, Field(description="the URL, if `source` is not what is fetched")] = ""
     ref: Annotated[Text, Field(description="the branch, tag or commit that was asked for")] = ""
     skill_path: Annotated[Text, Field(description="the path of the SKILL.md in the source")] = ""

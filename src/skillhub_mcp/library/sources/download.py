@@ -99,16 +99,16 @@ class NotThere(SourceUnreachable):
         self.status = status
 
 
-_LOOK_AT_PROXY = "look at HTTPS_PROXY, HTTP_PROXY and ALL_PROXY"
+_LOOK_AT_PROXY = "check HTTPS_PROXY, HTTP_PROXY and ALL_PROXY"
 _ANYBODY = "which anybody on the way could change"
-_LOOK_AT_ADDRESS = "look whether the address is another"
+_LOOK_AT_ADDRESS = "check the address"
 _TELL_THE_SITE = "try again, and tell the site if that does not help"
 _STATUSES: Final[Mapping[int, tuple[str, str]]] = {
     401: ("asks for a token, or for another one", "name it in SKILLHUB_SOURCE_TOKENS, as HOST=TOKEN"),
-    403: ("does not let us in (403)", "ask the site to let you in, and name your token in SKILLHUB_SOURCE_TOKENS"),
+    403: ("denies access (403)", "name your token in SKILLHUB_SOURCE_TOKENS, as HOST=TOKEN"),
     404: ("is not there (404)", _LOOK_AT_ADDRESS),
+    407: ("is behind a proxy that denies access (407)", _LOOK_AT_PROXY),
     410: ("is gone (410)", _LOOK_AT_ADDRESS),
-    407: ("is behind a proxy that does not let us out (407)", _LOOK_AT_PROXY),
     429: ("is asked too often (429)", "try again later"),
 }
 
@@ -228,20 +228,19 @@ async def downloading(named: str, directory: str, options: DownloadOptions) -> A
 def refusal(url: str, *, named: str, came_from: str, insecure: bool) -> str:
     """Return why `url` is not asked, empty if it is. `came_from` is the URL that led to it. Pure."""
     try:
-        parts, first = urlsplit(url), urlsplit(named)
-        host, typed = parts.hostname or "", first.hostname or ""
-        _ = parts.port
+        parts, typed = urlsplit(url), urlsplit(named).hostname or ""
+        host, _ = parts.hostname or "", parts.port
     except ValueError:
         return f"leads to a malformed URL: {shown(url)!r}" if came_from else "is a malformed URL"
+    leads = f"leads to {shown(url)!r}, which" if came_from else "is an address that"
     if parts.scheme not in ("https", "http") or not host:
-        return f"leads to {shown(url)!r}, which is neither https nor http" if came_from else "is neither https nor http"
+        return f"{leads} is neither https nor http"
     if parts.username is not None or parts.password is not None:
         return "leads to a URL with a password in it" if came_from else "has a user name or a password in it"
     if came_from and parts.scheme == "http" and urlsplit(came_from).scheme == "https":
         return f"leads from https to http, at {shown(url)!r}, where anybody on the way could change what comes"
     if parts.scheme == "http" and not insecure and not is_this_machine(host):
-        what = f"leads to http:, at {shown(url)!r}," if came_from else "is asked by http:,"
-        return f"{what} {_ANYBODY}"
+        return f"{leads} is asked by http:, {_ANYBODY}"
     if host != typed and (inside := _inside(host)) and inside != _inside(typed):
         return f"leads to {shown(url)!r}, an address of this machine or its network, which was not typed"
     return ""

@@ -137,7 +137,7 @@ class GitRepository:
         settings: Mapping[str, str] | None = None,
         excess: Callable[[], str] | None = None,
     ) -> tuple[bytes, Outcome]:
-        """Return the output of git, and how it ended. Raises SourceUnreachable if it exceeded a bound."""
+        """Return the output of git, and how it ended. Raises SourceUnreachable beyond a bound."""
         with tempfile.TemporaryFile(dir=self.directory) as output:
             outcome = self._run(arguments, output, outside=outside, settings=settings, excess=excess)
             output.seek(0)

@@ -45,10 +45,7 @@ class SignatureState(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What signs a commit: the fingerprint of the key, its owner (`principal`), and why it is not good (`reason`).
-
-    Only a valid signature has a fingerprint.
-    """
+    """The fingerprint of a valid signature's key, its owner (`principal`), and why it is not good (`reason`)."""
 
     state: SignatureState
     fingerprint: str = ""
