@@ -5,7 +5,6 @@ Hidden directories are not searched, except those in which clients keep the skil
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -24,7 +23,7 @@ from skillhub_mcp.library.marketplace import (
 )
 from skillhub_mcp.library.sources.source import ALL_SKILLS
 from skillhub_mcp.library.tree import Tree, TreeEntryKind
-from skillhub_mcp.library.unpack import ChosenFile, skill_files
+from skillhub_mcp.library.unpack import ChosenFile, digests_in, skill_files
 from skillhub_mcp.skills.discovery import MAX_DEPTH, is_skipped_directory
 from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE, FileStamp, Skill, is_skill_file
 from skillhub_mcp.skills.names import fold_name
@@ -224,7 +223,8 @@ class _Search:
         kept: dict[object, Candidate] = {}
         for one in found:
             has_namesakes = count[fold_name(one.name)] > 1 and not one.problem
-            key = (fold_name(one.name), self._bytes_of(one)) if has_namesakes else one.path
+            files = tuple(digests_in(self._tree, one.files).items()) if has_namesakes else ()
+            key = (fold_name(one.name), files) if files else one.path
             first = kept.get(key)
             kept[key] = one if first is None else replace(first, copies=(*first.copies, one.path))
         return tuple(kept.values())
@@ -239,17 +239,6 @@ class _Search:
             else:
                 reason = f"has the name of {other or '.'}, with other files; name it as the source"
                 self._left_out[NotFollowed(one.path, reason)] = None
-
-    def _bytes_of(self, candidate: Candidate) -> str:
-        """Return a digest of the files of a candidate, with their paths and `x` bits."""
-        whole = hashlib.sha256()
-        for file in candidate.files:
-            content = hashlib.sha256()
-            for piece in self._tree.read(file.source_path):
-                content.update(piece)
-            line = f"{file.path}\0{file.executable:d}\0{content.hexdigest()}\n"
-            whole.update(line.encode("utf-8", "surrogateescape"))
-        return whole.hexdigest()
 
     def _text(self, path: str) -> str | None:
         entry = self._by_path.get(path)

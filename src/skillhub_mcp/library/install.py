@@ -29,7 +29,6 @@ from skillhub_mcp.library.plan import (
     changes,
     different,
     plan_step,
-    same,
 )
 from skillhub_mcp.library.sources.git_tree import GitTree
 from skillhub_mcp.library.sources.locked_source import document_of, entry_from, is_same_place, place_of, shown_source
@@ -358,8 +357,8 @@ def _prepared(
     locked_files, locked_at = (after, here) if keeps_lock else (files, place)
     ours = LockedByHub(
         "",
-        origin="" if same(locked_files, unpacked.files) else given,
-        renamed={} if same(files, unpacked.files) else {one.title: digest_of(files)},
+        origin="" if locked_files == unpacked.files else given,
+        renamed={} if files == unpacked.files else {one.title: digest_of(files)},
         commit=one.tree.commit,
         tree=one.tree.tree_id(one.path),
         signer=signature.fingerprint,
@@ -416,8 +415,7 @@ def _there(root: str, locked: LockedSkill | None, one: Incoming, entry: LockedSk
 
 def _check_unchanged(root: str, lock: Lock, one: Proposal) -> None:
     now = installed_skill(root, one.name, None).files
-    is_same = now is one.before if now is None or one.before is None else same(now, one.before)
-    if not is_same or lock.find(one.name) != one.locked:
+    if now != one.before or lock.find(one.name) != one.locked:
         raise SkillConflict(one.name, "was changed while it was inspected", hint="run the command again")
 
 

@@ -93,7 +93,7 @@ def plan_step(
         return Verb.ADD
     if there.source == source and not replace:
         return _update(there, files, given or digest_of(files), settled)
-    if there.source is None and same(there.files, files):
+    if there.source is None and there.files == files:
         return Verb.LOCK
     if replace:
         return Verb.REPLACE
@@ -105,7 +105,7 @@ def plan_step(
 
 def _update(there: InstalledSkill, files: Files, given: str, settled: Settlement) -> Verb:
     here = there.files or {}
-    if same(here, files):
+    if here == files:
         return Verb.UPDATE if there.edited else Verb.NOTHING
     if not there.edited or settled is Settlement.THEIRS:
         return Verb.UPDATE
@@ -122,11 +122,6 @@ def _update(there: InstalledSkill, files: Files, given: str, settled: Settlement
         files=differing,
         hint="--theirs takes the source's files and puts yours into the trash; --ours keeps yours",
     )
-
-
-def same(first: Files, second: Files) -> bool:
-    """Whether both are the same files, with the same bytes and `x` bits."""
-    return first.keys() == second.keys() and all(first[path] == second[path] for path in first)
 
 
 def different(first: Files, second: Files) -> tuple[str, ...]:

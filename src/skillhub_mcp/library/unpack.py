@@ -12,7 +12,7 @@ import os
 import shutil
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -255,3 +255,15 @@ def _written(tree: Tree, chosen: SkillFiles, destination: str, bounds: Bounds, n
         if beginning == _LFS_POINTER:
             notes.append(f"{file.path!r} is a pointer of Git LFS: what it stands for is kept elsewhere")
     return UnpackedSkill(digests, tuple(notes))
+
+
+def digests_in(tree: Tree, files: Iterable[ChosenFile]) -> Mapping[str, FileDigest]:
+    """Return the digest of each file of a skill that was not unpacked. Raises SourceUnreachable and ArchiveRefused."""
+    found = {}
+    for file in files:
+        digest, size = hashlib.sha256(), 0
+        for piece in tree.read(file.source_path):
+            digest.update(piece)
+            size += len(piece)
+        found[file.path] = FileDigest(digest.hexdigest(), size, file.executable)
+    return found

@@ -5,7 +5,6 @@ A repository is fetched only if its ref has another commit, once for all of its 
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -22,7 +21,8 @@ from skillhub_mcp.library.sources.locked_source import place_of, source_of
 from skillhub_mcp.library.sources.opening import OpenOptions, open_source
 from skillhub_mcp.library.sources.source import SkillSource, SourceKind
 from skillhub_mcp.library.tree import Tree
-from skillhub_mcp.locks.content_digest import content_digest
+from skillhub_mcp.library.unpack import digests_in
+from skillhub_mcp.locks.content_digest import digest_of, executables_of
 from skillhub_mcp.locks.lock_file import LockedSkill
 from skillhub_mcp.locks.npx_hash import hash_of
 from skillhub_mcp.redaction import redacted
@@ -159,15 +159,8 @@ def is_its_own_source(locked: LockedSkill, root: str, lock_directory: str) -> bo
 def incoming_of(found: Candidate, tree: Tree, source: SkillSource, name: str) -> Incoming:
     """Return a skill of a tree as what is to be installed under a name."""
     settled = tree.source if isinstance(tree, GitTree) else source
-    skill = found.skill
-    return Incoming(
-        name,
-        tree,
-        found.path,
-        replace(settled, skills=()),
-        title=found.name,
-        description=skill.description if skill is not None else "",
-    )
+    description = found.skill.description if found.skill is not None else ""
+    return Incoming(name, tree, found.path, replace(settled, skills=()), title=found.name, description=description)
 
 
 def find_again(tree: Tree, locked: LockedSkill) -> Candidate | None:
@@ -193,14 +186,8 @@ def _is_as_locked(tree: Tree, found: Candidate, locked: LockedSkill) -> bool:
     tree_id = tree.tree_id(found.path)
     if tree.commit and tree_id and tree_id == ours.tree:
         return True
-    digests = {}
-    for file in found.files:
-        digest = hashlib.sha256()
-        for piece in tree.read(file.source_path):
-            digest.update(piece)
-        digests[file.path] = digest.hexdigest()
-    runs = tuple(sorted(file.path for file in found.files if file.executable))
-    if content_digest(digests) != ours.from_source:
+    digests = digests_in(tree, found.files)
+    if digest_of(digests) != ours.from_source:
         return False
     # Of edits that were locked, the bits that the lock has are those of the edits.
-    return bool(ours.origin) or runs == tuple(sorted(ours.executable))
+    return bool(ours.origin) or executables_of(digests) == tuple(sorted(ours.executable))
