@@ -67,12 +67,11 @@ class ArchiveTree:
         self._closing = closing
         self._stamp = _stamp(file)
         self._opens: dict[str, Open] = {}
-        self._found: list[TreeEntry] = []
-        self._gits: dict[str, None] = {}
+        self._found: dict[str, TreeEntry] = {}
         self._names = EntryNames()
         self._seen = self._bytes = 0
         self._read_entries()
-        self.entries = in_order([*self._found, *(TreeEntry(path, TreeEntryKind.OTHER) for path in self._gits)])
+        self.entries = in_order(self._found.values())
 
     def tree_id(self, path: str) -> str:
         """Return nothing: an archive has no ids."""
@@ -101,22 +100,26 @@ class ArchiveTree:
         size = self._file.seek(0, 2)
         if size > self._bounds.fetched_bytes:
             raise self._refused(f"it has {in_mib(size)}, and at most {in_mib(self._bounds.fetched_bytes)} are read")
-        self._file.seek(0)
-        start = self._file.read(tarfile.BLOCKSIZE)
-        self._file.seek(0)
+        start = self._start(self._file)
         if start.startswith(_ZIP):
             self._read_zip()
         elif start.startswith(_GZIP):
             spool = self._closing.enter_context(tempfile.SpooledTemporaryFile(_IN_MEMORY))  # noqa: SIM115 - closed with the tree
             self._gunzip(spool, size)
-            spool.seek(0)
-            if not _is_tar(spool.read(tarfile.BLOCKSIZE)):
+            if not _is_tar(self._start(spool)):
                 raise ArchiveRefused(self._name, "it is gzip, and no tar is in it", hint=_PACK)
             self._read_tar(spool)
         elif _is_tar(start):
             self._read_tar(self._file)
         else:
             raise ArchiveRefused(self._name, "it is not a zip, tar or tar.gz archive", hint=_PACK)
+
+    @staticmethod
+    def _start(file: IO[bytes]) -> bytes:
+        file.seek(0)
+        start = file.read(tarfile.BLOCKSIZE)
+        file.seek(0)
+        return start
 
     def _read_zip(self) -> None:
         # zipfile reads the whole directory at once, so the entries are counted first.
@@ -227,23 +230,21 @@ class ArchiveTree:
             path = path.removesuffix("/")
             if path in ("", "."):
                 return
-        names = path.split("/")
-        if _GIT in names:
-            # Of git's own directory only that it is there: no skill gets it.
-            above = "/".join(names[: names.index(_GIT)])
-            problem = above and entry_problem(above)
-            self._gits[f"{above}/{_GIT}".lstrip("/")] = None
-            path, is_directory = above, True
-        else:
-            problem = entry_problem(path) or self._names.problem(path, is_directory=is_directory)
+        above, git, _ = f"/{path}/".partition(f"/{_GIT}/")
+        if git:
+            # No skill gets git's own directory.
+            path, is_directory = above[1:], True
+            found = TreeEntry(f"{path}/{_GIT}".lstrip("/"), TreeEntryKind.OTHER)
+            self._found[found.path] = found
+        problem = path and (entry_problem(path) or self._names.problem(path, is_directory=is_directory))
         if problem:
             raise self._refused(problem, f"{path}/" if is_directory else path)
         if is_directory or path.startswith(_MACOS):
             return
         if target is not None:
-            self._found.append(TreeEntry(path, TreeEntryKind.LINK, target=target))
+            self._found[path] = TreeEntry(path, TreeEntryKind.LINK, target=target)
             return
-        self._found.append(TreeEntry(path, TreeEntryKind.FILE, size, executable))
+        self._found[path] = TreeEntry(path, TreeEntryKind.FILE, size, executable)
         self._opens[path] = opened
 
     def _check_ratio(self, unpacked: int, packed: int, entry: str = "") -> None:
