@@ -654,7 +654,7 @@ def test_what_a_repository_does_not_have_is_told_with_what_is_near(
 def test_a_version_behind_an_at_sign_is_told_to_be_a_ref(skillhub: Skillhub, tmp_path: Path) -> None:
     repository = Repository(tmp_path / "repository.git")
     repository.commit({"skills/pdf/SKILL.md": skill_text("pdf")}, tags={"v1.2": False})
-    refused = skillhub("add", f"{repository.url}@v1.2", "--yes", "--json")
+    refused = skillhub("add", f"{repository.url}#@v1.2", "--yes", "--json")
     assert refused.error["code"] == "SKILL_NOT_FOUND"
     assert f"for the ref of that name write {repository.url}#v1.2" in refused.error["hint"]
 

@@ -197,20 +197,6 @@ def test_a_disk_that_is_full_at_any_step_leaves_the_root_as_it_was(
     assert number > 4
 
 
-def test_a_disk_that_is_full_while_a_skill_is_unpacked_is_told_the_same_way(root: Path) -> None:
-    before = state_of(root)
-
-    def unpack() -> None:
-        with changing(os.fspath(root)) as one:
-            write_skill(Path(one.staged("new")), "two")
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with pytest.raises(LibraryUnwritable, match="No space left on device; nothing was changed"):
-        unpack()
-    assert state_of(root) == before
-    assert left_behind(root) == []
-
-
 def test_a_root_that_cannot_be_written_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: str, *_: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
@@ -232,6 +218,7 @@ def test_while_another_command_changes_a_root_one_waits_and_is_told(root: Path) 
 
 
 class TestWhatIsInTheWay:
+    @pytest.mark.parametrize("removals", [[], ["file"]])
     def test_a_file_where_a_skill_is_expected(self, root: Path, removals: list[str]) -> None:
         (root / "file").write_text("mine")
         with pytest.raises(SkillConflict, match="but a file"), changing(os.fspath(root)) as one:

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from skillhub_mcp._util.atomic_write import atomic_write
 from skillhub_mcp.errors import IntegrityFailed, LibraryBusy, LibraryUnwritable, SkillConflict
 from skillhub_mcp.execution.removal import remove_directory
-from skillhub_mcp.library.places import OwnPlaces, is_directory, is_full, is_plain_name, places_of, unwritable
+from skillhub_mcp.library.places import OwnPlaces, is_directory, is_plain_name, places_of, unwritable
 from skillhub_mcp.library.trash import TrashEntry, new_entry, prune
 from skillhub_mcp.locks.content_digest import digest_of
 from skillhub_mcp.locks.file_digests import digests_of
@@ -169,11 +169,6 @@ def changing(root: str, *, wait_seconds: float = WAIT_SECONDS) -> Iterator[Chang
             raise unwritable(places.root, error) from error
         try:
             yield Change(places)
-        except OSError as error:
-            if is_full(error):
-                # From writing what is staged.
-                raise unwritable(places.root, error) from error
-            raise
         finally:
             with suppress(OSError):  # the next command removes it
                 _clear(places.staging)

@@ -421,11 +421,16 @@ def _check_unchanged(root: str, lock: Lock, one: Proposal) -> None:
 
 def copy_skill(directory: str, destination: str, root: str) -> None:
     """Copy what was unpacked into an empty directory. Raises LibraryUnwritable."""
+
+    def copy(source: str, target: str) -> None:
+        try:
+            shutil.copy2(source, target, follow_symlinks=False)
+        except OSError as error:
+            # copytree would turn it into a text.
+            raise unwritable(root, error) from error
+
     try:
-        shutil.copytree(directory, destination, symlinks=True, dirs_exist_ok=True)
-    except shutil.Error as error:
-        # It collects the errors of all files as texts.
-        raise LibraryUnwritable(root, str(error.args[0][0][2]), hint="fix that, then run the command again") from error
+        shutil.copytree(directory, destination, symlinks=True, copy_function=copy, dirs_exist_ok=True)
     except OSError as error:
         raise unwritable(root, error) from error
 

@@ -32,7 +32,6 @@ _HINTS = {
     errno.EBUSY: "close what uses it or unmount it, then run the command again",
 }
 _ABOUT_ONE_PATH = frozenset({errno.EACCES, errno.EPERM, errno.EBUSY, errno.EXDEV, errno.ENOTDIR})
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +119,6 @@ def is_plain_name(name: str) -> bool:
     """Whether a name is that of a directory right below a root, and not hidden."""
     forbidden = "/\\\0:" if os.name == "nt" else "/\\\0"
     return bool(name) and not name.startswith(".") and not set(forbidden) & set(name)
-
-
-def is_full(error: OSError) -> bool:
-    """Whether nothing more can be written, whichever file it was about."""
-    return error.errno in _FULL
 
 
 def unwritable(path: str, error: OSError) -> LibraryUnwritable:

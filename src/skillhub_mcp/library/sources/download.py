@@ -44,10 +44,9 @@ _TRUSTED_CODINGS = ("", "identity", "gzip", "deflate")
 
 @dataclass(frozen=True, slots=True)
 class DownloadLimits:
-    """Bounds for one source: bytes in all and of a text, seconds of silence and before a retry, redirects of a file."""
+    """Bounds for one source: bytes in all, seconds of silence and before a retry, redirects of a file."""
 
     total_bytes: int = BOUNDS.fetched_bytes
-    text_bytes: int = 16 * 1024 * 1024
     connect_seconds: float = 15.0
     read_seconds: float = 30.0
     total_seconds: float = 600.0
@@ -160,27 +159,24 @@ class Downloader:
         raise AssertionError  # the last round has returned or raised
 
     async def _keep(self, url: str, response: httpx2.Response) -> Download:
-        most = self._left
         coding = response.headers.get("content-encoding", "").strip().lower()
         if coding not in _TRUSTED_CODINGS:
             reason = f"comes in an encoding that was not asked for: {coding[:40]!r}"
             raise SourceUnreachable(shown(url), reason, hint=_TELL_THE_SITE)
-        declared = response.headers.get("content-length", "")
-        if declared.isdecimal() and int(declared) > most:
-            raise _too_large(url, most)
         path = os.path.join(self._directory, f"source-{self._files}")
         self._files += 1
-        digest, size, start = hashlib.sha256(), 0, b""
+        digest, size = hashlib.sha256(), 0
         with open(path, "xb") as file:  # noqa: ASYNC230 - the loop only fetches
             async for chunk in response.aiter_bytes(_CHUNK_BYTES):
                 size += len(chunk)
                 # Counted as it is written: it may have been compressed.
                 self._left -= len(chunk)
-                start += chunk[: _START_BYTES - len(start)]
-                if len(start) == _START_BYTES and not is_archive(start):
-                    most = min(most, self._options.limits.text_bytes)
-                if size > most or self._left < 0:
-                    raise _too_large(url, most)
+                if self._left < 0:
+                    raise SourceUnreachable(
+                        shown(url),
+                        f"is larger than may be fetched: more than {in_mib(self._options.limits.total_bytes)} in all",
+                        hint="name the skills that you want with --skill, or take them from a repository",
+                    )
                 digest.update(chunk)
                 file.write(chunk)
         return Download(url, path, size, f"sha256:{digest.hexdigest()}")
@@ -301,14 +297,6 @@ def _joined(url: str, location: str) -> str:
 def _seconds(retry_after: str) -> float:
     """Return how long a site asks to wait; a second where it does not say, or gives a date."""
     return float(retry_after[:_DIGITS]) if retry_after.isdecimal() else 1.0
-
-
-def _too_large(url: str, most: int) -> SourceUnreachable:
-    return SourceUnreachable(
-        shown(url),
-        f"is larger than may be fetched: it has more than {in_mib(most)}",
-        hint="name the skills that you want with --skill, or take them from a repository",
-    )
 
 
 def _in_words(error: Exception, limits: DownloadLimits) -> str:
