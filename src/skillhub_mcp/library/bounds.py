@@ -9,7 +9,7 @@ _MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The most of each, counted while bytes arrive and never believed from a header. Sizes are in bytes."""
+    """The most of each, counted while bytes arrive. Sizes are in bytes."""
 
     # What one source may send.
     fetched_bytes: int = 128 * _MIB

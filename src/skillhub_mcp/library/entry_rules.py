@@ -1,7 +1,4 @@
-"""Which paths of entries are refused, and why: what means something else on some system, or the same twice. No I/O.
-
-A path is judged for every system at once, since a skill that is unpacked here is copied on to others.
-"""
+"""Which paths of entries are refused on every system, since skills are copied between them. Pure."""
 
 from __future__ import annotations
 
@@ -17,10 +14,7 @@ _GIT_NAMES = frozenset({".git", "git~1"})
 
 
 def entry_problem(path: str) -> str | None:
-    """Return why an entry of that path is never unpacked, as the end of a sentence about it; None if nothing is wrong.
-
-    `path` has `/` between its names and none at its end.
-    """
+    """Return why an entry of that path is never unpacked, as the end of a sentence about it; None if it may be."""
     if not path:
         return "has no name"
     if "\\" in path:
@@ -53,18 +47,14 @@ def folded(path: str) -> str:
 def _folded_name(name: str) -> str:
     if name.isascii():
         return name.lower()
-    # Some file systems leave out what cannot be seen (HFS+).
-    seen = "".join(character for character in name if not _is_ignorable(character))
+    # HFS+ ignores what cannot be seen.
+    seen = "".join(one for one in name if unicodedata.category(one) != "Cf" and not "\ufe00" <= one <= "\ufe0f")
     # Folding may undo what normalising did, and the other way round.
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen.casefold()).casefold())
 
 
-def _is_ignorable(character: str) -> bool:
-    return unicodedata.category(character) == "Cf" or "\ufe00" <= character <= "\ufe0f"
-
-
 class EntryNames:
-    """The names of the entries so far, so that one is found which would take another's place."""
+    """The names of the entries so far."""
 
     def __init__(self) -> None:
         self._spelled: dict[str, str] = {}
@@ -72,10 +62,7 @@ class EntryNames:
         self._directories: set[str] = set()
 
     def problem(self, path: str, *, is_directory: bool = False) -> str | None:
-        """Note an entry, and return why it cannot lie beside those before it; None if it can.
-
-        A directory may be named any number of times, and is there where a path goes through it.
-        """
+        """Note an entry, and return why it cannot lie beside those before it; None if it can."""
         names, keys = path.split("/"), folded(path).split("/")
         for end in range(1, len(names) + 1):
             here, key = "/".join(names[:end]), "/".join(keys[:end])

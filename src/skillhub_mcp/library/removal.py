@@ -94,8 +94,8 @@ def _found(root: str, name: str, locked: frozenset[str]) -> MovedSkill:
         there = os.path.lexists(place)
         link = os.readlink(place) if there and os.path.islink(place) else ""
         return MovedSkill(name, place, name in locked, there, link)
-    names = {one for one in _names(root) if is_plain_name(one) and os.path.isdir(os.path.join(root, one))} | locked
-    near = near_names(name, sorted(names))
+    beside = os.listdir(root) if os.path.isdir(root) else []
+    near = near_names(name, sorted(locked | {one for one in beside if is_plain_name(one)}))
     hint = "did you mean " + " or ".join(repr(one) for one in near) + "?" if near else "`skillhub list` has them all"
     raise SkillNotFound(name, near=near, hint=hint, reason=f"{root} has no directory of that name")
 
@@ -120,13 +120,6 @@ def _to_bring_back(root: str, lock_path: str, names: Sequence[str]) -> Mapping[M
     except OSError as error:
         raise unwritable(places.trash, error) from error
     return found
-
-
-def _names(root: str) -> list[str]:
-    try:
-        return os.listdir(root)
-    except OSError:
-        return []
 
 
 def _names_in(lock: Lock) -> frozenset[str]:

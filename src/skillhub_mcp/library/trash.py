@@ -1,7 +1,6 @@
-"""The trash of a root: skills that were removed or replaced, one entry for each change.
+"""The trash of a root: one directory `TIME-RANDOM-removed` or `TIME-RANDOM-replaced` for each change.
 
-An entry is a directory `TIME-RANDOM-removed` or `TIME-RANDOM-replaced` with the skills in `skills/` and the lock as it
-was before in `lock.json`.
+It has the skills in `skills/`, and the lock as it was before.
 """
 
 from __future__ import annotations

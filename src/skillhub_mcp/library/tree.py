@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class TreeEntryKind(str, Enum):
-    """What an entry is. Only files are ever written; a directory exists where a file is in it."""
+    """What an entry is. Directories are not entries."""
 
     FILE = "file"
     LINK = "link"
@@ -20,11 +20,7 @@ class TreeEntryKind(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class TreeEntry:
-    """One entry of a tree: its path from the tree's top with `/`, as the source spells it, and never checked yet.
-
-    `size` is in bytes, and is what the source says, not what reading gives. `target` is what a link names, as it is
-    written there.
-    """
+    """One entry of a tree, with its path, size in bytes and target as the source says, not checked yet."""
 
     path: str
     kind: TreeEntryKind
@@ -53,9 +49,7 @@ class Tree(Protocol):
         """Return the id that the source has for the directory at `path` (`""` is the top); empty where it has none."""
 
     def read(self, path: str) -> Iterator[bytes]:
-        """Yield the bytes of the file at `path` in pieces. Raises SourceUnreachable, and ArchiveRefused for an archive
-        whose bytes are not what its entry says.
-        """
+        """Yield the bytes of the file at `path` in pieces. Raises SourceUnreachable and ArchiveRefused."""
 
     def close(self) -> None:
         """Remove what was kept for reading."""

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FileDigest:
-    """What is kept of one file: SHA-256 of its bytes in hexadecimal, its size in bytes, and whether it may be run.
+    """The SHA-256 of a file, its size in bytes, and whether it is executable.
 
-    `irregular` says what it is where it is no regular file, as a lock does: `-> ` with where a link leads as it is
-    written, `FIFO`, `socket` or `device`. Nothing is read of it then: there is no SHA-256, and no size.
+    A path that is not a regular file has only `irregular`: `-> ` with the target of a link, `FIFO`, `socket` or
+    `device`.
     """
 
     sha256: str

@@ -9,13 +9,16 @@ import os
 from urllib.parse import urlsplit
 
 from skillhub_mcp.errors import SourceUnreadable
-from skillhub_mcp.library.sources.source import GITHUB, GITLAB, SkillSource, SourceKind, parse_source
+from skillhub_mcp.library.sources.source import GITHUB, GITLAB, SkillSource, SourceKind, forge_name, parse_source
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.locks.lock_file import LockedSkill
 from skillhub_mcp.redaction import redacted
 from skillhub_mcp.skills.model import SKILL_FILE
 
 _GITHUB, _GITLAB, _GIT, _LOCAL, _URL, _WELL_KNOWN = "github", "gitlab", "git", "local", "url", "well-known"
+_KINDS = {
+    SourceKind.GIT: _GIT, SourceKind.WEB: _URL, SourceKind.DIRECTORY: _LOCAL, SourceKind.ARCHIVE: _LOCAL
+}  # fmt: skip
 
 
 def locked_from(name: str, source: SkillSource, path: str, *, artifact: str = "") -> LockedSkill:
@@ -27,16 +30,11 @@ def locked_from(name: str, source: SkillSource, path: str, *, artifact: str = ""
         return LockedSkill(
             name, host, _WELL_KNOWN, source_url=source.location, skill_path=inner, well_known_digest=artifact
         )
-    if source.kind is SourceKind.WEB:
-        return LockedSkill(name, source.location, _URL, skill_path=document)
-    if source.kind is not SourceKind.GIT:
-        return LockedSkill(name, source.location, _LOCAL, skill_path=document)
-    for host, kind in ((GITHUB, _GITHUB), (GITLAB, _GITLAB)):
-        begin = f"https://{host}/"
-        if source.location.startswith(begin) and source.location.endswith(".git"):
-            short = source.location[len(begin) : -len(".git")]
-            return LockedSkill(name, short, kind, ref=source.ref, skill_path=document)
-    return LockedSkill(name, source.location, _GIT, ref=source.ref, skill_path=document)
+    where, kind = source.location, _KINDS[source.kind]
+    for host, forge in ((GITHUB, _GITHUB), (GITLAB, _GITLAB)):
+        if short := forge_name(where, host):
+            where, kind = short, forge
+    return LockedSkill(name, where, kind, ref=source.ref, skill_path=document)
 
 
 def entry_from(name: str, tree: Tree, path: str, source: SkillSource) -> LockedSkill:

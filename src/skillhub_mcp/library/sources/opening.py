@@ -19,10 +19,7 @@ from skillhub_mcp.library.tree import Tree
 
 @dataclass(frozen=True, slots=True)
 class OpenOptions:
-    """How sources are opened. A path is relative to the `working_directory`.
-
-    `insecure` allows http: to other machines than this one. `tokens` are bearer tokens for sites, by host.
-    """
+    """How sources are opened: where paths start, whether http: is allowed, and bearer tokens of sites by host."""
 
     working_directory: str
     insecure: bool = False
@@ -32,7 +29,7 @@ class OpenOptions:
 
 
 def open_source(source: SkillSource, options: OpenOptions) -> Tree:
-    """Return what `source` holds now; of the index of a site, only the skills that it names, if it names some.
+    """Return what `source` holds now; of a site's index only the skills that it names, or all.
 
     Raises SourceUnreachable, ArchiveRefused, IntegrityFailed, SkillNotFound, and CommandUnavailable without git.
     """
