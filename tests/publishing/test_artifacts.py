@@ -95,18 +95,6 @@ def test_any_file_that_changes_changes_what_is_promised(
     assert len(set(digests)) == len(digests)
 
 
-def test_an_unchanged_skill_is_not_read_again(
-    hub_environment: dict[str, str], write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_skill("two", files={"a.md": "a"})
-    monkeypatch.setattr(artifacts, "is_settled", lambda *_: True)
-    with hub_of(hub_environment) as hub:
-        giver = ArtifactService(hub, serve_dotfiles=False)
-        first = giver.all()
-        monkeypatch.setattr(artifacts, "read_whole", None)
-        assert giver.all() == first
-
-
 def with_rules(environment: dict[str, str], rules: Mapping[str, object]) -> dict[str, str]:
     file = Path(environment["SKILLS_DIR"]).parent / "permissions.json"
     file.write_text(json.dumps({"permissions": rules}), encoding="utf-8")

@@ -193,12 +193,6 @@ def test_what_cannot_be_published_without_inventing_is_withheld_with_a_reason(co
     assert reason in document.reason
 
 
-def test_a_document_that_was_adapted_needs_no_more_of_it() -> None:
-    first = of("metadata:\n  a: 1.10\nwhen: 2026-11-21\nsign: a |# b\n")
-    again = published(first.content)
-    assert (again.content, again.frontmatter, again.changes) == (first.content, first.frontmatter, ())
-
-
 @pytest.mark.parametrize(
     ("value", "text"),
     [
@@ -224,11 +218,3 @@ def test_frontmatter_that_hides_something_is_published_without_it() -> None:
     assert document.frontmatter["key"] == "b"
     assert as_a_host_reads_it(document) == document.frontmatter
     assert any("without what cannot be seen" in change for change in document.changes)
-
-
-def test_what_is_told_is_bounded_and_holds_no_sign_that_a_terminal_acts_on() -> None:
-    many = "".join(f'  "\\e[2J{number:04}": 1.5\n' for number in range(2_000))
-    document = of(f'metadata:\n{many}"\\e]0;owned\\a": 012\n{"k" * 900}: 012\n')
-    assert all(len(change) < 1_000 and change.isprintable() for change in document.changes)
-    assert any("\\x1b]0;owned\\x07" in change for change in document.changes)
-    assert any(change.endswith("…") for change in document.changes)

@@ -127,12 +127,6 @@ def test_what_one_of_the_two_parsers_refuses_the_other_doubts(header: str) -> No
     assert "" in doubts
 
 
-def test_an_alias_is_written_out_and_doubted_where_it_stands() -> None:
-    read = read_portable("base: &x {a: b}\nkey: *x\nother: c\n")
-    assert dict(read.values) == {"base": {"a": "b"}, "key": {"a": "b"}, "other": "c"}
-    assert read.doubts == {"base", "key"}
-
-
 @pytest.mark.parametrize("header", ["", "\n", "# nothing\n", "- a\n- b\n", "just text\n"])
 def test_what_is_no_map_holds_nothing(header: str) -> None:
     assert dict(read_portable(header).values) == {}

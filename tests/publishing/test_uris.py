@@ -79,20 +79,6 @@ def test_a_skill_without_any_letter_that_hosts_take_has_no_uri(skills_dir: Path,
     assert skill_paths(snapshot) == {}
 
 
-def test_skills_of_one_name_have_uris_of_their_own_that_stay_when_the_other_goes(
-    tmp_path: Path, write_skill: SkillWriter
-) -> None:
-    places = [(Source.PROJECT, tmp_path / "p"), (Source.USER, tmp_path / "u"), (Source.HUB, tmp_path / "h")]
-    twins = [write_skill("twin", root=path) for _, path in places]
-    together = [uri_in(places, twin) for twin in twins]
-    assert together == ["skill://project/twin", "skill://user/twin", "skill://hub/twin"]
-    for number, twin in enumerate(twins):
-        (twin / "SKILL.md").rename(twin / "GONE.md")
-        rest = [uri_in(places, other) for other in twins]
-        assert rest == [None if at == number else uri for at, uri in enumerate(together)]
-        (twin / "GONE.md").rename(twin / "SKILL.md")
-
-
 def test_the_roots_of_one_source_are_told_apart_whatever_lies_in_them(tmp_path: Path, write_skill: SkillWriter) -> None:
     places = [(Source.HUB, tmp_path / name) for name in ("one", "two", "three")]
     first = write_skill("git", root=tmp_path / "one")
