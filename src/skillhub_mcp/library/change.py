@@ -104,6 +104,7 @@ class Change:
             place = self.places.skill(name)
             hint = f"move {place} elsewhere, then try again"
             if name in restores and os.path.lexists(place):
+                hint += "; `skillhub remove --undo NAME` brings another back"
                 raise SkillConflict(name, f"is in {self.root} again", hint=hint)
             if os.path.lexists(place) and not (os.path.islink(place) or is_directory(place)):
                 raise SkillConflict(name, f"is not a directory in {self.root}, but a file", hint=hint)
