@@ -130,16 +130,16 @@ class LiveView:
 
     def snapshot(self, *, fresh: bool = False, admission: Admission | None = None) -> Snapshot:
         """Return the present skills. See `ViewSource`."""
+        beside: Scan | None = None
         if self._options.background:
             self.start()
-            beside = self._syncing.locked() if fresh else False
-            if beside:
+            if fresh and self._syncing.locked():
                 # The thread may be writing rows for seconds, or waiting for another process that does.
                 memory = {} if self._scan is None else self._scan.memory
-                now = scan(self._options.judge(self.roots), memory=memory, keep_absent=True)
+                beside = scan(self._options.judge(self.roots), memory=memory, keep_absent=True)
             with self._condition:
-                if beside:
-                    self._show(self._admitted(now))
+                if beside is not None:
+                    self._show(self._admitted(beside))
                     self._want(None)
                 else:
                     self._refresh(now=fresh)
@@ -149,12 +149,12 @@ class LiveView:
         else:
             with self._syncing:
                 if self._view is None or fresh:
-                    seen = self._take_scan(None) if self._options.automatic else self._committed_scan()
-                    self._show(self._admitted(seen))
-        snapshot = self._required().snapshot
-        if admission is None or admission is self._options.admission or self._scan is None:
+                    taken = self._take_scan(None) if self._options.automatic else self._committed_scan()
+                    self._show(self._admitted(taken))
+        snapshot, seen = self._required().snapshot, beside or self._scan
+        if admission is None or admission is self._options.admission or seen is None:
             return snapshot
-        return _admitted(self._scan, admission)
+        return _admitted(seen, admission)
 
     def view(self, *, instead_of: SearchIndex | None = None) -> tuple[View, SearchIndex]:
         """Return a view and its index. See `ViewSource`."""

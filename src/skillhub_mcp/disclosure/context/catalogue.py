@@ -124,7 +124,10 @@ class Catalogues:
             if os.path.lexists(skill.path) and not leads_out(listing.by_path[skill.path], listing.root):
                 return listing, skill
         listing = self.listing(force_reload=True)
-        return listing, select(listing)
+        skill = select(listing)
+        if leads_out(listing.by_path[skill.path], listing.root):
+            raise SkillNotFound(skill.name)
+        return listing, skill
 
     def find_by_id(self, wanted: str) -> FoundByName | None:
         """Return the skill of the default catalogue with this id."""
