@@ -91,9 +91,9 @@ def command_line() -> str:
         '`{"error": {"code", "message", "hint", …}}`. '
         "[Errors](errors.md) lists the codes.\n\n"
         "On a terminal, lists are as wide as the terminal and have colours, what is longer than it goes to `PAGER` "
-        "(`less`, unless that is set; `--no-pager` and `PAGER=cat` print it), and work that takes longer than some "
+        "(`less`, unless that is set; `PAGER=cat` prints it), and work that takes longer than some "
         "tenths of a second shows its progress on stderr. In a file or a pipe, each line is complete and has no "
-        "colours. `NO_COLOR` turns colours off everywhere; `FORCE_COLOR` or `CLICOLOR_FORCE` turn them on.",
+        "colours. `NO_COLOR` turns colours off everywhere; `FORCE_COLOR` turns them on.",
         *sections,
     )
 
@@ -158,7 +158,7 @@ def lock() -> str:
         + told
         + "\n\n`told_by` is read from `~/.agents/.skill-lock.json` for the skills in `~/.agents/skills`, from "
         "`metadata.github-*` of a SKILL.md, and from entries of the lock that have no `skillhub`. A digest of ours "
-        "comes before all of them.\n\nLists and servers ask no source; `skillhub outdated` and `update` do.\n\n"
+        "comes before all of them.\n\nLists and servers ask no source; `skillhub update` does.\n\n"
         "## What is not understood\n\nA lock of a newer version is read for what it says, and never written. One with "
         "markers of a merge, torn JSON, a skill that is named twice or a field of another kind is refused with its "
         "line (`LOCK_UNREADABLE`), never reset and never written over.",

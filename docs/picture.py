@@ -13,8 +13,7 @@ import tempfile
 from pathlib import Path
 
 from skillhub_mcp.chosen_roots import choices_path
-from skillhub_mcp.cli.picker import Picker
-from skillhub_mcp.cli.picker_skills import HubSkills
+from skillhub_mcp.cli.picker import HubSkills, Picker
 from skillhub_mcp.policy.files import change_choices
 from skillhub_mcp.settings import read_settings
 
@@ -32,8 +31,7 @@ async def draw(directory: str) -> str:
     change_choices(choices_path(), lambda one: one.switched("log-triage", on=False))
     app = Picker(HubSkills(settings))
     async with app.run_test(size=(118, 24)) as pilot:
-        while not app.settled:
-            await pilot.pause(0.05)
+        await app.workers.wait_for_complete()
         for _ in range(3):
             await pilot.press("down")
         await pilot.pause()

@@ -20,7 +20,7 @@ def test_a_command_in_a_hint_has_the_name_as_one_word(name: str) -> None:
     disabled = SkillDisabled(name).hint or ""
     assert shlex.split(disabled.split("`skillhub ", 1)[1].rpartition("`")[0]) == ["enable", name]
     asked = ConfirmationRequired("run_skill_command", "x", description="", directory="/x", rule_name=name).hint or ""
-    assert shlex.split(asked.partition(": skillhub ")[2]) == ["permissions", "allow", name, "--run"]
+    assert shlex.split(asked.partition(": skillhub ")[2]) == ["allow", name, "--run"]
     for state, command in (("off", "enable"), ("denied", "why")):
         row = PickerRow("x", name, "", "/x", "hub", "user", state, "")
         assert shlex.split(warning_about(row).partition("; skillhub ")[2]) == [command, name]

@@ -87,7 +87,7 @@ def test_from_a_repository_to_a_client_through_an_update_and_a_tampered_file_to_
             repository.commit(
                 {"skills/walrus-care/SKILL.md": skill_text("walrus-care", "Feed a walrus.", body="Give it mussels.")}
             )
-            assert "walrus-care  outdated" in here.typed("outdated")
+            assert "walrus-care  outdated" in here.typed("update", "--check")
             told = here.typed("update", "--yes")
             assert "    -Give it clams." in told
             assert "    +Give it mussels." in told

@@ -151,7 +151,7 @@ class PermissionDenied(SkillHubError, code="PERMISSION_DENIED"):
 
     def __init__(self, tool: str, skill_name: str | None = None, *, by_user: bool = False) -> None:
         what = tool if skill_name is None else f"{tool} of {skill_name!r}"
-        rest = "do not ask again" if by_user else "`skillhub permissions show` lists the rules"
+        rest = "do not ask again" if by_user else "`skillhub allow` lists the rules"
         message = f"The user did not consent to {what}" if by_user else f"A rule denies {what}"
         hint = f"continue without it; {rest}"
         facts = {"tool": tool} | ({} if skill_name is None else {"skill_name": skill_name})
@@ -192,7 +192,7 @@ class ConfirmationRequired(SkillHubError, code="CONFIRMATION_REQUIRED"):
     ) -> None:
         options = " --run" if tool == "run_skill_command" else ""
         options += (" --network" if network else "") + (" --packages" if packages else "")
-        command = f"skillhub permissions allow{' ' * bool(rule_name)}{rule_name and quote(rule_name)}{options}"
+        command = f"skillhub allow{' ' * bool(rule_name)}{rule_name and quote(rule_name)}{options}"
         because = ""
         if untrusted_in:
             because, command = ": its project awaits trust", "skillhub trust"

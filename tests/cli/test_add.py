@@ -24,7 +24,8 @@ from tests.library.sources.lying_server import leads_to, lying_site, silent, tor
 from tests.library.sources.repositories import Executable, Repository, needs_git, skill_text
 from tests.library.sources.test_web_source import publish
 
-from skillhub_mcp.cli import refreshed_index, source_options
+from skillhub_mcp.cli import installing, library_place
+from skillhub_mcp.cli.commands import add
 from skillhub_mcp.library import install
 from skillhub_mcp.library.change import changing
 from skillhub_mcp.library.sources import download
@@ -102,7 +103,7 @@ def test_without_a_terminal_it_shows_and_says_what_to_type(
         "  scripts: run.sh",
         "  hosts in URLs: api.example.org",
     ]
-    assert done.err == "Nothing was changed: there is no terminal to ask on; --yes does it without a question\n"
+    assert done.err == "Nothing was changed; --yes does it without a question\n"
     assert skillhub("add", "./source", "--json").code == 1
     assert skillhub("add", "./source", "--dry-run").code == 0
     assert list(skills_dir.iterdir()) == []
@@ -140,7 +141,7 @@ def test_one_skill_comes_in_under_another_name(source: Path, skillhub: Skillhub,
     assert isinstance(ours, dict)
     assert ours["renamed"] == {"pdf": ours["digest"]}
     assert skillhub("verify").code == 0
-    assert standing_of(skillhub("outdated", "--json")) == {"forms": "current"}
+    assert standing_of(skillhub("update", "--check", "--json")) == {"forms": "current"}
     for name in ("../out", "Über ", "-x", "aux"):
         refused = skillhub("add", "./source", "--skill", "pdf", f"--name={name}", "--yes", "--json")
         assert (refused.code, refused.error["code"]) == (2, "INVALID_ARGUMENT")
@@ -166,7 +167,7 @@ def test_a_renamed_skill_is_updated_and_restored_under_its_new_name(
     skillhub("add", "./source", "--skill", "pdf", "--name", "forms", "--yes")
     document = source / "skills" / "pdf" / "SKILL.md"
     document.write_text(document.read_text() + "Newer.\n")
-    assert standing_of(skillhub("outdated", "--json")) == {"forms": "outdated"}
+    assert standing_of(skillhub("update", "--check", "--json")) == {"forms": "outdated"}
     assert skillhub("update", "--yes").code == 0
     installed = (skills_dir / "forms" / "SKILL.md").read_text()
     assert ('name: "forms"' in installed, installed.endswith("Newer.\n")) == (True, True)
@@ -417,7 +418,7 @@ def test_what_does_not_belong_to_a_skill_is_listed_and_not_installed(
     assert {path.name for path in (skills_dir / "xlsx").iterdir()} == before - left_out
     assert all(f"left out: '{name}'" in done.out for name in left_out)
     assert skillhub("verify").code == 0
-    assert skillhub("outdated").err == "Every skill of the lock is current\n"
+    assert skillhub("update", "--check").err == "Every skill of the lock is current\n"
 
 
 def _clash(_: Path) -> str:
@@ -634,7 +635,7 @@ def test_frozen_brings_back_exactly_what_the_lock_says(skillhub: Skillhub, skill
 @pytest.mark.parametrize(
     ("typed", "near"),
     [
-        ("{url}#v2", ["v1"]),
+        ("{url}#v11", ["v1"]),
         ("{url}#:skills/pdff", ["skills/pdf", "skills"]),
         ("{url}-none", []),
     ],
@@ -678,7 +679,7 @@ def test_a_site_that_is_not_what_it_says_is_refused_and_an_honest_one_locked_by_
         entry = entries(skills_dir)["pdf"]
         assert (entry["sourceType"], entry["sourceUrl"]) == ("well-known", f"{site.url}/")
         assert str(entry["wellKnownDigest"]).startswith("sha256:")
-        assert skillhub("outdated").err == "Every skill of the lock is current\n"
+        assert skillhub("update", "--check").err == "Every skill of the lock is current\n"
         publish(site, {"pdf": skill_text("pdf", body="Newer.").encode()})
         assert skillhub("update", "--yes").code == 0
         assert "Newer." in (skills_dir / "pdf" / "SKILL.md").read_text()
@@ -700,7 +701,7 @@ def test_a_secret_in_an_address_is_sent_and_neither_recorded_nor_shown(
         assert (added.code, entries(skills_dir)["pdf"]["source"]) == (0, kept)
         shutil.copytree(skills_dir / "pdf", tmp_path / "pdf")
         told = [shown, added]
-        for command in (["update"], ["outdated"], ["list"], ["show", "pdf"], ["doctor"], ["verify"]):
+        for command in (["update"], ["update", "--check"], ["list"], ["show", "pdf"], ["doctor"], ["verify"]):
             told += [skillhub(*command), skillhub(*command, "--json")]
         update = skillhub("update", "--yes")
         assert update.code == 1
@@ -782,13 +783,13 @@ def test_a_site_that_leads_from_https_to_http_is_not_followed(
 def test_a_source_that_takes_too_long_is_told_and_leaves_nothing(
     end: str, skillhub: Skillhub, skills_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened, limits = source_options.open_options, download.DownloadLimits
+    opened, limits = library_place.open_options, download.DownloadLimits
 
     def hurried(*args: Any, **named: Any) -> OpenOptions:
         options = opened(*args, **named)
         return replace(options, git=GitOptions(timeout_seconds=0.5))
 
-    monkeypatch.setattr(source_options, "open_options", hurried)
+    monkeypatch.setattr(add, "open_options", hurried)
     monkeypatch.setattr(download, "DownloadLimits", partial(limits, read_seconds=0.1))
     with lying_site() as site:
         for path in ("/slow/SKILL.md", "/slow.git/info/refs?service=git-upload-pack"):
@@ -836,7 +837,7 @@ def test_who_interrupts_the_index_behind_it_is_told_what_came_in(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(refreshed_index, "refresh_index", interrupted)
+    monkeypatch.setattr(installing, "refresh_index", interrupted)
     done = skillhub("add", "./source", "--yes", *(["--json"] if as_json else []))
     assert done.code == 130
     assert entries(skills_dir).keys() == {"pdf", "xlsx"}

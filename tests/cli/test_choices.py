@@ -1,4 +1,4 @@
-"""`skillhub enable`, `disable`, `permissions` and `resolve`."""
+"""`skillhub enable`, `disable`, `allow`, `deny` and `context resolve`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter, own_file, own_rules
-
-from skillhub_mcp.disclosure.catalogue import FORMATS
 
 
 @pytest.fixture
@@ -30,15 +28,15 @@ def test_a_skill_that_is_off_is_off_for_every_command_and_on_again_afterwards(
     done = skillhub("disable", "alpha")
     assert (done.code, done.out, done.err) == (0, "alpha is disabled\n", "")
     assert kept("choices.json") == {"format": 1, "user": {"alpha": False}, "projects": {}}
-    for arguments in (["show", "alpha"], ["read", "alpha", "a.txt"]):
+    for arguments in (["show", "alpha"], ["show", "alpha", "--file", "a.txt"]):
         refused = skillhub(*arguments, "--json")
         assert (refused.code, refused.error["code"]) == (1, "SKILL_DISABLED")
     assert "Does alpha" not in skillhub("list").out
     assert "alpha  Does alpha.  (off)" in skillhub("list", "--all").out
     assert [one["state"] for one in skillhub("list", "--all", "--json").json["skills"]] == ["off", "on"]
     assert skillhub("search", "alpha", "--json").json["skills"] == []
-    assert "Does alpha" not in skillhub("catalogue").out
-    assert skillhub("resolve", "$alpha", "--json").json["unresolved"][0]["why"] == "off"
+    assert "Does alpha" not in skillhub("context", "catalogue").out
+    assert skillhub("context", "resolve", "$alpha", "--json").json["unresolved"][0]["why"] == "off"
     assert skillhub("enable", "ALPHA").out == "alpha is enabled\n"
     assert "The body of alpha." in skillhub("show", "alpha").out
 
@@ -155,34 +153,32 @@ def test_a_broken_file_of_choices_is_named_and_nothing_is_lost(skillhub: Skillhu
 
 @pytest.mark.acceptance("S0-62", "S0-63", "S0-64", "S0-66")
 def test_rules_are_added_shown_and_forgotten_and_bind_the_shell(skillhub: Skillhub, two: None) -> None:
-    shown = skillhub("permissions", "show")
+    shown = skillhub("allow")
     assert "No rules: everything is allowed." in shown.out
-    done = skillhub("permissions", "deny", "alpha", "--others", "confirm")
-    assert "deny skill_load alpha: saved in " in done.out
+    done = skillhub("deny", "alpha", "--others", "ask")
+    assert done.out == "deny skill_load alpha: saved in ~/.skillhub/permissions.json\n"
     assert kept("permissions.json") == {
         "permissions": {"others": "confirm", "deny": [{"tool": "skill_load", "skill_name": "alpha"}]}
     }
-    for arguments in (["show", "alpha"], ["read", "alpha", "a.txt"], ["inspect", "alpha"]):
+    for arguments in (["show", "alpha"], ["show", "alpha", "--file", "a.txt"], ["context", "cost", "alpha"]):
         refused = skillhub(*arguments, "--json")
         assert (refused.code, refused.error["code"]) == (1, "PERMISSION_DENIED")
     # A command that the user types counts as consent.
     assert skillhub("show", "beta").code == 0
-    allowed = skillhub("permissions", "allow")
-    assert "allow skill_load (every skill): saved in " in allowed.out
-    assert allowed.err == "From now on: 1 skill allowed: beta\n"
+    assert skillhub("allow", "--others", "allow").err.splitlines()[0] == "from now on: 1 skill allowed: beta"
     assert skillhub("show", "alpha").code == 1
-    listed = skillhub("permissions", "show", "--json").json
+    listed = skillhub("allow", "--json").json
     assert listed["in_force"] is True
-    assert listed["permissions"]["allow"] == [{"tool": "skill_load"}]
+    assert listed["others"] == {"load": "allow", "run": "allow"}
     assert "alpha  Does alpha.  (denied by a rule)" in skillhub("list", "--all").out
-    skillhub("permissions", "forget", "alpha")
+    skillhub("allow", "--forget", "alpha")
     assert skillhub("show", "alpha").code == 0
-    skillhub("permissions", "allow", "alpha", "--run")
-    assert "allow    run_skill_command alpha" in skillhub("permissions", "show").out
+    skillhub("allow", "alpha", "--run")
+    assert "allow    run_skill_command alpha" in skillhub("allow").out
 
 
 @pytest.mark.acceptance("S0-62")
-def test_a_denied_skill_is_not_loaded_by_skillhub_context_by_name_or_by_path(
+def test_a_denied_skill_is_not_loaded_by_call_by_name_or_by_path(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     repo = tmp_path.resolve() / "repo"
@@ -191,10 +187,9 @@ def test_a_denied_skill_is_not_loaded_by_skillhub_context_by_name_or_by_path(
     (repo / ".skillhub").mkdir()
     rule = {"tool": "skill_load", "skill_name": "alpha"}
     (repo / ".skillhub" / "permissions.json").write_text(json.dumps({"permissions": {"deny": [rule]}}), "utf-8")
-    for arguments in (["--name", "alpha"], ["--path", str(place)]):
-        done = skillhub("context", "load", *arguments, "--cwd", repo, "--json")
-        assert (done.code, done.error["code"]) == (1, "PERMISSION_DENIED")
-    assert "(off)" in skillhub("context", "list", "--cwd", repo).out
+    for arguments in ("name=alpha", f"path={place}"):
+        done = skillhub("call", "skill_load", arguments, "--cwd", repo)
+        assert (done.code, "PERMISSION_DENIED" in done.out) == (1, True)
 
 
 @pytest.mark.acceptance("S0-67")
@@ -202,13 +197,13 @@ def test_a_denied_skill_is_not_loaded_by_skillhub_context_by_name_or_by_path(
 def test_a_name_that_is_not_exact_is_refused_in_a_file_and_on_the_command_line(
     skillhub: Skillhub, two: None, tmp_path: Path, name: str
 ) -> None:
-    done = skillhub("permissions", "deny", name)
+    done = skillhub("deny", name)
     assert done.code == 2
     assert "is not a name in lower-case kebab-case" in done.err
     file = tmp_path / "rules.json"
     rule = {"tool": "skill_load", "skill_name": name}
     file.write_text(json.dumps({"permissions": {"allow": [{"tool": "skill_load"}], "deny": [rule]}}), "utf-8")
-    for arguments in (["show", "alpha"], ["permissions", "show"], ["permissions", "allow", "beta"]):
+    for arguments in (["show", "alpha"], ["allow"], ["allow", "beta"]):
         done = skillhub(*arguments, **own_rules(file))
         assert done.code == 1
         assert "permissions.deny[0]: skill_name must be one exact name" in done.err
@@ -221,10 +216,10 @@ def test_a_rules_file_that_a_link_leads_to_must_be_there(skillhub: Skillhub, two
 
 @pytest.mark.acceptance("S0-80", "S0-81")
 def test_mentions_are_resolved_from_the_shell(skillhub: Skillhub, two: None, skills_dir: Path) -> None:
-    done = skillhub("resolve", "use $alpha on $PATH, then $bta")
+    done = skillhub("context", "resolve", "use $alpha on $PATH, then $bta")
     assert done.out == f"alpha  {skills_dir.resolve() / 'alpha'}\n"
     assert done.err == "$bta is not a known skill: beta\n"
-    found = skillhub("resolve", f"[$x]({skills_dir / 'beta'})", "--json").json
+    found = skillhub("context", "resolve", f"[$x]({skills_dir / 'beta'})", "--json").json
     assert found == {
         "skills": [{"name": "beta", "handle": "beta", "path": str(skills_dir.resolve() / "beta")}],
         "unresolved": [],
@@ -238,22 +233,18 @@ def test_an_ambiguous_mention_names_its_candidates_and_copies_are_one(
     one = write_skill("same", "First.")
     other = write_skill("same", "Second.", root=tmp_path / "other")
     both = f"{skills_dir}{os.pathsep}{tmp_path / 'other'}"
-    (unresolved,) = skillhub("resolve", "$same", "--json", SKILLS_DIR=both).json["unresolved"]
+    (unresolved,) = skillhub("context", "resolve", "$same", "--json", SKILLS_DIR=both).json["unresolved"]
     assert unresolved["why"] == "ambiguous"
     assert sorted(unresolved["candidates"]) == sorted(str(place.resolve()) for place in (one, other))
     (other / "SKILL.md").write_bytes((one / "SKILL.md").read_bytes())
-    found = skillhub("resolve", "$same", "--json", SKILLS_DIR=both).json
+    found = skillhub("context", "resolve", "$same", "--json", SKILLS_DIR=both).json
     assert [skill["path"] for skill in found["skills"]] == [str(one.resolve())]
-
-
-def test_every_format_of_the_catalogue_is_offered(skillhub: Skillhub) -> None:
-    assert f"--format {{{','.join(FORMATS)}}}" in skillhub("catalogue", "--help").out
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes say nothing there")
 @pytest.mark.parametrize(
     "command",
-    [("disable", "alpha"), ("permissions", "deny", "alpha", "--others", "allow"), ("roots", "add", "."), ("trust",)],
+    [("disable", "alpha"), ("deny", "alpha"), ("roots", "add", "."), ("trust",)],
     ids=lambda command: command[0],
 )
 def test_in_a_hub_that_others_may_write_a_command_fails_and_skills_are_still_served(

@@ -11,13 +11,6 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from tests.cli.conftest import Skillhub
 
-from skillhub_mcp.cli.commands.connect import LINKED
-from skillhub_mcp.clients import links
-
-
-def test_the_command_offers_the_clients_that_have_links() -> None:
-    assert set(LINKED) == set(links.LINKED)
-
 
 def test_a_link_is_printed_alone_and_nothing_is_written(skillhub: Skillhub, tmp_path: Path) -> None:
     home = tmp_path / "home"

@@ -13,14 +13,14 @@ import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 
-from skillhub_mcp.cli.completion import ASKED_FOR, SHELLS, fixed_words, script
+from skillhub_mcp.cli.commands.completion import ASKED_FOR, SHELLS, fixed_words, script
 from skillhub_mcp.cli.main import make_parser
 
 AWKWARD = "Chat with PDF; $(touch owned)"
 # What is typed before Tab, and what a shell offers.
 LINES = {
     "skillhub sho": ["show"],
-    "skillhub --log-": ["--log-level"],
+    "skillhub --skil": ["--skills-dir"],
     "skillhub --transp": [],
     "skillhub enable log-triage csv-": ["csv-cleaner", "csv-profiler"],
     "skillhub search --source ": ["builtin", "hub", "project", "user"],
@@ -115,7 +115,7 @@ zpty -d shell
 def test_the_command_prints_the_script(skillhub: Skillhub, shell: str) -> None:
     done = skillhub("completion", shell)
     assert (done.code, done.err) == (0, "")
-    assert "permissions" in done.out
+    assert "disconnect" in done.out
 
 
 def test_without_a_shell_it_says_how_to_install_the_script(skillhub: Skillhub) -> None:

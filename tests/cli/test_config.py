@@ -12,7 +12,7 @@ from skillhub_mcp.settings import GROUPS, SETTINGS
 
 
 def test_every_setting_is_shown_with_its_value_origin_default_and_meaning(skillhub: Skillhub) -> None:
-    rows = skillhub("config", "--json", "--log-level", "ERROR", SEARCH_LIMIT="7", GOOGLE_API_KEY="k").json["settings"]
+    rows = skillhub("config", "--json", "--cwd", "/", SEARCH_LIMIT="7", GOOGLE_API_KEY="k").json["settings"]
     assert [row["name"] for row in rows] == [setting.name for setting in SETTINGS]
     by_name = {row["name"]: row for row in rows}
     meaning = by_name["SEARCH_LIMIT"].pop("meaning")
@@ -24,7 +24,7 @@ def test_every_setting_is_shown_with_its_value_origin_default_and_meaning(skillh
         "default": "10",
         "problem": None,
     }
-    assert by_name["SKILLHUB_LOG_LEVEL"]["from"] == "option"
+    assert by_name["SKILLHUB_CWD"]["from"] == "option"
     assert by_name["GEMINI_API_KEY"]["from"] == "environment (GOOGLE_API_KEY)"
     assert by_name["SEARCH_THRESHOLD"]["from"] == "default"
 

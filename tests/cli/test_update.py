@@ -48,7 +48,7 @@ def test_not_every_skill_is_called_current_while_one_is_not_there(
 ) -> None:
     assert skillhub("add", repository.url, "--yes").code == 0
     shutil.rmtree(skills_dir / "pdf")
-    done = skillhub("outdated")
+    done = skillhub("update", "--check")
     assert (done.code, done.out) == (0, "")
     (line,) = done.err.splitlines()
     assert line.startswith("pdf is not in ")
@@ -93,7 +93,7 @@ def test_a_name_that_was_edited_here_is_no_conflict(
     (skills_dir / "my-pdf" / "SKILL.md").write_text(skill_text("pdf", "Mine."))
     repository.commit({"skills/pdf/notes.md": "two\n"})
     assert skillhub("update", "--yes", "--ours").code == 0
-    assert standing(skillhub("outdated", "--json")) == {"pdf": "current"}
+    assert standing(skillhub("update", "--check", "--json")) == {"pdf": "current"}
 
 
 def test_two_skills_of_an_update_take_no_common_name(
@@ -112,11 +112,11 @@ def test_what_changed_upstream_is_told_shown_and_installed(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
 ) -> None:
     assert skillhub("add", repository.url, "--yes").code == 0
-    assert skillhub("outdated").err == "Every skill of the lock is current\n"
+    assert skillhub("update", "--check").err == "Every skill of the lock is current\n"
     assert skillhub("update").err == "There is nothing to update\n"
     # Another directory's change is none of the skill.
     repository.commit({"README.md": "Hello."})
-    assert standing(skillhub("outdated", "--json")) == {"pdf": "current"}
+    assert standing(skillhub("update", "--check", "--json")) == {"pdf": "current"}
     new = repository.commit(
         {
             "skills/pdf/SKILL.md": skill_text("pdf", body="See https://new.example/x").replace(
@@ -126,7 +126,7 @@ def test_what_changed_upstream_is_told_shown_and_installed(
         },
         removed=["skills/pdf/notes.md"],
     )
-    told = skillhub("outdated")
+    told = skillhub("update", "--check")
     assert told.code == 0
     assert f" → {new[:8]}" in told.out
     done = skillhub("update")
@@ -168,7 +168,7 @@ def test_an_edited_skill_is_updated_only_as_the_person_says(
     assert (done.code, "edited here, and kept: SKILL.md, notes.md" in done.out) == (0, True)
     assert "pdf has edits that are not locked" in done.err
     assert ((pdf / "notes.md").read_text(), "Newer." in (pdf / "SKILL.md").read_text()) == ("mine\n", False)
-    assert standing(skillhub("outdated", "--json")) == {"pdf": "current"}
+    assert standing(skillhub("update", "--check", "--json")) == {"pdf": "current"}
     assert skillhub("verify").code == 1
     repository.commit({"skills/pdf/notes.md": "three\n"})
     done = skillhub("update", "pdf", "--yes", "--theirs")
@@ -231,14 +231,14 @@ def test_edits_that_were_locked_stay_locked_and_are_current_until_the_source_cha
     assert locked["digest"] != given
     # The source is as it was, so there is nothing to do: for `update`, for `add`, and after each of them.
     for command in (("update",), ("update", "pdf"), ("add", source)):
-        assert standing(skillhub("outdated", "--json")) == {"pdf": "current"}
+        assert standing(skillhub("update", "--check", "--json")) == {"pdf": "current"}
         done = skillhub(*command, "--yes")
         assert (done.code, "Updated" in done.out, ours(skills_dir)) == (0, False, locked)
         assert skillhub("verify").code == 0
     assert "is there already, with your edits" in skillhub("add", source, "--yes").out
     # The person says whose files it has from then on; theirs are locked still, and a frozen server has the skill.
     change("Two.")
-    assert standing(skillhub("outdated", "--json")) == {"pdf": "outdated"}
+    assert standing(skillhub("update", "--check", "--json")) == {"pdf": "outdated"}
     refused = skillhub("update", "--yes", "--json")
     assert (refused.error["code"], notes.read_text()) == ("CONFLICT", "mine\n")
     done = skillhub("update", "--yes", "--ours")
@@ -246,7 +246,7 @@ def test_edits_that_were_locked_stay_locked_and_are_current_until_the_source_cha
     assert ours(skills_dir)["origin"] not in (given, ours(skills_dir)["digest"])
     assert (notes.read_text(), skillhub("verify").code) == ("mine\n", 0)
     assert skillhub("show", "pdf", SKILLHUB_FROZEN="1").code == 0
-    assert standing(skillhub("outdated", "--json")) == {"pdf": "current"}
+    assert standing(skillhub("update", "--check", "--json")) == {"pdf": "current"}
     change("Three.")
     assert skillhub("update", "--yes", "--theirs").code == 0
     assert (notes.read_text(), skillhub("verify").code, "origin" in ours(skills_dir)) == ("one\n", 0, False)
@@ -278,7 +278,7 @@ def test_a_skill_that_its_source_has_in_no_form_to_be_installed_stops_no_other(
     skillhub("add", source, "--skill", "*", "--yes")
     os.mkfifo(source / "pdf" / "more")
     (source / "docx" / "SKILL.md").write_text(skill_text("docx", body="Newer."))
-    told = skillhub("outdated", "--json")
+    told = skillhub("update", "--check", "--json")
     assert (told.code, standing(told)) == (1, {"docx": "outdated", "pdf": "unknown"})
     done = skillhub("update", "--yes")
     assert (done.code, "pdf: pdf is refused: 'pdf/more' is neither a file nor a directory" in done.err) == (1, True)
@@ -289,7 +289,7 @@ def test_a_skill_that_its_source_has_in_no_form_to_be_installed_stops_no_other(
 def test_a_tag_stays_until_it_is_unpinned(repository: Repository, skillhub: Skillhub, skills_dir: Path) -> None:
     skillhub("add", f"{repository.url}#v1", "--yes")
     repository.commit({"skills/pdf/notes.md": "two\n"})
-    assert standing(skillhub("outdated", "--json")) == {"pdf": "pinned"}
+    assert standing(skillhub("update", "--check", "--json")) == {"pdf": "pinned"}
     told = skillhub("update", "--yes")
     assert "`skillhub update --unpin pdf`" in told.err
     assert (skills_dir / "pdf" / "notes.md").read_text() == "one\n"
@@ -307,7 +307,7 @@ def test_a_skill_that_was_locked_where_it_was_made_is_never_updated_from_itself(
     assert skillhub("lock").code == 0
     made.write_text(skill_text("mine", body="Edited."))
     before = ours(skills_dir, "mine")
-    assert standing(skillhub("outdated", "--json")) == {"mine": "current"}
+    assert standing(skillhub("update", "--check", "--json")) == {"mine": "current"}
     assert skillhub("update", "--yes").code == 0
     assert ours(skills_dir, "mine") == before
     assert skillhub("verify").code == 1
@@ -319,17 +319,17 @@ def test_what_moved_is_followed_and_what_is_gone_stays(
 ) -> None:
     skillhub("add", repository.url, "--yes")
     repository.commit({"moved/pdf/SKILL.md": skill_text("pdf", body="Moved.")}, removed=["skills"])
-    assert "pdf: it has moved to moved/pdf in its source" in skillhub("outdated").err
+    assert "pdf: it has moved to moved/pdf in its source" in skillhub("update", "--check").err
     done = skillhub("update", "--yes")
     assert "it has moved in its source, from skills/pdf to moved/pdf" in done.out
     assert "Moved." in (skills_dir / "pdf" / "SKILL.md").read_text()
     repository.commit({"x/other/SKILL.md": skill_text("other")}, removed=["moved"])
-    assert standing(skillhub("outdated", "--json")) == {"pdf": "gone"}
+    assert standing(skillhub("update", "--check", "--json")) == {"pdf": "gone"}
     told = skillhub("update", "--yes")
     assert (told.code, (skills_dir / "pdf").exists()) == (0, True)
     assert "`skillhub remove pdf` removes it" in told.err
     shutil.rmtree(skills_dir / "pdf")
-    assert "`skillhub add --frozen` brings back what the lock says" in skillhub("outdated").err
+    assert "`skillhub add --frozen` brings back what the lock says" in skillhub("update", "--check").err
 
 
 @pytest.mark.slow
@@ -339,12 +339,12 @@ def test_what_moved_or_is_unpinned_without_another_byte_is_current_once_it_was_u
     skillhub("add", f"{repository.url}#v1", "--yes")
     done = skillhub("update", "--unpin", "--yes")
     assert (done.code, "Locked pdf in" in done.out) == (0, True)
-    assert standing(skillhub("outdated", "--json")) == {"pdf": "current"}
+    assert standing(skillhub("update", "--check", "--json")) == {"pdf": "current"}
     moved = {"tools/pdf/SKILL.md": skill_text("pdf"), "tools/pdf/notes.md": "one\n"}
     repository.commit(moved, removed=["skills/pdf/SKILL.md", "skills/pdf/notes.md"])
-    assert standing(skillhub("outdated", "--json")) == {"pdf": "outdated"}
+    assert standing(skillhub("update", "--check", "--json")) == {"pdf": "outdated"}
     skillhub("update", "--yes")
-    assert standing(skillhub("outdated", "--json")) == {"pdf": "current"}
+    assert standing(skillhub("update", "--check", "--json")) == {"pdf": "current"}
     assert json.loads((skills_dir / LOCK).read_text())["skills"]["pdf"]["skillPath"] == "tools/pdf/SKILL.md"
 
 
@@ -359,7 +359,7 @@ def test_a_source_that_cannot_be_asked_stops_no_other(
     skillhub("add", repository.url, "--yes")
     repository.directory.rename(tmp_path / "away")
     (other / "SKILL.md").write_text(skill_text("docx", body="Newer."))
-    told = skillhub("outdated", "--json")
+    told = skillhub("update", "--check", "--json")
     assert (told.code, standing(told)) == (1, {"docx": "outdated", "pdf": "unknown"})
     assert [one["error"]["code"] for one in told.json["skills"] if one["error"]] == ["SOURCE_UNREACHABLE"]
     assert skillhub("update", "--yes").code == 1
@@ -424,10 +424,10 @@ def test_what_npx_skills_installed_is_updated_as_long_as_nobody_edited_it(
 
     skillhub("add", repository.url, "--yes")
     as_npx_left_it()
-    assert standing(skillhub("outdated", "--json")) == {"pdf": "current"}
+    assert standing(skillhub("update", "--check", "--json")) == {"pdf": "current"}
     assert "would be locked" in skillhub("update", "--dry-run").out
     repository.commit({"skills/pdf/notes.md": "two\n"})
-    assert standing(skillhub("outdated", "--json")) == {"pdf": "outdated"}
+    assert standing(skillhub("update", "--check", "--json")) == {"pdf": "outdated"}
     assert skillhub("update", "--yes").code == 0
     assert (skills_dir / "pdf" / "notes.md").read_text() == "two\n"
     as_npx_left_it()
@@ -439,7 +439,7 @@ def test_what_npx_skills_installed_is_updated_as_long_as_nobody_edited_it(
     lock = json.loads((skills_dir / LOCK).read_text())
     del lock["skills"]["pdf"]["skillPath"]
     (skills_dir / LOCK).write_text(json.dumps(lock))
-    assert "moved" not in skillhub("outdated").err
+    assert "moved" not in skillhub("update", "--check").err
 
 
 def test_outdated_and_update_say_that_a_source_went_back_to_an_older_commit(
@@ -450,8 +450,8 @@ def test_outdated_and_update_say_that_a_source_went_back_to_an_older_commit(
     assert skillhub("add", repository.url, "--yes").code == 0
     repository.git("update-ref", "refs/heads/main", old)
     said = f"pdf: its source went back to an older commit, {old[:8]}: you have {new[:8]}"
-    for command in (["outdated"], ["update", "--dry-run"]):
+    for command in (["update", "--check"], ["update", "--dry-run"]):
         assert said in skillhub(*command).err
-    assert skillhub("outdated", "--json").json["skills"][0]["went_back"]
+    assert skillhub("update", "--check", "--json").json["skills"][0]["went_back"]
     repository.git("update-ref", "refs/heads/main", new)
-    assert "older" not in skillhub("outdated").err
+    assert "older" not in skillhub("update", "--check").err

@@ -295,10 +295,9 @@ def test_a_file_outside_the_skill_is_not_fixed_through_a_link(
 @pytest.mark.parametrize(
     "options",
     [
-        ["--yes"],
         ["--fix", "--json"],
-        ["--json", "--sarif"],
         ["--full", "--statistics"],
+        ["--full", "--sarif"],
         ["--fail-on", "all"],
         ["--select", "no"],
     ],
@@ -346,7 +345,7 @@ def on_a_terminal(directory: Path, **environment: str) -> str:
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
-        env={**os.environ, "TERM": "xterm", **environment},
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "200", **environment},
     )
     os.close(theirs)
     shown = b""

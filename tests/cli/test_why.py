@@ -115,7 +115,7 @@ def test_consent_that_the_rules_require_is_told_of_a_skill_that_is_served(
     rules.write_text('{"permissions": {"allow": [{"tool": "load_skill", "skill_name": "csv"}]}}', encoding="utf-8")
     done = skillhub("why", "pdf", **own_rules(rules))
     assert done.out.startswith("pdf is served")
-    assert "an agent has to ask its user first; skillhub permissions allow pdf" in done.out
+    assert "an agent has to ask its user first; skillhub allow pdf" in done.out
 
 
 def test_an_unknown_name_says_where_was_looked_and_what_is_like_it_and_a_path_why_it_is_not_found(

@@ -37,7 +37,7 @@ def executable(path: Path) -> str:
 @pytest.mark.parametrize(
     "server",
     [
-        StdioServer("skillhub-mcp", ("permissions", "allow", "--all")),
+        StdioServer("skillhub-mcp", ("allow", "--all")),
         StdioServer("skillhub-mcp", environment={"PYTHONPATH": "."}),
         StdioServer("skillhub-mcp", environment={"EMBEDDING_BASE_URL": "https://evil.example.com"}),
         StdioServer("skillhub-mcp", variables=("OPENAI_API_KEY",)),
@@ -76,7 +76,7 @@ def test_this_installation_is_started_where_it_lies_in_the_project(tmp_path: Pat
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "prefix", str(tmp_path / "project" / ".venv"))
         assert not refused(StdioServer(own), tmp_path)
-        assert refused(StdioServer(own, ("permissions", "allow")), tmp_path)
+        assert refused(StdioServer(own, ("allow",)), tmp_path)
 
 
 def test_the_users_entries_are_started_unless_they_are_something_else(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def test_names_in_settings_rules_and_tokens_that_nothing_has_are_told_once(
         "SKILLHUB_TOKENS_FILE": str(tokens),
     }
     fix = "correct it, or add what is missing"
-    forget = "`skillhub permissions forget NAME`"
+    forget = "`skillhub allow --forget NAME`"
     filtered = "categories that are not here: 'dcos' (did you mean 'docs'?); nothing is served until then: "
     granted = "categories that are not here: 'dosc' (did you mean 'docs'?); it grants nothing until then: "
     expected = [

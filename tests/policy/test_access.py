@@ -90,7 +90,7 @@ def test_an_undecided_action_needs_consent_which_covers_only_that_action(skill: 
     with pytest.raises(ConfirmationRequired) as caught:
         policy.check(skill, Action.LOAD)
     assert caught.value.rule_name == "pdf-tools"
-    assert caught.value.hint == "ask the user to run: skillhub permissions allow pdf-tools"
+    assert caught.value.hint == "ask the user to run: skillhub allow pdf-tools"
     granted = {Grant(Action.LOAD, skill.directory)}
     policy.check(skill, Action.LOAD, granted)
     policy.check(skill, Action.READ, granted)
@@ -468,7 +468,7 @@ def test_network_and_packages_are_what_a_person_allows_of_these_files(skill: Ski
     for undecided in (alone, with_rules(allow=(RUN_PDF,)), Policy(Visibility(), tools=TOOL_ACTIONS)):
         with pytest.raises(ConfirmationRequired, match=r"fetches packages \(pypdf\)") as caught:
             check(undecided, skill)
-        assert caught.value.hint == "ask the user to run: skillhub permissions allow pdf-tools --run --packages"
+        assert caught.value.hint == "ask the user to run: skillhub allow pdf-tools --run --packages"
         check(undecided, skill, {Grant(Action.RUN, skill.directory, DIGEST, packages=True)})
 
 

@@ -74,7 +74,7 @@ def test_a_problem_says_where_the_name_is_and_what_follows_from_it(known: KnownN
     assert rules_problems(known, "/r.json", known_name, changeable=True) == ()
     misspelt = Rules(deny=(PermissionRule("skill_load", "csv-raeder"),))
     fixes = [one.fix for own in (True, False) for one in rules_problems(known, "/r.json", misspelt, changeable=own)]
-    assert fixes == ["correct them, or `skillhub permissions forget NAME`", "correct them there, or remove them"]
+    assert fixes == ["correct them, or `skillhub allow --forget NAME`", "correct them there, or remove them"]
     (problem,) = rules_problems(known, "/r.json", misspelt, changeable=True)
     assert (problem.subject, problem.message) == (
         "/r.json",

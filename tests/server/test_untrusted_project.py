@@ -257,7 +257,7 @@ def test_a_person_is_asked_when_a_skill_of_it_is_loaded_and_the_answer_is_kept(
                 f"The project {environment['SKILLHUB_CWD']!r} brings skills that you have not agreed to as they are "
                 "now: 'commit', 'obey'. Once you trust it, it takes these names from your own skills: 'commit'. These "
                 "are then told to each agent that connects: 'obey'. Without that they are found and loaded too. "
-                "`skillhub trust --show` shows them. Do you trust the project?"
+                "`skillhub trust` shows them. Do you trust the project?"
             )
             await until_commit_is(hub, "Theirs: commit.")
 

@@ -1,4 +1,4 @@
-"""Changes of clients' files at a terminal: shown as differences, asked about, carried out, and reported."""
+"""What `connect` and `disconnect` share: their options, changes shown, asked about and carried out, and the report."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ import difflib
 import os
 import re
 import shlex
+import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from urllib.parse import urlsplit
 
-from skillhub_mcp.cli.colours import Colour, painter
-from skillhub_mcp.cli.output import plural, print_json, print_text
+from skillhub_mcp.chosen_roots import project_of
+from skillhub_mcp.cli.arguments import decode_argument
+from skillhub_mcp.cli.console import confirm, print_line, print_text, shown_path
+from skillhub_mcp.cli.installed_command import COMMAND, lasting_command
+from skillhub_mcp.cli.output import plural, print_json
 from skillhub_mcp.clients.connections import (
     ChangeKind,
     Connections,
@@ -24,22 +28,37 @@ from skillhub_mcp.clients.connections import (
     Settled,
     ToPaste,
 )
-from skillhub_mcp.clients.machine import Machine
-from skillhub_mcp.clients.model import Client, ClientScope, HttpServer, Server
+from skillhub_mcp.clients.machine import Machine, this_system
+from skillhub_mcp.clients.model import Client, ClientScope, HttpServer, Server, StdioServer
 from skillhub_mcp.clients.probe import Probed
-from skillhub_mcp.clients.secrets import masked
+from skillhub_mcp.clients.secrets import has_credentials, looks_secret, masked
+from skillhub_mcp.clients.table import client_named
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import ClientFileRefused, InvalidArgument, SkillHubError
 from skillhub_mcp.execution.runner import RunLimits, run_command
+from skillhub_mcp.settings import settings_of
 
 _REGISTRAR_LIMITS = RunLimits(timeout_seconds=60.0, max_output_bytes=100_000)
 
-_COLOURS = (("+", Colour.GREEN), ("-", Colour.RED), ("@@", Colour.CYAN))
+_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 _DONE = {
     ChangeKind.CONNECT: "connected",
     ChangeKind.UPDATE: "updated",
     ChangeKind.DISCONNECT: "disconnected",
     ChangeKind.RESTORE: "restored",
 }
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def add_client_options(parser: argparse.ArgumentParser) -> None:
+    """Add the clients, and the options that say which of their files is meant."""
+    parser.add_argument("clients", nargs="*", metavar="CLIENT", help="client; `skillhub connect --list` lists them")
+    parser.add_argument("--all", action="store_true", help="every client that is installed or connected")
+    parser.add_argument(
+        "--scope", choices=("user", "project"), default="user", help="your own file, or the project's (default: user)"
+    )
+    parser.add_argument("--name", default="skillhub", help="name of the connection (default: skillhub)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,21 +127,22 @@ def settle(
     changes = [plan for plan in plans if isinstance(plan, FileChange | Registration)]
     if changes and not args.json:
         for change in changes:
-            _show(difference(change, machine), sys.stdout if args.dry_run else sys.stderr)
+            for line in difference(change).split("\n"):
+                print_line((line, _STYLES.get(line[:1], "")), stream=sys.stdout if args.dry_run else sys.stderr)
     if args.dry_run:
         return [_outcome(plan, "planned") for plan in plans]
     wanted = not changes or args.yes or _confirmed(len(changes), as_json=args.json)
     return [_carried_out(plan, connections, machine) if wanted else _outcome(plan, "declined") for plan in plans]
 
 
-def difference(change: FileChange | Registration, machine: Machine) -> str:
+def difference(change: FileChange | Registration) -> str:
     """Return a change as a unified difference, or as the commands that it runs; without secrets of other servers."""
     if isinstance(change, Registration):
         return "\n".join(f"runs: {shlex.join(command)}" for command in change.commands)
     old, new = change.file.content, change.after
-    path = shown(change.file.path, machine)
+    path = shown_path(change.file.path)
     if os.path.islink(change.file.path):
-        path += f" -> {shown(change.file.place, machine)}"
+        path += f" -> {shown_path(change.file.place)}"
     lines = difflib.unified_diff(
         _lines(old), _lines(new), "/dev/null" if old is None else path, "/dev/null" if new is None else path
     )
@@ -130,16 +150,16 @@ def difference(change: FileChange | Registration, machine: Machine) -> str:
     return masked("".join(marked).rstrip("\n"))
 
 
-def report(outcomes: Sequence[ClientOutcome], machine: Machine, *, as_json: bool, facts: dict[str, object]) -> None:
+def report(outcomes: Sequence[ClientOutcome], *, as_json: bool, dry_run: bool) -> None:
     """Print what became of each client: results on stdout, what is to be pasted with them."""
     if as_json:
-        print_json({**facts, "clients": [outcome.as_json() for outcome in outcomes]})
+        print_json({"dry_run": dry_run, "clients": [outcome.as_json() for outcome in outcomes]})
         return
     answers = [(outcome, outcome.probed) for outcome in outcomes if outcome.probed is not None]
     # Of several clients that start the same server, one line says that it does.
     together = len({probed for _, probed in answers}) == 1 and len(answers) > 1
     for outcome, probed in answers:
-        _print_outcome(outcome, machine)
+        print_text("\n".join(_lines_of(outcome)))
         if not together:
             print_text(f"  {_answer(probed, outcome.server)}")
     if together:
@@ -147,13 +167,7 @@ def report(outcomes: Sequence[ClientOutcome], machine: Machine, *, as_json: bool
         print_text(_answer(probed, outcome.server))
     for outcome in outcomes:
         if outcome.probed is None:
-            _print_outcome(outcome, machine)
-
-
-def shown(path: str, machine: Machine) -> str:
-    """Return a path as people write it: below the home directory with `~`."""
-    below = path.removeprefix(machine.home)
-    return f"~{below}" if machine.home and below != path and below.startswith(os.sep) else path
+            print_text("\n".join(_lines_of(outcome)))
 
 
 def _each_file_once(plans: Sequence[Plan]) -> list[Plan]:
@@ -176,20 +190,11 @@ def _lines(content: bytes | None) -> list[str]:
 
 
 def _confirmed(count: int, *, as_json: bool) -> bool:
-    """Ask whether to go on. Raises InvalidArgument where nobody can answer."""
+    """Ask whether to go on. Raises InvalidArgument if there is nobody to ask."""
     if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise InvalidArgument(
-            "--yes",
-            "is required where nobody can be asked; nothing was changed",
-            hint="--dry-run shows what it changes",
-        )
-    sys.stderr.write("Change this? [Y/n] " if count == 1 else f"Change these {count}? [Y/n] ")
-    sys.stderr.flush()
-    typed = sys.stdin.readline()
-    if not typed:
-        # The end of the input leaves the question's line open.
-        print(file=sys.stderr)
-    return bool(typed) and typed.strip().lower() in ("", "y", "yes")
+        reason = "is required without a terminal; nothing was changed"
+        raise InvalidArgument("--yes", reason, hint="--dry-run shows what it changes")
+    return confirm("Change this?" if count == 1 else f"Change these {count}?", default=True)
 
 
 def _carried_out(plan: Plan, connections: Connections, machine: Machine) -> ClientOutcome:
@@ -238,13 +243,8 @@ def _off_hint(plan: FileChange | Settled) -> str:
     return f"switch it on in {plan.client.title}, which does not start it until then" if plan.is_off else ""
 
 
-def _print_outcome(outcome: ClientOutcome, machine: Machine) -> None:
-    for line in _lines_of(outcome, machine):
-        print_text(line)
-
-
-def _lines_of(outcome: ClientOutcome, machine: Machine) -> list[str]:
-    title, path = outcome.client.title, shown(outcome.path, machine)
+def _lines_of(outcome: ClientOutcome) -> list[str]:
+    title, path = outcome.client.title, shown_path(outcome.path)
     where = f" ({path})" if path else ""
     following = f" Next: {outcome.client.then}." if outcome.client.then else ""
     absent = "not connected under that name" if outcome.hint else "not connected"
@@ -281,8 +281,104 @@ def _answer(probed: Probed, server: Server | None) -> str:
     return f"{begin}: SkillHub {probed.version} answers with {plural(len(probed.tools), 'tool')}."
 
 
-def _show(text: str, stream: IO[str]) -> None:
-    """Print a difference, in colours on a terminal."""
-    paint = painter(stream, os.environ)
-    for line in text.split("\n"):
-        print(paint(line, *(colour for sign, colour in _COLOURS if line.startswith(sign))), file=stream)
+def machine_of(options: Mapping[str, str]) -> Machine:
+    """Return this machine, with the project in hand. Raises InvalidSetting."""
+    settings = settings_of(options)
+    return Machine(this_system(), dict(os.environ), expand_home("~"), project_of(settings).root)
+
+
+def refuse_settings(options: Mapping[str, str]) -> None:
+    """Raise InvalidArgument for an option that chooses skills: it would not reach the server that a client starts."""
+    if "SKILLS_DIR" in options or "SKILLHUB_ROOTS" in options:
+        raise InvalidArgument(
+            "--skills-dir" if "SKILLS_DIR" in options else "--roots",
+            "is not written to a client's file, where it would turn off the project's skills and your own",
+            hint="`skillhub roots add DIR` has a directory searched for every client",
+        )
+
+
+def connection_name(args: argparse.Namespace) -> str:
+    """Return the name of the connection. Raises InvalidArgument for one that some client would refuse."""
+    if not _NAME.fullmatch(args.name):
+        raise InvalidArgument("--name", f"{args.name!r} may have letters, digits, `-` and `_` only")
+    return str(args.name)
+
+
+def named_clients(args: argparse.Namespace) -> tuple[Client, ...]:
+    """Return the clients that were named, each once. Raises InvalidArgument."""
+    if args.all and args.clients:
+        raise InvalidArgument("--all", "cannot be used with names of clients", hint="remove one of the two")
+    found = [client_named(decode_argument(name)) for typed in args.clients for name in typed.split(",") if name]
+    return tuple({client.name: client for client in found}.values())
+
+
+def registrar_of(client: Client) -> str | None:
+    """Return the path of the client's own program that registers servers, where this process can run it."""
+    # On Windows no run can be ended with all that it started: the command is printed there.
+    return shutil.which(client.registrar) if client.registrar and os.name == "posix" else None
+
+
+def server_of_options(args: argparse.Namespace, scope: ClientScope) -> Server:
+    """Return the server that the options describe. Raises InvalidArgument, for a secret too.
+
+    A person's own file gets the absolute path of the command: a desktop's programs have no shell's PATH. In a
+    project's file that path would be wrong on the next machine.
+    """
+    environment, variables = _environment(args.env or ())
+    if args.http is not None:
+        if environment or variables:
+            raise InvalidArgument("--env", "is for a server that the client starts", hint="remove --env or --http")
+        return HttpServer(_address(args.http), _token_variable(args.token_variable))
+    if args.token_variable is not None:
+        raise InvalidArgument("--token-variable", "is for a server over HTTP", hint="--http URL")
+    command = lasting_command() if scope is ClientScope.USER else (COMMAND,)
+    return StdioServer(command[0], command[1:], environment, variables)
+
+
+def _environment(typed: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the variables with a value, and those whose value the client is to take from its own environment."""
+    values: dict[str, str] = {}
+    names: list[str] = []
+    for one in map(decode_argument, typed):
+        name, equals, value = one.partition("=")
+        if not _VARIABLE.fullmatch(name):
+            raise InvalidArgument("--env", f"{name!r} is no name of a variable", hint="--env NAME=VALUE, or --env NAME")
+        if not equals:
+            names.append(name)
+        elif looks_secret(name, value):
+            raise InvalidArgument(
+                "--env",
+                f"{name} looks like a secret, and no secret is written to a file",
+                hint=f"`--env {name}` has the client take its value from the environment",
+            )
+        else:
+            values[name] = value
+    return values, tuple(dict.fromkeys(names))
+
+
+def _address(typed: str) -> str:
+    url = decode_argument(typed)
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        valid = False
+    if not valid:
+        raise InvalidArgument("--http", f"{url!r} is no address", hint="--http http://127.0.0.1:8000/mcp")
+    if has_credentials(url):
+        raise InvalidArgument(
+            "--http",
+            "contains what looks like a secret, and no secret is written to a file",
+            hint="--token-variable NAME names the variable that holds the token",
+        )
+    return url
+
+
+def _token_variable(typed: str | None) -> str:
+    if typed is None:
+        return ""
+    if not _VARIABLE.fullmatch(typed):
+        raise InvalidArgument(
+            "--token-variable", "is not the name of a variable", hint="the token itself is never written to a file"
+        )
+    return typed

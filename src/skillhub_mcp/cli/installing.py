@@ -8,24 +8,14 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.auditing.rules import AUDIT_RULES
-from skillhub_mcp.cli.library_place import LibraryPlace
-from skillhub_mcp.cli.output import (
-    EXIT_FAILED,
-    EXIT_OK,
-    error_json,
-    from_home,
-    one_line,
-    plural,
-    print_json,
-    print_note,
-    print_text,
-)
+from skillhub_mcp.cli.console import confirm, one_line, print_note, print_text, shown_path
+from skillhub_mcp.cli.library_place import LibraryPlace, RefreshedIndex, refresh_index
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, error_json, plural, print_json, size_text
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.library.inspection import Capabilities
 from skillhub_mcp.library.install import InstallOptions, Prepared, Proposal, Refused, install
@@ -38,7 +28,6 @@ from skillhub_mcp.skills.names import typed_command
 
 if TYPE_CHECKING:
     from skillhub_mcp.auditing.rules import AuditFinding
-    from skillhub_mcp.cli.refreshed_index import RefreshedIndex
     from skillhub_mcp.settings import Settings
     from skillhub_mcp.skills.roots import SkillRoot
 
@@ -59,8 +48,6 @@ _WANTED_RISK = 2  # critical and high; `skillhub audit` shows the rest
 
 def add_terms(parser: argparse.ArgumentParser) -> None:
     """Add the options that settle beforehand what an installation would refuse or ask."""
-    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
-    parser.add_argument("--dry-run", action="store_true", help="show what would be done, and do nothing")
     edits = parser.add_mutually_exclusive_group()
     edits.add_argument("--theirs", action="store_true", help="take the source's files of skills that you edited")
     edits.add_argument("--ours", action="store_true", help="keep your files of skills that you edited")
@@ -126,8 +113,7 @@ def finish(
         _report(done, place)
     if agreed or args.dry_run or not wanted:
         return EXIT_FAILED if refused else EXIT_OK
-    why = "" if _has_terminal() and not args.json else ": there is no terminal to ask on"
-    print_note(f"Nothing was changed{why}; --yes does it without a question")
+    print_note("Nothing was changed; --yes does it without a question")
     return EXIT_FAILED
 
 
@@ -188,8 +174,6 @@ def _refreshed(
     as_json: bool,
 ) -> RefreshedIndex:
     """Refresh the index and return what it says of `names`; tell who interrupts it what came in all the same."""
-    from skillhub_mcp.cli.refreshed_index import refresh_index
-
     try:
         return refresh_index(options, names)
     except KeyboardInterrupt:
@@ -214,24 +198,17 @@ def powers_lines(powers: Capabilities, *, new: bool) -> Iterator[str]:
 
 
 def _asked(wanted: Sequence[Proposal], place: LibraryPlace) -> bool:
-    if not _has_terminal():
-        return False
     verbs = {one.verb for one in wanted}
     verb = "Update" if verbs == {Verb.UPDATE} else "Lock" if verbs == {Verb.LOCK} else "Add"
     what = one_line(wanted[0].name) if len(wanted) == 1 else plural(len(wanted), "skill")
-    print(f"{verb} {what} in {in_line(from_home(place.root))}? [y/N] ", end="", flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
-def _has_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stdout.isatty()
+    return confirm(f"{verb} {what} in {in_line(shown_path(place.root))}?")
 
 
 def _tell(wanted: Sequence[Proposal], place: LibraryPlace) -> None:
     for verb, done in _DONE.items():
         names = [in_line(one.name) for one in wanted if one.verb is verb]
         if names:
-            print_text(f"{done} {', '.join(names)} in {in_line(from_home(place.root))}")
+            print_text(f"{done} {', '.join(names)} in {in_line(shown_path(place.root))}")
     if any(one.lost or one.displaced or one.verb is Verb.REPLACE for one in wanted):
         print_note("What was dropped lies in its trash")
     if edited := [one.name for one in wanted if one.entry.ours and digest_of(one.after) != one.entry.ours.digest]:
@@ -252,7 +229,7 @@ def _lines(one: Proposal, beside: Neighbours) -> Iterator[str]:
     total = sum(file.size for file in one.files.values())
     has_edits = one.verb is Verb.NOTHING and one.kept
     verb = "is there already, with your edits" if has_edits else _VERBS[one.verb]
-    yield f"{in_line(one.name)}  ({verb}; {size}, {_bytes(total)})"
+    yield f"{in_line(one.name)}  ({verb}; {size}, {size_text(total)})"
     if one.incoming.description:
         yield f"  {one_line(one.incoming.description)}"
     if one.incoming.rename and one.incoming.title != one.name:
@@ -287,9 +264,9 @@ def _warnings(one: Proposal, beside: Neighbours) -> Iterator[str]:
     for name in one.displaced:
         yield f"it replaces {in_line(name)}, which has the same name"
     for path in beside.before:
-        yield f"{in_line(from_home(path))} has a skill of that name, which wins over this one"
+        yield f"{in_line(shown_path(path))} has a skill of that name, which wins over this one"
     for path in beside.behind:
-        yield f"it would win the name over the skill in {in_line(from_home(path))}"
+        yield f"it would win the name over the skill in {in_line(shown_path(path))}"
     if beside.alike:
         yield f"its name looks like that of {_some(beside.alike, _SHOWN)}, which you have"
 
@@ -416,7 +393,3 @@ def _some(names: Iterable[str], most: int) -> str:
     listed = list(names)
     more = f" and {len(listed) - most:,} more" if len(listed) > most else ""
     return ", ".join(map(in_line, listed[:most])) + more
-
-
-def _bytes(size: int) -> str:
-    return f"{size:,} bytes" if size < 10_000 else f"{size / 1024:,.0f} KiB"  # noqa: PLR2004 - five digits are read badly

@@ -1,4 +1,4 @@
-"""Which library a command keeps: the root that skills come into, and its lock."""
+"""The library that a command changes: its root, its lock, the skills that are named in it, and its index afterwards."""
 
 from __future__ import annotations
 
@@ -6,16 +6,22 @@ import argparse
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from skillhub_mcp.cli.arguments import decode_argument, path_argument
+from skillhub_mcp.cli.console import print_note, shown_path
 from skillhub_mcp.environment import expand_home
-from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.errors import InvalidArgument, SkillHubError, SkillNotFound
 from skillhub_mcp.locks.lock_file import LOCK_NAME
+from skillhub_mcp.redaction import redacted
+from skillhub_mcp.sanitize import in_line
+from skillhub_mcp.skills.model import skill_directory
 from skillhub_mcp.skills.names import typed_command
 from skillhub_mcp.skills.roots import AGENTS_SKILLS
 
 if TYPE_CHECKING:
+    from skillhub_mcp.library.sources.opening import OpenOptions
     from skillhub_mcp.settings import Settings
 
 
@@ -93,3 +99,152 @@ def place_of_lock(lock_path: str, settings: Settings) -> LibraryPlace:
 
 def _is_same(one: str, other: str) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
+
+
+def open_options(settings: Settings, *, insecure: bool, place: LibraryPlace | None = None) -> OpenOptions:
+    """Return how a source is opened; `insecure` allows http: and git: to other machines.
+
+    A relative path in the lock of a `place` is from that lock's directory; a typed one is from the working directory.
+    """
+    from skillhub_mcp.library.sources.opening import OpenOptions
+
+    here = os.getcwd() if place is None else os.path.dirname(place.lock_path)
+    return OpenOptions(here, insecure=insecure, tokens=settings.library.source_tokens)
+
+
+def served_publication(settings: Settings) -> str:
+    """Return that a replica serves no place of this machine, in words; empty if it is not a replica."""
+    if not settings.replica.read_only:
+        return ""
+    named = in_line(shown_path(redacted(settings.index.db_path)))
+    return f"SKILLHUB_READ_ONLY is set: the publication {named} is served here, and no place of this machine"
+
+
+def note_publication(settings: Settings) -> None:
+    """Say on stderr, where a replica is one, that a command is about other skills than those that are served."""
+    if served := served_publication(settings):
+        print_note(f"{served}. What follows is about the skills of this machine.")
+
+
+def note_publication_beside(place: LibraryPlace, options: Mapping[str, str]) -> None:
+    """Say the same of a command that keeps a library, unless an option names that library. Raises InvalidSetting."""
+    from skillhub_mcp.settings import settings_of
+
+    if not place.option:
+        note_publication(settings_of(options))
+
+
+def named_directories(
+    typed: Sequence[str], place: LibraryPlace, options: Mapping[str, str], *, command: str
+) -> list[str]:
+    """Return the names of the directories of `place` that were meant; what names none stays as it was typed.
+
+    Raises SkillNotFound for a skill of another root, with how `command` is given it, and for a name that the skills of
+    several directories have; and LockUnreadable.
+    """
+    from skillhub_mcp.locks.plain_files import read_lock
+    from skillhub_mcp.settings import settings_of
+
+    if not typed:
+        return []
+    settings = settings_of(options)
+    lock = read_lock(place.lock_path)
+    locked = {one.name for one in lock.skills} if lock is not None else set()
+    return [_directory(one, place, locked, settings, command=command) for one in typed]
+
+
+def _directory(typed: str, place: LibraryPlace, locked: set[str], settings: Settings, *, command: str) -> str:
+    from skillhub_mcp.library.places import is_plain_name
+
+    name, path = decode_argument(typed), path_argument(typed)
+    if path is not None and name not in locked:
+        path = skill_directory(path)
+        root, name = os.path.split(path)
+        if os.path.realpath(root) == os.path.realpath(place.root):
+            return name
+        if (hint := _in_another_root(name, place, settings, command=command, only=root)) is not None:
+            raise SkillNotFound(decode_argument(typed), hint=hint, reason=f"it does not lie in {place.root}")
+        return decode_argument(typed)
+    if name in locked or not is_plain_name(name) or os.path.lexists(os.path.join(place.root, name)):
+        return name
+    found = _holding(place.root, name)
+    if len(found) > 1:
+        hint = f"give the directory: {' or '.join(map(repr, found))}"
+        raise SkillNotFound(name, near=found, hint=hint, reason=f"several directories of {place.root} hold one")
+    if found:
+        return found[0]
+    if (hint := _in_another_root(name, place, settings, command=command)) is not None:
+        raise SkillNotFound(name, hint=hint, reason=f"{place.root} has no directory of that name")
+    return name
+
+
+def _holding(root: str, name: str) -> list[str]:
+    """Return the directories right below a root whose skill has that name, or that safe alias."""
+    from skillhub_mcp.library.verifying import present
+    from skillhub_mcp.skills.roots import make_roots
+    from skillhub_mcp.skills.scanner import read_snapshot
+
+    there = set(present(root))
+    if not there:
+        return []
+    # Only where no directory has the name: reading every skill of a large library takes its time.
+    skills = read_snapshot(make_roots([root])).named(name)
+    real = os.path.realpath(root)
+    below = (os.path.split(skill.directory) for skill in skills)
+    return sorted(last for parent, last in below if os.path.realpath(parent) == real and last in there)
+
+
+def _in_another_root(
+    name: str, place: LibraryPlace, settings: Settings, *, command: str, only: str | None = None
+) -> str | None:
+    """Return how `command` is given the skill in a directory of that name below another root, or below `only` that."""
+    from skillhub_mcp.chosen_roots import roots_of
+    from skillhub_mcp.library.places import is_plain_name
+
+    for root in roots_of(settings):
+        if root.real == os.path.realpath(place.root) or (only is not None and root.real != os.path.realpath(only)):
+            continue
+        if is_plain_name(name) and os.path.isdir(os.path.join(root.path, name)):
+            other = place_of_root(root.path, settings)
+            return f"{root.path} has one: {other.command(*shlex.split(command), names=[name])}"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshedIndex:
+    """What became of the index: why it could not be refreshed, if so, and who answers to the names that were asked.
+
+    `answering` has the directory and the source of the skill, by name, where there is one, and `awaiting` those of the
+    names whose skill awaits trust.
+    """
+
+    problem: str = ""
+    answering: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    awaiting: frozenset[str] = frozenset()
+
+
+def refresh_index(options: Mapping[str, str], names: Sequence[str] = ()) -> RefreshedIndex:
+    """Sync the index with the files, and return who answers to `names` now. What fails is told, and never raised:
+    the root is changed by then, and the next search looks again.
+    """
+    from skillhub_mcp.cli.open_hub import open_hub
+    from skillhub_mcp.settings import settings_of
+    from skillhub_mcp.skills.name_resolution import Names
+
+    try:
+        if settings_of(options).replica.read_only:
+            # It serves a publication, and no directory of skills.
+            return RefreshedIndex()
+        with open_hub({**options, "SKILLHUB_USAGE_LOG": "", "SKILLHUB_SKIP_AUTO_REINDEX": "0"}) as hub:
+            view = hub.refresh(waiting=True)
+            snapshot, policy = hub.snapshot_and_policy()
+            known = Names(snapshot, policy)
+
+            found = {name: skill for name in names if (skill := known.find(name)) is not None}
+            return RefreshedIndex(
+                "" if view.problem is None else view.problem.message,
+                {name: (skill.directory, snapshot.source(skill).value) for name, skill in found.items()},
+                frozenset(name for name, skill in found.items() if skill.awaits_trust),
+            )
+    except SkillHubError as error:
+        return RefreshedIndex(error.message)

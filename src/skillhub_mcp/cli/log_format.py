@@ -13,7 +13,7 @@ import textwrap
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, TextIO
 
-from skillhub_mcp.cli.progress_line import hide_progress
+from skillhub_mcp.cli.console import hide_progress
 from skillhub_mcp.sanitize import in_line, on_terminal
 
 if TYPE_CHECKING:

@@ -1,35 +1,45 @@
 """The command line: runs the command that was typed, and turns every failure into text and an exit code.
 
-It uses argparse and not cyclopts, although FastMCP depends on that: FastMCP does not import it, and doing so would add
-a sixth to the startup time of a stdio server (docs/decisions/0002).
+It uses argparse and not cyclopts, which FastMCP depends on: importing that would add a sixth to the start of a stdio
+server (docs/decisions/0002).
 """
 
 from __future__ import annotations
 
 import argparse
 import errno
+import io
 import os
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module
 from typing import Any
 
-from skillhub_mcp.cli.arguments import COMMAND, PROGRAM, SERVE, Parser, add_setting_options, setting_options
-from skillhub_mcp.cli.commands import serve
-from skillhub_mcp.cli.help_page import command_lines, whole_list
+from skillhub_mcp.cli.arguments import (
+    COMMAND,
+    PROGRAM,
+    SERVE,
+    Parser,
+    add_setting_options,
+    add_shared_options,
+    setting_options,
+)
+from skillhub_mcp.cli.commands import COMMANDS, GROUPS, serve
+from skillhub_mcp.cli.console import drop, paging, print_line, print_note, print_text
 from skillhub_mcp.cli.output import (
     EXIT_BUG,
     EXIT_FAILED,
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_USAGE,
-    drop,
     prepare_streams,
     print_error,
-    print_note,
 )
+from skillhub_mcp.cli.renames import ALIASES
 from skillhub_mcp.errors import (
     InvalidArgument,
     InvalidSetting,
@@ -39,75 +49,25 @@ from skillhub_mcp.errors import (
     SkillNotFound,
 )
 from skillhub_mcp.input_checks import refuse_nul
+from skillhub_mcp.version import version
 
+HELP = "help"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_EPILOG = """\
+Without a command, `skillhub` serves over MCP if its input is not a terminal, with the options of `skillhub serve`;
+`skillhub --reindex [--json]` rebuilds the index, prints a report and ends.
 
-# The module of each command, in the order of the groups, which help keeps.
-_MODULES: Mapping[str, str] = {
-    "search": "search",
-    "list": "list_",
-    "show": "show",
-    "pick": "pick",
-    "why": "why",
-    "read": "read",
-    "resolve": "resolve",
-    "catalogue": "catalogue",
-    "registry": "registry",
-    "context": "context",
-    "agents": "agents",
-    "new": "new",
-    "validate": "validate",
-    "audit": "audit",
-    "overlaps": "overlaps",
-    "inspect": "inspect",
-    "add": "add",
-    "outdated": "outdated",
-    "update": "update",
-    "remove": "remove",
-    "lock": "lock",
-    "verify": "verify",
-    "disable": "choices",
-    "enable": "choices",
-    "permissions": "permissions",
-    "roots": "roots",
-    "trust": "trust",
-    "config": "config",
-    "token": "token",
-    "connect": "connect",
-    "disconnect": "disconnect",
-    SERVE: "serve",
-    "bundle": "bundle",
-    "doctor": "doctor",
-    "index": "index",
-    "publish": "publish",
-    "demo": "demo",
-    "eval": "eval_",
-    "stats": "stats",
-    "version": "version",
-}
-# These say something of all others.
-_ABOUT_COMMANDS = ("help_", "completion")
+exit codes: 0 success, 1 failure, 2 usage error, 3 bug, 130 interrupted"""
 
 
-def make_parser() -> Parser:
-    """Return the parser of the whole command line."""
-    parser, subparsers = _parser_of(_MODULES)
-    for module in _ABOUT_COMMANDS:
-        _command(module).add_parser(subparsers, parser)
-    parser.description = f"Find, load and use Agent Skills.\n\n{whole_list(command_lines(parser))}"
-    return parser
-
-
-def _parser_of(commands: Iterable[str]) -> tuple[Parser, Any]:
-    """Return a parser that knows those commands, and what adds others to it."""
+def make_parser(commands: Iterable[str] = COMMANDS) -> Parser:
+    """Return the parser of the whole command line, or one that knows only some commands."""
     parser = Parser(
         prog=PROGRAM,
         usage="%(prog)s [OPTION …] COMMAND …",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="Without a command, the options of `skillhub serve` serve over MCP, and so does\n"
-        "`skillhub` alone where its input is no terminal. `skillhub --reindex [--json]`\n"
-        "rebuilds the index, prints a report and ends.\n\n"
-        "exit codes: 0 success, 1 failure, 2 usage error, 3 bug, 130 interrupted",
+        description="Find, load and use Agent Skills.\n\n" + "\n\n".join(_group_lines()),
+        epilog=_EPILOG,
     )
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     add_setting_options(parser)
@@ -116,25 +76,43 @@ def _parser_of(commands: Iterable[str]) -> tuple[Parser, Any]:
         metavar=COMMAND, dest="command", parser_class=Parser, prog=PROGRAM, help=argparse.SUPPRESS
     )
     parser.subcommands = subparsers.choices
-    # Two commands may be of one module.
-    for module in dict.fromkeys(_MODULES[command] for command in commands):
-        _command(module).add_parser(subparsers)
-    return parser, subparsers
+    for name in commands:
+        _add_command(subparsers, name)
+    explaining = subparsers.add_parser(HELP, description="Print the help of a command, or the commands by group.")
+    explaining.add_argument("words", nargs="*", metavar="COMMAND", help="a command, such as `search` or `eval run`")
+    return parser
 
 
-def _command(module: str) -> Any:
-    return import_module(f"skillhub_mcp.cli.commands.{module}")
+def _group_lines() -> Iterator[str]:
+    for group, members in GROUPS.items():
+        yield "\n".join([f"{group}:", *(f"  {one.name:<11} {one.summary}" for one in members)])
+
+
+def _add_command(subparsers: Any, name: str) -> None:
+    command = COMMANDS[name]
+    module = import_module(f"skillhub_mcp.cli.commands.{command.module or name}")
+    description = getattr(module, "DESCRIPTION", "") or f"{command.summary[0].upper()}{command.summary[1:]}."
+    parser: Parser = subparsers.add_parser(
+        name,
+        description=description,
+        epilog=getattr(module, "EPILOG", None),
+        formatter_class=argparse.RawDescriptionHelpFormatter if hasattr(module, "EPILOG") else argparse.HelpFormatter,
+    )
+    parser.set_defaults(run=module.run)
+    module.add_arguments(parser, name)
+    if name != SERVE:
+        add_shared_options(parser, writes=command.writes)
 
 
 def _parse(argv: Sequence[str]) -> tuple[Parser, argparse.Namespace]:
     """Return the parser and what it parsed. Raises InvalidArgument, and SystemExit after printing help.
 
-    Importing every command takes longer than most commands, so only the one that is typed is imported. What cannot be
-    parsed with it is parsed with all of them, whose hints may name others.
+    Only the module of the command that was typed is imported, which saves most of the time of a short command. If it
+    cannot be parsed that way, all commands are known, so that hints can name others.
     """
     first = argv[0] if argv else ""
-    if first in _MODULES or (first[:1] in ("", "-") and not {"-h", "--help"}.intersection(argv)):
-        parser, _ = _parser_of([first] if first in _MODULES else [])
+    if first in COMMANDS or (first[:1] in ("", "-") and not {"-h", "--help"}.intersection(argv)):
+        parser = make_parser([first] if first in COMMANDS else [])
         with suppress(InvalidArgument):
             return parser, parser.parse(argv)
     parser = make_parser()
@@ -147,7 +125,6 @@ def run(argv: Sequence[str]) -> int:
     code = _reported(argv)
     for stream in (sys.stdout, sys.stderr):
         try:
-            # What is left of a command that failed, and of its log, is lost where it cannot be written.
             stream.flush()
         except OSError:
             drop(stream)
@@ -157,7 +134,7 @@ def run(argv: Sequence[str]) -> int:
 def _reported(argv: Sequence[str]) -> int:
     try:
         code = _run(argv)
-        # Buffered output is written here, where a failure to write can still be reported.
+        # Buffered output is written here, so that a failure can still be reported.
         sys.stdout.flush()
     except SkillHubError as error:
         path = error.path if isinstance(error, PolicyUnreadable | PolicyUnwritable | SkillNotFound) else None
@@ -170,7 +147,7 @@ def _reported(argv: Sequence[str]) -> int:
         if unwritable is not None:
             drop(sys.stdout)
             if isinstance(unwritable, BrokenPipeError):
-                # The reader of the output closed it, as `head` does: this is no failure.
+                # Only a server gets here: its client is gone.
                 return EXIT_OK
             print_note(f"error: the output cannot be written: {unwritable.strerror}")
             return EXIT_FAILED
@@ -178,24 +155,94 @@ def _reported(argv: Sequence[str]) -> int:
             f"error: this is a bug in skillhub; please report it with this traceback\n\n{traceback.format_exc()}"
         )
         return EXIT_BUG
-    else:
-        return code
+    return code
 
 
 def _run(argv: Sequence[str]) -> int:
+    refuse_nul(arguments=argv)
+    argv = [ALIASES.get(argv[0], argv[0]), *argv[1:]] if argv else argv
     try:
-        refuse_nul(arguments=argv)
         parser, args = _parse(argv)
     except SystemExit:
         return EXIT_OK  # argparse printed the help
     if args.version:
-        return int(_command("version").run(args, {}))
+        print_text(f"skillhub-mcp {version()}")
+        return EXIT_OK
     if args.command is None:
-        if sys.stdin.isatty() and not (parser.serving_options(args) or args.skip_auto_reindex):
-            _command("help_").print_screen(make_parser())
-            return EXIT_OK
+        if not sys.stdin.isatty() or parser.serving_options(args) or args.skip_auto_reindex:
+            return serve.run(args, setting_options(args))
+        args.command, args.words = HELP, []
+    if args.command == SERVE:
         return serve.run(args, setting_options(args))
-    return int(args.run(args, setting_options(args)))
+    _outlive_reader()
+    with ending_in_order():
+        if args.command == HELP:
+            return _help(args.words)
+        pages = COMMANDS[args.command].pages and not args.json
+        with paging() if pages else nullcontext():
+            return int(args.run(args, setting_options(args)))
+
+
+def _help(words: Sequence[str]) -> int:
+    if words:
+        with paging():
+            make_parser().command(words).print_help()
+        return EXIT_OK
+    print_line(("usage:", "bold"), " skillhub COMMAND [OPTION …]")
+    for group, members in GROUPS.items():
+        print_line("")
+        print_line((group, "bold"))
+        for one in members:
+            print_line("  ", (f"{one.name:<11}", "cyan"), f" {one.summary}")
+    print_text("\n`skillhub help COMMAND` explains one.")
+    return EXIT_OK
+
+
+class _UntilReaderLeaves(io.FileIO):
+    """A pipe that turns into the null device once its reader closed it, so that the command finishes its work."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            drop(self)
+            return len(data)
+
+
+def _outlive_reader() -> None:
+    """Let the command finish, with its own exit code, although the reader of stdout has left."""
+    stdout = sys.stdout
+    if stdout is not sys.__stdout__ or not isinstance(stdout, io.TextIOWrapper) or stdout.isatty():
+        return
+    try:
+        raw = _UntilReaderLeaves(stdout.fileno(), "w", closefd=False)
+    except OSError:
+        # It was closed from the start: writing fails, and that is reported.
+        return
+    sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding=stdout.encoding, errors=stdout.errors)
+
+
+@contextmanager
+def ending_in_order() -> Iterator[None]:
+    """Raise KeyboardInterrupt on SIGTERM and SIGHUP, so that temporary files are removed and child processes ended.
+
+    A signal that is ignored, as under `nohup`, stays ignored.
+    """
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    changed = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    if threading.current_thread() is not threading.main_thread():
+        changed = []
+    for number in changed:
+        signal.signal(number, _interrupt)
+    try:
+        yield
+    finally:
+        for number in changed:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def _unwritable_output(error: BaseException) -> OSError | None:

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from skillhub_mcp.bootstrap.hub import make_hub
+from skillhub_mcp.cli.console import print_note, terminal_progress
 from skillhub_mcp.cli.log_format import log_to_stderr
-from skillhub_mcp.cli.progress_line import terminal_progress
 from skillhub_mcp.disclosure.lookup import NOTHING_SERVED
 from skillhub_mcp.errors import IndexUnavailable, SkillHubError, SkillNotFound
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, read_settings
 from skillhub_mcp.skills.problems import sentences
 
@@ -54,3 +55,12 @@ def _with_paths(error: SkillNotFound, hub: SkillHub) -> SkillNotFound:
         return error
     causes = sentences(hub.why_nothing(for_models=False).causes)
     return SkillNotFound(error.name, near=error.near, hint=f"{NOTHING_SERVED}. {causes}")
+
+
+def settings_with_notes(options: Mapping[str, str]) -> Settings:
+    """Return the settings; report on stderr which are invalid and use their default. Raises InvalidSetting."""
+    settings, sources = read_settings(os.environ, options)
+    for source in sources:
+        if source.problem is not None:
+            print_note(in_line(source.note))
+    return settings

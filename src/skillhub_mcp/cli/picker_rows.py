@@ -23,7 +23,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class PickerRow:
-    """One skill in the picker. `state` is on, off or denied; `text` is the folded text that is looked through."""
+    """One skill in the picker. `state` is on, off or denied; `text` is the folded text that is matched."""
 
     name: str
     handle: str
@@ -37,7 +37,7 @@ class PickerRow:
 
 @dataclass(frozen=True, slots=True)
 class SearchedFor:
-    """What the hub's own search found for a text: directories, best first. Near misses are found where nothing fits."""
+    """What the hub's search found: directories, best first. Near misses are found if nothing fits."""
 
     directories: tuple[str, ...] = ()
     near_misses: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ NOT_SEARCHED = SearchedFor()
 
 
 def searched_for(answer: SearchAnswer) -> SearchedFor:
-    """Return what an answer found. A list by name, which a query without a word gets, found nothing."""
+    """Return what an answer found. A query without a word lists skills by name and finds nothing."""
     if answer.facets is not None:
         return NOT_SEARCHED
     found = tuple(hit.skill.directory for hit in answer.hits)
@@ -71,18 +71,13 @@ def picker_rows(listed: Iterable[ListedSkill]) -> list[PickerRow]:
     ]
 
 
-def answering_row(rows: Iterable[PickerRow], name: str) -> PickerRow | None:
-    """Return the skill that agents get for a name, or None."""
-    return next((row for row in rows if row.handle == name and row.state == "on"), None)
-
-
 def fitting_rows(
     rows: Sequence[PickerRow], typed: str, scope: PickerScope, found: SearchedFor = NOT_SEARCHED
 ) -> list[PickerRow]:
     """Return the rows of `scope` that fit what was `typed`, best first; with nothing typed, all by name.
 
-    First come names of which every word typed begins a word, so that a name can be typed letter by letter; then what
-    the hub's search found, in its order; then rows with every word somewhere in name, description or path.
+    Names whose words begin with every word typed come first, then what the hub's search found, then rows that contain
+    every word in name, description or path.
     """
     among = _among(rows, scope)
     whole = fold_name(typed).strip()
@@ -105,18 +100,13 @@ def fitting_rows(
 
 
 def nearest_rows(rows: Sequence[PickerRow], scope: PickerScope, found: SearchedFor) -> list[PickerRow]:
-    """Return the rows of `scope` that are near misses, best first: they are shown where no row fits."""
+    """Return the near misses in `scope`, best first, which are shown if no row fits."""
     by_directory = {row.directory: row for row in _among(rows, scope)}
     return [by_directory[directory] for directory in found.near_misses if directory in by_directory]
 
 
 def _among(rows: Sequence[PickerRow], scope: PickerScope) -> list[PickerRow]:
     return [row for row in rows if scope in ("all", row.scope)]
-
-
-def next_scope(scope: PickerScope) -> PickerScope:
-    """Return the scope after `scope`, in the cycle all, repo, user."""
-    return SCOPES[(SCOPES.index(scope) + 1) % len(SCOPES)]
 
 
 def count_text(shown: Sequence[PickerRow], rows: Sequence[PickerRow]) -> str:
@@ -127,7 +117,7 @@ def count_text(shown: Sequence[PickerRow], rows: Sequence[PickerRow]) -> str:
 
 
 def warning_about(row: PickerRow) -> str:
-    """Return what a person who takes a skill should know: that agents do not get it. Empty for one that is on."""
+    """Return a warning if agents do not get the skill; empty for one that is on."""
     name = in_line(row.name)
     enable, why = (in_line(typed_command(f"skillhub {verb}", row.handle)) for verb in ("enable", "why"))
     return {
@@ -138,6 +128,5 @@ def warning_about(row: PickerRow) -> str:
 
 @lru_cache(maxsize=65_536)
 def _beginnings(name: str) -> tuple[str, ...]:
-    """Return the folded name and its words. Each key asks for those of every skill."""
     folded = fold_name(name)
     return (folded, *_WORD.findall(folded))

@@ -115,7 +115,7 @@ def _withheld(snapshot: Snapshot, policy: Policy, *, for_models: bool) -> list[P
             "look at it with `skillhub trust`",
         ),
         (Availability.UNDECIDED, "under rules of their project that cannot be read", rules),
-        (Availability.DENIED, "denied by a rule", "see `skillhub permissions show`"),
+        (Availability.DENIED, "denied by a rule", "see `skillhub allow`"),
         (Availability.WITHHELD, "withheld by the audit (SKILLHUB_AUDIT=block)", "see `skillhub audit`"),
         (Availability.CHANGED, "not as they were locked (SKILLHUB_FROZEN)", "see `skillhub doctor`"),
         (Availability.ON, "for people only (disable-model-invocation)", "they load by name"),

@@ -185,7 +185,7 @@ def _against(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Decidin
         yield Verdict.UNDECIDED, Cause(error.message, policy.unreadable.path, fix=error.fix)
     files = [file for file in deciding.rules if policy.heeds_project(skill) or not file.of_project]
     for denial in denials(files, skill, Action.LOAD, tools=policy.tools):
-        fix = "remove that rule; `skillhub permissions show` lists all"
+        fix = "remove that rule; `skillhub allow` lists all"
         yield Verdict.DENIED, Cause(f"the rule {denial.text} denies it", denial.path, fix=fix)
     yield from _withheld(skill, policy, availability)
     names = Names(snapshot, policy)
@@ -208,7 +208,7 @@ def _of_served(skill: Skill, snapshot: Snapshot, policy: Policy) -> list[Cause]:
         notes.append(Cause(what, fix=_TRUST))
     if policy.decide(Action.LOAD, skill) is Decision.CONFIRM:
         what = "the rules do not allow it, so an agent has to ask its user first"
-        notes.append(Cause(what, fix=f"skillhub permissions allow {skill.alias}"))
+        notes.append(Cause(what, fix=f"skillhub allow {skill.alias}"))
     notes += [
         Cause(f"shadowed by it: {lost.why.value}", lost.skill.directory)
         for other in snapshot.namesakes(skill)

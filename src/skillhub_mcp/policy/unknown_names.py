@@ -57,11 +57,11 @@ class KnownNames:
 def rules_problems(known: KnownNames, path: str, rules: Rules, *, changeable: bool) -> tuple[Problem, ...]:
     """Return a problem if the rules of the file at `path` name skills that do not exist.
 
-    With `changeable`, it is the file that `skillhub permissions` changes.
+    With `changeable`, it is the file that `skillhub allow` changes.
     """
     named = {one.rule.skill_name for one in rules.listed() if one.rule.skill_name is not None}
     what = "has rules for skills that are not here: "
-    fix = "correct them" + (", or `skillhub permissions forget NAME`" if changeable else " there, or remove them")
+    fix = "correct them" + (", or `skillhub allow --forget NAME`" if changeable else " there, or remove them")
     return _problems(path, what, known.unknown_to_rules(sorted(named)), fix)
 
 

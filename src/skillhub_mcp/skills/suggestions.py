@@ -10,7 +10,7 @@ from skillhub_mcp.errors import SkillNotFound
 from skillhub_mcp.skills.names import fold_name
 
 _COMPARED = 200
-_CUTOFF = 0.5
+_CUTOFF = 0.6
 _LISTED_NAMES = 20
 
 

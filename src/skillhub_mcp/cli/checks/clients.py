@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from skillhub_mcp.chosen_roots import project_of
-from skillhub_mcp.cli.checks.check import Check, CheckResult
-from skillhub_mcp.cli.checks.installation import Installation
+from skillhub_mcp.cli.checks import CheckResult, Installation
 from skillhub_mcp.cli.output import plural
 from skillhub_mcp.clients.connection_problems import (
     Tried,
@@ -32,6 +31,7 @@ from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.version import version
 
 _SECONDS = 20.0
+_NOT_CONNECTED = "no client connected: `skillhub connect --all` registers those that are installed"
 _AT_ONCE = 4
 
 
@@ -51,9 +51,13 @@ def check_clients(installation: Installation) -> CheckResult:
     clients = {one.connection.client.name for one in tried if one.leads_to_us and not one.connection.is_off}
     return CheckResult(
         problems=tuple(problem for one in findings for problem in one.problems),
-        warnings=(*(problem for one in findings for problem in one.warnings), *misspelt, *repeated(tried)),
+        warnings=(
+            *(problem for one in findings for problem in one.warnings),
+            *misspelt,
+            *repeated(tried),
+        ),
         notes=(*(problem for one in findings for problem in one.notes), *_unconnected(files, machine)),
-        state=f"{plural(len(clients), 'client')} connected" if clients else "",
+        state=f"{plural(len(clients), 'client')} connected" if clients else _NOT_CONNECTED,
         details=tuple(map(_detail, tried)),
         facts={"connections": [_fact(one) for one in tried]},
     )
@@ -137,6 +141,3 @@ def _fact(tried: Tried) -> dict[str, object]:
         "version": None if probed is None else probed.version or None,
         "tools": None if probed is None else list(probed.tools),
     }
-
-
-CHECK = Check("clients", check_clients)

@@ -1,1 +1,75 @@
-"""The commands, one module each: `add_parser` declares the arguments, `run` returns the exit code."""
+"""The commands, one module each: `add_arguments` declares the arguments, `run` returns the exit code.
+
+Two commands may be in one module; `args.command` says which was typed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command as help lists it. `writes` gives it --dry-run and --yes, `pages` a pager for long output."""
+
+    name: str
+    summary: str
+    module: str = ""
+    writes: bool = False
+    pages: bool = False
+
+
+GROUPS: Mapping[str, tuple[Command, ...]] = {
+    "find": (
+        Command("search", "find the skills that fit a task", pages=True),
+        Command("list", "list the skills", "list_", pages=True),
+        Command("show", "print a skill, or a file of it", pages=True),
+        Command("why", "explain why a skill is served, hidden or ranked low", pages=True),
+        Command("pick", "choose a skill interactively", pages=True),
+    ),
+    "write": (
+        Command("new", "start a skill and check how it is found", writes=True),
+        Command("validate", "check skills against the specification", writes=True),
+        Command("audit", "find hostile content in skills", writes=True, pages=True),
+    ),
+    "install": (
+        Command("add", "install skills from a repository, archive or site", writes=True),
+        Command("update", "update installed skills from their sources", writes=True),
+        Command("remove", "remove installed skills, or undo that", writes=True),
+        Command("lock", "record the current files in skills-lock.json", writes=True),
+        Command("verify", "compare installed skills with the lock file"),
+    ),
+    "control": (
+        Command("enable", "enable disabled skills", "enable", writes=True),
+        Command("disable", "hide skills from agents", "enable", writes=True),
+        Command("allow", "allow agents to load or run skills", "rules", writes=True),
+        Command("deny", "deny agents to load or run skills", "rules", writes=True),
+        Command("trust", "show and trust what a project brings", writes=True),
+        Command("roots", "list and change where skills are searched"),
+    ),
+    "serve": (
+        Command("connect", "register SkillHub with Cursor, VS Code, Claude, …", writes=True),
+        Command("disconnect", "remove SkillHub from clients' files", writes=True),
+        Command("serve", "serve the skills over MCP"),
+        Command("token", "list and change the tokens of HTTP clients"),
+        Command("publish", "write the library to a directory or bucket", writes=True),
+        Command("index", "update the index and report", writes=True, pages=True),
+    ),
+    "look": (
+        Command("doctor", "check the installation and suggest fixes", pages=True),
+        Command("config", "list and change settings", pages=True),
+        Command("stats", "print which skills are used", pages=True),
+        Command("eval", "measure search quality, or find overlaps", "eval_", pages=True),
+        Command("demo", "watch an agent use a skill"),
+    ),
+    "integrate": (
+        Command("call", "call any MCP tool and print its JSON"),
+        Command("context", "print skills as a model is given them", pages=True),
+        Command("bundle", "write an .mcpb file for Claude Desktop"),
+        Command("completion", "print the completion script of a shell"),
+    ),
+}
+"""Every command by group, in the order of help."""
+
+COMMANDS: Mapping[str, Command] = {one.name: one for members in GROUPS.values() for one in members}

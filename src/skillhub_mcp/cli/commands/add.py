@@ -7,15 +7,21 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from skillhub_mcp._util.tempdir import scratch_directory
-from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
-from skillhub_mcp.cli.ending import ending_in_order
-from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, place_of
-from skillhub_mcp.cli.output import EXIT_OK, from_home, one_line, plural, print_json, print_note, print_text
-from skillhub_mcp.cli.pager import add_pager_option, paging
-from skillhub_mcp.cli.replica_note import note_publication_beside
+from skillhub_mcp.cli.arguments import decode_argument
+from skillhub_mcp.cli.console import one_line, paging, print_note, print_text, shown_path
+from skillhub_mcp.cli.installing import add_terms, finish, terms_of
+from skillhub_mcp.cli.library_place import (
+    LibraryPlace,
+    add_place_options,
+    note_publication_beside,
+    open_options,
+    place_of,
+    refresh_index,
+)
+from skillhub_mcp.cli.output import EXIT_OK, plural, print_json
 from skillhub_mcp.errors import InvalidArgument, LockUnreadable, SkillNotFound
 from skillhub_mcp.sanitize import in_line, shortened
 
@@ -27,32 +33,23 @@ if TYPE_CHECKING:
     from skillhub_mcp.library.tree import Tree
     from skillhub_mcp.settings import Settings
 
+DESCRIPTION = (
+    "Fetch skills from a directory, an archive, a git repository or a site, show what is in them and what the audit "
+    "finds, and install them when you agree. The source and the files are recorded in skills-lock.json."
+)
 _LOOKED_LIKE = 8
 _MOST_TOLD = 20
 _TOLD_CHARACTERS = 400
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command's parser."""
-    from skillhub_mcp.cli.installing import add_terms
-
-    parser = subparsers.add_parser(
-        "add",
-        group=Group.CONTROL,
-        everyday=True,
-        help="install skills from a repository, an archive or a site",
-        description="Fetch skills from a directory, an archive, a git repository or a site, show what is in them and "
-        "what the audit says, and install them when you agree. Where each is from and what its files are is recorded "
-        "in skills-lock.json.",
-    )
-    parser.add_argument(
-        "source", nargs="?", metavar="SOURCE", help="./dir, file.zip, owner/repo, a URL, or git@host:owner/repo.git"
-    )
+def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
+    """Declare the arguments."""
+    parser.add_argument("source", nargs="?", metavar="SOURCE", help="./dir, file.zip, owner/repo, a URL, or git@host:…")
     parser.add_argument("--list", action="store_true", help="only list the skills of the source")
     parser.add_argument(
-        "--skill", action="append", default=[], metavar="NAME", help="only this skill (repeatable; '*' for all)"
+        *("--skill",), action="append", default=[], metavar="NAME", help="only this skill (repeatable; '*' for all)"
     )
-    parser.add_argument("--name", metavar="NEW", help="install the one skill under this name; its SKILL.md gets it too")
+    parser.add_argument("--name", metavar="NEW", help="install the one skill under this name")
     parser.add_argument("--ref", default="", metavar="REF", help="branch, tag or commit of the repository")
     parser.add_argument("--path", default="", metavar="SUBDIR", help="directory within the source")
     parser.add_argument("--replace", action="store_true", help="replace skills that have these names")
@@ -61,21 +58,14 @@ def add_parser(subparsers: Any) -> None:
         # Not `frozen`, which is the serving option of that name.
         dest="as_locked",
         action="store_true",
-        help="without a source: install exactly what the lock says, or fail",
+        help="install exactly what the lock file says, or fail",
     )
     add_terms(parser)
     add_place_options(parser)
-    add_json_option(parser)
-    add_pager_option(parser)
-    add_setting_options(parser)
-    parser.set_defaults(run=run)
 
 
-@ending_in_order()
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Show what a source has, and install it. Raises InvalidArgument, InvalidSetting and what `library` raises."""
-    from skillhub_mcp.cli.installing import terms_of
-    from skillhub_mcp.cli.source_options import open_options
     from skillhub_mcp.library.sources.opening import open_source, settled
     from skillhub_mcp.library.sources.source import parse_source, refuse_directory
     from skillhub_mcp.settings import settings_of
@@ -111,7 +101,6 @@ def _add(
     tree: Tree,
     settings: Settings,
 ) -> int:
-    from skillhub_mcp.cli.installing import finish, terms_of
     from skillhub_mcp.library.candidates import candidates
     from skillhub_mcp.library.install import install_name, prepare
     from skillhub_mcp.library.sources.upstream import incoming_of
@@ -120,7 +109,7 @@ def _add(
     if args.list:
         if source.skills or not found.skills:
             found = replace(found, skills=_chosen(found, source))
-        with paging(wanted=not args.no_pager):
+        with paging():
             _list(found, source, tree, as_json=args.json)
         if not args.json:
             _tell_left_out([f"{left.what} {left.reason}" for left in found.left_out])
@@ -210,7 +199,7 @@ def _name_of(source: SkillSource) -> str:
 
 def _from(source: SkillSource, tree: Tree) -> str:
     commit = f" at {tree.commit[:_LOOKED_LIKE]}" if tree.commit else ""
-    return f"From {in_line(from_home(str(source)))}{commit}:"
+    return f"From {in_line(shown_path(str(source)))}{commit}:"
 
 
 def _list(found: Candidates, source: SkillSource, tree: Tree, *, as_json: bool) -> None:
@@ -254,11 +243,10 @@ def _restore(
     opening: OpenOptions,
     terms: InstallOptions,
 ) -> int:
-    from skillhub_mcp.cli.refreshed_index import refresh_index
     from skillhub_mcp.library.frozen import missing_of, restore
 
     if not os.path.exists(place.lock_path):
-        raise LockUnreadable(place.lock_path, "there is none", hint=f"`{place.command('add', 'SOURCE')}` writes it")
+        raise LockUnreadable(place.lock_path, "there is none", hint=f"run {place.command('lock')} to create one")
     missing, line_ends = missing_of(place.root, place.lock_path, replace=args.replace, verify=place.command("verify"))
     names = [one.name for one in missing]
     replaced = any(os.path.lexists(os.path.join(place.root, name)) for name in names)
@@ -279,7 +267,7 @@ def _restore(
             }
         )
         return EXIT_OK
-    root, verb = in_line(from_home(place.root)), "would be" if args.dry_run else "is"
+    root, verb = in_line(shown_path(place.root)), "would be" if args.dry_run else "is"
     for name in names:
         print_text(f"{in_line(name)} {verb} in {root}, exactly as locked")
     if replaced:

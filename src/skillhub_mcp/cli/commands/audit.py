@@ -4,36 +4,33 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
-import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from skillhub_mcp.bootstrap.places import reviews_path
 from skillhub_mcp.chosen_roots import roots_of
-from skillhub_mcp.cli.arguments import Group, add_findings_form, add_rule_options, add_setting_options
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, print_note, print_painted, print_text
-from skillhub_mcp.cli.pager import add_pager_option, paging
-from skillhub_mcp.cli.progress_line import terminal_progress
-from skillhub_mcp.cli.replica_note import note_publication
+from skillhub_mcp.cli.arguments import add_rule_options
+from skillhub_mcp.cli.console import print_note, print_text, terminal_progress
+from skillhub_mcp.cli.findings import note_skipped, print_findings, skipped_json
+from skillhub_mcp.cli.library_place import note_publication
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
-
-# What is not a terminal gets as much as a large one.
-_NO_TERMINAL = (10_000, 40)
-_ABOUT = "https://genai.owasp.org/llmrisk/llm01-prompt-injection/"
-_RISKS = ("critical", "high", "medium", "low")
+from skillhub_mcp.skills.discovery import walk_roots
 
 if TYPE_CHECKING:
     from skillhub_mcp.auditing.audit import SkillAudit
     from skillhub_mcp.auditing.rules import AuditFinding
-    from skillhub_mcp.cli.findings import FindingsText
     from skillhub_mcp.policy.reviews import Reviews
-    from skillhub_mcp.validation.targets import Target, Targets
+    from skillhub_mcp.validation.targets import Target
+
+DESCRIPTION = "Find hostile content in skills: hidden text, orders to the agent, theft, downloads that are run."
+_ABOUT = "https://genai.owasp.org/llmrisk/llm01-prompt-injection/"
+_RISKS = ("critical", "high", "medium", "low")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,86 +50,58 @@ class _File:
     findings: tuple[AuditFinding, ...]
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command's parser."""
-    parser = subparsers.add_parser(
-        "audit",
-        group=Group.WRITE,
-        everyday=True,
-        help="find hostile content in skills",
-        description="Find hostile content in skills: hidden text, orders to the agent, theft, downloads that are run.",
-    )
-    parser.add_argument(
-        "paths", nargs="*", metavar="PATH", help="skill, or directory of skills (default: the hub's roots)"
-    )
+def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
+    """Declare the arguments."""
+    add_rule_options(parser, example="hidden")
     parser.add_argument(
         "--fail-on", choices=_RISKS, default="high", help="minimum severity for exit code 1 (default: %(default)s)"
     )
-    add_rule_options(parser, example="hidden")
-    shown = parser.add_mutually_exclusive_group()
-    shown.add_argument("--full", action="store_true", help="print every finding, even if they do not fit a screen")
-    shown.add_argument("--statistics", action="store_true", help="print only how often each rule found something")
-    shown.add_argument("--list-rules", action="store_true", help="print the rules instead, and how to fix findings")
     review = parser.add_mutually_exclusive_group()
-    review.add_argument(
-        "--accept", action="store_true", help="record that you reviewed the findings of the one skill at PATH"
-    )
+    review.add_argument("--accept", action="store_true", help="record that you reviewed the findings at PATH")
     review.add_argument("--revoke", action="store_true", help="forget what you accepted for the skill at PATH")
-    parser.add_argument("--reason", default="", metavar="TEXT", help="with --accept, why, for whoever reads it later")
-    add_findings_form(parser)
-    add_pager_option(parser)
-    add_setting_options(parser)
-    parser.set_defaults(run=run)
+    parser.add_argument("--reason", default="", metavar="TEXT", help="why, with --accept")
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Audit the skills and print the findings. Raises InvalidArgument, InvalidSetting and PolicyUnreadable."""
     from skillhub_mcp.auditing.rules import AUDIT_RULES, Risk
-    from skillhub_mcp.cli.colours import Colour, painter
-    from skillhub_mcp.cli.findings import FindingsText, note_skipped, skipped_json
     from skillhub_mcp.validation.selection import chosen_rules
+    from skillhub_mcp.validation.targets import targets, targets_below
 
     if args.reason and not args.accept:
         raise InvalidArgument("--reason", "requires --accept")
     rules = chosen_rules(args.select, args.ignore, among=AUDIT_RULES.keys(), command="audit")
     if args.list_rules:
-        with paging(wanted=not args.no_pager):
-            _list_rules(rules, as_json=args.json)
+        _list_rules(rules, as_json=args.json)
         return EXIT_OK
     settings = settings_of(options)
     if not args.paths:
         note_publication(settings)
     with terminal_progress("looking for skills"):
-        sought, named = _targets(args.paths, roots_of(settings))
-    chosen = sought.found
+        roots = roots_of(settings)
+        sources = {root.path: root.source.value for root in roots}
+        named = {found.directory: (found.name, sources.get(found.root, "")) for found in walk_roots(roots).found}
+        sought = targets(args.paths) if args.paths else targets_below(roots)
     note_skipped(sought.skipped)
     if args.accept or args.revoke:
-        return _review(args, chosen, rules)
-    if not chosen:
+        return _review(args, sought.found, rules)
+    if not sought.found:
         print_note("No SKILL.md was found below the hub's roots; give the path of a skill, or of a directory of skills")
-    audited = _audit(chosen, rules, named)
+    audited = _audit(sought.found, rules, named)
     if args.sarif:
         print_json(_sarif(audited))
     elif args.json:
         print_json(_json(audited) | {"skipped": skipped_json(sought.skipped)})
     else:
-        colours: dict[Enum, Colour] = dict(zip(Risk, (Colour.RED, Colour.RED, Colour.YELLOW, Colour.CYAN), strict=True))
-        fixes = {rule.id: rule.fix for rule in AUDIT_RULES.values()}
-        text = FindingsText(os.getcwd(), painter(sys.stdout, os.environ), fixes, colours)
-        with paging(wanted=not args.no_pager):
-            _print(audited, text, args)
+        styles: dict[Enum, str] = dict(zip(Risk, ("red bold", "red", "yellow", "cyan"), strict=True))
+        files = [file for one in audited for file in _files(one.audit)]
+        print_findings(files, styles, {rule.id: rule.fix for rule in AUDIT_RULES.values()}, args)
+        counts = _totals(audited)
+        found = ", ".join(f"{counts[risk]:,} {risk}" for risk in _RISKS)
+        accepted = f"; {counts['accepted']:,} accepted" if counts["accepted"] else ""
+        print_text(f"{plural(counts['skills'], 'skill')}: {counts['clean']:,} without a finding; {found}{accepted}")
     failed = any(one.audit.has(Risk(args.fail_on)) for one in audited)
     return EXIT_FAILED if failed else EXIT_OK
-
-
-def _targets(paths: Sequence[str], roots: Any) -> tuple[Targets, Mapping[str, tuple[str, str]]]:
-    """Return what is audited, and of every skill of the hub its name's origin, by its directory."""
-    from skillhub_mcp.skills.discovery import walk_roots
-    from skillhub_mcp.validation.targets import targets, targets_below
-
-    sources = {root.path: root.source.value for root in roots}
-    origins = {found.directory: (found.name, sources.get(found.root, "")) for found in walk_roots(roots).found}
-    return targets(paths) if paths else targets_below(roots), origins
 
 
 def _audit(chosen: Sequence[Target], rules: Collection[str], origins: Mapping[str, tuple[str, str]]) -> list[_Audited]:
@@ -142,7 +111,7 @@ def _audit(chosen: Sequence[Target], rules: Collection[str], origins: Mapping[st
     audits: dict[str, SkillAudit] = {}
     with terminal_progress("auditing skills") as progress:
         for number, target in enumerate(chosen):
-            progress("auditing", number, len(chosen))
+            progress("auditing skills", number, len(chosen))
             if target.directory is None:
                 audits[target.path] = SkillAudit(target.path, "", (found("not-read", target.problem, path=""),))
             else:
@@ -226,14 +195,15 @@ def _accept(directory: str, rules: Collection[str], args: argparse.Namespace) ->
     audit = audit_skill(directory)
     accepted = sorted({one.rule for one in audit.findings if one.rule in rules})
     told: Mapping[str, str] = dict.fromkeys(accepted, args.reason) if args.reason else {}
-    if accepted:
+    if accepted and not args.dry_run:
         review = Review(frozenset(accepted), audit.name, directory, date.today().isoformat(), told)  # noqa: DTZ011
         told = change_reviews(reviews_path(), lambda reviews: reviews.with_review(digest, review)).reasons(digest)
     if args.json:
         result = {"path": directory, "name": audit.name, "digest": digest, "accepted": accepted}
         print_json(result | {"reasons": {rule: told[rule] for rule in accepted if rule in told}})
     elif accepted:
-        print_text(f"accepted for {in_line(audit.name)}, until one of its files changes: {', '.join(accepted)}")
+        verb = "would accept" if args.dry_run else "accepted"
+        print_text(f"{verb} for {in_line(audit.name)}, until one of its files changes: {', '.join(accepted)}")
     else:
         print_text(f"{in_line(audit.name)}: nothing was found that could be accepted")
 
@@ -245,7 +215,10 @@ def _revoke(directory: str, rules: Collection[str] | None, args: argparse.Namesp
     digest = skill_digest(directory)
     place = ([digest], [directory])
     before = _reviews().of(*place)
-    after = change_reviews(reviews_path(), lambda reviews: reviews.without(*place, rules)).of(*place)
+    if args.dry_run:
+        after = _reviews().without(*place, rules).of(*place)
+    else:
+        after = change_reviews(reviews_path(), lambda reviews: reviews.without(*place, rules)).of(*place)
     still = sorted({rule for review in after.values() for rule in review.rules})
     if args.json:
         revoked = sorted({rule for review in before.values() for rule in review.rules}.difference(still))
@@ -254,29 +227,6 @@ def _revoke(directory: str, rules: Collection[str] | None, args: argparse.Namesp
         print_text(f"still accepted for {in_line(directory)}: {in_line(', '.join(still))}")
     else:
         print_text(f"nothing is accepted any more for {in_line(directory)}")
-
-
-def _print(audited: Sequence[_Audited], text: FindingsText, args: argparse.Namespace) -> None:
-    from skillhub_mcp.cli.screen import Screen
-
-    files = [file for one in audited for file in _files(one.audit)]
-    if args.full:
-        lines = text.by_file(files)
-    elif args.statistics:
-        lines = iter(())
-    else:
-        columns, rows = shutil.get_terminal_size(_NO_TERMINAL)
-        lines = text.that_fit(files, Screen(rows, max(columns, 1)))
-    for line in lines:
-        print_painted(line)
-    table = list(text.by_rule(files))
-    if table:
-        for line in ([] if args.statistics else [""]) + table + [""]:
-            print_painted(line)
-    counts = _totals(audited)
-    found = ", ".join(f"{counts[risk]:,} {risk}" for risk in _RISKS)
-    accepted = f"; {counts['accepted']:,} accepted" if counts["accepted"] else ""
-    print_text(f"{plural(counts['skills'], 'skill')}: {counts['clean']:,} without a finding; {found}{accepted}")
 
 
 def _files(audit: SkillAudit) -> Iterator[_File]:

@@ -6,10 +6,9 @@ import argparse
 import hashlib
 import os
 from collections.abc import Mapping
-from typing import Any
 
-from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
-from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text, write_file
+from skillhub_mcp.cli.console import print_note, print_text
+from skillhub_mcp.cli.output import EXIT_OK, print_json, write_file
 from skillhub_mcp.errors import InvalidArgument
 
 _NEXT = (
@@ -18,22 +17,16 @@ _NEXT = (
 )
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command's parser."""
-    parser = subparsers.add_parser(
-        "bundle",
-        group=Group.SERVE,
-        help="write an .mcpb file that Claude Desktop installs with one click",
-        description="Write this installation as an MCP bundle, which Claude Desktop and other hosts install with one "
-        "click. They bring a uv of their own, which takes SkillHub from the bundle and its libraries from the package "
-        "index. The same installation always gives the same bytes.",
-    )
-    parser.add_argument(
-        "file", nargs="?", metavar="FILE", help="the file, or a directory for it (default: skillhub-VERSION.mcpb here)"
-    )
-    add_json_option(parser)
-    add_setting_options(parser)
-    parser.set_defaults(run=run)
+DESCRIPTION = (
+    "Write this installation as an MCP bundle, which Claude Desktop and other hosts install with one click. They "
+    "bring a uv of their own, which takes SkillHub from the bundle and its libraries from the package index. The same"
+    " installation always gives the same bytes."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
+    """Declare the arguments."""
+    parser.add_argument("file", nargs="?", metavar="FILE", help="file or directory (default: skillhub-VERSION.mcpb)")
 
 
 def run(args: argparse.Namespace, _: Mapping[str, str]) -> int:

@@ -1,144 +1,203 @@
-"""`skillhub context`: the agent-context tools on the command line, over `.agents/skills`."""
+"""`skillhub context`: what a model is given: the catalogue, the skills that a text mentions, and the cost of each."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from skillhub_mcp.cli.arguments import (
-    Group,
-    add_actions,
-    add_json_option,
-    add_setting_options,
-    decode_argument,
-    whole_number,
-)
-from skillhub_mcp.cli.output import EXIT_OK, one_line, print_json, print_text
-from skillhub_mcp.cli.replica_note import note_publication
-from skillhub_mcp.cli.screen import room_beside
-from skillhub_mcp.cli.told_settings import told_settings
-from skillhub_mcp.errors import InvalidArgument, InvalidSetting
+from skillhub_mcp.chosen_roots import project_of
+from skillhub_mcp.cli.arguments import Parser, add_action, add_actions, decode_argument, skill_argument, whole_number
+from skillhub_mcp.cli.console import print_note, print_text
+from skillhub_mcp.cli.library_place import note_publication
+from skillhub_mcp.cli.open_hub import open_hub, settings_with_notes
+from skillhub_mcp.cli.output import EXIT_OK, note_absence, plural, print_json
+from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, CatalogueEntry, Rendered, fit
+from skillhub_mcp.disclosure.token_estimate import estimate_tokens
+from skillhub_mcp.errors import InvalidSetting
+from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.sanitize import in_line
-from skillhub_mcp.settings import Settings
+from skillhub_mcp.settings import Settings, settings_of
+from skillhub_mcp.skills.model import is_skill_file
 
-if TYPE_CHECKING:
-    from skillhub_mcp.disclosure.context.catalogue import Listing
+DESCRIPTION = "Print the list of skills that a model is given, the skills that a text mentions, or what skills cost."
+_CODELIA = "codelia"
+_WHY = {
+    "unknown": "is not a known skill",
+    "ambiguous": "is the name of several skills",
+    "off": "is disabled or denied",
+}
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command's parser."""
-    parser = subparsers.add_parser(
-        "context",
-        group=Group.FIND,
-        help="list, search and load the skills of .agents/skills",
-        description="List, search and load the skills of .agents/skills, from the project's root to the working "
-        "directory and in your home directory.",
+def add_arguments(parser: Parser, _: str) -> None:
+    """Declare the arguments."""
+    actions = add_actions(parser, required=True)
+    catalogue = add_action(actions, "catalogue", _catalogue, "print the list of skills that a model is given")
+    catalogue.add_argument(
+        *("--format",), choices=tuple(FORMATS), default="specification", help="form of the list (default: %(default)s)"
     )
-    actions = add_actions(parser)
-    listing = actions.add_parser("list", help="list the skills and the files that could not be read")
-    listing.set_defaults(run=_list)
-    finding = actions.add_parser("search", help="search by path, name, prefix or words")
-    finding.add_argument("query", nargs="+", metavar="WORD", help="path, name, or words of the task")
-    finding.add_argument("--limit", type=whole_number, metavar="N", help="maximum number of hits")
-    finding.add_argument(
-        "--scope", choices=("repo", "user"), help="only the project's skills (repo) or your own (user)"
-    )
-    finding.set_defaults(run=_search)
-    loading = actions.add_parser("load", help="print a skill as an agent receives it")
-    loading.add_argument("--name", metavar="NAME", help="name of the skill")
-    loading.add_argument("--path", metavar="PATH", help="its SKILL.md or directory; takes precedence over --name")
-    loading.set_defaults(run=_load)
-    for action in (listing, finding, loading):
-        add_json_option(action)
-        add_setting_options(action)
+    catalogue.add_argument("--max-tokens", type=whole_number, metavar="N", help="maximum tokens, estimated")
+    resolve = add_action(actions, "resolve", _resolve, "print the skills that a text mentions as $name or by path")
+    resolve.add_argument("text", metavar="TEXT", help="text in quotes, or - for standard input")
+    cost = add_action(actions, "cost", _cost, "print what catalogues and skills cost in estimated tokens")
+    cost.add_argument("names", nargs="*", metavar="NAME", help="name, name@source or path of a skill to include")
 
 
-def _list(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    listing = load_listing(_told(options))
+def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    """Run an action, of which one is required."""
+    raise AssertionError(args, options)
+
+
+def _catalogue(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    settings = settings_with_notes(options)
+    disclosure = settings.disclosure
+    # A budget in tokens replaces the setting's in bytes.
+    max_bytes = None if args.max_tokens is not None else disclosure.catalogue_max_bytes
+    budget = Budget(max_entries=disclosure.catalogue_max_entries, max_bytes=max_bytes, max_tokens=args.max_tokens)
+    if args.format == _CODELIA:
+        note_publication(settings)
+        rendered = _agent_context(settings, budget, notes=True)
+    else:
+        with open_hub(options) as hub:
+            rendered = fit(_entries(hub), budget, FORMATS[args.format])
+    fitted = rendered.catalogue
     if args.json:
         print_json(
             {
-                "skills": [skill.model_dump() for skill in listing.skills],
-                "errors": [error.model_dump() for error in listing.errors],
+                "format": args.format,
+                "text": rendered.text,
+                "skills": len(fitted.entries) if rendered.text else 0,
+                "truncated": fitted.truncated,
+                "shortened": fitted.shortened,
+                "left_out": fitted.left_out,
+                "bytes": len(rendered.text.encode()),
+                "tokens": estimate_tokens(rendered.text),
             }
         )
-        return EXIT_OK
-    for skill in listing.skills:
-        notes = "  (not for models)" if skill.path in listing.hidden else ""
-        notes += "  (off)" if skill.path in listing.disabled else ""
-        head = f"{skill.scope}  {in_line(skill.name)}{notes}  "
-        print_text(f"{head}{one_line(skill.description, width=room_beside(head))}\n      {in_line(skill.path)}")
-    for error in listing.errors:
-        print_text(f"error  {in_line(error.path)}: {in_line(error.message)}")
-    if not listing.skills and not listing.errors:
-        print_text("No skills found. Add a directory with a SKILL.md to .agents/skills here, or to ~/.agents/skills.")
+    elif rendered.text:
+        print_text(rendered.text)
+    elif fitted.left_out:
+        print_note(f"The budget is too small to list any of {fitted.left_out:,} skills")
     return EXIT_OK
 
 
-def _search(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    from skillhub_mcp.disclosure.context.tiered_search import SearchLimits, tiered_search
-
-    settings = _told(options)
-    listing = load_listing(settings)
-    found = tiered_search(
-        listing.shown,
-        decode_argument(" ".join(args.query)),
-        cwd=listing.cwd,
-        limits=SearchLimits(settings.disclosure.skill_search_limit, settings.disclosure.skill_search_max_limit),
-        limit=args.limit,
-        scope=args.scope,
-    )
-    if args.json:
-        hits = [{**hit.skill.model_dump(), "reason": hit.reason, "score": round(hit.score, 4)} for hit in found.hits]
-        print_json({"skills": hits, "count": found.count, "truncated": found.truncated})
-        return EXIT_OK
-    for hit in found.hits:
-        skill = hit.skill
-        print_text(f"{hit.score:.2f}  {in_line(skill.name)}  {hit.reason}, {skill.scope}\n      {in_line(skill.path)}")
-    more = found.count - len(found.hits)
-    if more or not found.hits:
-        print_text(f"{more:,} more" if more else f"No matching skills (searched {len(listing.shown):,}).")
-    return EXIT_OK
-
-
-def _load(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    from skillhub_mcp.bootstrap.observers import make_observer
-    from skillhub_mcp.bootstrap.policy import make_access
-    from skillhub_mcp.disclosure.context.loader import load_skill_context, select_skill
-    from skillhub_mcp.disclosure.context.schema import scope_source
-    from skillhub_mcp.events import UseEvent, observe
-    from skillhub_mcp.policy.tool_actions import Action
-
-    if not (args.name or args.path or "").strip():
-        raise InvalidArgument("--name", "or --path is required", hint="`skillhub context list` has the skills")
-    settings = _told(options)
-    listing = load_listing(settings)
-    event = UseEvent(action="load", skill=args.path or args.name or "")
-    with observe(make_observer(settings, serving=False), event) as use:
-        skill = select_skill(listing, name=args.name, path=args.path, search_tool="`skillhub context search`")
-        use.skill, use.source, use.file_path = skill.name, scope_source(skill), skill.path
-        make_access(settings, asks=False).now(listing.root).check(listing.by_path[skill.path], Action.LOAD)
-        loaded = load_skill_context(skill)
-    if args.json:
-        facts = {"skill_id": skill.id, "name": skill.name, "path": skill.path, "dir": skill.dir}
-        print_json({**facts, "mtime_ms": loaded.mtime_ms, "text": loaded.text})
-    else:
-        print_text(loaded.text)
-    return EXIT_OK
-
-
-def _told(options: Mapping[str, str]) -> Settings:
-    settings = told_settings(options)
-    note_publication(settings)
-    return settings
-
-
-def load_listing(settings: Settings) -> Listing:
-    """Return the skills of the working directory. Raises InvalidSetting if they are disabled."""
+def _agent_context(settings: Settings, budget: Budget, *, notes: bool = False) -> Rendered:
+    """Return the catalogue of the agent-context tools, which see `.agents/skills` alone. Raises InvalidSetting."""
     from skillhub_mcp.bootstrap.library import make_catalogues
     from skillhub_mcp.bootstrap.policy import make_access
+    from skillhub_mcp.disclosure.context.catalogue import context_entries
 
     if not settings.disclosure.skills_enabled:
         raise InvalidSetting("SKILLHUB_SKILLS_ENABLED", "0", "disables this command", hint="set it to 1")
-    return make_catalogues(settings, make_access(settings, asks=False)).listing()
+    listing = make_catalogues(settings, make_access(settings, asks=False)).listing()
+    if notes:
+        _note_awaiting(len(listing.shown) - len(listing.initial))
+    return fit(context_entries(listing), budget, FORMATS[_CODELIA], search_tool="skill_search", load_tool="skill_load")
+
+
+def _entries(hub: SkillHub) -> tuple[CatalogueEntry, ...]:
+    """Return the entries of the hub's catalogue, with a note about what awaits trust or why there are none."""
+    entries = hub.catalogue()
+    snapshot, policy = hub.snapshot_and_policy()
+    awaiting = sum(policy.offers(skill) for skill in snapshot.everything if skill.awaits_trust)
+    _note_awaiting(awaiting)
+    if not (entries or awaiting):
+        note_absence(hub.why_nothing())
+    return entries
+
+
+def _note_awaiting(count: int) -> None:
+    if count:
+        print_note(f"Not listed: {plural(count, 'skill')} of a project that awaits trust (`skillhub trust`)")
+
+
+def _resolve(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    settings = settings_of(options)
+    text = sys.stdin.read() if args.text == "-" else decode_argument(args.text)
+    with open_hub(options) as hub:
+        resolution = hub.resolve(text, cwd=project_of(settings).cwd)
+    if args.json:
+        skills = [{"name": one.name, "handle": one.handle, "path": one.directory} for one in resolution.skills]
+        unresolved = [
+            {"mention": one.mention, "why": one.why, "candidates": list(one.candidates)}
+            for one in resolution.unresolved
+        ]
+        print_json({"skills": skills, "unresolved": unresolved})
+        return EXIT_OK
+    for skill in resolution.skills:
+        print_text(f"{in_line(skill.handle)}  {in_line(skill.directory)}")
+    for one in resolution.unresolved:
+        among = f": {in_line(', '.join(one.candidates))}" if one.candidates else ""
+        print_note(f"{in_line(one.mention)} {_WHY[one.why]}{among}")
+    return EXIT_OK
+
+
+def _cost(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    settings = settings_with_notes(options)
+    disclosure = settings.disclosure
+    budget = Budget(max_entries=disclosure.catalogue_max_entries, max_bytes=disclosure.catalogue_max_bytes)
+    with open_hub(options) as hub:
+        entries = _entries(hub)
+        skills = [_skill(hub, skill_argument(name)) for name in args.names]
+    catalogues = {}
+    for name, render in FORMATS.items():
+        if name != _CODELIA:
+            rendered = fit(entries, budget, render)
+        elif disclosure.skills_enabled and not settings.replica.read_only:
+            rendered = _agent_context(settings, budget)
+        else:
+            continue
+        catalogues[name] = {
+            "tokens": estimate_tokens(rendered.text),
+            "skills": len(rendered.catalogue.entries),
+            "left_out": rendered.catalogue.left_out,
+            "shortened": rendered.catalogue.shortened,
+        }
+    if args.json:
+        print_json({"skills": len(entries), "catalogue": catalogues, "loaded": skills})
+        return EXIT_OK
+    print_text(f"{plural(len(entries), 'skill')}; estimated cost of a catalogue:")
+    for name, cost in catalogues.items():
+        missing = f" ({cost['left_out']:,} left out, {cost['shortened']:,} shortened)"
+        cut = missing if cost["left_out"] or cost["shortened"] else ""
+        fewer = f", of {plural(cost['skills'], 'skill')} in .agents/skills" if name == _CODELIA else ""
+        print_text(f"{cost['tokens']:>8,} tokens  as {name}{fewer}{cut}")
+    for skill in skills:
+        print_text(f"\n{in_line(skill['name'])}")
+        print_text(f"{skill['catalogue_tokens']:>8,} tokens  its line in a catalogue")
+        print_text(f"{skill['tokens']:>8,} tokens  its instructions")
+        for file in skill["files"]:
+            binary = file["tokens"] is None
+            price = f"{file['size']:>9,} bytes" if binary else f"{file['tokens']:>8,} tokens"
+            print_text(f"{price}  {in_line(file['path'])}")
+    return EXIT_OK
+
+
+def _skill(hub: SkillHub, name: str) -> dict[str, Any]:
+    first, body = hub.reader.load_whole(name)
+    files, more = hub.list_files(name)
+    return {
+        "name": first.handle,
+        "catalogue_tokens": estimate_tokens(f"- {first.skill.name}: {first.skill.description}"),
+        "tokens": estimate_tokens(body),
+        "files": [
+            {"path": file.path, "size": file.size, "tokens": _file_tokens(hub, name, file.path)}
+            for file in files
+            if not is_skill_file(file.path)
+        ],
+        "more_files": more,
+    }
+
+
+def _file_tokens(hub: SkillHub, name: str, path: str) -> int | None:
+    """Return the tokens of a whole file, or None for a binary file."""
+    tokens, offset = 0, 0
+    while True:
+        chunk = hub.read_file(name, path, offset=offset)
+        if chunk.encoding == "base64":
+            return None
+        tokens += estimate_tokens(chunk.content)
+        if chunk.next_offset is None:
+            return tokens
+        offset = chunk.next_offset

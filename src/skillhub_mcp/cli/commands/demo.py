@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp._util.tempdir import scratch_directory
-from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.arguments import decode_argument
+from skillhub_mcp.cli.console import columns, one_line, print_line, print_text, terminal_progress
 from skillhub_mcp.cli.installed_command import lasting_command
 from skillhub_mcp.cli.log_format import log_to_stderr
 from skillhub_mcp.cli.next_steps import NextStep, as_typed, next_steps
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, one_line, print_json, print_text
-from skillhub_mcp.cli.progress_line import terminal_progress
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.settings import read_settings, settings_of
@@ -34,7 +34,14 @@ if TYPE_CHECKING:
 
 DEFAULT_TASK = "extract the invoice number from a PDF"
 
-_SHOWN_LINES = 6
+_SHOWN_LINES = 4
+_BAR = 30
+_PURPOSES = {
+    "tools/list": "The agent sees three tools",
+    "search_skills": "It searches for the task",
+    "load_skill": "It loads the best match",
+    "read_skill_file": "It reads a file that the skill names",
+}
 # The demo sends no request and prints its own steps only, whatever the user's settings are.
 _SET_FOR_THE_DEMO = {
     "EMBEDDING_PROVIDER": "none",
@@ -75,19 +82,12 @@ class Journey:
         return sum(step.tokens for step in self.steps)
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command's parser."""
-    parser = subparsers.add_parser(
-        "demo",
-        group=Group.MEASURE,
-        everyday=True,
-        help="run one task as an agent would",
-        description="Start a real server over stdio, then search for, load and read a skill as an agent would.",
-    )
+DESCRIPTION = "Start a real server over stdio, then search for, load and read a skill as an agent would."
+
+
+def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
+    """Declare the arguments."""
     parser.add_argument("task", nargs="*", metavar="WORD", help=f"task (default: {DEFAULT_TASK})")
-    add_json_option(parser)
-    add_setting_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -106,10 +106,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.json:
         print_json({**asdict(journey), "tokens": journey.tokens, "next": [asdict(step) for step in steps]})
     else:
-        print_text(_journey_text(journey))
-        print_text("\nNext, on this machine:")
-        width = max(len(step.command) for step in steps)
-        print_text("\n".join(f"  {step.command:<{width}}   # {step.what}" for step in steps))
+        _print(journey, steps)
     return EXIT_OK if any(step.call.startswith("load_skill") for step in journey.steps) else EXIT_FAILED
 
 
@@ -127,7 +124,7 @@ def _steps_here(options: Mapping[str, str]) -> list[NextStep]:
 
 def _clients_to_connect(options: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return the name and the title of each client that is installed here and not connected."""
-    from skillhub_mcp.cli.client_options import machine_of
+    from skillhub_mcp.cli.client_changes import machine_of
     from skillhub_mcp.clients.connections import Connections
     from skillhub_mcp.clients.model import ClientScope
     from skillhub_mcp.clients.table import CLIENTS, signs_of
@@ -210,14 +207,14 @@ def _hits_text(hits: Any) -> str:
     if not hits["skills"]:
         return str(hits["note"])
     return "\n".join(
-        f"{hit['score']:.2f}  {hit['name']}: {one_line(hit['description'], width=80)}" for hit in hits["skills"][:3]
+        f"{hit['score']:.2f}  {hit['name']}: {one_line(hit['description'], width=None)}" for hit in hits["skills"][:3]
     )
 
 
 def _first_lines(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
     more = [f"… {len(lines) - _SHOWN_LINES} more lines"] if len(lines) > _SHOWN_LINES else []
-    return "\n".join([*(one_line(line, width=100) for line in lines[:_SHOWN_LINES]), *more])
+    return "\n".join([*(one_line(line, width=None) for line in lines[:_SHOWN_LINES]), *more])
 
 
 def _upfront_cost(directories: Sequence[str]) -> tuple[int, int]:
@@ -230,13 +227,28 @@ def _upfront_cost(directories: Sequence[str]) -> tuple[int, int]:
     return len(skills), sum(estimate_tokens(text) for text in texts)
 
 
-def _journey_text(journey: Journey) -> str:
-    lines = [f"task: {journey.task}"]
+def _print(journey: Journey, steps: Sequence[NextStep]) -> None:
+    print_line(("task  ", "dim"), (journey.task, "bold"))
+    width = columns()
     for number, step in enumerate(journey.steps, start=1):
-        lines.append(f"\n{number}. {step.call}   {step.milliseconds:,.0f} ms, about {step.tokens:,} tokens")
-        lines += [f"   │ {line}" for line in step.seen.splitlines()]
-    lines.append(
-        f"\nThe agent read about {journey.tokens:,} tokens. "
-        f"All {journey.skills:,} skills in full would have cost about {journey.upfront_tokens:,}."
+        tool = step.call.partition("(")[0]
+        print_line("")
+        cost = f"  {step.milliseconds:,.0f} ms, about {step.tokens:,} tokens"
+        print_line((f"{number}  {_PURPOSES[tool]}", "bold cyan"), (cost, "dim"))
+        if tool != step.call:
+            print_line("   ", (one_line(step.call, width=width - 3), "green"))
+        for line in step.seen.splitlines():
+            print_line("   ", ("│ ", "dim"), one_line(line, width=width - 5))
+    share = journey.tokens / max(journey.upfront_tokens, 1)
+    print_line("")
+    print_text(
+        f"The agent read about {journey.tokens:,} tokens. All {journey.skills:,} skills in full would have cost about "
+        f"{journey.upfront_tokens:,}."
     )
-    return "\n".join(lines)
+    filled = min(round(share * _BAR), _BAR)
+    print_line(("━" * filled, "green"), ("━" * (_BAR - filled), "dim"), f" {share:.0%}")
+    print_line("")
+    print_line(("Next, on this machine", "bold"))
+    commands = max(len(step.command) for step in steps)
+    for one in steps:
+        print_line("  ", (f"{one.command:<{commands}}", "cyan"), f"   {one.what}")

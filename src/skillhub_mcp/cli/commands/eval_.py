@@ -10,21 +10,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from skillhub_mcp._util.tempdir import scratch_directory
-from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options
+from skillhub_mcp.cli.arguments import Parser, add_action, add_actions
+from skillhub_mcp.cli.console import print_note, print_table, print_text, terminal_progress
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import (
-    EXIT_FAILED,
-    EXIT_OK,
-    plural,
-    print_json,
-    print_note,
-    print_text,
-    write_file,
-)
-from skillhub_mcp.cli.progress_line import terminal_progress
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, write_file
 from skillhub_mcp.errors import InvalidArgument, QueriesUnreadable
 from skillhub_mcp.sanitize import in_line, on_terminal
 from skillhub_mcp.settings import settings_of
@@ -34,41 +26,55 @@ if TYPE_CHECKING:
 
 _IDS_FILE = "index.jsonl"
 _SHOWN_HITS = 3
+_SHOWN_PAIRS = 50
+# The share of a skill's own score from which on another competes with it.
+_LEAST_SHARE = 0.8
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command's parser."""
-    parser = subparsers.add_parser(
-        "eval",
-        group=Group.MEASURE,
-        help="measure search quality",
-        description="Measure search quality on queries with known relevant skills, or make queries from a usage log.",
-    )
+DESCRIPTION = (
+    "Measure search quality on queries with known relevant skills, make queries from a usage log, or list skills that"
+    " compete for the same queries."
+)
+
+
+def add_arguments(parser: Parser, _: str) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--overlaps", action="store_true", help="list skills that compete for the same queries")
     actions = add_actions(parser)
-    running = actions.add_parser("run", help="run queries and print the metrics, also of baselines")
+    running = add_action(actions, "run", _run, "run queries and print the metrics, also of baselines")
     running.add_argument("queries", metavar="QUERIES", help='JSON lines: {"text": "…", "relevant": ["skill-name"]}')
     running.add_argument(
-        "--baseline",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="baseline, repeatable: lancedb (its own full-text order), words (no vectors), "
-        "'bm25f alone', or 'without …' one of body, translations, spelling, meaning",
-    )
-    running.add_argument(
-        "--ids",
-        metavar="FILE",
-        help=f'JSON lines for {_IDS_FILE}: {{"id": "…", "path": "…/SKILL.md"}}',
+        *("--baseline",), action="append", default=[], metavar="NAME", help="also measure this one; repeatable"
     )
     running.add_argument("--min-ndcg", type=_share, metavar="X", help="fail if nDCG@10 is lower")
-    running.set_defaults(run=_run)
-    logged = actions.add_parser("from-log", help="make queries from searches that led to a load")
+    logged = add_action(actions, "from-log", _from_log, "make queries from searches that led to a load")
     logged.add_argument("log", metavar="LOG", help="file written by SKILLHUB_USAGE_LOG")
     logged.add_argument("--output", metavar="FILE", help="file to write (default: standard output)")
-    logged.set_defaults(run=_from_log)
-    add_json_option(running)
-    for action in (running, logged):
-        add_setting_options(action)
+
+
+def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    """Search for each skill by its own description, and print the pairs that score alike, highest share first."""
+    from skillhub_mcp.evaluation.overlaps import find_overlaps
+
+    if not args.overlaps:
+        raise InvalidArgument("ACTION", "is required", hint="skillhub eval run|from-log, or skillhub eval --overlaps")
+    # Comparing skills is not a use of them, so it is not logged.
+    with terminal_progress() as progress, open_hub({**options, "SKILLHUB_USAGE_LOG": ""}) as hub:
+        found = find_overlaps(hub, least=_LEAST_SHARE, progress=progress)
+    if args.json:
+        print_json({"overlaps": [asdict(one) for one in found], "pairs": len(found)})
+        return EXIT_OK
+    rows = [
+        (f"{one.share:4.0%}", one.skill, one.rival, "nearly the same text" if one.copy else ", ".join(one.shared))
+        for one in found[:_SHOWN_PAIRS]
+    ]
+    if rows:
+        print_table(("share", "skill", "found instead", "shared words"), rows)
+    else:
+        print_text("No overlapping skills found.")
+    if len(found) > _SHOWN_PAIRS:
+        print_text(f"… and {len(found) - _SHOWN_PAIRS:,} more pairs; --json lists them all")
+    return EXIT_OK
 
 
 def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -90,7 +96,7 @@ def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         with terminal_progress() as progress, open_hub(own) as hub:
             hub.refresh()
             listed = {one.handle: one.skill.directory for one in hub.listed()}
-            ids = _ids(args.ids, settings.skills.dirs)
+            ids = _ids(settings.skills.dirs)
             relevant = relevant_directories(queries, ids, listed, args.queries)
             reports = evaluate(
                 hub,
@@ -111,11 +117,9 @@ def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     return EXIT_OK
 
 
-def _ids(given: str | None, roots: Sequence[str]) -> Mapping[str, str]:
+def _ids(roots: Sequence[str]) -> Mapping[str, str]:
     from skillhub_mcp.evaluation.queries import read_skill_ids
 
-    if given is not None:
-        return read_skill_ids(given)
     beside = [os.path.join(place, _IDS_FILE) for root in roots for place in (root, os.path.dirname(root))]
     for path in filter(os.path.isfile, beside):
         # A file with this name that was not given explicitly may be something else.

@@ -6,57 +6,45 @@ import argparse
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
 
-from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
-from skillhub_mcp.cli.forgetting import forget
+from skillhub_mcp.bootstrap.hub import index_writer
+from skillhub_mcp.bootstrap.places import forget_kept
+from skillhub_mcp.chosen_roots import roots_of
+from skillhub_mcp.cli.console import print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json, print_text, strict_refusals
-from skillhub_mcp.cli.pager import add_pager_option, paged
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json
 from skillhub_mcp.disclosure.counts import SkillCounts, count_skills
 from skillhub_mcp.disclosure.empty_result import nothing_there
-from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.errors import IndexUnavailable, InvalidArgument
+from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots, is_forgotten, roots_to_forget
 from skillhub_mcp.index.views import SyncDepth, View
 from skillhub_mcp.sanitize import in_line
-from skillhub_mcp.settings import settings_of
+from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.admission import is_strict
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.snapshot import Shadowed
 
+_KIBIBYTE = 1024
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command's parser."""
-    parser = subparsers.add_parser(
-        "index",
-        group=Group.SERVE,
-        help="update the index and report",
-        description="Update the index and report what was found, served, shadowed and refused, with reasons.",
-    )
+
+DESCRIPTION = "Update the index and report what was found, served, shadowed and refused, with reasons."
+
+
+def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
+    """Declare the arguments."""
     parser.add_argument("--verify", action="store_true", help="read every file and row, not only what changed")
     parser.add_argument(
-        "--dry-run", action="store_true", help="with --forget: say what would be dropped, and drop nothing"
+        "--forget", nargs="*", metavar="ROOT", help="drop roots from the index; without ROOT, list them"
     )
-    parser.add_argument(
-        "--forget",
-        nargs="*",
-        metavar="ROOT",
-        help="drop what the index has of roots that are missing or not used here, or of all below a directory; without "
-        "ROOT, list them",
-    )
-    add_json_option(parser)
-    add_pager_option(parser)
-    add_setting_options(parser)
-    parser.set_defaults(run=paged(run))
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Update the index and print the report. Raises InvalidArgument for options that exclude each other."""
-    # A first index goes on for minutes, and its memory is bounded.
     if args.forget is not None:
         if args.verify:
             raise InvalidArgument("--forget", "cannot be combined with --verify", hint="run one after the other")
-        settings = settings_of(options)
-        return forget(args.forget, settings, dry_run=args.dry_run, as_json=args.json)
+        return _forget(args.forget, settings_of(options), dry_run=args.dry_run, as_json=args.json)
     if args.dry_run:
         raise InvalidArgument("--dry-run", "is for --forget", hint="skillhub index --forget ROOT --dry-run")
     return _index(options, SyncDepth.VERIFY if args.verify else SyncDepth.CHANGES, as_json=args.json)
@@ -76,9 +64,9 @@ def _index(options: Mapping[str, str], depth: SyncDepth, *, as_json: bool) -> in
         counts, lost = count_skills(*hub.snapshot_and_policy()), Names(view.snapshot, hub.access.now()).shadowed()
     seconds = time.perf_counter() - start
     if as_json:
-        print_json(index_report_json(view, counts, lost, seconds))
+        print_json(_report_json(view, counts, lost, seconds))
     else:
-        print_text(index_report_text(view, counts, lost, seconds))
+        print_text(_report_text(view, counts, lost, seconds))
     if view.problem is not None:
         raise view.problem
     report = view.snapshot.report
@@ -87,7 +75,7 @@ def _index(options: Mapping[str, str], depth: SyncDepth, *, as_json: bool) -> in
     return EXIT_FAILED if view.index is None or nothing_served else EXIT_OK
 
 
-def index_report_json(view: View, counts: SkillCounts, lost: Sequence[Shadowed], seconds: float) -> dict[str, object]:
+def _report_json(view: View, counts: SkillCounts, lost: Sequence[Shadowed], seconds: float) -> dict[str, object]:
     """Return the report as JSON values."""
     report = view.snapshot.report
     return {
@@ -123,10 +111,11 @@ def index_report_json(view: View, counts: SkillCounts, lost: Sequence[Shadowed],
     }
 
 
-def index_report_text(view: View, counts: SkillCounts, lost: Sequence[Shadowed], seconds: float) -> str:
+def _report_text(view: View, counts: SkillCounts, lost: Sequence[Shadowed], seconds: float) -> str:
     """Return the report as text."""
     report = view.snapshot.report
     strict = sum(is_strict(refused.reason.rule) for refused in report.refused)
+    by_rules = f", {strict:,} of them only because of SKILLHUB_STRICT" if strict else ""
     people = f", {counts.not_for_models:,} not for models" if counts.not_for_models else ""
     excluded = {"off": counts.off, "denied": counts.denied, "filtered": counts.filtered}
     lines = [
@@ -134,7 +123,7 @@ def index_report_text(view: View, counts: SkillCounts, lost: Sequence[Shadowed],
         f"served    {counts.served:,}{people}",
         *(f"{state:<10}{count:,}" for state, count in excluded.items() if count),
         f"shadowed  {len(lost):,} by another skill with the same name",
-        f"refused   {len(report.refused):,}{strict_refusals(strict, 'without SKILLHUB_STRICT they are served')}",
+        f"refused   {len(report.refused):,}{by_rules}",
         f"index     {_index_sentence(view)}",
         f"digest    {view.snapshot.digest}",
         f"time      {seconds:.2f} s",
@@ -188,3 +177,87 @@ def _index_sentence(view: View) -> str:
     what = "rebuilt" if done.rebuilt else "updated"
     failure = f"; text only: {done.embedding_failure}" if done.embedding_failure else ""
     return f"{what}, {done.written:,} written, {done.removed:,} removed ({done.reason}){failure}"
+
+
+def _forget(typed: Sequence[str], settings: Settings, *, dry_run: bool, as_json: bool) -> int:
+    """Drop what the index has of some roots, and print which; of none, print those that could be dropped.
+
+    Raises InvalidArgument for a root in use, or of no such name, and IndexUnavailable, also for a replica.
+    """
+    if settings.replica.read_only:
+        raise IndexUnavailable(
+            "A read-only replica has no rows of roots to forget",
+            hint="forget them where the skills are, and run skillhub publish there",
+        )
+    writer = index_writer(settings)
+    roots = indexed_roots(writer.states(), {root.path for root in roots_of(settings)})
+    chosen = roots_to_forget(typed, roots)
+    if chosen and not dry_run:
+        _drop_kept(settings, chosen, roots)
+        writer.forget([one.path for one in chosen])
+    told = chosen if typed else tuple(one for one in roots if one.is_forgettable)
+    forgotten = bool(chosen) and not dry_run
+    if as_json:
+        print_json({"forgotten": forgotten, "roots": [root_json(one) for one in told]})
+        return EXIT_OK
+    print_text("\n".join(map(in_line, _root_lines(told, forgotten=forgotten))))
+    if forgotten and any(one.there for one in chosen):
+        print_note("a server or a project that still uses it indexes it again")
+    elif told and not forgotten:
+        _hint(told, named=bool(typed))
+    return EXIT_OK
+
+
+def root_json(root: IndexedRoot) -> dict[str, object]:
+    """Return what the index has of a root as JSON values."""
+    return {
+        "path": root.path,
+        "there": root.there,
+        "skills": root.skills,
+        "bytes": root.size,
+        "vectors": root.vectors,
+        "read_at": _day(root) or None,
+    }
+
+
+def root_facts(root: IndexedRoot) -> str:
+    """Return how much the index has of a root, such as `12 skills of 34 KiB, 12 vectors, last read 2026-10-01`."""
+    vectors = f", {plural(root.vectors, 'vector')}" if root.vectors else ""
+    day = _day(root)
+    return (
+        f"{plural(root.skills, 'skill')} of {max(1, round(root.size / _KIBIBYTE)) if root.size else 0:,} KiB{vectors}"
+        f"{f', last read {day}' if day else ''}"
+    )
+
+
+def _drop_kept(settings: Settings, chosen: Sequence[IndexedRoot], roots: Sequence[IndexedRoot]) -> None:
+    """Drop the caches beside the index first: stopped in between, the roots are still there to be forgotten."""
+    names = [one.path for one in chosen]
+    staying = [one.path for one in roots if one not in chosen]
+    try:
+        forget_kept(settings, partial(is_forgotten, forgotten=names, staying=staying))
+    except OSError as error:
+        raise IndexUnavailable(
+            f"What is kept beside the index at {settings.index.db_path} cannot be written: {error.strerror or error}",
+            hint="free space or grant access there",
+        ) from error
+
+
+def _root_lines(roots: Sequence[IndexedRoot], *, forgotten: bool) -> list[str]:
+    if not roots:
+        return ["every root that the index has is there and used by this configuration"]
+    verb = "forgotten  " if forgotten else ""
+    return [f"{verb}{one.path}  {root_facts(one)}{'' if one.there else ', not there any more'}" for one in roots]
+
+
+def _hint(roots: Sequence[IndexedRoot], *, named: bool) -> None:
+    if named:
+        print_note("nothing was forgotten, because of --dry-run")
+        return
+    print_note("nothing was forgotten: another project or server may use these; name one, as --forget ROOT")
+    if any(one.vectors for one in roots):
+        print_note("using it again computes its vectors, and costs, again")
+
+
+def _day(root: IndexedRoot) -> str:
+    return time.strftime("%Y-%m-%d", time.localtime(root.read_at)) if root.read_at else ""

@@ -1,17 +1,22 @@
-"""`skillhub lock`: lock the skills that are there."""
+"""`skillhub lock`: lock the skills that are there, as they are or as those of a source."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
-from skillhub_mcp.cli.ending import ending_in_order
-from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, place_of
-from skillhub_mcp.cli.named_directories import named_directories
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, from_home, print_json, print_note, print_text
-from skillhub_mcp.cli.replica_note import note_publication_beside
+from skillhub_mcp.cli.arguments import decode_argument
+from skillhub_mcp.cli.console import print_note, print_text, shown_path
+from skillhub_mcp.cli.library_place import (
+    LibraryPlace,
+    add_place_options,
+    named_directories,
+    note_publication_beside,
+    open_options,
+    place_of,
+)
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.redaction import redacted
 from skillhub_mcp.sanitize import in_line
 
@@ -19,32 +24,36 @@ if TYPE_CHECKING:
     from skillhub_mcp.library.locking_present import PresentSkill
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command's parser."""
-    parser = subparsers.add_parser(
-        "lock",
-        group=Group.CONTROL,
-        help="lock the skills that are there",
-        description="Write what the files of the skills are now into the lock that `npx skills` has too. A skill that "
-        "was edited since it was locked is locked again only if it is named.",
-    )
+DESCRIPTION = (
+    "Record the current files of the skills in skills-lock.json, which `npx skills` has too. A skill that was edited "
+    "since it was locked is recorded again only if it is named."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
+    """Declare the arguments."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these skills, by name, directory or path")
-    parser.add_argument("--dry-run", action="store_true", help="print what would be done, and do nothing")
+    parser.add_argument("--adopt", metavar="SOURCE", help="record this source, if its files are the same")
+    parser.add_argument("--insecure", action="store_true", help="allow http: and git: to other machines")
     add_place_options(parser)
-    add_json_option(parser)
-    add_setting_options(parser)
-    parser.set_defaults(run=run)
 
 
-@ending_in_order()
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Lock the skills. Raises what `library.locking_present` raises."""
-    from skillhub_mcp.library.locking_present import Locking, lock_present
+    """Lock the skills. Raises what `library.locking_present` raises, and SourceUnreadable."""
+    from skillhub_mcp.library.locking_present import Locking, adopt, lock_present
 
     place = place_of(args, options)
     note_publication_beside(place, options)
     names = named_directories(args.names, place, options, command="lock")
-    found = lock_present(place.root, place.lock_path, names, dry_run=args.dry_run)
+    if args.adopt:
+        from skillhub_mcp.library.sources.source import parse_source
+        from skillhub_mcp.settings import settings_of
+
+        source = parse_source(decode_argument(args.adopt), insecure=args.insecure)
+        opened = open_options(settings_of(options), insecure=args.insecure)
+        found = adopt(place.root, place.lock_path, source, opened, names, dry_run=args.dry_run)
+    else:
+        found = lock_present(place.root, place.lock_path, names, dry_run=args.dry_run)
     if args.json:
         print_json(
             {
@@ -56,7 +65,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         )
     else:
         _tell(found, place, dry_run=args.dry_run)
-    wrong = any(one.done is Locking.EDITED for one in found)
+    wrong = any(one.done in (Locking.EDITED, Locking.DIFFERENT) for one in found)
     return EXIT_FAILED if wrong else EXIT_OK
 
 
@@ -84,7 +93,9 @@ def _tell(found: tuple[PresentSkill, ...], place: LibraryPlace, *, dry_run: bool
             print_text(f"{name} is left as it is: {in_line(one.problem)}")
         elif one.done is Locking.EDITED:
             named = f" ({in_line(one.files[0])})" if one.files else ""
-            again = in_line(place.command("lock", names=[one.name]))
-            print_text(f"{name} was edited since it was locked{named}: `{again}` locks it again")
+            anew = in_line(place.command("lock", names=[one.name]))
+            print_text(f"{name} was edited since it was locked{named}: `{anew}` locks it anew")
+        elif one.done is Locking.DIFFERENT:
+            print_text(f"{name} is not what the source has: {in_line(', '.join(one.files))}")
     if not any(one.done in (Locking.LOCKED, Locking.LOCKED_ANEW) for one in found):
-        print_note(f"{in_line(from_home(place.lock_path))} stays as it is")
+        print_note(f"{in_line(shown_path(place.lock_path))} stays as it is")

@@ -6,54 +6,85 @@ import argparse
 import os
 import shlex
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
-from skillhub_mcp.cli.new_skill_report import Findable, NewSkill, report_json, report_lines
-from skillhub_mcp.cli.output import EXIT_OK, one_line, print_json, print_note, print_text
-from skillhub_mcp.cli.replica_note import note_publication
+from skillhub_mcp.cli.arguments import decode_argument
+from skillhub_mcp.cli.console import one_line, print_note, print_table, print_text
+from skillhub_mcp.cli.library_place import note_publication
+from skillhub_mcp.cli.output import EXIT_OK, plural, print_json
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument, SkillHubError
+from skillhub_mcp.sanitize import in_line
+from skillhub_mcp.skills.model import SKILL_FILE
 
 if TYPE_CHECKING:
+    from skillhub_mcp.disclosure.listing import ListedSkill
+    from skillhub_mcp.evaluation.overlaps import Overlap, OwnSearch
     from skillhub_mcp.settings import Settings
     from skillhub_mcp.skills.model import Skill
     from skillhub_mcp.validation.verdict import Cost
 
+# The share of a skill's own score from which on `skillhub eval --overlaps` lists a rival.
+_LEAST_OVERLAP = 0.8
 _QUESTION = (
     "What does it do, and when should an agent use it? One or two sentences, such as:\n"
     "  Extract the totals of invoice PDFs. Use when an invoice or a receipt has to be booked.\n> "
 )
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command's parser."""
-    parser = subparsers.add_parser(
-        "new",
-        group=Group.WRITE,
-        everyday=True,
-        help="start a skill, and say how it would be found",
-        description="Write a SKILL.md that breaks no rule, or a copy of an example, into a directory of its own. Then "
-        "say how it is found by its own description, which skills it competes with, and what it costs.",
-    )
+DESCRIPTION = (
+    "Write a SKILL.md that breaks no rule, or a copy of an example, into a directory of its own. Then report how it "
+    "is found by its own description, which skills it competes with, and what it costs."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NewSkill:
+    """What was asked for: the texts of a new skill by relative path, and where it comes to lie.
+
+    `copied` says that it is a copy of an example, `drafted` that its description was made up from its name, and
+    `completed` that a sentence was added to it.
+    """
+
+    name: str
+    directory: str
+    files: Mapping[str, bytes]
+    copied: bool = False
+    drafted: bool = False
+    completed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Findable:
+    """How the new skill is found: `listed` is its place among the others, None where no root has it.
+
+    `serve_with` is what makes it served then. `namesakes` are the other skills of its name. Where a `problem` keeps
+    the skills from being looked at, nothing else is known.
+    """
+
+    listed: ListedSkill | None
+    namesakes: Sequence[ListedSkill] = ()
+    own_search: OwnSearch | None = None
+    serve_with: str = ""
+    problem: str = ""
+
+
+def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
+    """Declare the arguments."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="lowercase letters, digits and single hyphens")
-    parser.add_argument(
-        "--description", metavar="TEXT", help="what it does and when to use it; asked for on a terminal"
-    )
+    parser.add_argument("--description", metavar="TEXT", help="what it does and when to use it")
     parser.add_argument("--project", action="store_true", help="in .agents/skills of this project")
     parser.add_argument("--scripts", action="store_true", help="with a script that the steps run")
-    parser.add_argument("--references", action="store_true", help="with a file that is read only where needed")
+    parser.add_argument("--references", action="store_true", help="with a file that is read only if needed")
     parser.add_argument(
-        "--from-template",
+        *("--from-template",),
         nargs="?",
         const="",
         metavar="EXAMPLE",
-        help="copy a skill that comes with SkillHub; without EXAMPLE, list them",
+        help="copy an example; without EXAMPLE, list them",
     )
-    add_json_option(parser)
-    add_setting_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -66,34 +97,27 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if not args.project and "SKILLS_DIR" not in options:
         note_publication(settings_of(options))
     wanted = _wanted(args, options)
+    if args.dry_run:
+        print_text("\n".join(f"would write {in_line(path)}" for path in _paths(wanted)))
+        return EXIT_OK
     write_new(wanted.directory, wanted.files)
     findable = _findable(wanted, options)
     cost = _cost(wanted)
     if args.json:
-        print_json(report_json(wanted, findable, cost))
+        print_json(_report_json(wanted, findable, cost))
     else:
-        print_text("\n".join(report_lines(wanted, findable, cost)))
+        print_text("\n".join(_report_lines(wanted, findable, cost)))
     return EXIT_OK
 
 
 def _list_examples(args: argparse.Namespace) -> int:
     from skillhub_mcp.authoring.files import examples
-    from skillhub_mcp.cli.colours import painter
-    from skillhub_mcp.cli.screen import stdout_screen
-    from skillhub_mcp.cli.table import TableRow, table_lines
 
     found = examples()
     if args.json:
         print_json({"examples": [{"name": one.name, "description": one.description} for one in found]})
         return EXIT_OK
-    rows = [TableRow((one.name,), one_line(one.description, width=None)) for one in found]
-    screen = stdout_screen()
-    if screen is None:
-        for row in rows:
-            print_text(f"{row.cells[0]}  {row.text}")
-    else:
-        # The lines are harmless already, and have colours.
-        print("\n".join(table_lines(("name", "description"), rows, screen.columns, painter(sys.stdout, os.environ))))
+    print_table(("name", "description"), [(one.name, one_line(one.description, width=None)) for one in found])
     print_note(f"\nskillhub new {shlex.quote(args.name or 'NAME')} --from-template EXAMPLE")
     return EXIT_OK
 
@@ -102,7 +126,6 @@ def _wanted(args: argparse.Namespace, options: Mapping[str, str]) -> NewSkill:
     from skillhub_mcp.authoring.draft import described, draft_files, renamed, says_when
     from skillhub_mcp.authoring.files import files_of
     from skillhub_mcp.settings import settings_of
-    from skillhub_mcp.skills.model import SKILL_FILE
 
     example = None if args.from_template is None else _example(decode_argument(args.from_template))
     name = _checked_name(args, example)
@@ -184,7 +207,7 @@ def _asked() -> str:
 
 def _check_rules(wanted: NewSkill) -> None:
     from skillhub_mcp.skills.admission import REGISTRY_STRICT
-    from skillhub_mcp.skills.model import SKILL_FILE, FileStamp
+    from skillhub_mcp.skills.model import FileStamp
     from skillhub_mcp.skills.parser import parse_skill
 
     read = parse_skill(
@@ -249,3 +272,103 @@ def _cost(wanted: NewSkill) -> Cost:
     from skillhub_mcp.validation.verdict import Cost
 
     return next(check(target).cost for target in targets([wanted.directory]).found) or Cost(0, 0, 0)
+
+
+def _report_lines(wanted: NewSkill, findable: Findable, cost: Cost) -> Sequence[str]:
+    """Return the lines for a person: a word and what it stands for."""
+    rows = [("wrote", path) for path in _paths(wanted)]
+    rows += [("found", line) for line in _found_lines(wanted, findable)]
+    rows += [("overlaps", _overlap_line(one)) for one in _rivals(findable)]
+    rows.append(
+        (
+            "costs",
+            f"about {cost.catalogue:,} tokens where skills are listed, {cost.body:,} when loaded"
+            + (f", {cost.files:,} in its other files" if cost.files else ""),
+        )
+    )
+    rows += [("next", line) for line in _next_lines(wanted, findable)]
+    shown, before = [], ""
+    for label, line in rows:
+        shown.append(f"{'' if label == before else label:<10}{in_line(line)}")
+        before = label
+    return shown
+
+
+def _paths(wanted: NewSkill) -> Sequence[str]:
+    paths = sorted(wanted.files, key=lambda path: (path != SKILL_FILE, path))
+    return [os.path.join(wanted.directory, *path.split("/")) for path in paths]
+
+
+def _found_lines(wanted: NewSkill, findable: Findable) -> Sequence[str]:
+    lines = []
+    if findable.problem:
+        lines.append(f"not known: {findable.problem}; skillhub doctor says more")
+    elif findable.listed is None:
+        lines.append(f"not yet, as it is not served: {findable.serve_with}")
+    elif findable.listed.shadowed_by is not None:
+        other = findable.listed.shadowed_by.directory
+        lines.append(f"not by its name, which the skill in {other} has; it loads as {findable.listed.handle}")
+    elif findable.own_search is None:
+        lines.append(f"not by agents ({findable.listed.standing.value}): skillhub why {wanted.name}")
+    else:
+        lines.append(_rank_line(findable.own_search))
+        lines += [
+            f"its name is now its own: before, the skill in {one.skill.directory} had it" for one in findable.namesakes
+        ]
+    return lines
+
+
+def _rank_line(own: OwnSearch) -> str:
+    if own.rank is None:
+        return "not by its own description: write in it the words that people use"
+    if own.rank == 1:
+        return f"first of {plural(own.hits, 'hit')} for its own description"
+    return f"only as number {own.rank} of {own.hits} for its own description"
+
+
+def _rivals(findable: Findable) -> Sequence[Overlap]:
+    found = () if findable.own_search is None else findable.own_search.overlaps
+    return [one for one in found if one.copy or one.share >= _LEAST_OVERLAP]
+
+
+def _overlap_line(one: Overlap) -> str:
+    if one.copy:
+        return f"{one.rival} says nearly the same: keep one of them, or say what tells them apart"
+    by = f", by: {', '.join(one.shared)}" if one.shared else ""
+    return f"{one.rival} fits that description to {min(one.share, 1):.0%}{by}"
+
+
+def _next_lines(wanted: NewSkill, findable: Findable) -> Sequence[str]:
+    lines = []
+    if wanted.drafted:
+        lines.append("say in its description what it does and when to use it: agents choose it by that alone")
+    if wanted.completed:
+        lines.append("its description did not say when to use it: a sentence was added, to be made better")
+    work = "make it your own" if wanted.copied else "write its steps"
+    lines.append(f"{work}, then: skillhub validate {shlex.quote(wanted.directory)}")
+    if findable.own_search is not None:
+        lines.append("try it with the words of a task: skillhub search …")
+    return lines
+
+
+def _report_json(wanted: NewSkill, findable: Findable, cost: Cost) -> Mapping[str, object]:
+    """Return the same as JSON values."""
+    own = findable.own_search
+    listed = findable.listed
+    return {
+        "name": wanted.name,
+        "path": wanted.directory,
+        "files": list(_paths(wanted)),
+        "served": listed is not None and listed.served and listed.shadowed_by is None,
+        "serve_with": findable.serve_with or None,
+        "problem": findable.problem or None,
+        "shadowed_by": None if listed is None or listed.shadowed_by is None else listed.shadowed_by.directory,
+        "namesakes": [one.skill.directory for one in findable.namesakes],
+        "rank": None if own is None else own.rank,
+        "hits": None if own is None else own.hits,
+        "overlaps": [
+            {"skill": one.rival, "share": round(one.share, 3), "copy": one.copy, "shared": list(one.shared)}
+            for one in _rivals(findable)
+        ],
+        "tokens": {"catalogue": cost.catalogue, "body": cost.body, "files": cost.files},
+    }

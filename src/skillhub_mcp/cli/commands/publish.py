@@ -7,14 +7,13 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
-from typing import Any
 
 from skillhub_mcp.bootstrap.publication import library_to_publish, publication_target
 from skillhub_mcp.chosen_roots import roots_of
-from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, whole_number
+from skillhub_mcp.cli.arguments import whole_number
+from skillhub_mcp.cli.console import print_text, terminal_progress
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, plural, print_json, print_text, size_text
-from skillhub_mcp.cli.progress_line import terminal_progress
+from skillhub_mcp.cli.output import EXIT_OK, plural, print_json, size_text
 from skillhub_mcp.errors import InvalidArgument, InvalidSetting, LibraryChanging
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, settings_of
@@ -28,43 +27,27 @@ _TRIES = 3
 _SHOWN = 20
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command's parser."""
-    parser = subparsers.add_parser(
-        "publish",
-        group=Group.SERVE,
-        help="write the library to a directory or bucket, for read-only servers",
-        description="Write the skills that this hub serves, with their files and the index, to a LanceDB database in a "
-        "directory or a bucket (s3://, gs://, az://), for servers started with --read-only. Only what changed is "
-        "written, and servers see the last publication until the new one is whole. What awaits trust, is filtered, "
-        "switched off, denied, withheld by the audit or, with SKILLHUB_FROZEN, not as it was locked is not published, "
-        "nor are dotfiles unless they are served.",
-    )
+DESCRIPTION = (
+    "Write the skills that this hub serves, with their files and the index, to a LanceDB database in a directory or a"
+    " bucket (s3://, gs://, az://), for servers started with --read-only. Only what changed is written, and servers "
+    "see the last publication until the new one is complete. Skills that are disabled, denied, filtered, withheld or "
+    "untrusted are not published, nor are dotfiles unless they are served."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
+    """Declare the arguments."""
     parser.add_argument("target", metavar="TARGET", help="a directory, or s3://BUCKET/PREFIX, gs://…, az://…")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--dry-run", action="store_true", help="say what would be published, and write nothing")
     what.add_argument("--list", action="store_true", help="list the publications that are kept")
-    what.add_argument(
-        "--rollback", metavar="NUMBER", type=_number, help="publish again what an earlier publication had"
-    )
-    what.add_argument("--rebuild", action="store_true", help="write everything again and start the list over")
+    what.add_argument("--rollback", metavar="NUMBER", type=whole_number, help="publish an earlier publication again")
+    what.add_argument("--rebuild", action="store_true", help="write everything again, over what is damaged")
     parser.add_argument(
-        "--keep",
-        metavar="N",
-        default=_KEEP,
-        type=_number,
-        help="publications to keep, whatever their age (default: %(default)s)",
+        *("--keep",), metavar="N", default=_KEEP, type=whole_number, help="publications to keep (default: %(default)s)"
     )
     parser.add_argument(
-        "--keep-days",
-        metavar="DAYS",
-        default=_KEEP_DAYS,
-        type=_days,
-        help="days for which others are kept, too (default: %(default)g)",
+        "--keep-days", metavar="DAYS", default=_KEEP_DAYS, type=_days, help="and for how long (default: %(default)g)"
     )
-    add_json_option(parser)
-    add_setting_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -78,7 +61,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     target = publication_target(settings, args.target)
     if args.list:
         return _list(target, as_json=args.json)
-    if args.rollback is not None:
+    if args.rollback is not None and not args.dry_run:
         return _roll_back(target, args.rollback, as_json=args.json)
     start = time.perf_counter()
     if settings.replica.read_only:
@@ -240,13 +223,6 @@ def _some(told: Sequence[str]) -> Iterator[str]:
     yield from (in_line(f"  {one}") for one in told[:_SHOWN])
     if len(told) > _SHOWN:
         yield f"  and {len(told) - _SHOWN:,} more; --json lists all"
-
-
-def _number(text: str) -> int:
-    number = whole_number(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, not {number}")
-    return number
 
 
 def _days(text: str) -> float:

@@ -6,40 +6,40 @@ import argparse
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
-from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, place_of
-from skillhub_mcp.cli.named_directories import named_directories
-from skillhub_mcp.cli.output import EXIT_OK, from_home, print_json, print_note, print_text
-from skillhub_mcp.cli.replica_note import note_publication_beside
+from skillhub_mcp.cli.arguments import decode_argument
+from skillhub_mcp.cli.console import print_note, print_text, shown_path
+from skillhub_mcp.cli.library_place import (
+    LibraryPlace,
+    RefreshedIndex,
+    add_place_options,
+    named_directories,
+    note_publication_beside,
+    place_of,
+    refresh_index,
+)
+from skillhub_mcp.cli.output import EXIT_OK, print_json
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.sanitize import in_line
 
 if TYPE_CHECKING:
-    from skillhub_mcp.cli.refreshed_index import RefreshedIndex
     from skillhub_mcp.library.removal import MovedSkill
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command's parser."""
-    parser = subparsers.add_parser(
-        "remove",
-        group=Group.CONTROL,
-        help="remove installed skills; --undo brings the last back",
-        description="Move skills that a lock names out of their directory into its trash, all or none, and take them "
-        "out of the lock. Running servers follow at once. --undo brings back what was removed last, or each NAME as it "
-        "was when it was removed last.",
-    )
+DESCRIPTION = (
+    "Move installed skills into the trash of their directory, all or none, and drop them from the lock file. --undo "
+    "brings back what was removed last, or each NAME as it was when it was removed last."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
+    """Declare the arguments."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="name of a skill or of its directory, or its path")
     parser.add_argument("--undo", action="store_true", help="bring back what was removed last, or each NAME")
-    parser.add_argument("--force", action="store_true", help="even what no lock names")
-    parser.add_argument("--dry-run", action="store_true", help="print what would be done, and do nothing")
+    parser.add_argument("--force", action="store_true", help="also remove skills that are not in a lock file")
     add_place_options(parser)
-    add_json_option(parser)
-    add_setting_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -47,7 +47,6 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
     Raises InvalidArgument, InvalidSetting and what `library.removal` raises.
     """
-    from skillhub_mcp.cli.refreshed_index import RefreshedIndex, refresh_index
     from skillhub_mcp.library.removal import bring_back, remove
 
     place = place_of(args, options)
@@ -111,19 +110,19 @@ def _json(
 def _tell(
     moved: Sequence[MovedSkill], place: LibraryPlace, index: RefreshedIndex, *, undo: bool, dry_run: bool
 ) -> None:
-    root = in_line(from_home(place.root))
+    root = in_line(shown_path(place.root))
     verb = "would be" if dry_run else "is"
     for one in moved:
         name = in_line(one.name)
         if undo:
             print_text(f"{name} {verb} back in {root}")
             continue
-        print_text(f"{name} {verb} removed from {root if one.is_there else in_line(from_home(place.lock_path))}")
+        print_text(f"{name} {verb} removed from {root if one.is_there else in_line(shown_path(place.lock_path))}")
         if one.linked_to:
             print_note(f"{name} is a link: {in_line(one.linked_to)} stays as it is")
         answering = index.answering.get(one.name)
         if answering is not None:
-            print_note(f"{name} now loads {in_line(from_home(answering[0]))} ({answering[1]})")
+            print_note(f"{name} now loads {in_line(shown_path(answering[0]))} ({answering[1]})")
     if index.problem:
         print_note(f"warning: the index is not refreshed: {in_line(index.problem)}")
     if not (undo or dry_run) and any(one.is_there for one in moved):

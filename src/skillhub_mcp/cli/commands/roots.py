@@ -6,7 +6,7 @@ import argparse
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from skillhub_mcp.bootstrap.library import surroundings_of
 from skillhub_mcp.chosen_roots import (
@@ -17,10 +17,10 @@ from skillhub_mcp.chosen_roots import (
     roots_of,
     roots_path,
 )
-from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options, decode_argument
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json, print_note, print_text
-from skillhub_mcp.cli.pager import add_pager_option, paged
-from skillhub_mcp.cli.replica_note import served_publication
+from skillhub_mcp.cli.arguments import Parser, add_action, add_actions, decode_argument
+from skillhub_mcp.cli.console import print_note, print_text
+from skillhub_mcp.cli.library_place import served_publication
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.policy.files import change_roots
 from skillhub_mcp.redaction import redacted
@@ -34,41 +34,24 @@ if TYPE_CHECKING:
     from skillhub_mcp.skills.discovery_report import Surroundings, UnsearchedPlace
     from skillhub_mcp.skills.places import PlaceReason
 
-_WHAT = "a directory, or builtin (the examples) or claude (.claude/skills of the project and of the home directory)"
+_WHAT = "a directory, the examples, or .claude/skills"
 _INDENT = " " * 4
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command's parser."""
-    parser = subparsers.add_parser(
-        "roots",
-        group=Group.CONTROL,
-        everyday=True,
-        help="list where skills are looked for, and add places",
-        description="List every place that may hold skills: whether it is searched, why, how many skills it has, and "
-        "what changes that. Without an action, nothing is changed.",
-    )
-    add_json_option(parser)
-    add_pager_option(parser)
-    add_setting_options(parser)
-    parser.set_defaults(run=paged(run))
-    actions = add_actions(parser, required=False)
-    for name, run_action, what in (
-        ("add", _add, "have further places searched"),
-        ("remove", _remove, "have places that were added searched no more"),
-    ):
-        action = actions.add_parser(
-            name,
-            help=what,
-            description=f"{what[0].upper()}{what[1:]}. The choice is saved in ~/.skillhub/roots.json, and holds where "
-            "neither SKILLS_DIR nor SKILLHUB_ROOTS is set.",
-        )
+DESCRIPTION = (
+    "List every place that may hold skills: whether it is searched, why, how many skills it has, and what changes "
+    "that. Added places are recorded in ~/.skillhub/roots.json; SKILLS_DIR and SKILLHUB_ROOTS override them."
+)
+
+
+def add_arguments(parser: Parser, _: str) -> None:
+    """Declare the arguments."""
+    actions = add_actions(parser)
+    adding = add_action(actions, "add", _add, "search further places", writes=True)
+    adding.add_argument("--project", action="store_true", help="for this project only")
+    removing = add_action(actions, "remove", _remove, "stop searching places that were added", writes=True)
+    for action in (adding, removing):
         action.add_argument("places", nargs="+", metavar="DIR|builtin|claude", help=_WHAT)
-        if name == "add":
-            action.add_argument("--project", action="store_true", help="for this project only")
-        add_json_option(action)
-        add_setting_options(action)
-        action.set_defaults(run=run_action)
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -109,7 +92,7 @@ def _listing(
     if publication:
         yield from (f"{publication}.", "")
     searched = "Searched otherwise" if publication else "Searched"
-    yield f"{searched}; of two skills with one name, that of the upper place is served:"
+    yield f"{searched}; if two skills share a name, the one listed first wins:"
     states = [plural(counts[root.path], "skill") if os.path.isdir(root.path) else "not there" for root in roots]
     width = max(map(len, states), default=0)
     for root, state in zip(roots, states, strict=True):
@@ -125,7 +108,7 @@ def _listing(
     yield f"{_INDENT}{_chosen_by(surroundings)}"
     for heading, some in (
         ("Not searched:", [one for one in others if one.skills]),
-        ("Not searched, and nothing there that the others do not have:", [one for one in others if not one.skills]),
+        ("Not searched, without skills of their own:", [one for one in others if not one.skills]),
     ):
         yield from ["", heading] if some else []
         for one in some:
@@ -197,6 +180,9 @@ def _add(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             record = record.with_entry(entry, project=project)
         return record
 
+    if args.dry_run:
+        print_text("\n".join(f"{in_line(entry)} would be searched" for entry in new) or "nothing would change")
+        return EXIT_OK
     change_roots(roots_path(), change)
     after = roots_of(settings)
     outcomes = [
@@ -282,6 +268,9 @@ def _remove(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             record = record.without_entry(entry)
         return record
 
+    if args.dry_run:
+        print_text("\n".join(f"{in_line(entry)} would no longer be searched" for entry in entries))
+        return EXIT_OK
     change_roots(roots_path(), change)
     if args.json:
         print_json({"removed": entries, "record": roots_path()})

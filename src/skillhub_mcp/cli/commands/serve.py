@@ -13,9 +13,10 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from skillhub_mcp.cli.arguments import SERVE, Group, add_setting_options
+from skillhub_mcp.cli.arguments import add_setting_options
+from skillhub_mcp.cli.console import print_note
 from skillhub_mcp.cli.log_format import log_to_stderr
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, print_note
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
 from skillhub_mcp.errors import PolicyUnreadable
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("skillhub_mcp")
 
+DESCRIPTION = (
+    "Serve the skills over MCP. An MCP client starts this over stdio; `skillhub` does the same if its input is not a "
+    "terminal."
+)
 _HIGHEST_PORT = 65_535
 _MIN_TOKEN_CHARACTERS = 20
 _DEFAULTS: Mapping[str, Any] = {
@@ -45,20 +50,11 @@ _DEFAULTS: Mapping[str, Any] = {
 }
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command's parser."""
-    parser = subparsers.add_parser(
-        SERVE,
-        group=Group.SERVE,
-        everyday=True,
-        help="serve the skills over MCP, over stdio or HTTP",
-        description="Serve the skills over MCP. An MCP client starts this over stdio; `skillhub` does the same where "
-        "its input is no terminal.",
-    )
+def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
+    """Declare the arguments."""
     _add_options(parser, shown=True)
     parser.add_argument("--reindex", action="store_true", default=argparse.SUPPRESS, help="rebuild the index first")
     add_setting_options(parser)
-    parser.set_defaults(run=run)
 
 
 def add_options_without_command(parser: argparse.ArgumentParser) -> None:
@@ -81,25 +77,16 @@ def _add_options(parser: argparse.ArgumentParser, *, shown: bool) -> None:
     add("--transport", "transport to serve over (default: stdio)", choices=("stdio", "http"))
     add("--host", "address to listen on (default: 127.0.0.1)")
     add("--port", "port to listen on; 0 chooses a free one (default: 8000)", type=_port)
-    add(
-        "--skip-auto-reindex",
-        "serve the index as last written, without looking for changes",
-        action="store_true",
-    )
-    add(
-        "--read-only",
-        "serve the publication that SKILLHUB_DB_PATH or --db-path names, and no skills directory",
-        action="store_true",
-    )
-    add("--frozen", "withhold locked skills whose files are not those that were locked", action="store_true")
-    add("--enable-run", "offer run_skill_command over stdio", action="store_true")
-    add("--enable-run-over-http", "with --enable-run, offer it over HTTP too", action="store_true")
-    add(
-        "--allow-anonymous",
-        "require no token, even if other machines can reach the server or commands run over HTTP",
-        action="store_true",
-    )
     add("--workers", "processes, with --transport http (default: 1)", metavar="N")
+    for name, told in (
+        ("--skip-auto-reindex", "serve the last index, without looking for changes"),
+        ("--read-only", "serve the publication that SKILLHUB_DB_PATH names"),
+        ("--frozen", "withhold locked skills whose files have changed"),
+        ("--enable-run", "offer run_skill_command over stdio"),
+        ("--enable-run-over-http", "with --enable-run, offer it over HTTP too"),
+        ("--allow-anonymous", "require no token, even from other machines"),
+    ):
+        add(name, told, action="store_true")
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:

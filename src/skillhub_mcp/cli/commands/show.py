@@ -1,35 +1,26 @@
-"""`skillhub show`: one skill as an agent loads it."""
+"""`skillhub show`: one skill as an agent loads it, or one of its files."""
 
 from __future__ import annotations
 
 import argparse
-import os
+import base64
 import sys
 from collections.abc import Mapping
-from typing import Any
 
-from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, skill_argument
-from skillhub_mcp.cli.colours import Colour, painter
+from skillhub_mcp.cli.arguments import skill_argument
+from skillhub_mcp.cli.console import hide_progress, print_line, print_markdown, shown_path
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, print_json, print_painted, print_text
-from skillhub_mcp.cli.pager import add_pager_option, paged
-from skillhub_mcp.sanitize import in_line
+from skillhub_mcp.cli.output import EXIT_OK, print_json
+from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.sanitize import on_terminal
+
+DESCRIPTION = "Print a skill's metadata, files and instructions, or one of its files byte for byte."
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command's parser."""
-    parser = subparsers.add_parser(
-        "show",
-        group=Group.FIND,
-        everyday=True,
-        help="print a skill as an agent loads it",
-        description="Show a skill's metadata, files and instructions.",
-    )
+def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
+    """Declare the arguments."""
     parser.add_argument("name", metavar="NAME", help="name, name@source or path of the skill")
-    add_json_option(parser)
-    add_pager_option(parser)
-    add_setting_options(parser)
-    parser.set_defaults(run=paged(run))
+    parser.add_argument("--file", metavar="F", help="print this file of the skill instead")
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -37,6 +28,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 
     name = skill_argument(args.name)
+    if args.file is not None:
+        return _print_file(name, args.file, options, as_json=args.json)
     with open_hub(options) as hub:
         first, body = hub.reader.load_whole(name)
         files, more = hub.list_files(name)
@@ -82,23 +75,50 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         "name": first.handle,
         "source": first.source.value + ("; awaits trust: `skillhub trust`" if skill.awaits_trust else ""),
         "description": " ".join(skill.description.split()),
-        "category": skill.category or "-",
-        "tags": ", ".join(skill.tags) or "-",
-        "allowed tools": ", ".join(skill.allowed_tools) or "-",
-        "path": skill.directory,
-        **({"lock": standing.sentence()} if standing is not None and standing.sentence() else {}),
+        "category": skill.category or "",
+        "tags": ", ".join(skill.tags),
+        "allowed tools": ", ".join(skill.allowed_tools),
+        "path": shown_path(skill.directory),
+        "lock": standing.sentence() if standing is not None else "",
         "files": ", ".join(file.path for file in files) + (", …" if more else ""),
         "cost": f"about {estimate_tokens(body):,} tokens",
     }
-    paint = painter(sys.stdout, os.environ)
-    for label, fact in facts.items():
-        print_painted(f"{paint(f'{label}:', Colour.DIM)}{' ' * (14 - len(label))}{paint(fact)}")
-    for diagnostic in skill.diagnostics:
-        line = f" (line {diagnostic.line})" if diagnostic.line else ""
-        print_text(in_line(f"{diagnostic.severity.value + ':':<15}{diagnostic.message}{line}; {diagnostic.hint}"))
-    for finding in first.warnings:
-        print_text(
-            in_line(f"{'audit:':<15}{finding.severity.value} {finding.rule} ({finding.place}) {finding.message}")
-        )
-    print_text(f"\n{body}")
+    rows = [(label, fact) for label, fact in facts.items() if fact]
+    rows += [
+        (d.severity.value, f"{d.message}{f' (line {d.line})' if d.line else ''}; {d.hint}") for d in skill.diagnostics
+    ]
+    rows += [("audit", f"{one.severity.value} {one.rule} ({one.place}) {one.message}") for one in first.warnings]
+    for label, fact in rows:
+        print_line((f"{f'{label}:':<15}", "dim"), fact)
+    print_line("")
+    print_markdown(body)
+    return EXIT_OK
+
+
+def _print_file(name: str, file: str, options: Mapping[str, str], *, as_json: bool) -> int:
+    """Print the file, or the chunk of it that an agent would receive. A terminal gets no binary file."""
+    if not file.strip():
+        raise InvalidArgument("--file", "is empty", hint="`skillhub show NAME` lists the files of a skill")
+    with open_hub(options) as hub:
+        to_terminal = sys.stdout.isatty()
+        # A terminal gets the text, a file or a program gets the bytes.
+        as_stored = not (as_json or to_terminal)
+        chunk = hub.read_file(name, file, as_stored=as_stored)
+        if as_json:
+            names = ("content", "encoding", "truncated", "size", "next_offset", "media_type")
+            print_json({name: getattr(chunk, name) for name in names})
+            return EXIT_OK
+        hide_progress()
+        while True:
+            binary = chunk.encoding == "base64"
+            if to_terminal and binary:
+                raise InvalidArgument(file, "is binary and not printed on a terminal", hint="redirect it: > FILE")
+            if to_terminal:
+                sys.stdout.write(on_terminal(chunk.content))
+            else:
+                sys.stdout.buffer.write(base64.b64decode(chunk.content) if binary else chunk.content.encode())
+            if chunk.next_offset is None:
+                break
+            chunk = hub.read_file(name, file, offset=chunk.next_offset, as_stored=as_stored)
+    sys.stdout.flush()
     return EXIT_OK

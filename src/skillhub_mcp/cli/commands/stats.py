@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
+from skillhub_mcp.cli.console import print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, plural, print_json, print_note, print_text
-from skillhub_mcp.cli.pager import add_pager_option, paged
+from skillhub_mcp.cli.output import EXIT_OK, plural, print_json
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
@@ -21,20 +20,15 @@ if TYPE_CHECKING:
 _SHOWN = 10
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command's parser."""
-    parser = subparsers.add_parser(
-        "stats",
-        group=Group.MEASURE,
-        help="print which skills are used, and failed searches",
-        description="Summarize the usage log that SKILLHUB_USAGE_LOG names. Usage is logged only if that is set, and "
-        "the log never leaves this machine.",
-    )
+DESCRIPTION = (
+    "Summarize the usage log that SKILLHUB_USAGE_LOG names. Usage is logged only if that is set, and the log never "
+    "leaves this machine."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
+    """Declare the arguments."""
     parser.add_argument("log", nargs="?", metavar="LOG", help="usage log (default: SKILLHUB_USAGE_LOG)")
-    add_json_option(parser)
-    add_pager_option(parser)
-    add_setting_options(parser)
-    parser.set_defaults(run=paged(run))
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -44,7 +38,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     path = args.log or settings_of(options).observability.usage_log
     if not path:
         raise InvalidArgument(
-            "LOG", "is required", hint="or set SKILLHUB_USAGE_LOG, also for the server that writes the log"
+            "LOG", "is required", hint="pass LOG, or set SKILLHUB_USAGE_LOG for the server and this command"
         )
     usage = read_usage(path)
     note_unreadable(usage, path)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping
-from typing import Any
 
 from skillhub_mcp._util.safe_json import BadJson
 from skillhub_mcp.bootstrap.policy import every_skill
-from skillhub_mcp.cli.arguments import Group, add_actions, add_json_option, add_setting_options, decode_argument
+from skillhub_mcp.cli.arguments import Parser, add_action, add_actions, decode_argument
+from skillhub_mcp.cli.console import print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, print_json, print_note, print_text
+from skillhub_mcp.cli.output import EXIT_OK, print_json
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.policy.access_tokens import NOT_GIVEN, Token, Tokens, filter_of, make_token
@@ -22,33 +22,24 @@ from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.suggestions import near_names
 from skillhub_mcp.skills.visibility import Visibility
 
+DESCRIPTION = (
+    "List, create and revoke bearer tokens for HTTP clients. The file holds only their hashes; a server with "
+    "SKILLHUB_TOKENS_FILE applies changes at once."
+)
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command's parser."""
-    parser = subparsers.add_parser(
-        "token",
-        group=Group.CONTROL,
-        help="create, list and revoke tokens for HTTP clients",
-        description="Create, list and revoke bearer tokens for HTTP clients. The file holds only their hashes; a "
-        "server with SKILLHUB_TOKENS_FILE applies changes at once.",
-    )
+
+def add_arguments(parser: Parser, _: str) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--file", metavar="FILE", help="file of tokens (default: SKILLHUB_TOKENS_FILE)")
     actions = add_actions(parser)
-    new = actions.add_parser("new", help="create a token and print it once")
-    new.set_defaults(run=_new)
-    new.add_argument("--skills", metavar="A,B", help="only skills that the token grants")
-    new.add_argument("--categories", metavar="X,Y", help="only categories that it grants; no effect with --skills")
-    new.add_argument("--may-run", action="store_true", help="let its bearer run commands, where they are enabled")
-    new.add_argument("--force", action="store_true", help="also for names that no skill or category has")
-    revoke = actions.add_parser("revoke", help="revoke a token")
-    revoke.set_defaults(run=_revoke)
+    new = add_action(actions, "new", _new, "create a token and print it once", writes=True)
+    new.add_argument("--skills", metavar="A,B", help="only these skills")
+    new.add_argument("--categories", metavar="X,Y", help="only these categories; no effect with --skills")
+    new.add_argument("--may-run", action="store_true", help="let its bearer run commands, if they are enabled")
+    revoke = add_action(actions, "revoke", _revoke, "revoke a token", writes=True)
     for action in (new, revoke):
-        action.add_argument("name", metavar="NAME", help="name of the token's bearer, also used in the audit log")
-    listing = actions.add_parser("list", help="list the tokens")
-    listing.set_defaults(run=_list)
-    for action in (new, listing, revoke):
-        action.add_argument("--file", metavar="FILE", help="file of tokens (default: SKILLHUB_TOKENS_FILE)")
-        add_json_option(action)
-        add_setting_options(action)
+        action.add_argument("name", metavar="NAME", help="name of the token's bearer, also for the audit log")
+        action.add_argument("--file", metavar="FILE", default=argparse.SUPPRESS, help="file of tokens")
 
 
 def _new(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -57,14 +48,17 @@ def _new(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         visibility = filter_of(_names(args.skills), _names(args.categories))
     except BadJson as error:
         raise InvalidArgument("--skills or --categories", f"is invalid: {error}") from error
-    if visibility.limits and not args.force:
-        _check_names(visibility, options)
+    if visibility.limits:
+        _warn_of_names(visibility, options)
     try:
         token, secret = make_token(decode_argument(args.name), visibility, may_run=args.may_run)
-        change_tokens(path, lambda tokens: tokens.with_token(token))
+        if not args.dry_run:
+            change_tokens(path, lambda tokens: tokens.with_token(token))
     except BadJson as error:
         raise InvalidArgument("NAME", f"is invalid: {error}") from error
-    if args.json:
+    if args.dry_run:
+        print_text(f"{token.name} would be granted {_scope(token)}")
+    elif args.json:
         print_json({**token.as_json(), "token": secret})
     else:
         print_text(secret)
@@ -74,7 +68,8 @@ def _new(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     return EXIT_OK
 
 
-def _list(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    """List the tokens. Raises InvalidArgument and TokensUnreadable."""
     tokens = tokens_file(_path(args, options)).read() or Tokens()
     if args.json:
         print_json({"tokens": [token.as_json() for token in tokens.tokens]})
@@ -94,30 +89,28 @@ def _revoke(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     token = tokens.named(name)
     if token is None:
         near = near_names(name, [one.name for one in tokens.tokens])
-        hint = f"did you mean {near[0]!r}?" if near else "`skillhub token list` lists the tokens"
+        hint = f"did you mean {near[0]!r}?" if near else "`skillhub token` lists the tokens"
         raise InvalidArgument("NAME", f"{name!r} is not the name of a token", hint=hint)
-    change_tokens(path, lambda current: current.without(name))
+    if not args.dry_run:
+        change_tokens(path, lambda current: current.without(name))
     if args.json:
         print_json({"revoked": token.as_json()})
     else:
-        print_text(f"revoked the token of {name}")
+        print_text(f"{'would revoke' if args.dry_run else 'revoked'} the token of {name}")
     return EXIT_OK
 
 
-def _check_names(visibility: Visibility, options: Mapping[str, str]) -> None:
-    """Raise InvalidArgument for a filter that names what is not there."""
+def _warn_of_names(visibility: Visibility, options: Mapping[str, str]) -> None:
     settings = settings_of(options)
     with open_hub(options) as hub:
         known = KnownNames(every_skill(settings, hub.snapshot_and_policy()[0]))
-    for option, kind, unknown in (
-        ("--skills", "skill", known.unknown_skills(visibility)),
-        ("--categories", "category", known.unknown_categories(visibility)),
+    for kind, unknown in (
+        ("skill", known.unknown_skills(visibility)),
+        ("category", known.unknown_categories(visibility)),
     ):
         for one in unknown:
-            guess = f"did you mean {one.near!r}? " if one.near else ""
-            raise InvalidArgument(
-                option, f"names no {kind} that is here: {one.name!r}", hint=f"{guess}--force grants it all the same"
-            )
+            guess = f"; did you mean {one.near!r}?" if one.near else ""
+            print_note(f"warning: no {kind} has the name {one.name!r}{guess}")
 
 
 def _path(args: argparse.Namespace, options: Mapping[str, str]) -> str:

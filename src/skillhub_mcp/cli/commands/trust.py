@@ -4,30 +4,20 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from skillhub_mcp.bootstrap.library import brought_in
 from skillhub_mcp.bootstrap.policy import rule_files
 from skillhub_mcp.chosen_roots import project_of, trust_path
-from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options, decode_argument
-from skillhub_mcp.cli.output import (
-    EXIT_FAILED,
-    EXIT_OK,
-    from_home,
-    one_line,
-    plural,
-    print_json,
-    print_note,
-    print_text,
-)
+from skillhub_mcp.cli.arguments import decode_argument
+from skillhub_mcp.cli.console import confirm, one_line, print_note, print_text, shown_path
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json
 from skillhub_mcp.disclosure.project_skills import ProjectPlace, ProjectSkill, ProjectSkills
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.library.plan import is_alike
 from skillhub_mcp.policy.access import UnreadableRules
-from skillhub_mcp.policy.files import change_trust
+from skillhub_mcp.policy.files import change_trust, trust_file
 from skillhub_mcp.policy.rules import RULE_LISTS
 from skillhub_mcp.policy.trust import TrustMode, TrustRecord
 from skillhub_mcp.sanitize import in_line
@@ -42,25 +32,17 @@ _STATES = {
 }
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command's parser."""
-    parser = subparsers.add_parser(
-        "trust",
-        group=Group.CONTROL,
-        everyday=True,
-        help="look at what a project brings, and agree to it",
-        description="Show the skills and rules that a project brings, and record that you trust them as they are now. "
-        "Until then, and again once a file of them changes, they are found and loaded, but take no name of your own "
-        "skills, are never pinned, and are only counted in what a model reads when it connects.",
-    )
-    parser.add_argument("dir", nargs="?", metavar="DIR", help="a directory of the project (default: this one)")
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--show", action="store_true", help="only show it")
-    what.add_argument("--revoke", action="store_true", help="forget that you trusted the project")
-    what.add_argument("-y", "--yes", action="store_true", help="do not ask")
-    add_json_option(parser)
-    add_setting_options(parser)
-    parser.set_defaults(run=run)
+DESCRIPTION = (
+    "Show the skills and rules that a project brings; with DIR or --yes, record that you trust them as they are now. "
+    "Until then, and again when a file of them changes, they are found and loaded, but cannot override your own "
+    "skills, are never pinned, and are only counted in what a model reads when it connects."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
+    """Declare the arguments."""
+    parser.add_argument("dir", nargs="?", metavar="DIR", help="a directory of the project, such as .")
+    parser.add_argument("--revoke", action="store_true", help="forget that you trusted the project")
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -69,22 +51,26 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         return _revoke(args, options)
     settings = _settings(args, options)
     brought = brought_in(settings)
-    wanted = brought.trust.is_awaited and not args.show
-    asks = wanted and bool(brought.digests)
+    asked = bool(args.dir is not None or args.yes) and not args.dry_run
+    awaits = brought.trust.is_awaited
+    can_agree = awaits and bool(brought.digests)
     if not args.json:
         print_text("\n".join(map(in_line, _lines(brought))))
-    recorded = asks and (args.yes or (not args.json and _confirm())) and _record(brought, settings)
+    agreed = asked and can_agree and (args.yes or (not args.json and confirm("Trust it as it is now?")))
+    recorded = agreed and _record(brought, settings)
     if args.json:
         print_json(_json(brought, settings) | {"recorded": recorded})
     elif recorded:
-        print_text(f"Trusted, until a file of it changes: recorded in {from_home(trust_path())}")
-    elif asks:
+        print_text(f"Trusted, until a file of it changes: recorded in {shown_path(trust_path())}")
+    elif awaits and not can_agree:
+        print_note("Nothing was recorded: what cannot be read whole cannot be trusted")
+    elif awaits and asked:
         print_note("Nothing was recorded; --yes records it without a question")
-    elif wanted:
-        print_note("Nothing was recorded: what cannot be read whole cannot be agreed to")
+    elif awaits:
+        print_note("`skillhub trust .` trusts it as it is now")
     if settings.policy.trust == TrustMode.ALL.value:
         print_note("SKILLHUB_TRUST=all: every project is trusted, whatever is recorded")
-    return EXIT_FAILED if wanted and not recorded else EXIT_OK
+    return EXIT_FAILED if awaits and asked and not recorded else EXIT_OK
 
 
 def _settings(args: argparse.Namespace, options: Mapping[str, str]) -> Settings:
@@ -105,13 +91,6 @@ def _record(brought: ProjectSkills, settings: Settings) -> bool:
     return True
 
 
-def _confirm() -> bool:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return False
-    print("Trust it as it is now? [y/N] ", end="", flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
 def _revoke(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     directory = None if args.dir is None else os.path.abspath(expand_home(decode_argument(args.dir)))
     # What was trusted may be gone; then the directory itself is meant.
@@ -123,16 +102,20 @@ def _revoke(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         was.extend(root for root in record.projects if root == project)
         return record.revoked([project])
 
-    change_trust(trust_path(), forget)
+    if args.dry_run:
+        forget(trust_file(trust_path()).read() or TrustRecord())
+    else:
+        change_trust(trust_path(), forget)
     if args.json:
         print_json({"project": project, "revoked": bool(was)})
     else:
-        print_text(f"{in_line(from_home(project))} {'is no longer trusted' if was else 'was not trusted'}")
+        outcome = f"{'would be' if args.dry_run else 'is'} no longer trusted" if was else "was not trusted"
+        print_text(f"{in_line(shown_path(project))} {outcome}")
     return EXIT_OK
 
 
 def _lines(brought: ProjectSkills) -> Iterator[str]:
-    yield from_home(brought.project)
+    yield shown_path(brought.project)
     if not brought.places:
         yield "  brings no skill: there is nothing to trust"
         return
@@ -150,12 +133,12 @@ def _lines(brought: ProjectSkills) -> Iterator[str]:
     yield from _rules_lines(brought)
     awaiting = [place for place in brought.places if place.root.trust.is_awaited]
     if any(one.takes_from or one.skill.always_apply for place in awaiting for one in place.skills):
-        yield "What is marked → comes into force when you trust the project."
+        yield "What is marked → applies once you trust the project."
 
 
 def _notes(one: ProjectSkill) -> Iterator[str]:
     for other in one.takes_from:
-        yield f"takes the name {one_line(other.name)} from {one_line(from_home(other.directory), width=None)}"
+        yield f"takes the name {one_line(other.name)} from {one_line(shown_path(other.directory), width=None)}"
     if one.skill.always_apply:
         yield "is pinned: described to each model that connects"
 

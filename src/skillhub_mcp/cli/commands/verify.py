@@ -5,13 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from skillhub_mcp.cli.arguments import Group, add_json_option, add_setting_options
-from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, place_of
-from skillhub_mcp.cli.named_directories import named_directories
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, from_home, plural, print_json, print_note, print_text
-from skillhub_mcp.cli.replica_note import note_publication_beside
+from skillhub_mcp.cli.console import print_note, print_text, shown_path
+from skillhub_mcp.cli.library_place import (
+    LibraryPlace,
+    add_place_options,
+    named_directories,
+    note_publication_beside,
+    place_of,
+)
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json
 from skillhub_mcp.sanitize import in_line
 
 if TYPE_CHECKING:
@@ -19,20 +23,16 @@ if TYPE_CHECKING:
     from skillhub_mcp.locks.lock_file import LockedSkill
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command's parser."""
-    parser = subparsers.add_parser(
-        "verify",
-        group=Group.CONTROL,
-        help="hold installed skills against their lock",
-        description="Read every file of the skills that a lock names, and name those that are not what was locked. "
-        "The exit code is 1 where one is.",
-    )
+DESCRIPTION = (
+    "Read every file of the skills that a lock file names, and name those that are not what was locked. The exit code"
+    " is 1 if there is one."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
+    """Declare the arguments."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these skills, by name, directory or path")
     add_place_options(parser)
-    add_json_option(parser)
-    add_setting_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -96,7 +96,7 @@ def _tell(found: VerifiedLibrary, place: LibraryPlace) -> None:
         if one.in_trash and not one.is_missing:
             print_text("  what was locked is in the trash")
     wrong = sum(not one.ok for one in found.skills)
-    lock = in_line(from_home(place.lock_path))
+    lock = in_line(shown_path(place.lock_path))
     if not wrong:
         print_text(f"{plural(len(found.skills), 'skill')} as {lock} says")
     _tell_small_differences(found, place)

@@ -1,0 +1,321 @@
+"""The checks of the library: roots, skills, trust, rules, locks, the audit, the index and publications."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+
+from skillhub_mcp.bootstrap.hub import index_writer
+from skillhub_mcp.bootstrap.library import unsearched_places
+from skillhub_mcp.bootstrap.models import choose_embedder
+from skillhub_mcp.bootstrap.policy import name_problems
+from skillhub_mcp.bootstrap.server import make_publisher
+from skillhub_mcp.chosen_roots import project_of, recorded_roots_problem, trust_path
+from skillhub_mcp.cli.checks import CheckResult, Installation
+from skillhub_mcp.cli.commands.index import root_facts, root_json
+from skillhub_mcp.cli.console import shown_path
+from skillhub_mcp.cli.library_place import place_of_lock
+from skillhub_mcp.cli.output import plural
+from skillhub_mcp.disclosure.counts import SkillCounts, count_skills
+from skillhub_mcp.errors import CLOSE_TO_OTHERS, PolicyUnreadable, TrustUnreadable
+from skillhub_mcp.index.failures import IndexDamaged
+from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots
+from skillhub_mcp.locks.lock_verifier import LockStanding
+from skillhub_mcp.locks.states import LockState
+from skillhub_mcp.policy.files import tokens_file, trust_file
+from skillhub_mcp.redaction import redacted
+from skillhub_mcp.settings import Settings
+from skillhub_mcp.skills.model import Trust
+from skillhub_mcp.skills.name_resolution import Names
+from skillhub_mcp.skills.places import shell_path
+from skillhub_mcp.skills.problems import Problem, refusal_problems, root_problems, shadowing
+from skillhub_mcp.skills.roots import SkillRoot
+
+# Doctor does not wait for the audit of a large library.
+_AUDITED_AT_ONCE = 300
+_REBUILD = "skillhub --reindex"
+_TRUST_STATES = {Trust.AWAITED: "awaits trust", Trust.CHANGED: "has changed since you trusted it"}
+
+
+def check_roots(installation: Installation) -> CheckResult:
+    """Return the roots with their number of skills, those that cannot be searched, and the places that are none."""
+    snapshot = installation.view.snapshot
+    unreadable = recorded_roots_problem()
+    elsewhere = unsearched_places(installation.settings, snapshot)
+    counts = Counter(skill.root for skill in snapshot.everything)
+    refused = Counter(one.root for one in snapshot.report.refused)
+    there = [(root, counts[root.path]) for root in snapshot.report.roots if os.path.isdir(root.path)]
+    project = project_of(installation.settings).root
+    place = "" if project in (os.sep, os.path.realpath(installation.home)) else shown_path(project)
+    return CheckResult(
+        state=f"project: {place}" if place else "no project: its skills are not served",
+        problems=(
+            *([] if unreadable is None else [unreadable]),
+            *root_problems(snapshot.report),
+        ),
+        warnings=tuple(place.as_problem() for place in elsewhere),
+        details=tuple(_root_detail(root, count, refused[root.path]) for root, count in there),
+        facts={
+            "roots": [{"path": root.path, "source": root.source.value, "skills": count} for root, count in there],
+            "not_searched": [{"path": one.place.path, "skills": one.skills} for one in elsewhere],
+        },
+    )
+
+
+def _root_detail(root: SkillRoot, count: int, refused: int) -> str:
+    how_many = plural(count, "skill") + (f" and {refused:,} refused" if refused else "")
+    return f"{root.source.value:<10}{how_many}  {root.given}"
+
+
+def check_skills(installation: Installation) -> CheckResult:
+    """Return what is served, refused and shadowed."""
+    snapshot = installation.view.snapshot
+    policy = installation.policy()
+    lost = (Names(snapshot) if policy is None else Names(snapshot, policy)).shadowed()
+    refused, shadowed = len(snapshot.report.refused), len(lost)
+    # Rules that cannot be read let nothing be served.
+    nothing = SkillCounts(served=0, refused=refused, shadowed=shadowed)
+    counts = nothing if policy is None else count_skills(snapshot, policy)
+    people = f", {counts.not_for_models:,} not for models" if counts.not_for_models else ""
+    elsewhere = sum(one.skills for one in unsearched_places(installation.settings, snapshot))
+    left = elsewhere + refused + counts.filtered + counts.off + counts.denied
+    unserved = f", {left:,} found but not served" if left else ""
+    return CheckResult(
+        problems=refusal_problems(snapshot.report),
+        notes=tuple(map(shadowing, lost)),
+        state=f"{plural(counts.served, 'skill')} served{people}{unserved}",
+        details=(f"skills    {counts.sentence()}",),
+        facts={
+            "served": counts.served,
+            "not_for_models": counts.not_for_models,
+            "excluded": {"filtered": counts.filtered, "off": counts.off, "denied": counts.denied},
+            "refused": refused,
+            "shadowed": counts.shadowed,
+        },
+    )
+
+
+def check_trust(installation: Installation) -> CheckResult:
+    """Return the projects that await trust, and the files that keep what they say from being used."""
+    snapshot, policy = installation.view.snapshot, installation.policy()
+    problems = []
+    try:
+        trust_file(trust_path()).read()
+    except TrustUnreadable as error:
+        # Of what others may write the check of files tells, with the command.
+        if error.fix != CLOSE_TO_OTHERS:
+            problems.append(Problem(error.path, f"cannot be used: {error.reason}", error.fix))
+    if policy is not None and policy.unreadable is not None:
+        error_of_project = policy.unreadable.as_error()
+        problems.append(
+            Problem(policy.unreadable.path, f"cannot be used: {policy.unreadable.reason}", error_of_project.fix)
+        )
+    counts = Counter(skill.root for skill in snapshot.everything if skill.awaits_trust)
+    awaiting = [root for root in snapshot.report.roots if counts[root.path]]
+    return CheckResult(
+        problems=tuple(problems),
+        warnings=tuple(
+            Problem(
+                root.path,
+                f"{_TRUST_STATES[root.trust]} ({plural(counts[root.path], 'skill')}): they cannot override your skills "
+                "or be pinned",
+                f"`skillhub trust {shell_path(root.within, home=installation.home)}` shows what the project brings",
+            )
+            for root in awaiting
+        ),
+        facts={"awaiting_trust": [{"path": root.path, "trust": root.trust.value} for root in awaiting]},
+    )
+
+
+def check_rules(installation: Installation) -> CheckResult:
+    """Return the names that nothing has, the file that cannot be read, and the causes of an empty hub."""
+    hub, snapshot = installation.hub, installation.view.snapshot
+    path = installation.settings.http.tokens_file
+    try:
+        if path:
+            # Where it is missing a server over HTTP does not start; one over stdio does.
+            tokens_file(path).read()
+        named = name_problems(installation.settings, snapshot)
+        if hub.skills():
+            return CheckResult(problems=named)
+        # What it says of directories, refusals and misspelt filters is told already.
+        told = {one.subject for one in (*named, *root_problems(snapshot.report), *refusal_problems(snapshot.report))}
+        causes = hub.why_nothing(for_models=False).causes
+    except PolicyUnreadable as error:
+        if error.fix == CLOSE_TO_OTHERS:
+            # The check of the files says so, with the command that mends it.
+            return CheckResult()
+        return CheckResult(problems=(Problem(error.path, error.message, error.hint or "fix the file"),))
+    # Of skills elsewhere the roots tell.
+    causes = tuple(cause for cause in causes if cause.subject not in told and not cause.only_here)
+    return CheckResult(problems=(*named, *causes))
+
+
+def check_locks(installation: Installation) -> CheckResult:
+    """Return the locks that cannot be read, the skills that were edited, and how all of them stand."""
+    skills = installation.view.snapshot.everything
+    found = installation.hub.lock_standings(skills, provenance=False)
+    standings = [(skill, one) for skill, one in zip(skills, found, strict=True) if one is not None]
+    unreadable = {one.problem.path: one.problem for _, one in standings if one.problem is not None}
+    edited = [(skill, one) for skill, one in standings if one.state is LockState.EDITED]
+    withheld = ", and is withheld" if installation.settings.policy.frozen != "0" else ""
+    unchanged = sum(one.state is LockState.UNCHANGED for _, one in standings)
+    return CheckResult(
+        problems=tuple(
+            Problem(path, error.message, error.hint or "correct it") for path, error in sorted(unreadable.items())
+        ),
+        warnings=tuple(
+            Problem(
+                skill.directory,
+                f"is not as it was locked{_first_difference(one)}{withheld}",
+                _lock_fix(one, installation.settings),
+            )
+            for skill, one in edited
+        ),
+        details=(f"locks     {unchanged:,} unchanged, {len(edited):,} edited",) if unchanged or edited else (),
+        facts={
+            "locks": {
+                "unchanged": unchanged,
+                "edited": len(edited),
+                "unreadable": sorted(unreadable),
+                "skills": [
+                    {"name": skill.name, "path": skill.directory} | one.told()
+                    for skill, one in standings
+                    if one.state is not LockState.UNLOCKED
+                ],
+            }
+        },
+    )
+
+
+def _first_difference(standing: LockStanding) -> str:
+    first = standing.differs.first
+    return f" ({standing.differs.shown(first)})" if first else ""
+
+
+def _lock_fix(standing: LockStanding, settings: Settings) -> str:
+    """Return what shows the difference of a skill that was edited, and what locks it."""
+    place = place_of_lock(standing.lock_path, settings)
+    name = standing.locked.name if standing.locked is not None else "NAME"
+    return f"see `{place.command('verify')}`; `{place.command('lock', names=[name])}` locks it as it is now"
+
+
+def check_audit(installation: Installation) -> CheckResult:
+    """Return the critical findings, and how many are less."""
+    auditor, policy = installation.hub.auditor, installation.policy()
+    if auditor is None or policy is None:
+        return CheckResult(facts={"audit": None})
+    skills = [skill for skill in installation.view.snapshot.everything if policy.visibility.allows(skill)]
+    left = auditor.audit_all(skills, most=_AUDITED_AT_ONCE)
+    found = [(skill, one) for skill in skills for one in installation.hub.audited(skill)]
+    critical = tuple(
+        Problem(
+            skill.directory,
+            f"has a critical finding of the audit: {one.rule} ({one.place})"
+            + (", and is withheld" if auditor.blocks else ""),
+            f"read it with `skillhub audit {shlex.quote(skill.directory)}`; remove it, or accept it with --accept",
+        )
+        for skill, one in found
+        if one.severity.value == "critical"
+    )
+    high = sum(one.severity.value == "high" for _, one in found)
+    rest = f", {plural(left, 'skill')} not audited yet: `skillhub audit`" if left else ""
+    return CheckResult(
+        warnings=critical,
+        details=(f"audit     {len(critical):,} critical, {high:,} high{rest}",),
+        facts={"audit": {"critical": len(critical), "high": high, "not_audited": left}},
+    )
+
+
+def check_index(installation: Installation) -> CheckResult:
+    """Bring the index up to date, read all of it and return what is wrong with it."""
+    view, settings = installation.view, installation.settings
+    problems: list[Problem] = []
+    try:
+        if view.index is not None:
+            view.index.table.check()
+    except IndexDamaged as error:
+        fix = f"run {_REBUILD}; it is derived from the skills"
+        problems.append(Problem(redacted(settings.index.db_path), f"the index is damaged: {error}", fix))
+    if view.problem is not None:
+        problems.append(Problem("index", view.problem.message, view.problem.hint or f"run {_REBUILD}"))
+    # What a model of the person's own lacks is told by the check of the models.
+    failure = installation.embedding_failure
+    if failure is not None and settings.embedding.provider != "onnx":
+        what = f"skills without vectors are found by text alone: {failure}"
+        problems.append(Problem("embeddings", what, "check the provider, its key and EMBEDDING_BASE_URL"))
+    states = [] if settings.replica.read_only else index_writer(settings).states()
+    roots = indexed_roots(states, {root.path for root in view.snapshot.report.roots})
+    unused = tuple(one for one in roots if one.skills and not one.used)
+    warnings, notes = _unused_roots(unused)
+    embedder = choose_embedder(settings)
+    embeddings = "none" if embedder is None else embedder.identity
+    is_ready = view.index is not None and not problems
+    return CheckResult(
+        problems=tuple(problems),
+        warnings=warnings,
+        notes=notes,
+        details=(f"index     {'ready' if is_ready else 'not ready'}, embeddings: {embeddings}",),
+        facts={
+            "index": "ready" if is_ready else "failed",
+            "embeddings": embeddings,
+            "unused_roots": [root_json(one) for one in unused],
+        },
+    )
+
+
+def _unused_roots(roots: Sequence[IndexedRoot]) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
+    """Return the warnings and notes about roots that the index has, and this configuration does not use.
+
+    One that is there is perhaps another project's, or another server's, and no waste. One that is gone may be a disk
+    that is not mounted.
+    """
+    warnings, notes = [], []
+    for one in roots:
+        if one.there:
+            what = f"is not used by this configuration; the index has {root_facts(one)}"
+            fix = "leave it for the project or the server that uses it; `skillhub index --forget` drops such rows"
+            notes.append(Problem(one.path, what, fix))
+        else:
+            what = f"is gone or not mounted, and no root here; the index has {root_facts(one)}"
+            warnings.append(
+                Problem(one.path, what, f"if it is gone for good, skillhub index --forget {shlex.quote(one.path)}")
+            )
+    return tuple(warnings), tuple(notes)
+
+
+def check_published(installation: Installation) -> CheckResult:
+    """Return what was adapted to be published, and warnings about what cannot be. Nothing where no rules are known."""
+    snapshot = installation.view.snapshot
+    publisher = make_publisher(installation.settings, installation.hub)
+    try:
+        published = list(publisher.publications())
+    except PolicyUnreadable:
+        published = []
+    withheld = tuple(
+        Problem(
+            one.skill.directory,
+            f"not published to hosts that read skills natively: {one.withheld}",
+            "correct that for their sake; the tools serve it as it is",
+        )
+        for one in published
+        # Of a root that is away, its own problem says why nothing in it can be read.
+        if one.withheld and snapshot.unavailable_root(one.skill) is None
+    )
+    return CheckResult(
+        warnings=withheld,
+        facts={
+            "published": [
+                {
+                    "name": one.skill.name,
+                    "path": one.skill.directory,
+                    "uri": one.uri,
+                    "changes": list(one.changes),
+                    "withheld": one.withheld,
+                }
+                for one in published
+            ]
+        },
+    )

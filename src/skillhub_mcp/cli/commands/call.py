@@ -1,0 +1,95 @@
+"""`skillhub call`: call any MCP tool of any set, in this process, and print its JSON."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from skillhub_mcp.cli.arguments import decode_argument
+from skillhub_mcp.cli.console import one_line, print_table
+from skillhub_mcp.cli.open_hub import open_hub
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
+from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.settings import TOOL_SETS, settings_of
+
+if TYPE_CHECKING:
+    from mcp.types import Tool
+
+DESCRIPTION = (
+    "Call an MCP tool as a client would, without a server, and print its result as JSON. Every set of tools can be "
+    "called, whatever SKILLHUB_TOOLS has. A value is JSON if the tool expects no text: limit=3, tags='[\"a\"]'."
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
+    """Declare the arguments."""
+    parser.add_argument("tool", nargs="?", metavar="TOOL", help="name of the tool; without one, list the tools")
+    parser.add_argument("arguments", nargs="*", metavar="key=value", help="arguments of the tool")
+
+
+def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    """Call the tool and print its result; fail if the tool does. Raises InvalidArgument."""
+    return asyncio.run(_run(args, options))
+
+
+async def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
+    from fastmcp import Client
+
+    from skillhub_mcp.bootstrap.server import server_options
+    from skillhub_mcp.server.app import make_server
+
+    settings = settings_of(options)
+    with open_hub(options) as hub:
+        server = make_server(hub, replace(server_options(settings, hub), tools=tuple(TOOL_SETS)))
+        async with Client(server) as client:
+            tools = {tool.name: tool for tool in await client.list_tools()}
+            if args.tool is None:
+                _list(tools, as_json=args.json)
+                return EXIT_OK
+            if args.tool not in tools:
+                raise InvalidArgument("TOOL", f"{args.tool!r} is not a tool", hint=f"one of {', '.join(sorted(tools))}")
+            arguments = dict(_argument(typed, tools[args.tool]) for typed in args.arguments)
+            result = await client.call_tool(args.tool, arguments, raise_on_error=False)
+    if result.structured_content is not None and not result.is_error:
+        print_json(result.structured_content)
+    else:
+        texts = [getattr(block, "text", None) or block.model_dump(mode="json") for block in result.content]
+        print_json(_as_json(texts[0]) if len(texts) == 1 else [_as_json(text) for text in texts])
+    return EXIT_FAILED if result.is_error else EXIT_OK
+
+
+def _list(tools: Mapping[str, Tool], *, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {"tools": [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools.values()]}
+        )
+        return
+    rows = [
+        (name, ", ".join(tool.input_schema.get("properties", {})), one_line(tool.description or "", width=None))
+        for name, tool in tools.items()
+    ]
+    print_table(("tool", "arguments", "what it does"), rows)
+
+
+def _argument(typed: str, tool: Tool) -> tuple[str, Any]:
+    """Return one argument; a value that the tool does not take as text is read as JSON. Raises InvalidArgument."""
+    name, equals, value = decode_argument(typed).partition("=")
+    known = tool.input_schema.get("properties", {})
+    if not equals or name not in known:
+        hint = f"{tool.name} takes {', '.join(f'{one}=…' for one in known)}"
+        raise InvalidArgument(repr(typed), "is not an argument of the tool", hint=hint)
+    kinds = {one.get("type") for one in (known[name], *known[name].get("anyOf", ()))}
+    if "string" in kinds:
+        return name, value
+    return name, _as_json(value)
+
+
+def _as_json(text: Any) -> Any:
+    try:
+        return json.loads(text) if isinstance(text, str) else text
+    except ValueError:
+        return text

@@ -1,0 +1,297 @@
+"""Drawing on a terminal with rich: wrapped text, colours, tables, Markdown, a pager, progress and questions.
+
+rich is imported only to draw. A pipe or a file gets complete lines without colours.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pydoc
+import shutil
+import sys
+import textwrap
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Any, TextIO
+
+from skillhub_mcp.environment import expand_home
+from skillhub_mcp.sanitize import in_line, on_terminal
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from skillhub_mcp.index.progress import ProgressCallback
+
+Part = str | tuple[str, str]
+"""Text of one line, or text and its rich style."""
+
+_PIPE_COLUMNS = 100_000
+_PROGRESS_DELAY_SECONDS = 0.4
+_MIN_TEXT_COLUMNS = 20
+
+
+def is_drawn(stream: IO[str]) -> bool:
+    """Whether `stream` is a terminal, or FORCE_COLOR is set."""
+    return stream.isatty() or bool(os.environ.get("FORCE_COLOR"))
+
+
+def columns(stream: IO[str] | None = None) -> int:
+    """Return the width of the terminal; a pipe is as wide as its longest line."""
+    return shutil.get_terminal_size().columns if (stream or sys.stdout).isatty() else _PIPE_COLUMNS
+
+
+def rich_console(stream: IO[str]) -> Console:
+    """Return a rich console for `stream` that interprets no markup in text."""
+    from rich.console import Console
+
+    no_color = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+    return Console(
+        file=stream,
+        force_terminal=True,
+        color_system=None if no_color else "standard",
+        width=columns(stream),
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=True,
+    )
+
+
+def print_text(text: str) -> None:
+    """Print `text` on stdout, sanitized; a terminal wraps it between words."""
+    for line in on_terminal(text).split("\n"):
+        _print(sys.stdout, [(line, "")])
+
+
+def print_note(text: str) -> None:
+    """Print a note that is not part of the result on stderr; it is lost if stderr is closed."""
+    try:
+        for line in on_terminal(text).split("\n"):
+            _print(sys.stderr, [(line, "")])
+    except OSError:
+        drop(sys.stderr)
+
+
+def print_line(*parts: Part, stream: IO[str] | None = None) -> None:
+    """Print one line, by default on stdout; a tuple is text with a style."""
+    styled = [(part, "") if isinstance(part, str) else part for part in parts]
+    _print(stream or sys.stdout, [(in_line(text), style) for text, style in styled])
+
+
+def drop(stream: Any) -> None:
+    """Redirect `stream` to the null device, so that Python's flush at exit succeeds."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _print(stream: IO[str], parts: Sequence[tuple[str, str]]) -> None:
+    hide_progress()
+    plain = "".join(text for text, _ in parts)
+    if not is_drawn(stream) or (len(plain) < _MIN_TEXT_COLUMNS and not any(style for _, style in parts)):
+        print(plain, file=stream)
+        return
+    from rich.text import Text
+
+    console = rich_console(stream)
+    indent = len(plain) - len(plain.lstrip(" "))
+    whole = Text.assemble(*parts)[indent:]
+    for line in whole.wrap(console, max(console.width - indent, _MIN_TEXT_COLUMNS)) or [whole]:
+        console.print(Text(" " * indent) + line)
+
+
+def cut(text: str, width: int) -> str:
+    """Return one line of `text`, shortened between words to `width` columns."""
+    from rich.cells import cell_len, set_cell_size
+
+    if cell_len(text) <= width:
+        return text
+    kept = set_cell_size(text, max(width - 1, 0))
+    word_end = kept.rfind(" ")
+    return (kept[:word_end] if word_end > len(kept) // 2 else kept).rstrip() + "…"
+
+
+def one_line(text: str, *, width: int | None = 160) -> str:
+    """Return `text` as one line of at most `width` columns; with None, all of it."""
+    flat = in_line(" ".join(text.split()))
+    return flat if width is None else cut(flat, width)
+
+
+def print_table(head: Sequence[str], rows: Sequence[Sequence[Part]]) -> None:
+    """Print rows below their heads; the last column is shortened to fit, the first wraps at its hyphens.
+
+    In a pipe, each row is a line without a head.
+    """
+    hide_progress()
+    cells = [[(part, "") if isinstance(part, str) else part for part in row] for row in rows]
+    if not sys.stdout.isatty():
+        for row in rows:
+            print_line(*[part for cell in row for part in (cell, "  ")][:-1])
+        return
+    from rich.cells import cell_len
+    from rich.table import Table
+    from rich.text import Text
+
+    width = columns()
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for number, title in enumerate(head):
+        table.add_column(title, no_wrap=True, overflow="ignore", style="bold" if number == 0 else "")
+    taken = [0] * (len(head) - 1)
+    wrapped = []
+    for row in cells:
+        texts = [in_line(text) for text, _ in row]
+        names = textwrap.wrap(texts[0], max(width // 2, _MIN_TEXT_COLUMNS), break_long_words=False) or [""]
+        texts[0] = "\n".join(names)
+        wrapped.append(texts)
+        for number in range(len(taken)):
+            taken[number] = max(taken[number], *(cell_len(line) for line in texts[number].split("\n")))
+    taken = [max(one, cell_len(title)) + 2 for one, title in zip(taken, head, strict=False)]
+    room = max(width - sum(taken), _MIN_TEXT_COLUMNS)
+    for texts, row in zip(wrapped, cells, strict=True):
+        texts[-1] = cut(texts[-1], room)
+        table.add_row(*(Text(text, style=style) for text, (_, style) in zip(texts, row, strict=True)))
+    console = rich_console(sys.stdout)
+    with console.capture() as drawn:
+        console.print(table, soft_wrap=False, crop=False)
+    print("\n".join(line.rstrip() for line in drawn.get().rstrip("\n").split("\n")))
+
+
+def print_markdown(text: str) -> None:
+    """Print Markdown, rendered on a terminal. HTML and the targets of links stay visible."""
+    hide_progress()
+    if not is_drawn(sys.stdout):
+        print(on_terminal(text))
+        return
+    rich_console(sys.stdout).print(markdown(text), soft_wrap=False)
+
+
+def markdown(text: str) -> Any:
+    """Return Markdown from a skill as a rich renderable that hides neither HTML nor the targets of links."""
+    from markdown_it import MarkdownIt
+    from rich.markdown import Markdown
+
+    rendered = Markdown("", hyperlinks=False)
+    # rich leaves out HTML, so comments in a skill would not be seen.
+    rendered.parsed = (
+        MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).parse(on_terminal(text))
+    )
+    return rendered
+
+
+def shown_path(path: str) -> str:
+    """Return a path as people write it: `~` for the home directory."""
+    home = os.path.join(expand_home("~"), "")
+    return f"~{os.sep}{path.removeprefix(home)}" if len(home) > 1 and path.startswith(home) else path
+
+
+def confirm(question: str, *, default: bool = False) -> bool:
+    """Ask on the terminal; without one, return False."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    hide_progress()
+    print(question, "[Y/n] " if default else "[y/N] ", end="", file=sys.stderr, flush=True)
+    typed = sys.stdin.readline()
+    if not typed:
+        print(file=sys.stderr)
+        return False
+    return typed.strip().lower() in (("", "y", "yes") if default else ("y", "yes"))
+
+
+class _Collected(io.StringIO):
+    """Text for a terminal: it says that it is one, and has its descriptor and encoding."""
+
+    def __init__(self, terminal: TextIO) -> None:
+        super().__init__()
+        self._terminal = terminal
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # TextIO has a property, StringIO an attribute
+        return self._terminal.encoding
+
+    def isatty(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._terminal.fileno()
+
+
+@contextmanager
+def paging() -> Iterator[None]:
+    """Show what is printed on stdout in `PAGER` at the end, if it does not fit the terminal."""
+    stdout = sys.stdout
+    if not (stdout.isatty() and sys.stdin.isatty()):
+        yield
+        return
+    sys.stdout = _Collected(stdout)
+    finished = False
+    try:
+        yield
+        finished = True
+    finally:
+        text, sys.stdout = sys.stdout.getvalue(), stdout
+        if finished and text.count("\n") >= shutil.get_terminal_size().lines:
+            # Quit if all fits, show colours, leave the text on the screen.
+            os.environ.setdefault("LESS", "FRX")
+            pydoc.pager(text)
+        else:
+            stdout.write(text)
+
+
+# The progress of this process's terminal: a second one would write over it.
+_progress: Progress | None = None
+_progress_lock = threading.RLock()
+
+
+@contextmanager
+def terminal_progress(what: str = "updating the index") -> Iterator[ProgressCallback]:
+    """Yield a callback that shows progress on stderr, if that is a terminal; it appears after a moment.
+
+    `what` is shown until the first step. Within another such context, the outer one is used.
+    """
+    global _progress  # noqa: PLW0603 - the terminal is one too
+    if _progress is not None or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield _report_step if _progress is not None else _no_progress
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+
+    columns_ = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    _progress = Progress(*columns_, console=rich_console(sys.stderr), transient=True)
+    _progress.add_task(what, total=None)
+    timer = threading.Timer(_PROGRESS_DELAY_SECONDS, _start_progress, [_progress])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield _report_step
+    finally:
+        timer.cancel()
+        hide_progress()
+        _progress = None
+
+
+def say_progress(what: str) -> None:
+    """Say on the progress line that `what` is done now."""
+    if _progress is not None:
+        _progress.update(_progress.task_ids[0], description=what)
+
+
+def hide_progress() -> None:
+    """Remove the progress, because something else is about to be written to the terminal."""
+    if _progress is not None:
+        with _progress_lock:
+            _progress.stop()
+
+
+def _start_progress(progress: Progress) -> None:
+    with _progress_lock:
+        if progress is _progress:
+            progress.start()
+
+
+def _report_step(step: str, done: int, total: int) -> None:
+    if _progress is not None:
+        _progress.update(_progress.task_ids[0], description=step, completed=done, total=total or None)
+
+
+def _no_progress(step: str, done: int, total: int) -> None:
+    """Show nothing."""

@@ -1,0 +1,58 @@
+"""What to type instead of a name that is gone, or that people know from another tool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+ALIASES: Mapping[str, str] = {
+    "ls": "list",
+    "rm": "remove",
+    "uninstall": "remove",
+    "install": "add",
+    "upgrade": "update",
+}
+
+_WORDS: Mapping[str, str] = {
+    "show NAME --file FILE": "read cat",
+    "call --list": "agents registry tools",
+    "context catalogue": "catalogue catalog",
+    "context resolve": "resolve",
+    "context cost": "inspect cost costs tokens",
+    "update --check": "outdated",
+    "eval --overlaps": "overlaps",
+    "allow": "permissions permission rules",
+    "--version": "version",
+    "add": "get import fetch download clone",
+    "remove": "delete",
+    "update": "sync pull refresh",
+    "new": "init create make generate scaffold",
+    "serve": "start run server mcp up",
+    "list": "skills",
+    "search": "find query grep",
+    "show": "info view load open describe",
+    "validate": "lint check test",
+    "audit": "scan security",
+    "connect": "setup configure register link",
+    "disconnect": "unregister unlink",
+    "roots": "root dirs paths sources",
+    "config": "settings env",
+    "doctor": "status diagnose health",
+    "index": "reindex rebuild",
+    "publish": "push upload deploy share",
+    "bundle": "pack package mcpb",
+    "help": "man docs usage",
+}
+SUCCESSORS: Mapping[str, str] = {word: command for command, words in _WORDS.items() for word in words.split()}
+"""The command to type instead, without `skillhub`, by the word that was typed."""
+
+OPTION_SUCCESSORS: Mapping[str, str] = {
+    "--no-pager": "PAGER=cat skillhub …",
+    "--db-path": "SKILLHUB_DB_PATH=PATH skillhub …",
+    "--log-level": "SKILLHUB_LOG_LEVEL=LEVEL skillhub …",
+    "--show": "skillhub trust",
+    "--offset": "skillhub call read_skill_file offset=N …",
+    "--tag": "skillhub search --category NAME",
+    "--max-entries": "SKILLHUB_CATALOGUE_MAX_ENTRIES=N skillhub …",
+    "--max-bytes": "SKILLHUB_CATALOGUE_MAX_BYTES=N skillhub …",
+    "--least": "skillhub eval --overlaps --json has every pair",
+}

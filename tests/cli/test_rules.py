@@ -1,0 +1,83 @@
+"""`skillhub allow` and `deny`: what a rule changes is reported, and a first rule changes only what it names."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Skillhub
+from tests.conftest import SkillWriter
+
+from skillhub_mcp.skills.digest import skill_digest
+
+OWN = "permissions.json"
+ALPHA = {"tool": "skill_load", "skill_name": "alpha"}
+
+
+@pytest.fixture(autouse=True)
+def three(write_skill: SkillWriter) -> None:
+    for name in ("alpha", "beta", "gamma"):
+        write_skill(name, f"Does {name}.")
+
+
+@pytest.fixture
+def own() -> Path:
+    return Path(os.environ["HOME"], ".skillhub", OWN)
+
+
+def test_a_first_rule_changes_only_what_it_names(skillhub: Skillhub, own: Path) -> None:
+    done = skillhub("deny", "alpha", "--dry-run")
+    assert (done.code, "would be saved" in done.out, own.exists()) == (0, True, False)
+    done = skillhub("deny", "alpha", "beta")
+    assert done.err == "from now on: 2 skills denied: alpha, beta\nEvery other skill is allowed.\n"
+    assert "\n  deny     skill_load alpha\n  deny     skill_load beta\n" in skillhub("deny").out
+    changed = skillhub("deny", "alpha", "--others", "ask", "--json").json
+    assert changed["changes"] == [{"action": "load", "decision": "confirm", "skills": ["gamma"]}]
+    assert skillhub("allow", "--json").json["others"] == {"load": "confirm", "run": "confirm"}
+
+
+def test_what_applies_to_the_others_can_be_set_alone(skillhub: Skillhub, own: Path) -> None:
+    assert skillhub("allow", "--others", "ask").code == 0
+    assert json.loads(own.read_text(encoding="utf-8")) == {"permissions": {"others": "confirm"}}
+    assert skillhub("allow").out.endswith("Every skill requires your consent.\n")
+
+
+def test_a_rule_for_a_name_that_no_skill_has_is_saved_with_a_warning(skillhub: Skillhub) -> None:
+    done = skillhub("deny", "alhpa")
+    assert done.code == 0
+    assert "warning: no skill has the name 'alhpa'; did you mean 'alpha'?\n" in done.err
+    assert "deny     skill_load alhpa" in skillhub("allow").out
+
+
+def test_forgetting_a_rule_that_is_not_there_names_the_nearest(skillhub: Skillhub) -> None:
+    skillhub("deny", "alpha")
+    done = skillhub("deny", "--forget", "alhpa", "--json")
+    assert (done.code, done.error["hint"]) == (2, "did you mean 'alpha'?")
+    assert skillhub("deny", "--forget", "alpha").out.startswith("removed deny skill_load alpha from ")
+
+
+def test_a_rule_to_run_is_about_the_present_files_and_says_when_they_changed(
+    skillhub: Skillhub, own: Path, skills_dir: Path
+) -> None:
+    assert skillhub("allow", "alpha", "--network").code == 0
+    (rule,) = json.loads(own.read_text(encoding="utf-8"))["permissions"]["allow"]
+    digest = skill_digest(str(skills_dir / "alpha"))
+    assert rule == {"tool": "run_skill_command", "skill_name": "alpha", "digest": digest, "network": True}
+    (skills_dir / "alpha" / "new.sh").write_text("echo", encoding="utf-8")
+    assert "its files have changed since: it requires your consent" in skillhub("allow").out
+    skillhub("allow", "alpha", "--any-version")
+    assert "digest" not in own.read_text(encoding="utf-8")
+
+
+@pytest.mark.acceptance("S0-62")
+def test_a_denial_of_the_project_still_counts_and_is_reported(skillhub: Skillhub, tmp_path: Path) -> None:
+    repo = tmp_path.resolve() / "repo"
+    (repo / ".git").mkdir(parents=True)
+    (repo / ".skillhub").mkdir()
+    (repo / ".skillhub" / OWN).write_text(json.dumps({"permissions": {"deny": [ALPHA]}}), encoding="utf-8")
+    done = skillhub("allow", "alpha", "--cwd", repo)
+    assert f"{repo}/.skillhub/{OWN} has deny skill_load alpha, which still counts\n" in done.err
+    (repo / ".skillhub" / OWN).write_text("{", encoding="utf-8")
+    assert "cannot be used: " in skillhub("allow", "--cwd", repo).out
