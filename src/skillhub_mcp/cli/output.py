@@ -68,14 +68,14 @@ def size_text(count: int) -> str:
     return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:,.1f} {unit}"
 
 
-def print_absence(absence: EmptyResult) -> None:
+def print_empty_result(empty: EmptyResult) -> None:
     """Print on stdout why there is nothing to show, each cause with its fix."""
-    print_text(f"No skills:\n{problem_lines(absence.causes)}")
+    print_text(f"No skills:\n{problem_lines(empty.causes)}")
 
 
-def note_absence(absence: EmptyResult) -> None:
+def note_empty_result(empty: EmptyResult) -> None:
     """Print the same on stderr, if stdout has a result without skills."""
-    print_note(f"No skills:\n{problem_lines(absence.causes)}")
+    print_note(f"No skills:\n{problem_lines(empty.causes)}")
 
 
 def problem_lines(problems: Sequence[Problem]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -38,6 +38,8 @@ DESCRIPTION = (
     "finds, and install them when you agree. The source and the files are recorded in skills-lock.json."
 )
 _LOOKED_LIKE = 8
+# What `lock --adopt` has no options for.
+_UNNAMED = {"list": False, "skill": (), "name": None, "ref": "", "path": "", "replace": False}
 _MOST_TOLD = 20
 _TOLD_CHARACTERS = 400
 
@@ -66,8 +68,6 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Show what a source has, and install it. Raises InvalidArgument, InvalidSetting and what `library` raises."""
-    from skillhub_mcp.library.sources.opening import open_source, settled
-    from skillhub_mcp.library.sources.source import parse_source, refuse_directory
     from skillhub_mcp.settings import settings_of
 
     place = place_of(args, options)
@@ -81,16 +81,28 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         return _restore(args, options, place, opening, terms_of(args, settings, replace=args.replace))
     if args.source is None:
         raise InvalidArgument("SOURCE", "is required", hint="skillhub add --help")
-    here = os.getcwd()
-    typed = decode_argument(args.source)
+    return add_from(decode_argument(args.source), args, options)
+
+
+def add_from(
+    typed: str, args: argparse.Namespace, options: Mapping[str, str], *, only: Collection[str] | None = None
+) -> int:
+    """Add the skills of a source; with `only`, those whose names are among them. Raises what `run` raises."""
+    from skillhub_mcp.library.sources.opening import open_source, settled
+    from skillhub_mcp.library.sources.source import parse_source, refuse_directory
+    from skillhub_mcp.settings import settings_of
+
+    here, place, settings = os.getcwd(), place_of(args, options), settings_of(options)
     refuse_directory(typed, lambda path: os.path.lexists(os.path.join(here, path)))
+    if only is not None:
+        args = argparse.Namespace(**_UNNAMED, **vars(args))
     skills = [decode_argument(name) for name in args.skill]
     source = parse_source(
         typed, ref=decode_argument(args.ref), path=decode_argument(args.path), skills=skills, insecure=args.insecure
     )
     opening = open_options(settings, insecure=args.insecure)
     with closing(open_source(source, opening)) as tree:
-        return _add(args, options, place, settled(source, tree, opening), tree, settings)
+        return _add(args, options, place, settled(source, tree, opening), tree, settings, only)
 
 
 def _add(
@@ -100,6 +112,7 @@ def _add(
     source: SkillSource,
     tree: Tree,
     settings: Settings,
+    only: Collection[str] | None,
 ) -> int:
     from skillhub_mcp.library.candidates import candidates
     from skillhub_mcp.library.install import install_name, prepare
@@ -115,6 +128,10 @@ def _add(
             _tell_left_out([f"{left.what} {left.reason}" for left in found.left_out])
         return EXIT_OK
     picked = _picked(found, source, tree, as_json=args.json)
+    if only is not None:
+        picked = [one for one in picked if install_name(one) in only]
+        if not picked:
+            raise SkillNotFound(str(source), reason=f"{source} has no skill that is in {place.root}")
     if args.name is not None and len(picked) != 1:
         raise InvalidArgument("--name", f"names one skill, and there are {len(picked)}", hint="choose it with --skill")
     new_name = _new_name(args)

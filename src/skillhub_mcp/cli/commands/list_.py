@@ -19,7 +19,7 @@ from skillhub_mcp.cli.console import (
     shown_path,
 )
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_absence, print_json_list, problems_json
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_empty_result, print_json_list, problems_json
 from skillhub_mcp.disclosure.counts import count_skills
 from skillhub_mcp.hub import ListedSkill, SkillHub
 from skillhub_mcp.policy.access import Availability
@@ -64,13 +64,13 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         chosen = [one for one in listed if _matches(one, args)]
         risks = {one.skill.directory: _risk(hub, one.skill) for one in chosen}
         source = Source(args.source) if args.source else None
-        absence = (
+        empty = (
             None if chosen else hub.why_nothing(category=args.category, source=source, core=args.core, for_models=False)
         )
-        code = EXIT_FAILED if absence is not None and absence.mistake else EXIT_OK
+        code = EXIT_FAILED if empty is not None and empty.mistake else EXIT_OK
         elsewhere = unsearched_places(settings_of(options), hub.views.snapshot())
         if args.json:
-            problems = {} if absence is None else {"problems": problems_json(absence.causes)}
+            problems = {} if empty is None else {"problems": problems_json(empty.causes)}
             rest = problems | {"not_searched": [_elsewhere_json(one) for one in elsewhere]}
             print_json_list("skills", _skills_json(hub, chosen, risks), rest)
             return code
@@ -86,8 +86,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         for one, note in rows:
             told = (f"  ({note})", "yellow") if note else ""
             print_line((one.handle, "bold"), f"  {one_line(one.skill.description, width=None)}", told)
-    if absence is not None:
-        print_absence(absence)
+    if empty is not None:
+        print_empty_result(empty)
     elif elsewhere:
         _note_elsewhere(elsewhere)
     if awaiting := sum(one.skill.awaits_trust for one in listed):

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from skillhub_mcp.cli.arguments import decode_argument
 from skillhub_mcp.cli.console import print_note, print_text, shown_path
+from skillhub_mcp.cli.installing import add_terms
 from skillhub_mcp.cli.library_place import (
     LibraryPlace,
     add_place_options,
     named_directories,
     note_publication_beside,
-    open_options,
     place_of,
 )
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
@@ -34,26 +34,24 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     """Declare the arguments."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these skills, by name, directory or path")
     parser.add_argument("--adopt", metavar="SOURCE", help="record this source, if its files are the same")
-    parser.add_argument("--insecure", action="store_true", help="allow http: and git: to other machines")
+    add_terms(parser)
     add_place_options(parser)
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Lock the skills. Raises what `library.locking_present` raises, and SourceUnreadable."""
-    from skillhub_mcp.library.locking_present import Locking, adopt, lock_present
+    """Lock the skills. Raises what `library.locking_present` and `add_from` raise."""
+    from skillhub_mcp.library.locking_present import Locking, lock_present
 
     place = place_of(args, options)
     note_publication_beside(place, options)
     names = named_directories(args.names, place, options, command="lock")
     if args.adopt:
-        from skillhub_mcp.library.sources.source import parse_source
-        from skillhub_mcp.settings import settings_of
+        # Adding a skill that is there with the same files records its source.
+        from skillhub_mcp.cli.commands.add import add_from
+        from skillhub_mcp.library.verifying import present
 
-        source = parse_source(decode_argument(args.adopt), insecure=args.insecure)
-        opened = open_options(settings_of(options), insecure=args.insecure)
-        found = adopt(place.root, place.lock_path, source, opened, names, dry_run=args.dry_run)
-    else:
-        found = lock_present(place.root, place.lock_path, names, dry_run=args.dry_run)
+        return add_from(decode_argument(args.adopt), args, options, only=names or present(place.root))
+    found = lock_present(place.root, place.lock_path, names, dry_run=args.dry_run)
     if args.json:
         print_json(
             {
@@ -65,8 +63,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         )
     else:
         _tell(found, place, dry_run=args.dry_run)
-    wrong = any(one.done in (Locking.EDITED, Locking.DIFFERENT) for one in found)
-    return EXIT_FAILED if wrong else EXIT_OK
+    return EXIT_FAILED if any(one.done is Locking.EDITED for one in found) else EXIT_OK
 
 
 def _json(one: PresentSkill) -> dict[str, object]:
@@ -93,9 +90,7 @@ def _tell(found: tuple[PresentSkill, ...], place: LibraryPlace, *, dry_run: bool
             print_text(f"{name} is left as it is: {in_line(one.problem)}")
         elif one.done is Locking.EDITED:
             named = f" ({in_line(one.files[0])})" if one.files else ""
-            anew = in_line(place.command("lock", names=[one.name]))
-            print_text(f"{name} was edited since it was locked{named}: `{anew}` locks it anew")
-        elif one.done is Locking.DIFFERENT:
-            print_text(f"{name} is not what the source has: {in_line(', '.join(one.files))}")
+            again = in_line(place.command("lock", names=[one.name]))
+            print_text(f"{name} was edited since it was locked{named}: `{again}` locks it again")
     if not any(one.done in (Locking.LOCKED, Locking.LOCKED_ANEW) for one in found):
         print_note(f"{in_line(shown_path(place.lock_path))} stays as it is")

@@ -12,8 +12,8 @@ from skillhub_mcp.cli.output import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
     EXIT_OK,
-    note_absence,
-    print_absence,
+    note_empty_result,
+    print_empty_result,
     print_json,
     problems_json,
 )
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         skills = HubSkills(settings_of(options))
         try:
             if not skills.read():
-                note_absence(skills.hub.why_nothing(for_models=False))
+                note_empty_result(skills.hub.why_nothing(for_models=False))
                 return EXIT_FAILED
             chosen = Picker(skills, typed=typed, scope=args.scope).run()
         finally:
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 def _list(typed: str, scope: PickerScope, options: Mapping[str, str], *, as_json: bool) -> int:
     with open_hub({**options, "SKILLHUB_USAGE_LOG": ""}) as hub:
         rows = picker_rows(hub.listed())
-        absence = None if rows else hub.why_nothing(for_models=False)
+        empty = None if rows else hub.why_nothing(for_models=False)
         found = searched_for(hub.search(typed, limit=MAX_LIMIT)) if rows and typed.strip() else NOT_SEARCHED
     fitting = fitting_rows(rows, typed, scope, found)
     shown = fitting or nearest_rows(rows, scope, found)
@@ -91,11 +91,11 @@ def _list(typed: str, scope: PickerScope, options: Mapping[str, str], *, as_json
             }
             for row in shown
         ]
-        problems = {} if absence is None else {"problems": problems_json(absence.causes)}
+        problems = {} if empty is None else {"problems": problems_json(empty.causes)}
         counts = {"count": len(shown), "total": len(rows), "confident": bool(fitting)}
         print_json({"skills": skills, **counts, **problems})
-    elif absence is not None:
-        print_absence(absence)
+    elif empty is not None:
+        print_empty_result(empty)
     else:
         if shown and not fitting:
             print_text("No good match. Nearest:")
@@ -103,4 +103,4 @@ def _list(typed: str, scope: PickerScope, options: Mapping[str, str], *, as_json
             head = f"{row.state:<7} {in_line(row.handle)}  {row.source}, {row.scope}  "
             print_text(head + one_line(row.description, width=max(columns() - len(head), 20)))
         print_text(count_text(shown, rows) if shown else NO_MATCH)
-    return EXIT_FAILED if absence is not None and absence.mistake else EXIT_OK
+    return EXIT_FAILED if empty is not None and empty.mistake else EXIT_OK

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from skillhub_mcp.cli.arguments import decode_argument, whole_number
 from skillhub_mcp.cli.console import columns, one_line, print_line, print_text
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_absence, print_json, problems_json
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_empty_result, print_json, problems_json
 from skillhub_mcp.disclosure.hits import two_digits
 from skillhub_mcp.hub import SearchAnswer
 from skillhub_mcp.sanitize import in_line
@@ -42,15 +42,15 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             # JSON always has the words that matched.
             explain=args.explain or args.json,
         )
-        absence = None if answer.searched else hub.why_nothing(category=args.category, source=source)
+        empty = None if answer.searched else hub.why_nothing(category=args.category, source=source)
     if args.json:
-        problems = {} if absence is None else {"problems": problems_json(absence.causes)}
+        problems = {} if empty is None else {"problems": problems_json(empty.causes)}
         print_json(_answer_json(answer, explained=args.explain) | problems)
-    elif absence is not None:
-        print_absence(absence)
+    elif empty is not None:
+        print_empty_result(empty)
     else:
         _print_hits(answer)
-    return EXIT_FAILED if absence is not None and absence.mistake else EXIT_OK
+    return EXIT_FAILED if empty is not None and empty.mistake else EXIT_OK
 
 
 def _answer_json(answer: SearchAnswer, *, explained: bool) -> dict[str, object]:

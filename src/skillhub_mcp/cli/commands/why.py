@@ -18,7 +18,7 @@ from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.disclosure.why import Account, AskedPath, Cause, Deciding, Explanation, Verdict, explain
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.sanitize import in_line
-from skillhub_mcp.search.standing import LeftOut, Stand, Standing
+from skillhub_mcp.search.rank_explanation import LeftOut, RankExplanation, Stand
 from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.discovery import skill_file_in
 from skillhub_mcp.skills.model import skill_directory
@@ -103,7 +103,7 @@ def _folder_named(name: str, snapshot: Snapshot) -> AskedPath | None:
     return None if folder is None else _asked_path(folder)
 
 
-def _explanation_json(explanation: Explanation, standing: Standing | None) -> dict[str, object]:
+def _explanation_json(explanation: Explanation, standing: RankExplanation | None) -> dict[str, object]:
     """Return it as JSON values."""
     return {
         "asked": explanation.asked,
@@ -124,7 +124,7 @@ def _explanation_json(explanation: Explanation, standing: Standing | None) -> di
     }
 
 
-def _standing_json(standing: Standing) -> dict[str, object]:
+def _standing_json(standing: RankExplanation) -> dict[str, object]:
     own, first = standing.own, standing.first
     return {
         "task": standing.task,
@@ -140,7 +140,7 @@ def _standing_json(standing: Standing) -> dict[str, object]:
     }
 
 
-def _explanation_text(explanation: Explanation, standing: Standing | None, *, searching: bool) -> str:
+def _explanation_text(explanation: Explanation, standing: RankExplanation | None, *, searching: bool) -> str:
     """Return it as text. `searching` where a task was given, of which there may be no `standing`."""
     lines: list[str] = []
     if not explanation.accounts:
@@ -171,7 +171,7 @@ def _cause_lines(causes: tuple[Cause, ...]) -> list[str]:
     return lines
 
 
-def _standing_lines(standing: Standing, account: Account) -> list[str]:
+def _standing_lines(standing: RankExplanation, account: Account) -> list[str]:
     name, hits = in_line(account.handle), f"{standing.hits:,} hits for {standing.task!r}"
     if standing.rank is None:
         why = "" if standing.left_out is None else f": {standing.left_out.value}"
@@ -189,7 +189,7 @@ def _standing_lines(standing: Standing, account: Account) -> list[str]:
     return lines
 
 
-def _first_lines(standing: Standing, first: Stand) -> list[str]:
+def _first_lines(standing: RankExplanation, first: Stand) -> list[str]:
     """Return what the first hit is, and what it has that this skill has not."""
     reasons = ["its name is the task, and such a skill comes first"] if standing.named else []
     reasons += [one.describe() for one in standing.differences]
