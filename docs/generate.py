@@ -11,6 +11,7 @@ import asyncio
 import inspect
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -82,20 +83,31 @@ def command_line() -> str:
     """Return the page of every command's help."""
     os.environ["COLUMNS"] = "100"
     parser = make_parser()
-    sections = [f"## {one.prog}\n\n```\n{one.format_help()}```" for one in _parsers(parser)]
+    sections = [f"## {one.prog}\n\n```\n{_own_help(one)}```" for one in _parsers(parser)]
     return page(
         "The command line",
         "the parsers in cli/",
         "`skillhub` and `skillhub-mcp` are one command. Results go to stdout, everything else to stderr. A failure is "
         "a line `error: …` and, after a blank line, `hint: …`; with `--json` it is an object "
         '`{"error": {"code", "message", "hint", …}}`. '
-        "[Errors](errors.md) lists the codes.\n\n"
-        "On a terminal, lists are as wide as the terminal and have colours, what is longer than it goes to `PAGER` "
-        "(`less`, unless that is set; `PAGER=cat` prints it), and work that takes longer than some "
-        "tenths of a second shows its progress on stderr. In a file or a pipe, each line is complete and has no "
-        "colours. `NO_COLOR` turns colours off everywhere; `FORCE_COLOR` turns them on.",
+        "[Errors](errors.md) lists the codes. `NO_COLOR` turns colours off.\n\n"
+        "Not repeated below: `--json`, and `--skills-dir DIR`, `--roots LIST` and `--cwd DIR`, which override settings."
+        " Commands that write take `--dry-run` and `--yes`.",
         *sections,
     )
+
+
+_SHARED = r"-h, --help|--json|--skills-dir DIR|--roots LIST|--cwd DIR|--dry-run|-y, --yes"
+_COMMON = re.compile(rf"^  (?:{_SHARED})\b.*\n(?: {{20,}}.*\n)*", re.MULTILINE)
+
+
+def _own_help(parser: Parser) -> str:
+    """Return a command's help without its usage and the options that most commands share."""
+    text = parser.format_help()
+    if parser.subcommands:
+        return text
+    _, _, rest = text.partition("\n\n")
+    return re.sub(r"\noptions:\n(?=\n|$)", "", _COMMON.sub("", rest)).rstrip("\n") + "\n"
 
 
 def _parsers(parser: Parser) -> Iterator[Parser]:
