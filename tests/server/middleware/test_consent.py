@@ -228,7 +228,11 @@ def test_a_remembered_answer_is_kept_as_a_rule_and_asks_no_more(mode: str, envir
     assert person.offered == ["once", "always", "no"]
     written = written_rules(environment)
     assert written == {
-        "permissions": {"deny": [about("beta")], "allow": [{"tool": "skill_load", "skill_name": "alpha"}]}
+        "permissions": {
+            "deny": [about("beta")],
+            "allow": [{"tool": "skill_load", "skill_name": "alpha"}],
+            "others": "confirm",
+        }
     }
     later = Person(None)
     assert asyncio.run(journey(later)).code is None
