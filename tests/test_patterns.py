@@ -1,41 +1,24 @@
-"""No text makes a regular expression, or a loop over what it finds, take more than steps in proportion to its length.
-
-Steps are counted, not timed: `tests/regex_steps.py` walks a pattern as `re` does. A new pattern is tried by itself.
-"""
+"""No text makes a regular expression, or a loop over what it finds, take more than time in proportion to its length."""
 
 from __future__ import annotations
 
 import ast
 import importlib
 import re
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.regex_steps import (
-    MOST_STEPS,
-    Attack,
-    CountedPattern,
-    CountedText,
-    CountingPattern,
-    Work,
-    attacks_on,
-    is_endless,
-    largest_bound,
-)
+from tests.child_patterns import LENGTH, first_endless, search_texts
 
 import skillhub_mcp
 from skillhub_mcp.agents_md import reminders
 from skillhub_mcp.disclosure import mentions
-from skillhub_mcp.skills.rules import Diagnostic
 from skillhub_mcp.validation import advice
 
 PACKAGE = Path(skillhub_mcp.__file__).parent
-# Twice the text takes twice the steps, and a little more where a pattern has a beginning of its own.
-IN_PROPORTION = 2.4
 LOOKS_ANYWHERE = frozenset({"search", "finditer", "findall", "sub", "subn", "split"})
 LOOKS_AT_ONE_PLACE = frozenset({"match", "fullmatch"})
 
@@ -106,103 +89,53 @@ def _source(written: ast.expr) -> str | bytes | None:
     return None
 
 
-def out_of_proportion(used: Used) -> str | None:
-    """Return an attack that takes more than its share, or None."""
-    counted = CountedPattern(used.pattern)
-    times = max(12, 2 * largest_bound(used.pattern))
-    attacks = attacks_on(used.pattern)
-    for tried in dict.fromkeys(Attack("", one.pump) for one in attacks) if used.search else attacks:
-        once, twice = (counted.steps_of(tried.text(many), search=used.search) for many in (times, 2 * times))
-        if twice >= MOST_STEPS or twice > IN_PROPORTION * once:
-            return f"{used.place}: {tried} takes {once:,} steps, and {twice:,} when it is twice as long"
-    return None
-
-
 @pytest.mark.slow
 def test_no_text_makes_a_pattern_take_more_than_its_share() -> None:
-    endless = [used for used in all_patterns() if is_endless(used.pattern, search=used.search)]
-    assert len(endless) > 30
-    assert [found for found in map(out_of_proportion, endless) if found] == []
+    searches = [(used.place, used.pattern, used.search) for used in all_patterns() if "auditing" not in used.place]
+    assert len(searches) > 100
+    assert first_endless(search_texts, searches) is None
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("pattern", "search"),
-    [
-        (r"\]\(\s*<?([^)<>\s]+)>?\)", True),  # each beginning is looked for to the end
-        (r"\s+$", True),
-        (r"(?:a|aa)+b", False),
-        (r"(\w+\s?)*!", False),
-        (r"\d+\d+x", False),
-        (r".*=.*;", False),
-    ],
+    ("pattern", "anywhere"), [(r"\]\(\s*<?([^)<>\s]+)>?\)", True), (r"\s+$", True), (r"(\w+\s?)*!", False)]
 )
-def test_a_pattern_that_backtracks_is_found(pattern: str, search: bool) -> None:
-    assert out_of_proportion(Used("here", re.compile(pattern), search)) is not None
-
-
-@pytest.mark.parametrize("pattern", [r"[a-z]+(?:-[a-z]+)*", r"\w+\b", r'"(?:[^"\\]|\\.)*"', r"(?<!x)x{2,}y"])
-def test_a_pattern_that_does_not_is_not(pattern: str) -> None:
-    assert out_of_proportion(Used("here", re.compile(pattern), search=False)) is None
+def test_a_pattern_that_backtracks_is_found(pattern: str, anywhere: bool) -> None:
+    search = ("here", re.compile(pattern), anywhere)
+    assert first_endless(search_texts, [search], seconds=3.0) == search
 
 
 RESUMED = '<system-reminder type="session.resume.diff">\n'
 
 
-def _advice(text: str) -> list[Diagnostic]:
-    return list(advice.reference_advice(text, 1, {"own/a.md", "own/b/c.md"}))
-
-
-LOOPS: list[tuple[str, Callable[[str], object], list[str]]] = [
-    (
-        "advice",
-        _advice,
+LOOPS: dict[str, tuple[Callable[[str], object], list[str]]] = {
+    "advice": (
+        lambda text: list(advice.reference_advice(text, 1, {"own/a.md", "own/b/c.md"})),
         ["[x](", '](a "', "``` ", "```\n[x](a.md)\n```\n", "references/", "x/references/a.md ",
          "./references/", "own/%d.md", "references/%d.md ", "[x](%d/y.md)", "like references/%d.md\t"],
     ),
-    ("mentions", lambda text: list(mentions._mentions(text)), ["[$a", "[$a](", "[$a](b)", "$a:", "a/", "~/SKILL.md"]),
-    ("reminders", lambda text: reminders.trim_output(text, 10), ["<system-reminder </system-reminder>", "\n", "\n<"]),
-    (
-        "reminders_resumed",
+    "mentions": (
+        lambda text: mentions.resolve_mentions(text, [], cwd="/"),
+        ["[$a", "[$a](", "[$a](b)", "$a:", "a/", "~/SKILL.md"],
+    ),
+    "reminders": (
+        lambda text: reminders.trim_output(text, 10), ["<system-reminder </system-reminder>", "\n", "\n<"]
+    ),
+    "reminders resumed": (
         lambda text: reminders.replace_resume_reminder(text, ""),
         ["\n", RESUMED, f"{RESUMED}x\n</system-reminder>"],
     ),
-]  # fmt: skip
+}  # fmt: skip
 
 
-def repeated(text: str, times: int) -> str:
-    """Return a text many times, numbered at %d; between two "§" only what is there is repeated."""
-    before, pump, after = text.split("§", 2) if "§" in text else ("", text, "")
-    return before + "".join(pump.replace("%d", str(10_000 + at)) for at in range(times)) + after
+def work_on(case: tuple[str, str]) -> None:
+    name, pump = case
+    LOOPS[name][0]("".join(pump.replace("%d", str(10_000 + at)) for at in range(LENGTH // len(pump))))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("work_of", "texts"), [(run, texts) for _, run, texts in LOOPS], ids=[name for name, *_ in LOOPS]
-)
-def test_a_text_twice_as_long_takes_twice_the_work(
-    work_of: Callable[[str], object], texts: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    work = Work()
-    for module in (advice, mentions, reminders):
-        for name, pattern in list(vars(module).items()):
-            if isinstance(pattern, re.Pattern):
-                monkeypatch.setattr(module, name, CountingPattern(pattern, work))
-
-    def counted(text: str) -> int:
-        work.done = 0
-        # A coverage tool or a debugger may be listening.
-        before = sys.gettrace()
-        sys.settrace(work.trace)
-        try:
-            work_of(CountedText.of(text, work))
-        finally:
-            sys.settrace(before)
-        return work.done
-
-    for text in texts:
-        once, twice = (repeated(text, many) for many in (16, 32))
-        assert counted(twice) <= IN_PROPORTION * counted(once) + 200, text
+def test_a_text_twice_as_long_takes_twice_the_work() -> None:
+    assert first_endless(work_on, [(name, pump) for name, (_, pumps) in LOOPS.items() for pump in pumps]) is None
 
 
 def test_files_are_looked_for_in_texts_of_bounded_length_only(monkeypatch: pytest.MonkeyPatch) -> None:
