@@ -8,10 +8,13 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from tests.conftest import SkillWriter
+from tests.hubs import hub_of
 from tests.index.live_views import candidates, found, live_view
 from tests.search.builders import WordEmbedder
 
@@ -564,3 +567,13 @@ def test_closing_twice_and_before_the_start_is_harmless(db: Path, skills_dir: Pa
     live.close()
     with pytest.raises(IndexUnavailable):
         live.view()
+
+
+def test_without_an_index_and_without_automatic_indexing_no_skill_is_called_unknown(
+    hub_environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    write_skill("walrus", "Feeds the walrus.")
+    with hub_of({**hub_environment, "SKILLHUB_SKIP_AUTO_REINDEX": "1"}) as hub:
+        for ask in (partial(hub.load, "walrus"), partial(hub.search, ""), partial(hub.search, "walrus")):
+            with pytest.raises(IndexUnavailable, match="automatic indexing is off"):
+                ask()

@@ -130,6 +130,8 @@ class LiveView:
 
     def snapshot(self, *, fresh: bool = False, admission: Admission | None = None) -> Snapshot:
         """Return the present skills. See `ViewSource`."""
+        if not self._options.automatic and self.writer.state() is None:
+            raise self._no_index("there is no index yet")
         beside: Scan | None = None
         if self._options.background:
             self.start()
@@ -439,11 +441,13 @@ class LiveView:
         reason = self.writer.reason_to_write(self.roots)
         if reason is None:
             return self._view_of(seen, self.writer)
-        problem = self.writer.refusal() or IndexUnavailable(
+        return View(self._admitted(seen), None, problem=self.writer.refusal() or self._no_index(reason))
+
+    def _no_index(self, reason: str) -> IndexUnavailable:
+        return IndexUnavailable(
             f"There is no usable index at {self.writer.db_path} ({reason}), and automatic indexing is off",
             hint="run skillhub --reindex" if self.writer.state() is None else "run skillhub index",
         )
-        return View(self._admitted(seen), None, problem=problem)
 
     def _committed_scan(self) -> Scan:
         state = self.writer.state()
