@@ -1,4 +1,4 @@
-"""Records docs/pictures/session.svg: the first minutes with SkillHub, as a terminal shows them.
+"""Records docs/pictures/session.svg: an agent that finds a skill and loads it, as a terminal shows it.
 
 `python docs/session.py` runs the installed program in a pseudo-terminal, with an empty home that has what many have: a
 client's file and some skills of another agent. `python docs/session.py --check` runs it again and fails if the picture
@@ -34,10 +34,8 @@ HOME = "/home/ann"
 
 # What is typed, in this order. A line of a shell in which the program is all that runs.
 COMMANDS = (
-    "skillhub connect --all --yes",
-    "skillhub list",
     "skillhub roots add ~/.claude/skills",
-    "skillhub search 'get the invoice number out of a PDF' --limit 1",
+    "skillhub demo 'get the invoice number out of a PDF' --skills-dir ~/.claude/skills",
 )
 # Skills that are there already, of our examples, where another agent keeps its own.
 SKILLS = ("pdf-invoice-extractor", "csv-profiler", "release-notes", "git-commit-messages", "sql-query-review")
@@ -51,6 +49,7 @@ _CURSOR = """\
 """
 
 _SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
+_SPINNER = re.compile("[\u2800-\u28ff] ")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _TOOK = re.compile(r"\d[\d,.]*(?= ?(?:ms|s|seconds?)\b)")
 
@@ -146,6 +145,8 @@ def shown(output: str, home: Path) -> str:
     """Return what stays on the screen: of a line that was written over the last; and the home by another name."""
     lines = [line.rpartition("\r")[2] for line in output.replace("\r\n", "\n").split("\n")]
     kept = _SEQUENCE.sub(lambda found: found[0] if _COLOUR.fullmatch(found[0]) else "", "\n".join(lines))
+    # Progress, which a terminal shows only while the work lasts.
+    kept = "\n".join(line for line in kept.split("\n") if not _SPINNER.match(_SEQUENCE.sub("", line)))
     return kept.replace(str(home), HOME).strip("\n")
 
 

@@ -46,7 +46,7 @@ def test_the_first_task_walks_every_tier_and_leaves_nothing_behind(process: Skil
 def tokens_in(document: str) -> list[int]:
     """Return how many tokens a document says that the demo's steps cost."""
     text = (EXAMPLES.parents[1] / document).read_text(encoding="utf-8")
-    found = re.findall(r"about ([\d,]+) tokens; all 14\s+skills\s+would be\s+about ([\d,]+)|>([\d,]+) tokens<", text)
+    found = re.findall(r"about ([\d,]+) tokens \| all 14 skills in full: about ([\d,]+) tokens|>([\d,]+) tokens<", text)
     return [int(number.replace(",", "")) for numbers in found for number in numbers if number]
 
 
@@ -65,7 +65,7 @@ def test_a_task_of_ones_own_over_ones_own_skills(
     write_skill("carver", "Carves wood.")
     done = process("demo", "paint", "walls", "--skills-dir", skills_dir, TMPDIR=str(scratch))
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("task: paint walls\n")
+    assert done.out.startswith("task  paint walls\n")
     assert "load_skill(skill_name='painter')" in done.out
     assert "file_path='references/colours.md')" in done.out
     assert "   │ red\n" in done.out

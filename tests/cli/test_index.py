@@ -147,11 +147,11 @@ def test_nothing_changed_means_nothing_is_written(
     process: Skillhub, write_skill: SkillWriter, state_file: Path
 ) -> None:
     write_skill("one")
-    first = process("index", "--log-level", "INFO")
+    first = process("index", SKILLHUB_LOG_LEVEL="INFO")
     assert "Indexing" in first.err
     assert "there is no index yet" in first.err
     before = state_file.read_bytes()
-    second = process("index", "--log-level", "INFO")
+    second = process("index", SKILLHUB_LOG_LEVEL="INFO")
     assert "Indexing" not in second.err
     assert "index     unchanged\n" in second.out
     assert state_file.read_bytes() == before
@@ -382,7 +382,7 @@ def test_a_directory_that_is_away_is_told_and_forgotten_only_on_request(
     assert told in skillhub("index").out
     doctor = skillhub("doctor")
     assert (doctor.code, told in doctor.out, "skillhub index --forget" in doctor.out) == (1, True, True)
-    assert doctor.out.startswith("1 problem. 2 skills served.\n")
+    assert doctor.out.startswith("1 problem\n  2 skills served\n")
     assert skillhub("list").out.count("(its skills directory is away)") == 2
     assert names(skillhub("search", "walruses", "--json")) == ["one", "two"]
     shown = skillhub("show", "one")
