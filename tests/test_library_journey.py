@@ -116,4 +116,4 @@ def test_from_a_repository_to_a_client_through_an_update_and_a_tampered_file_to_
 
 def test_the_guide_has_each_command_of_the_journey() -> None:
     typed = set(re.findall(r"^skillhub (\w+)", GUIDE.read_text("utf-8"), re.MULTILINE))
-    assert {"add", "outdated", "update", "remove"} <= typed
+    assert {"add", "update", "remove", "verify"} <= typed

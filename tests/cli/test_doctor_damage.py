@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 SEARCHES = (
     ["search", "merges invoices", "--json"],
     ["search", "invoices", "--category", "docs", "--json"],
-    ["search", "invoices", "--tag", "pdf", "--json"],
+    ["search", "invoices pdf", "--json"],
 )
 
 

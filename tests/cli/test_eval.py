@@ -196,24 +196,17 @@ def test_a_bad_file_of_queries_fails_with_its_path_and_line(skillhub: Skillhub, 
 
 
 @pytest.mark.slow
-def test_skills_may_be_named_by_ids_of_a_file(
-    skillhub: Skillhub, library: dict[str, Path], tmp_path: Path, skills_dir: Path
-) -> None:
+@pytest.mark.usefixtures("library")
+def test_skills_may_be_named_by_ids_of_a_file(skillhub: Skillhub, tmp_path: Path, skills_dir: Path) -> None:
     queries = keep(tmp_path / "q.jsonl", {"text": "paint walls", "relevant": ["acme/painter@1"]})
     line: Query = {"id": "acme/painter@1", "path": "skills/painter/SKILL.md"}
     assert skillhub("eval", "run", queries).code == 1
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    named = keep(elsewhere / "ids.jsonl", {**line, "path": str(library["painter"] / "SKILL.md")})
-    assert skillhub("eval", "run", queries, "--ids", named, "--min-ndcg", "1").code == 0
-    # Without being named, one is found in or beside the directory of the skills.
+    # The file is found in or beside the directory of the skills.
     beside = keep(tmp_path / "index.jsonl", line)
     assert skillhub("eval", "run", queries, "--min-ndcg", "1").code == 0
     beside.unlink()
     keep(skills_dir / "index.jsonl", {**line, "path": "painter/SKILL.md"})
     assert skillhub("eval", "run", queries, "--min-ndcg", "1").code == 0
-    missing = skillhub("eval", "run", queries, "--ids", tmp_path / "not-there")
-    assert (missing.code, "not-there cannot be read" in missing.err) == (1, True)
 
 
 @pytest.mark.slow
@@ -226,7 +219,6 @@ def test_a_file_that_only_has_the_name_of_one_with_ids_is_ignored(
     other.write_text(unusable, encoding="utf-8", errors="surrogateescape")
     queries = keep(tmp_path / "q.jsonl", {"text": "paint walls", "relevant": ["painter"]})
     assert skillhub("eval", "run", queries, "--min-ndcg", "1").code == 0
-    assert skillhub("eval", "run", queries, "--ids", other).code == 1
     # Nor does it hide one beside the directory of the skills.
     keep(tmp_path / "index.jsonl", {"id": "acme/painter@1", "path": "skills/painter/SKILL.md"})
     queries = keep(tmp_path / "q.jsonl", {"text": "paint walls", "relevant": ["acme/painter@1"]})

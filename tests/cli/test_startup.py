@@ -91,7 +91,7 @@ print()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=60, text=True)
     # `serve` has the options of the program itself.
-    assert done.stdout.splitlines()[-2] == "['config', 'serve']"
+    assert done.stdout.splitlines()[-2] == "['serve']"
 
 
 MESSAGES = (

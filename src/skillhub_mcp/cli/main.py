@@ -78,7 +78,7 @@ def make_parser(commands: Iterable[str] = COMMANDS) -> Parser:
     parser.subcommands = subparsers.choices
     for name in commands:
         _add_command(subparsers, name)
-    explaining = subparsers.add_parser(HELP, description="Print the help of a command, or the commands by group.")
+    explaining = subparsers.add_parser(HELP, help="explain a command", description="Print the help of a command, or the commands by group.")
     explaining.add_argument("words", nargs="*", metavar="COMMAND", help="a command, such as `search` or `eval run`")
     return parser
 
@@ -94,6 +94,8 @@ def _add_command(subparsers: Any, name: str) -> None:
     description = getattr(module, "DESCRIPTION", "") or f"{command.summary[0].upper()}{command.summary[1:]}."
     parser: Parser = subparsers.add_parser(
         name,
+        # shtab completes only commands with help.
+        help=command.summary,
         description=description,
         epilog=getattr(module, "EPILOG", None),
         formatter_class=argparse.RawDescriptionHelpFormatter if hasattr(module, "EPILOG") else argparse.HelpFormatter,
