@@ -224,7 +224,7 @@ def test_a_file_that_stops_a_server_is_a_problem_though_no_command_needs_it(
     )
     # One that others may write is told of once.
     broken.write_text('{"hooks": {}}', encoding="utf-8")
-    assert skillhub("doctor", PATH="", SKILLHUB_HOOKS=str(broken)).out == "All well: 1 skill served.\n"
+    assert skillhub("doctor", PATH="", SKILLHUB_HOOKS=str(broken)).out.startswith("All well\n  1 skill served\n")
     broken.chmod(0o666)
     assert problem(SKILLHUB_HOOKS=str(broken)).startswith(f"{broken}\n  is not used: ")
 
@@ -238,7 +238,7 @@ def test_what_is_served_is_counted_and_not_what_is_there(
     skillhub("disable", "alpha")
     skillhub("deny", "beta", "--others", "allow")
     done = skillhub("doctor", PATH="")
-    assert (done.code, done.out) == (0, "All well: 1 skill served.\n")
+    assert (done.code, done.out.splitlines()[:2]) == (0, ["All well", "  1 skill served, 2 found but not served"])
     counted = skillhub("doctor", "--verbose", PATH="")
     assert "skills    1 served; 1 off, 1 denied" in counted.out
     limited = skillhub("doctor", "--verbose", SKILLHUB_ENABLED_SKILLS="gamm,beta", PATH="")
