@@ -82,8 +82,8 @@ def test_a_skill_is_given_once_in_a_session_until_it_changes_or_is_forced(
 
             await hub.call("load_skill", skill_name="pdf")
             seen = (await hub.call("context_inspect")).json
-            assert seen["skills"]["context", "catalogue"]["names"] == ["release-notes", "repo-review"]
-            assert not seen["skills"]["context", "catalogue"]["truncated"]
+            assert seen["skills"]["catalogue"]["names"] == ["release-notes", "repo-review"]
+            assert not seen["skills"]["catalogue"]["truncated"]
             loaded = {one["name"]: one for one in seen["skills"]["loaded"]}
             assert loaded["repo-review"]["times"] == 3
             assert loaded["repo-review"]["mtimeMs"] == path.stat().st_mtime_ns / 1_000_000
