@@ -224,12 +224,6 @@ def test_sarif_is_printed_for_code_hosts(skillhub: Skillhub, write_skill: SkillW
     assert (result["ruleId"], result["level"]) == ("key-unknown", "error")
 
 
-def test_costs_are_told_if_asked(skillhub: Skillhub, write_skill: SkillWriter) -> None:
-    directory = write_skill("one")
-    told = skillhub("validate", str(directory), "--costs").out.splitlines()[0]
-    assert told == f"{directory}/SKILL.md: about 14 tokens in a catalogue, 4 when loaded, 0 in its other files"
-
-
 def test_a_path_that_is_not_there_is_a_finding_and_not_a_failure(skillhub: Skillhub, tmp_path: Path) -> None:
     done = skillhub("validate", str(tmp_path / "none"))
     assert done.code == 1

@@ -6,51 +6,54 @@ import argparse
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from enum import Enum
 from typing import Any, Protocol
 
-from skillhub_mcp.cli.console import print_line, print_note, print_text, shown_path
+from skillhub_mcp.auditing.rules import AuditFinding
+from skillhub_mcp.chosen_roots import roots_of
+from skillhub_mcp.cli.console import print_line, print_note, print_text, shown_path, terminal_progress
+from skillhub_mcp.cli.library_place import note_publication
 from skillhub_mcp.cli.output import plural
 from skillhub_mcp.sanitize import in_line
-from skillhub_mcp.validation.targets import Skipped
+from skillhub_mcp.settings import Settings
+from skillhub_mcp.validation.targets import Targets, targets, targets_below
 
 # Lines of findings that are printed without --full.
 _SHOWN = 12
 
 
-class ShownFinding(Protocol):
-    """A finding as far as it is printed."""
-
-    @property
-    def rule(self) -> str: ...
-    @property
-    def severity(self) -> Any: ...
-    @property
-    def message(self) -> str: ...
-    @property
-    def line(self) -> int | None: ...
-
-
 class ShownFile(Protocol):
-    """A file and its findings, the worst first."""
+    """A file and its findings, the worst first; each has a rule, severity, message and line."""
 
     @property
     def path(self) -> str: ...
     @property
-    def findings(self) -> Sequence[ShownFinding]: ...
+    def findings(self) -> Sequence[Any]: ...
 
 
-def note_skipped(skipped: Sequence[Skipped]) -> None:
-    """Report on stderr which directories with skills were not searched."""
-    for one in skipped:
+def find_targets(paths: Sequence[str], settings: Settings) -> Targets:
+    """Return the skills at `paths`, or of the hub's roots, and report what was not searched."""
+    if not paths:
+        note_publication(settings)
+    with terminal_progress("looking for skills"):
+        sought = targets(paths) if paths else targets_below(roots_of(settings))
+    for one in sought.skipped:
         holds = f" holds {plural(one.skills, 'skill')}" if one.skills else ""
         print_note(f"not searched: {in_line(one.path)}{holds} ({one.reason}); pass its path to read it")
+    if not sought.found:
+        print_note("No SKILL.md was found below the hub's roots; give the path of a skill, or of a directory of skills")
+    return sought
 
 
-def skipped_json(skipped: Sequence[Skipped]) -> list[dict[str, object]]:
-    """Return the directories that were not searched as JSON values."""
-    return [asdict(one) for one in skipped]
+def finding_json(one: AuditFinding) -> dict[str, object]:
+    """Return a finding of the audit as JSON values."""
+    return {
+        "rule": one.rule,
+        "severity": one.severity.value,
+        "file": one.path,
+        "line": one.line,
+        "message": one.message,
+    }
 
 
 def relative(path: str) -> str:

@@ -6,16 +6,15 @@ import argparse
 import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillhub_mcp.bootstrap.places import reviews_path
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.arguments import add_rule_options
-from skillhub_mcp.cli.console import print_note, print_text, terminal_progress
-from skillhub_mcp.cli.findings import note_skipped, print_findings, skipped_json
-from skillhub_mcp.cli.library_place import note_publication
+from skillhub_mcp.cli.console import print_text, terminal_progress
+from skillhub_mcp.cli.findings import find_targets, finding_json, print_findings
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.sanitize import in_line
@@ -33,21 +32,18 @@ _ABOUT = "https://genai.owasp.org/llmrisk/llm01-prompt-injection/"
 _RISKS = ("critical", "high", "medium", "low")
 
 
-@dataclass(frozen=True, slots=True)
-class _Audited:
-    """A skill's audit, the findings that a person accepted, and the skill's digest where that was needed."""
+class _Audited(NamedTuple):
+    """A skill's audit, and the findings that a person accepted."""
 
     audit: SkillAudit
-    accepted: tuple[AuditFinding, ...] = ()
-    digest: str = ""
+    accepted: Sequence[AuditFinding] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
+class _File(NamedTuple):
     """One file of a skill with its findings, as they are printed."""
 
     path: str
-    findings: tuple[AuditFinding, ...]
+    findings: Sequence[AuditFinding]
 
 
 def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
@@ -66,7 +62,6 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Audit the skills and print the findings. Raises InvalidArgument, InvalidSetting and PolicyUnreadable."""
     from skillhub_mcp.auditing.rules import AUDIT_RULES, Risk
     from skillhub_mcp.validation.selection import chosen_rules
-    from skillhub_mcp.validation.targets import targets, targets_below
 
     if args.reason and not args.accept:
         raise InvalidArgument("--reason", "requires --accept")
@@ -75,23 +70,17 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         _list_rules(rules, as_json=args.json)
         return EXIT_OK
     settings = settings_of(options)
-    if not args.paths:
-        note_publication(settings)
-    with terminal_progress("looking for skills"):
-        roots = roots_of(settings)
-        sources = {root.path: root.source.value for root in roots}
-        named = {found.directory: (found.name, sources.get(found.root, "")) for found in walk_roots(roots).found}
-        sought = targets(args.paths) if args.paths else targets_below(roots)
-    note_skipped(sought.skipped)
+    sought = find_targets(args.paths, settings)
     if args.accept or args.revoke:
         return _review(args, sought.found, rules)
-    if not sought.found:
-        print_note("No SKILL.md was found below the hub's roots; give the path of a skill, or of a directory of skills")
+    roots = roots_of(settings)
+    sources = {root.path: root.source.value for root in roots}
+    named = {found.directory: (found.name, sources.get(found.root, "")) for found in walk_roots(roots).found}
     audited = _audit(sought.found, rules, named)
     if args.sarif:
         print_json(_sarif(audited))
     elif args.json:
-        print_json(_json(audited) | {"skipped": skipped_json(sought.skipped)})
+        print_json(_json(audited) | {"skipped": [asdict(one) for one in sought.skipped]})
     else:
         styles: dict[Enum, str] = dict(zip(Risk, ("red bold", "red", "yellow", "cyan"), strict=True))
         files = [file for one in audited for file in _files(one.audit)]
@@ -106,6 +95,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 def _audit(chosen: Sequence[Target], rules: Collection[str], origins: Mapping[str, tuple[str, str]]) -> list[_Audited]:
     from skillhub_mcp.auditing.audit import SkillAudit, audit_skill, ordered
+    from skillhub_mcp.auditing.names import NamedSkill, look_alikes, near_and_shadowed
     from skillhub_mcp.auditing.rules import found
 
     audits: dict[str, SkillAudit] = {}
@@ -116,26 +106,21 @@ def _audit(chosen: Sequence[Target], rules: Collection[str], origins: Mapping[st
                 audits[target.path] = SkillAudit(target.path, "", (found("not-read", target.problem, path=""),))
             else:
                 audits[target.directory] = audit_skill(target.directory)
-    told = _names(audits, origins)
-    reviews = _reviews()
-    return [
-        _reviewed(replace(audit, findings=ordered((*audit.findings, *told.get(path, ())))), reviews, rules)
-        for path, audit in audits.items()
-    ]
-
-
-def _names(
-    audits: Mapping[str, SkillAudit], origins: Mapping[str, tuple[str, str]]
-) -> Mapping[str, tuple[AuditFinding, ...]]:
-    """Return what the names of the audited skills can be taken for, among themselves and the hub's skills."""
-    from skillhub_mcp.auditing.names import NamedSkill, look_alikes, near_and_shadowed
-
+    # Names are compared among the audited skills and those of the hub.
     named = [
         NamedSkill(path, audit.name, origins.get(path, ("", path))[1]) for path, audit in audits.items() if audit.name
     ]
-    others = [NamedSkill(path, name, origin) for path, (name, origin) in origins.items() if path not in audits]
-    alike, near = look_alikes((*named, *others)), near_and_shadowed((*named, *others))
-    return {path: (*alike.get(path, ()), *near.get(path, ())) for path in audits}
+    named += [NamedSkill(path, name, origin) for path, (name, origin) in origins.items() if path not in audits]
+    alike, near = look_alikes(named), near_and_shadowed(named)
+    reviews = _reviews()
+    return [
+        _reviewed(
+            replace(audit, findings=ordered((*audit.findings, *alike.get(path, ()), *near.get(path, ())))),
+            reviews,
+            rules,
+        )
+        for path, audit in audits.items()
+    ]
 
 
 def _reviews() -> Reviews:
@@ -160,8 +145,7 @@ def _reviewed(audit: SkillAudit, reviews: Reviews, rules: Collection[str]) -> _A
     accepted = reviews.accepted(digest)
     return _Audited(
         replace(audit, findings=tuple(one for one in audit.findings if one.rule not in accepted)),
-        tuple(one for one in audit.findings if one.rule in accepted),
-        digest,
+        [one for one in audit.findings if one.rule in accepted],
     )
 
 
@@ -255,8 +239,8 @@ def _json(audited: Sequence[_Audited]) -> dict[str, object]:
             {
                 "path": each.audit.path,
                 "name": each.audit.name,
-                "findings": [_finding_json(one) for one in each.audit.findings],
-                "accepted": [_finding_json(one) for one in each.accepted],
+                "findings": [finding_json(one) for one in each.audit.findings],
+                "accepted": [finding_json(one) for one in each.accepted],
             }
             for each in audited
         ],
@@ -273,37 +257,18 @@ def _json(audited: Sequence[_Audited]) -> dict[str, object]:
     }
 
 
-def _finding_json(one: AuditFinding) -> dict[str, object]:
-    return {
-        "rule": one.rule,
-        "severity": one.severity.value,
-        "file": one.path,
-        "line": one.line,
-        "message": one.message,
-    }
-
-
 def _sarif(audited: Sequence[_Audited]) -> dict[str, object]:
     from skillhub_mcp.auditing.rules import AUDIT_RULES, Risk
     from skillhub_mcp.validation.sarif import SarifResult, SarifRule, explaining_command, sarif_log
 
     levels = {Risk.CRITICAL: "error", Risk.HIGH: "error", Risk.MEDIUM: "warning", Risk.LOW: "note"}
-    # What code hosts sort by: 9.0 and more is critical to them, 7.0 high, 4.0 medium.
+    # Code hosts sort by these scores.
     scores = {Risk.CRITICAL: "9.5", Risk.HIGH: "8.0", Risk.MEDIUM: "5.0", Risk.LOW: "2.0"}
-    rules = {
-        rule.id: SarifRule(
-            rule.id,
-            rule.finds,
-            rule.fix,
-            levels[rule.severity],
-            {
-                "security-severity": scores[rule.severity],
-                "published": rule.source,
-                "explained_by": explaining_command(rule.id, "audit"),
-            },
-        )
-        for rule in AUDIT_RULES.values()
-    }
+    rules = {}
+    for rule in AUDIT_RULES.values():
+        more = {"security-severity": scores[rule.severity], "published": rule.source}
+        more["explained_by"] = explaining_command(rule.id, "audit")
+        rules[rule.id] = SarifRule(rule.id, rule.finds, rule.fix, levels[rule.severity], more)
     results = [
         SarifResult(
             one.rule,

@@ -12,11 +12,9 @@ from enum import Enum
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.arguments import add_rule_options
 from skillhub_mcp.cli.console import confirm, paging, print_line, print_note, print_text, terminal_progress
-from skillhub_mcp.cli.findings import note_skipped, print_findings, relative, skipped_json
-from skillhub_mcp.cli.library_place import note_publication
+from skillhub_mcp.cli.findings import find_targets, print_findings, relative
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.sanitize import in_line
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = "Check skills against the specification and best practice."
 _STYLES: Mapping[Enum, str] = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+_DIFF_STYLES = {"-": "red", "+": "green", "@": "cyan"}
 # Counting them all would take as long as checking them.
 _COUNTED_FIXABLE = 20
 
@@ -43,7 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
         default=Severity.ERROR.value,
         help="minimum severity for exit code 1 (default: %(default)s)",
     )
-    parser.add_argument("--costs", action="store_true", help="print the cost of each skill in tokens")
     parser.add_argument("--fix", action="store_true", help="fix what can be fixed safely, after showing a diff")
 
 
@@ -52,7 +50,6 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.validation.checker import check
     from skillhub_mcp.validation.sarif import sarif
     from skillhub_mcp.validation.selection import chosen_rules, only
-    from skillhub_mcp.validation.targets import targets, targets_below
 
     if args.fix and (args.json or args.sarif):
         raise InvalidArgument("--fix", "cannot be combined with --json or --sarif", hint="run one after the other")
@@ -61,14 +58,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         with paging():
             _list_rules(rules, as_json=args.json)
         return EXIT_OK
-    settings = settings_of(options)
-    if not args.paths:
-        note_publication(settings)
-    with terminal_progress("looking for skills"):
-        sought = targets(args.paths) if args.paths else targets_below(roots_of(settings))
-    note_skipped(sought.skipped)
-    if not sought.found:
-        print_note("No SKILL.md was found below the hub's roots; give the path of a skill, or of a directory of skills")
+    sought = find_targets(args.paths, settings_of(options))
     unwritten = _fix(sought.found, rules, args) if args.fix else 0
     results = []
     with terminal_progress("checking skills") as progress:
@@ -78,7 +68,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.sarif:
         print_json(sarif(results, base=os.getcwd()))
     elif args.json:
-        print_json(_results_json(results) | {"skipped": skipped_json(sought.skipped)})
+        print_json(_results_json(results) | {"skipped": [asdict(one) for one in sought.skipped]})
     else:
         with paging():
             _print_results(results, args)
@@ -100,13 +90,6 @@ def _list_rules(rules: Collection[str], *, as_json: bool) -> None:
 
 def _print_results(results: Sequence[ValidationResult], args: argparse.Namespace) -> None:
     print_findings(results, _STYLES, {rule.id: rule.fix for rule in RULES.values()}, args)
-    for result in results:
-        if args.costs and result.cost is not None:
-            cost = result.cost
-            print_text(
-                f"{in_line(relative(result.path))}: about {cost.catalogue:,} tokens in a catalogue, "
-                f"{cost.body:,} when loaded, {cost.files:,} in its other files"
-            )
     totals = _totals(results)
     broken = totals["skills"] - totals["valid"]
     found = ", ".join(plural(totals[severity.value], severity.value) for severity in Severity)
@@ -144,11 +127,7 @@ def _results_json(results: Sequence[ValidationResult]) -> dict[str, object]:
     return {
         "skills": [_result_json(result) for result in results],
         "rules": {
-            rule: {
-                "holds": RULES[rule].requirement,
-                "fix": RULES[rule].fix,
-                "explained_by": explaining_command(rule),
-            }
+            rule: {"holds": RULES[rule].requirement, "fix": RULES[rule].fix, "explained_by": explaining_command(rule)}
             for rule in broken
         },
         "summary": _totals(results),
@@ -178,7 +157,11 @@ def _fix(chosen: Sequence[Target], rules: Collection[str], args: argparse.Namesp
     for one in fixed:
         path = relative(one.path)
         before, after = (content.decode("utf-8", "backslashreplace") for content in (one.before, one.after))
-        _print_difference(before, after, path, f"{path} ({', '.join(one.rules)})")
+        lines = difflib.unified_diff(
+            before.splitlines(), after.splitlines(), path, f"{path} ({', '.join(one.rules)})", lineterm="", n=1
+        )
+        for line in lines:
+            print_line((line, "bold" if line.startswith(("--- ", "+++ ")) else _DIFF_STYLES.get(line[:1], "")))
         if one.renamed is not None:
             print_text(f"{relative(one.renamed[0])} -> {relative(one.renamed[1])} (file-name)")
     if not fixed:
@@ -193,11 +176,3 @@ def _fix(chosen: Sequence[Target], rules: Collection[str], args: argparse.Namesp
         print_note(f"not fixed: {in_line(problem.sentence())}")
     print_text(f"fixed {len(fixed) - len(problems):,} of {count}\n" if problems else f"fixed {count}\n")
     return len(problems)
-
-
-def _print_difference(before: str, after: str, old: str, new: str) -> None:
-    """Print a unified difference."""
-    styles = {"-": "red", "+": "green", "@": "cyan"}
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), old, new, lineterm="", n=1)
-    for line in lines:
-        print_line((line, "bold" if line.startswith(("--- ", "+++ ")) else styles.get(line[:1], "")))
