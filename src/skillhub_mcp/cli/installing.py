@@ -1,7 +1,4 @@
-"""What `add` and `update` show of skills before they come in, the question, and what they say afterwards.
-
-Everything that a skill says passes `in_line`: a name, a path or a finding begins no line of its own.
-"""
+"""The review, question and report that `add` and `update` share. Text of a skill passes `in_line`."""
 
 from __future__ import annotations
 
@@ -9,12 +6,12 @@ import argparse
 import difflib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillhub_mcp.auditing.rules import AUDIT_RULES
 from skillhub_mcp.cli.console import confirm, one_line, print_note, print_text, shown_path
-from skillhub_mcp.cli.library_place import LibraryPlace, RefreshedIndex, refresh_index
+from skillhub_mcp.cli.findings import finding_json
+from skillhub_mcp.cli.library_place import LibraryPlace, note_index_problem, refresh_index
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, error_json, plural, print_json, size_text
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.library.inspection import Capabilities
@@ -27,7 +24,6 @@ from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.names import typed_command
 
 if TYPE_CHECKING:
-    from skillhub_mcp.auditing.rules import AuditFinding
     from skillhub_mcp.settings import Settings
     from skillhub_mcp.skills.roots import SkillRoot
 
@@ -47,7 +43,7 @@ _WANTED_RISK = 2  # critical and high; `skillhub audit` shows the rest
 
 
 def add_terms(parser: argparse.ArgumentParser) -> None:
-    """Add the options that settle beforehand what an installation would refuse or ask."""
+    """Add the options that answer in advance what an installation would refuse or ask."""
     edits = parser.add_mutually_exclusive_group()
     edits.add_argument("--theirs", action="store_true", help="take the source's files of skills that you edited")
     edits.add_argument("--ours", action="store_true", help="keep your files of skills that you edited")
@@ -67,8 +63,8 @@ def terms_of(args: argparse.Namespace, settings: Settings, *, replace: bool = Fa
     for rule in args.accept:
         if rule not in AUDIT_RULES:
             near = difflib.get_close_matches(rule, AUDIT_RULES, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else "`skillhub audit --help` says where the rules are listed"
-            raise InvalidArgument("--accept", f"{rule!r} is no rule of the audit", hint=hint)
+            hint = f"did you mean {near[0]!r}?" if near else "`skillhub audit --list-rules` lists them"
+            raise InvalidArgument("--accept", f"{rule!r} is not an audit rule", hint=hint)
     settled = Settlement.THEIRS if args.theirs else Settlement.OURS if args.ours else Settlement.ASK
     return InstallOptions(replace, settled, frozenset(args.accept), args.accept_signer, settings.library.require_signed)
 
@@ -96,18 +92,16 @@ def finish(
     refused = (*prepared.refused, *done.refused)
     if args.json:
         print_json(
-            {
-                "root": place.root,
-                "lock": place.lock_path,
+            place.json(
                 **more,
-                "dry_run": args.dry_run,
-                "installed": agreed,
-                "unserved": done.unserved,
-                "awaiting_trust": done.awaiting,
-                "skills": [_json(one, beside.get(one.name), place) for one in proposals],
-                "refused": [{"name": one.name, "error": error_json(one.error)} for one in refused],
-                "index_problem": done.problem or None,
-            }
+                dry_run=args.dry_run,
+                installed=agreed,
+                unserved=done.unserved,
+                awaiting_trust=done.awaiting,
+                skills=[_json(one, beside.get(one.name), place) for one in proposals],
+                refused=[{"name": one.name, "error": error_json(one.error)} for one in refused],
+                index_problem=done.problem or None,
+            )
         )
     elif agreed:
         _report(done, place)
@@ -117,8 +111,7 @@ def finish(
     return EXIT_FAILED
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
+class _Outcome(NamedTuple):
     """What was installed and refused; the titles that load another skill or await trust; why the index is old."""
 
     installed: Sequence[Proposal] = ()
@@ -133,13 +126,19 @@ def _brought_in(
 ) -> _Outcome:
     refused = install(place.root, place.lock_path, wanted)
     installed = [one for one in wanted if one.name not in {each.name for each in refused}]
-    titles = {one.incoming.known_as: one.name for one in installed}
-    index = _refreshed(installed, place, options, list(titles), as_json=args.json)
-    here = {title: os.path.join(place.root, name) for title, name in titles.items()}
+    here = {one.incoming.known_as: os.path.realpath(os.path.join(place.root, one.name)) for one in installed}
+    try:
+        index = refresh_index(options, list(here))
+    except KeyboardInterrupt:
+        if not args.json:
+            _tell(installed, place)
+        what = plural(len(installed), "skill")
+        print_note(f"Interrupted: {what} came in; the next search or `skillhub index` refreshes the index")
+        raise
     unserved = [
         title
         for title, directory in here.items()
-        if not index.problem and os.path.realpath(index.answering.get(title, ("",))[0]) != os.path.realpath(directory)
+        if not index.problem and os.path.realpath(index.answering.get(title, ("",))[0]) != directory
     ]
     return _Outcome(installed, refused, unserved, sorted(index.awaiting), index.problem)
 
@@ -155,8 +154,7 @@ def _report(done: _Outcome, place: LibraryPlace) -> None:
         print_note(
             f"{in_line(title)} does not load this skill: {in_line(typed_command('skillhub why', title))} says why"
         )
-    if done.problem:
-        print_note(f"warning: the index is not refreshed: {in_line(done.problem)}")
+    note_index_problem(done.problem)
 
 
 def _report_refused(refused: Iterable[Refused]) -> None:
@@ -165,27 +163,8 @@ def _report_refused(refused: Iterable[Refused]) -> None:
         print_note(f"refused: {in_line(one.name)}: {in_line(one.error.message + hint)}")
 
 
-def _refreshed(
-    installed: Sequence[Proposal],
-    place: LibraryPlace,
-    options: Mapping[str, str],
-    names: Sequence[str],
-    *,
-    as_json: bool,
-) -> RefreshedIndex:
-    """Refresh the index and return what it says of `names`; tell who interrupts it what came in all the same."""
-    try:
-        return refresh_index(options, names)
-    except KeyboardInterrupt:
-        if not as_json:
-            _tell(installed, place)
-        what = plural(len(installed), "skill")
-        print_note(f"Interrupted: {what} came in; the next search or `skillhub index` refreshes the index")
-        raise
-
-
 def powers_lines(powers: Capabilities, *, new: bool) -> Iterator[str]:
-    """Yield a line for each kind of power, with a few of them by name."""
+    """Yield a line for each kind of capability, with up to five names."""
     word = "new " if new else ""
     for what, names in (
         ("scripts", powers.scripts),
@@ -288,7 +267,7 @@ def _changes(one: Proposal) -> Iterator[str]:
 
 
 def document_difference(one: Proposal) -> Iterator[str]:
-    """Yield the difference of the SKILL.md, as `diff -u` has it without its head."""
+    """Yield the unified difference of the SKILL.md without its header."""
     if one.document is None or SKILL_FILE not in (*one.changes.changed, *one.changes.added):
         return
     with open(os.path.join(one.directory, SKILL_FILE), encoding="utf-8", errors="replace") as file:
@@ -312,21 +291,17 @@ def _neighbours(name: str, place: LibraryPlace, options: Mapping[str, str]) -> N
     from skillhub_mcp.settings import settings_of
     from skillhub_mcp.skills.discovery import walk_roots
 
-    settings = settings_of(options)
-    real = os.path.realpath(place.root)
+    settings, real = settings_of(options), os.path.realpath(place.root)
     asks = settings.policy.trust != TrustMode.ALL.value
 
     def comes_last(root: SkillRoot) -> bool:
-        # What a project brings awaits trust once it has changed, as by this, and then takes no name.
+        # A changed project skill awaits trust, and until then wins no name.
         return root.trust.is_awaited or (asks and bool(root.within) and root.real == real)
 
     roots = tuple(sorted(project_trust(settings).judged(roots_of(settings)), key=comes_last))
     at = next((number for number, root in enumerate(roots) if root.real == real), len(roots))
-    names: list[set[str]] = [set() for _ in roots]
-    for found in walk_roots(roots).found:
-        for number, root in enumerate(roots):
-            if found.root == root.path:
-                names[number].add(found.name)
+    found = walk_roots(roots).found
+    names = [{one.name for one in found if one.root == root.path} for root in roots]
     return neighbours(name, names, at, [root.path for root in roots])
 
 
@@ -352,7 +327,7 @@ def _json(one: Proposal, beside: Neighbours | None, place: LibraryPlace) -> dict
             "reason": one.signature.reason or None,
         },
         "problems": [{"rule": found.rule, "message": found.message, "line": found.line} for found in one.look.problems],
-        "findings": [_finding(found) for found in one.look.findings],
+        "findings": [finding_json(found) for found in one.look.findings],
         "accepted": sorted(dict(one.entry.ours.findings)) if one.entry.ours else [],
         "powers": _powers(one.look.powers),
         "new_powers": _powers(one.news),
@@ -370,23 +345,8 @@ def _json(one: Proposal, beside: Neighbours | None, place: LibraryPlace) -> dict
     }
 
 
-def _finding(found: AuditFinding) -> dict[str, object]:
-    return {
-        "rule": found.rule,
-        "severity": found.severity.value,
-        "message": found.message,
-        "path": found.path,
-        "line": found.line,
-    }
-
-
 def _powers(powers: Capabilities) -> dict[str, list[str]]:
-    return {
-        "scripts": sorted(powers.scripts),
-        "executables": sorted(powers.executables),
-        "hosts": sorted(powers.hosts),
-        "tools": sorted(powers.tools),
-    }
+    return {kind: sorted(getattr(powers, kind)) for kind in ("scripts", "executables", "hosts", "tools")}
 
 
 def _some(names: Iterable[str], most: int) -> str:

@@ -1,4 +1,4 @@
-"""The library that a command changes: its root, its lock, the skills that are named in it, and its index afterwards."""
+"""The library that a command changes: its root, its lock file, the named skills, and its index."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import argparse
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillhub_mcp.cli.arguments import decode_argument, path_argument
 from skillhub_mcp.cli.console import print_note, shown_path
@@ -34,11 +34,15 @@ class LibraryPlace:
     option: str = ""
 
     def command(self, *words: str, names: Sequence[str] = ()) -> str:
-        """Return what a person types for this library, with names of skills behind it, quoted for a shell."""
+        """Return the shell command for this library and these skills."""
         return typed_command(shlex.join(["skillhub", *words]), *names, option=self.option)
 
+    def json(self, **more: object) -> dict[str, object]:
+        """Return the keys that begin every report of a library command."""
+        return {"root": self.root, "lock": self.lock_path, **more}
+
     def attributes_hint(self) -> str:
-        """Return what keeps git from changing the line ends of a project's skills; empty if that is not needed."""
+        """Return how to keep git from changing line ends of project skills; empty if not needed."""
         project = os.path.dirname(self.lock_path)
         if self.option != "--project" or not os.path.lexists(os.path.join(project, ".git")):
             return ""
@@ -83,8 +87,8 @@ def place_of_root(root: str, settings: Settings) -> LibraryPlace:
     from skillhub_mcp.chosen_roots import project_of
 
     project = project_of(settings).root
-    lock = os.path.join(project if _is_same(root, os.path.join(project, AGENTS_SKILLS)) else root, LOCK_NAME)
-    return place_of_lock(lock, settings)
+    is_project = os.path.realpath(root) == os.path.realpath(os.path.join(project, AGENTS_SKILLS))
+    return place_of_lock(os.path.join(project if is_project else root, LOCK_NAME), settings)
 
 
 def place_of_lock(lock_path: str, settings: Settings) -> LibraryPlace:
@@ -95,10 +99,6 @@ def place_of_lock(lock_path: str, settings: Settings) -> LibraryPlace:
     if option == "--project":
         root = os.path.join(project_of(settings).root, AGENTS_SKILLS)
     return LibraryPlace(root, lock_path, option)
-
-
-def _is_same(one: str, other: str) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def open_options(settings: Settings, *, insecure: bool, place: LibraryPlace | None = None) -> OpenOptions:
@@ -113,7 +113,7 @@ def open_options(settings: Settings, *, insecure: bool, place: LibraryPlace | No
 
 
 def served_publication(settings: Settings) -> str:
-    """Return that a replica serves no place of this machine, in words; empty if it is not a replica."""
+    """Return the note that a replica serves a publication; empty if this is not a replica."""
     if not settings.replica.read_only:
         return ""
     named = in_line(shown_path(redacted(settings.index.db_path)))
@@ -121,13 +121,13 @@ def served_publication(settings: Settings) -> str:
 
 
 def note_publication(settings: Settings) -> None:
-    """Say on stderr, where a replica is one, that a command is about other skills than those that are served."""
+    """On a replica, note that a command is not about the served skills."""
     if served := served_publication(settings):
         print_note(f"{served}. What follows is about the skills of this machine.")
 
 
 def note_publication_beside(place: LibraryPlace, options: Mapping[str, str]) -> None:
-    """Say the same of a command that keeps a library, unless an option names that library. Raises InvalidSetting."""
+    """Print the same note unless an option names the library. Raises InvalidSetting."""
     from skillhub_mcp.settings import settings_of
 
     if not place.option:
@@ -137,10 +137,9 @@ def note_publication_beside(place: LibraryPlace, options: Mapping[str, str]) -> 
 def named_directories(
     typed: Sequence[str], place: LibraryPlace, options: Mapping[str, str], *, command: str
 ) -> list[str]:
-    """Return the names of the directories of `place` that were meant; what names none stays as it was typed.
+    """Return the directory names of `place` for names, directories or paths; unknown names stay as typed.
 
-    Raises SkillNotFound for a skill of another root, with how `command` is given it, and for a name that the skills of
-    several directories have; and LockUnreadable.
+    Raises LockUnreadable, and SkillNotFound for an ambiguous name or a skill of another root.
     """
     from skillhub_mcp.locks.plain_files import read_lock
     from skillhub_mcp.settings import settings_of
@@ -185,9 +184,6 @@ def _holding(root: str, name: str) -> list[str]:
     from skillhub_mcp.skills.scanner import read_snapshot
 
     there = set(present(root))
-    if not there:
-        return []
-    # Only where no directory has the name: reading every skill of a large library takes its time.
     skills = read_snapshot(make_roots([root])).named(name)
     real = os.path.realpath(root)
     below = (os.path.split(skill.directory) for skill in skills)
@@ -210,36 +206,33 @@ def _in_another_root(
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class RefreshedIndex:
-    """What became of the index: why it could not be refreshed, if so, and who answers to the names that were asked.
-
-    `answering` has the directory and the source of the skill, by name, where there is one, and `awaiting` those of the
-    names whose skill awaits trust.
-    """
+class RefreshedIndex(NamedTuple):
+    """Why the refresh failed, the directory and source that serve each name, and the names that await trust."""
 
     problem: str = ""
-    answering: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    answering: Mapping[str, tuple[str, str]] = {}
     awaiting: frozenset[str] = frozenset()
 
 
+def note_index_problem(problem: str) -> None:
+    """Warn that the index was not refreshed, if there is a problem."""
+    if problem:
+        print_note(f"warning: the index is not refreshed: {in_line(problem)}")
+
+
 def refresh_index(options: Mapping[str, str], names: Sequence[str] = ()) -> RefreshedIndex:
-    """Sync the index with the files, and return who answers to `names` now. What fails is told, and never raised:
-    the root is changed by then, and the next search looks again.
-    """
+    """Sync the index and look up `names`. Return a failure instead of raising: the next search syncs again."""
     from skillhub_mcp.cli.open_hub import open_hub
     from skillhub_mcp.settings import settings_of
     from skillhub_mcp.skills.name_resolution import Names
 
     try:
         if settings_of(options).replica.read_only:
-            # It serves a publication, and no directory of skills.
             return RefreshedIndex()
         with open_hub({**options, "SKILLHUB_USAGE_LOG": "", "SKILLHUB_SKIP_AUTO_REINDEX": "0"}) as hub:
             view = hub.refresh(waiting=True)
             snapshot, policy = hub.snapshot_and_policy()
             known = Names(snapshot, policy)
-
             found = {name: skill for name in names if (skill := known.find(name)) is not None}
             return RefreshedIndex(
                 "" if view.problem is None else view.problem.message,

@@ -16,6 +16,7 @@ from skillhub_mcp.cli.installing import add_terms, finish, terms_of
 from skillhub_mcp.cli.library_place import (
     LibraryPlace,
     add_place_options,
+    note_index_problem,
     note_publication_beside,
     open_options,
     place_of,
@@ -170,10 +171,7 @@ def _new_name(args: argparse.Namespace) -> str | None:
 
 
 def _picked(found: Candidates, source: SkillSource, tree: Tree, *, as_json: bool) -> Sequence[Candidate]:
-    """Return the skills that are asked for and can be had. Raises what is wrong with one that was named, or with all.
-
-    What was not named and cannot be had is told.
-    """
+    """Return the requested skills that can be installed. Raises for a named one that cannot, or if none can."""
     from skillhub_mcp.library.install import refuse_unusable
     from skillhub_mcp.library.sources.source import ALL_SKILLS
 
@@ -204,7 +202,7 @@ def _chosen(found: Candidates, source: SkillSource) -> tuple[Candidate, ...]:
 
 
 def _name_of(source: SkillSource) -> str:
-    """Return what the place of a source is called: the last part of it, without what says that it is packed."""
+    """Return the last part of a source's location, without the ending of an archive."""
     from skillhub_mcp.library.sources.source import SourceKind
 
     location = source.location.partition("?")[0] if source.kind is SourceKind.WEB else source.location
@@ -246,7 +244,7 @@ def _list(found: Candidates, source: SkillSource, tree: Tree, *, as_json: bool) 
 
 
 def _tell_left_out(told: Sequence[str]) -> None:
-    """Say what a source names and cannot be had; what it is called there may be of any length, and any number."""
+    """Note what a source offers and cannot be installed; its author controls length and number."""
     for text in told[:_MOST_TOLD]:
         print_note(f"left out: {in_line(shortened(text, _TOLD_CHARACTERS))}")
     if len(told) > _MOST_TOLD:
@@ -273,16 +271,8 @@ def _restore(
         replaced = replaced or bool(gone)
     problem = refresh_index(options, names).problem if missing and not args.dry_run else ""
     if args.json:
-        print_json(
-            {
-                "root": place.root,
-                "lock": place.lock_path,
-                "dry_run": args.dry_run,
-                "restored": names,
-                "line_ends": list(line_ends),
-                "index_problem": problem or None,
-            }
-        )
+        result = {"restored": names, "line_ends": list(line_ends), "index_problem": problem or None}
+        print_json(place.json(dry_run=args.dry_run) | result)
         return EXIT_OK
     root, verb = in_line(shown_path(place.root)), "would be" if args.dry_run else "is"
     for name in names:
@@ -295,6 +285,5 @@ def _restore(
         print_note(f"Only line ends differ from what was locked: {in_line(', '.join(line_ends))}")
         if hint := place.attributes_hint():
             print_note(hint)
-    if problem:
-        print_note(f"warning: the index is not refreshed: {in_line(problem)}")
+    note_index_problem(problem)
     return EXIT_OK

@@ -53,14 +53,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         return add_from(decode_argument(args.adopt), args, options, only=names or present(place.root))
     found = lock_present(place.root, place.lock_path, names, dry_run=args.dry_run)
     if args.json:
-        print_json(
-            {
-                "root": place.root,
-                "lock": place.lock_path,
-                "dry_run": args.dry_run,
-                "skills": [_json(one) for one in found],
-            }
-        )
+        print_json(place.json(dry_run=args.dry_run, skills=[_json(one) for one in found]))
     else:
         _tell(found, place, dry_run=args.dry_run)
     return EXIT_FAILED if any(one.done is Locking.EDITED for one in found) else EXIT_OK

@@ -15,6 +15,7 @@ from skillhub_mcp.cli.library_place import (
     RefreshedIndex,
     add_place_options,
     named_directories,
+    note_index_problem,
     note_publication_beside,
     place_of,
     refresh_index,
@@ -67,7 +68,18 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     names = [one.name for one in moved]
     index = RefreshedIndex() if args.dry_run else refresh_index(options, names)
     if args.json:
-        print_json(_json(moved, place, index, undo=args.undo, dry_run=args.dry_run))
+        skills = [
+            {
+                "name": one.name,
+                "directory": one.directory,
+                "locked": one.locked,
+                "linked_to": one.linked_to or None,
+                "answers": index.answering.get(one.name, (None,))[0],
+            }
+            for one in moved
+        ]
+        result = {"restored" if args.undo else "removed": skills, "index_problem": index.problem or None}
+        print_json(place.json(dry_run=args.dry_run) | result)
     else:
         _tell(moved, place, index, undo=args.undo, dry_run=args.dry_run)
     return EXIT_OK
@@ -83,28 +95,6 @@ def _refuse_root(typed: str, options: Mapping[str, str]) -> None:
     if os.path.isdir(path) and any(os.path.realpath(path) == root.real for root in roots):
         hint = f"`skillhub roots remove {shlex.quote(typed)}` searches this directory no longer"
         raise SkillNotFound(typed, hint=hint, reason="it is a directory of skills")
-
-
-def _json(
-    moved: Sequence[MovedSkill], place: LibraryPlace, index: RefreshedIndex, *, undo: bool, dry_run: bool
-) -> dict[str, object]:
-    skills = [
-        {
-            "name": one.name,
-            "directory": one.directory,
-            "locked": one.locked,
-            "linked_to": one.linked_to or None,
-            "answers": index.answering.get(one.name, (None,))[0],
-        }
-        for one in moved
-    ]
-    return {
-        "root": place.root,
-        "lock": place.lock_path,
-        "dry_run": dry_run,
-        "restored" if undo else "removed": skills,
-        "index_problem": index.problem or None,
-    }
 
 
 def _tell(
@@ -123,8 +113,7 @@ def _tell(
         answering = index.answering.get(one.name)
         if answering is not None:
             print_note(f"{name} now loads {in_line(shown_path(answering[0]))} ({answering[1]})")
-    if index.problem:
-        print_note(f"warning: the index is not refreshed: {in_line(index.problem)}")
+    note_index_problem(index.problem)
     if not (undo or dry_run) and any(one.is_there for one in moved):
         what = "it" if len(moved) == 1 else "them"
         print_note(f"\n`{in_line(place.command('remove', '--undo'))}` brings {what} back")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp._util.tempdir import scratch_directory
@@ -32,7 +32,6 @@ from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.suggestions import near_names
 
 if TYPE_CHECKING:
-    from skillhub_mcp.library.sources.opening import OpenOptions
     from skillhub_mcp.locks.lock_file import LockedSkill
 
 DESCRIPTION = (
@@ -59,7 +58,9 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     terms = terms_of(args, settings)
     opening = open_options(settings, insecure=args.insecure, place=place)
     names = named_directories(args.names, place, options, command="update")
-    with _compared(place, names, opening, unpin=args.unpin) as seen:
+    skills = _locked_skills(place, names)
+    with closing(Upstreams(opening, place.root, unpin=args.unpin)) as upstreams:
+        seen = list(upstreams.compare(skills))
         failed = any(one.error is not None for one in seen)
         told = [one for one in seen if one.standing is not SourceStanding.CURRENT or args.names]
         if args.check:
@@ -79,7 +80,7 @@ def _report_check(
     args: argparse.Namespace, seen: Sequence[Compared], told: Sequence[Compared], place: LibraryPlace
 ) -> int:
     if args.json:
-        print_json({"root": place.root, "lock": place.lock_path, "skills": [_comparison_json(one) for one in seen]})
+        print_json(place.json(skills=[_comparison_json(one) for one in seen]))
     else:
         _tell_compared(told, seen, place)
         if any(one.standing is SourceStanding.OUTDATED for one in seen):
@@ -91,24 +92,12 @@ def _report_check(
     return EXIT_FAILED if any(one.standing is SourceStanding.UNKNOWN for one in seen) else EXIT_OK
 
 
-@contextmanager
-def _compared(
-    place: LibraryPlace, names: Sequence[str], opening: OpenOptions, *, unpin: bool = False
-) -> Iterator[list[Compared]]:
-    """Yield how the skills of the lock, or those of them that are named, stand against their sources.
-
-    What is incoming can be read as long as this is entered. Raises SkillNotFound and LockUnreadable.
-    """
-    skills = _locked_skills(place, names)
-    with closing(Upstreams(opening, place.root, unpin=unpin)) as upstreams:
-        yield list(upstreams.compare(skills))
-
-
 def _tell_compared(told: Iterable[Compared], found: Iterable[Compared], place: LibraryPlace) -> None:
-    """Print a line about each skill that is `told`, then what there is to say besides, also about what is missing."""
+    """Print a line for each skill in `told`, then notes, also about missing skills."""
     told = list(told)
     for one in told:
-        print_text(_comparison_line(one))
+        name, source = in_line(one.locked.name), in_line(shown_path(one.source))
+        print_text(f"{name}  {one.standing.value}{_between(one)}  {source}")
     for note in filter(None, [*(_comparison_note(one, place) for one in told), _missing_note(found, place)]):
         print_note(note)
 
@@ -125,21 +114,15 @@ def _locked_skills(place: LibraryPlace, names: Sequence[str]) -> tuple[LockedSki
     return tuple(known[name] for name in dict.fromkeys(names)) if names else lock.skills
 
 
-def _comparison_line(one: Compared) -> str:
-    """Return the line about one skill: its name, how it stands, and between which commits."""
-    name = in_line(one.locked.name)
-    return f"{name}  {one.standing.value}{_between(one)}  {in_line(shown_path(one.source))}"
-
-
 def _comparison_note(one: Compared, place: LibraryPlace) -> str:
-    """Return what there is to say besides: why it is not known, or what a person may do; empty for nothing."""
+    """Return why a comparison failed, or what the user can do; empty for nothing."""
     name = in_line(one.locked.name)
     if one.error is not None:
         hint = f" ({one.error.hint})" if one.error.hint else ""
         return f"{name}: {in_line(one.error.message + hint)}"
     if one.went_back and one.locked.ours is not None:
-        before = one.locked.ours.commit
-        return f"{name}: its source went back to an older commit, {_short(one.commit)}: you have {_short(before)}"
+        now, before = one.commit[:_SHOWN_DIGITS], one.locked.ours.commit[:_SHOWN_DIGITS]
+        return f"{name}: its source went back to an older commit, {now}: you have {before}"
     if one.incoming is not None and one.incoming.moved_from is not None:
         return f"{name}: it has moved to {in_line(one.incoming.path or '.')} in its source"
     if one.standing is SourceStanding.PINNED:
@@ -152,7 +135,7 @@ def _comparison_note(one: Compared, place: LibraryPlace) -> str:
 
 
 def _missing_note(found: Iterable[Compared], place: LibraryPlace) -> str:
-    """Return which skills of the lock are not in the root at all, and what brings them back; empty for none."""
+    """Return which locked skills are missing from the root, and how to restore them; empty for none."""
     missing = [
         in_line(one.locked.name)
         for one in found
@@ -166,7 +149,6 @@ def _missing_note(found: Iterable[Compared], place: LibraryPlace) -> str:
 
 
 def _comparison_json(one: Compared) -> dict[str, Any]:
-    """Return one skill as JSON has it."""
     ours, error = one.locked.ours, one.error
     return {
         "name": one.locked.name,
@@ -185,9 +167,5 @@ def _comparison_json(one: Compared) -> dict[str, Any]:
 def _between(one: Compared) -> str:
     before = one.locked.ours.commit if one.locked.ours is not None else ""
     if one.standing is SourceStanding.OUTDATED and before and one.commit:
-        return f"  {_short(before)} → {_short(one.commit)}"
+        return f"  {before[:_SHOWN_DIGITS]} → {one.commit[:_SHOWN_DIGITS]}"
     return ""
-
-
-def _short(commit: str) -> str:
-    return commit[:_SHOWN_DIGITS]

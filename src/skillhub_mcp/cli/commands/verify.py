@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Hold the files against the lock. Raises LockUnreadable and SkillNotFound."""
+    """Compare the files with the lock. Raises LockUnreadable and SkillNotFound."""
     from skillhub_mcp.library.verifying import verify
 
     place = place_of(args, options)
@@ -44,15 +44,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     names = named_directories(args.names, place, options, command="verify")
     found = verify(place.root, place.lock_path, names, lock_command=place.command("lock"))
     if args.json:
-        print_json(
-            {
-                "root": place.root,
-                "lock": place.lock_path,
-                "ok": found.ok,
-                "skills": [_json(one) for one in found.skills],
-                "unlocked": list(found.unlocked),
-            }
-        )
+        skills = [_json(one) for one in found.skills]
+        print_json(place.json(ok=found.ok, skills=skills, unlocked=list(found.unlocked)))
     else:
         _tell(found, place)
     return EXIT_OK if found.ok else EXIT_FAILED
@@ -107,18 +100,18 @@ def _tell(found: VerifiedLibrary, place: LibraryPlace) -> None:
 
 
 def _tell_small_differences(found: VerifiedLibrary, place: LibraryPlace) -> None:
-    """Report what is accepted all the same: line ends, and a hash of npx skills that does not fit."""
     if ends := [one.locked.name for one in found.skills if one.differs.line_ends]:
         print_note(f"Only line ends differ from what was locked: {in_line(', '.join(ends))}")
         if hint := place.attributes_hint():
             print_note(hint)
     if differ := [one.locked.name for one in found.skills if one.npx_differs]:
+        lock_again = in_line(place.command("lock", names=differ))
         print_note(f"The computedHash of npx skills does not fit the files: {in_line(', '.join(differ))}")
-        print_note(f"`{in_line(place.command('lock', names=differ))}` writes it again")
+        print_note(f"`{lock_again}` writes it again")
 
 
 def _fix(found: VerifiedLibrary, place: LibraryPlace) -> str:
-    """Return what a person types where skills are not as they were locked; empty where nothing helps, or is needed."""
+    """Return the commands that restore or lock what differs; empty if there are none."""
     wrong = [one for one in found.skills if one.differs or one.is_missing]
     edited = [one.locked.name for one in wrong if one.differs]
     fixes = []
@@ -138,7 +131,7 @@ def _fix(found: VerifiedLibrary, place: LibraryPlace) -> str:
 
 
 def _comes_from_elsewhere(locked: LockedSkill, place: LibraryPlace) -> bool:
-    """Whether a skill can be fetched as it was locked: its source has it so, and is not the directory it lies in."""
+    """Whether the source of a skill can restore what was locked."""
     from skillhub_mcp.library.sources.upstream import is_its_own_source
 
     if locked.ours is None or locked.ours.has_edits:
