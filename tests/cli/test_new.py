@@ -167,9 +167,6 @@ def test_another_skill_of_the_name_is_told(skillhub: Skillhub, write_skill: Skil
     both = f"{tmp_path / 'first'}:{tmp_path / 'second'}"
     done = skillhub("new", "one", "--skills-dir", tmp_path / "second", "--json", SKILLS_DIR=both)
     assert (done.json["served"], done.json["shadowed_by"]) == (False, str(theirs))
-    write_skill("two", "Theirs. Use when they ask.", root=tmp_path / "second")
-    first = skillhub("new", "two", SKILLS_DIR=both)
-    assert f"before, the skill in {tmp_path / 'second' / 'two'} had it" in first.out
 
 
 def test_a_skill_that_a_filter_leaves_out_is_not_said_to_be_found(skillhub: Skillhub) -> None:

@@ -1,4 +1,4 @@
-"""What `connect` and `disconnect` share: their options, changes shown, asked about and carried out, and the report."""
+"""The options, changes, question and report that `connect` and `disconnect` share."""
 
 from __future__ import annotations
 
@@ -63,11 +63,7 @@ def add_client_options(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ClientOutcome:
-    """What became of one client: a word for it, the file, and why not or what to do, each empty where there is none.
-
-    `text` is what a person is to paste, in `where`. `server` is the one that its entry now leads to; with `is_off` the
-    client does not use it, because it is switched off there.
-    """
+    """The result for one client. `text` is for pasting into `where`; `server` is what its entry now starts."""
 
     client: Client
     scope: ClientScope
@@ -83,21 +79,13 @@ class ClientOutcome:
 
     @property
     def failed(self) -> bool:
-        """Whether something is to be mended: the file was left alone, or its server does not answer."""
+        """Whether the file was refused, or its server does not answer."""
         return self.outcome == "refused" or (self.probed is not None and not self.probed.answers)
 
     def as_json(self) -> dict[str, object]:
-        """Return the outcome as JSON values, without what is empty."""
-        said: dict[str, object] = {
-            "client": self.client.name,
-            "scope": self.scope.value,
-            "outcome": self.outcome,
-            "path": self.path,
-            "reason": self.reason,
-            "hint": self.hint,
-            "text": self.text,
-            "where": self.where,
-        }
+        """Return the outcome as JSON values, without empty ones."""
+        said: dict[str, object] = {"client": self.client.name, "scope": self.scope.value}
+        said |= {name: getattr(self, name) for name in ("outcome", "path", "reason", "hint", "text", "where")}
         if self.probed is not None:
             said["starts"] = {
                 "answers": self.probed.answers,
@@ -111,7 +99,7 @@ class ClientOutcome:
 
 
 def refused(client: Client, scope: ClientScope, error: SkillHubError, text: str = "") -> ClientOutcome:
-    """Return the outcome of a client whose file is left alone; `text` is what its owner may paste there."""
+    """Return the outcome for a file that is left alone; `text` is for pasting there."""
     path, reason = (error.path, error.reason) if isinstance(error, ClientFileRefused) else ("", error.message)
     return ClientOutcome(client, scope, "refused", path, reason, error.hint or "", text, path if text else "")
 
@@ -119,10 +107,7 @@ def refused(client: Client, scope: ClientScope, error: SkillHubError, text: str 
 def settle(
     plans: Sequence[Plan], connections: Connections, machine: Machine, args: argparse.Namespace
 ) -> list[ClientOutcome]:
-    """Show what the plans change, ask, and carry them out. Raises InvalidArgument where nobody can be asked.
-
-    Nothing is changed with `--dry-run`, or where the answer is no.
-    """
+    """Show the changes, ask, and carry them out. Raises InvalidArgument if there is no terminal to ask on."""
     plans = _each_file_once(plans)
     changes = [plan for plan in plans if isinstance(plan, FileChange | Registration)]
     if changes and not args.json:
@@ -136,7 +121,7 @@ def settle(
 
 
 def difference(change: FileChange | Registration) -> str:
-    """Return a change as a unified difference, or as the commands that it runs; without secrets of other servers."""
+    """Return a change as a unified difference or as commands, with secrets masked."""
     if isinstance(change, Registration):
         return "\n".join(f"runs: {shlex.join(command)}" for command in change.commands)
     old, new = change.file.content, change.after
@@ -151,12 +136,12 @@ def difference(change: FileChange | Registration) -> str:
 
 
 def report(outcomes: Sequence[ClientOutcome], *, as_json: bool, dry_run: bool) -> None:
-    """Print what became of each client: results on stdout, what is to be pasted with them."""
+    """Print the outcome of each client."""
     if as_json:
         print_json({"dry_run": dry_run, "clients": [outcome.as_json() for outcome in outcomes]})
         return
     answers = [(outcome, outcome.probed) for outcome in outcomes if outcome.probed is not None]
-    # Of several clients that start the same server, one line says that it does.
+    # One line for all clients that start the same server.
     together = len({probed for _, probed in answers}) == 1 and len(answers) > 1
     for outcome, probed in answers:
         print_text("\n".join(_lines_of(outcome)))
@@ -171,7 +156,7 @@ def report(outcomes: Sequence[ClientOutcome], *, as_json: bool, dry_run: bool) -
 
 
 def _each_file_once(plans: Sequence[Plan]) -> list[Plan]:
-    """Return the plans with one change for a file that several clients read: for the later ones it is done then."""
+    """Return the plans with only one change for a file that several clients read."""
     seen: set[str] = set()
     once: list[Plan] = []
     for plan in plans:
@@ -190,7 +175,6 @@ def _lines(content: bytes | None) -> list[str]:
 
 
 def _confirmed(count: int, *, as_json: bool) -> bool:
-    """Ask whether to go on. Raises InvalidArgument if there is nobody to ask."""
     if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         reason = "is required without a terminal; nothing was changed"
         raise InvalidArgument("--yes", reason, hint="--dry-run shows what it changes")
@@ -228,15 +212,8 @@ def _outcome(plan: Plan, outcome: str) -> ClientOutcome:
         )
     if isinstance(plan, Registration):
         return ClientOutcome(plan.client, plan.scope, outcome, plan.path, server=plan.server)
-    return ClientOutcome(
-        plan.client,
-        plan.scope,
-        outcome,
-        plan.file.path,
-        hint=_off_hint(plan),
-        server=plan.server,
-        is_off=plan.is_off,
-    )
+    path, hint = plan.file.path, _off_hint(plan)
+    return ClientOutcome(plan.client, plan.scope, outcome, path, hint=hint, server=plan.server, is_off=plan.is_off)
 
 
 def _off_hint(plan: FileChange | Settled) -> str:
@@ -288,7 +265,7 @@ def machine_of(options: Mapping[str, str]) -> Machine:
 
 
 def refuse_settings(options: Mapping[str, str]) -> None:
-    """Raise InvalidArgument for an option that chooses skills: it would not reach the server that a client starts."""
+    """Raise InvalidArgument for an option that would not reach the server that a client starts."""
     if "SKILLS_DIR" in options or "SKILLHUB_ROOTS" in options:
         raise InvalidArgument(
             "--skills-dir" if "SKILLS_DIR" in options else "--roots",
@@ -313,16 +290,14 @@ def named_clients(args: argparse.Namespace) -> tuple[Client, ...]:
 
 
 def registrar_of(client: Client) -> str | None:
-    """Return the path of the client's own program that registers servers, where this process can run it."""
-    # On Windows no run can be ended with all that it started: the command is printed there.
+    """Return the path of the client's own program that registers servers, if it can run here."""
     return shutil.which(client.registrar) if client.registrar and os.name == "posix" else None
 
 
 def server_of_options(args: argparse.Namespace, scope: ClientScope) -> Server:
-    """Return the server that the options describe. Raises InvalidArgument, for a secret too.
+    """Return the server that the options describe. Raises InvalidArgument, also for a secret.
 
-    A person's own file gets the absolute path of the command: a desktop's programs have no shell's PATH. In a
-    project's file that path would be wrong on the next machine.
+    Desktop programs lack the shell's PATH, so a user's file gets an absolute path; a project's file is shared.
     """
     environment, variables = _environment(args.env or ())
     if args.http is not None:
@@ -336,7 +311,7 @@ def server_of_options(args: argparse.Namespace, scope: ClientScope) -> Server:
 
 
 def _environment(typed: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the variables with a value, and those whose value the client is to take from its own environment."""
+    """Return the variables with a value, and those that the client reads from its environment."""
     values: dict[str, str] = {}
     names: list[str] = []
     for one in map(decode_argument, typed):

@@ -69,11 +69,10 @@ def own_command() -> str | None:
 
 
 def lasting_command() -> tuple[str, ...]:
-    """Return the words that start this installation from anywhere: the absolute path of its command.
+    """Return the absolute command that starts this installation.
 
-    A tool installer's link, which stays the same when the tool is upgraded, is preferred to what it leads to. Where
-    this installation has no command, its interpreter is told the file: told the module, it would look for it in the
-    working directory first, which is somebody's project.
+    A tool installer's link is preferred because it survives upgrades. Without a command the interpreter gets the
+    file: `-m` would search the working directory first.
     """
     own = own_command()
     if own is None:

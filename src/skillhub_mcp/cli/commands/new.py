@@ -7,8 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillhub_mcp.cli.arguments import decode_argument
 from skillhub_mcp.cli.console import one_line, print_note, print_table, print_text
@@ -40,13 +39,8 @@ DESCRIPTION = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NewSkill:
-    """What was asked for: the texts of a new skill by relative path, and where it comes to lie.
-
-    `copied` says that it is a copy of an example, `drafted` that its description was made up from its name, and
-    `completed` that a sentence was added to it.
-    """
+class NewSkill(NamedTuple):
+    """The files of a new skill by relative path, and how its description came about."""
 
     name: str
     directory: str
@@ -56,16 +50,10 @@ class NewSkill:
     completed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Findable:
-    """How the new skill is found: `listed` is its place among the others, None where no root has it.
-
-    `serve_with` is what makes it served then. `namesakes` are the other skills of its name. Where a `problem` keeps
-    the skills from being looked at, nothing else is known.
-    """
+class Findable(NamedTuple):
+    """How the new skill is listed and found, or what would serve it; only a `problem` if the lookup failed."""
 
     listed: ListedSkill | None
-    namesakes: Sequence[ListedSkill] = ()
     own_search: OwnSearch | None = None
     serve_with: str = ""
     problem: str = ""
@@ -101,7 +89,11 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         print_text("\n".join(f"would write {in_line(path)}" for path in _paths(wanted)))
         return EXIT_OK
     write_new(wanted.directory, wanted.files)
-    findable = _findable(wanted, options)
+    try:
+        findable = _looked_up(wanted, options)
+    except SkillHubError as error:
+        # The skill is written already: report that first.
+        findable = Findable(None, problem=error.message)
     cost = _cost(wanted)
     if args.json:
         print_json(_report_json(wanted, findable, cost))
@@ -222,34 +214,24 @@ def _check_rules(wanted: NewSkill) -> None:
         raise InvalidArgument("--description", f"breaks a rule: {diagnostic.message}", hint=diagnostic.hint)
 
 
-def _findable(wanted: NewSkill, options: Mapping[str, str]) -> Findable:
-    try:
-        return _looked_up(wanted, options)
-    except SkillHubError as error:
-        # The skill is written, and whoever wrote it must know that.
-        return Findable(None, problem=error.message)
-
-
 def _looked_up(wanted: NewSkill, options: Mapping[str, str]) -> Findable:
     from skillhub_mcp.cli.open_hub import open_hub
     from skillhub_mcp.evaluation.overlaps import search_for_itself
-    from skillhub_mcp.skills.names import fold_name
 
-    # Looked at as a server without this command's options would; and trying a skill is not a use of it.
+    # A server does not have this command's options.
     own = {name: value for name, value in options.items() if name != "SKILLS_DIR"}
     with open_hub({**own, "SKILLHUB_USAGE_LOG": "", "SKILLHUB_SKIP_AUTO_REINDEX": "0"}) as hub:
         everything = hub.listed()
         real = os.path.realpath(wanted.directory)
         listed = next((one for one in everything if os.path.realpath(one.skill.directory) == real), None)
-        names = [one for one in everything if fold_name(one.skill.name) == wanted.name and one is not listed]
         if listed is None:
-            return Findable(None, names, serve_with=_serve_with(wanted, own))
+            return Findable(None, serve_with=_serve_with(wanted, own))
         found = listed.served and listed.shadowed_by is None and not listed.skill.disable_model_invocation
-        return Findable(listed, names, search_for_itself(hub, listed.skill) if found else None)
+        return Findable(listed, search_for_itself(hub, listed.skill) if found else None)
 
 
 def _serve_with(wanted: NewSkill, options: Mapping[str, str]) -> str:
-    """Return what makes a skill served that no root has, or that a filter leaves out."""
+    """Return what would serve a skill that no root has or a filter excludes."""
     from skillhub_mcp.chosen_roots import roots_of
     from skillhub_mcp.settings import read_settings
     from skillhub_mcp.skills.roots import is_at_or_below
@@ -259,11 +241,11 @@ def _serve_with(wanted: NewSkill, options: Mapping[str, str]) -> str:
     if any(is_at_or_below(place, root.real) for root in roots_of(settings)):
         return f"skillhub why {wanted.name}"
     chosen = {one.setting.name for one in sources if one.source != "default"}
-    if "SKILLS_DIR" in chosen:
-        return f"add {os.path.dirname(wanted.directory)} to SKILLS_DIR"
-    if "SKILLHUB_ROOTS" in chosen:
-        return f"add {os.path.dirname(wanted.directory)} to SKILLHUB_ROOTS"
-    return f"skillhub roots add {shlex.quote(os.path.dirname(wanted.directory))}"
+    parent = os.path.dirname(wanted.directory)
+    for name in ("SKILLS_DIR", "SKILLHUB_ROOTS"):
+        if name in chosen:
+            return f"add {parent} to {name}"
+    return f"skillhub roots add {shlex.quote(parent)}"
 
 
 def _cost(wanted: NewSkill) -> Cost:
@@ -275,17 +257,12 @@ def _cost(wanted: NewSkill) -> Cost:
 
 
 def _report_lines(wanted: NewSkill, findable: Findable, cost: Cost) -> Sequence[str]:
-    """Return the lines for a person: a word and what it stands for."""
+    """Return the report as lines, each group with a label."""
+    costs = f"about {cost.catalogue:,} tokens where skills are listed, {cost.body:,} when loaded"
     rows = [("wrote", path) for path in _paths(wanted)]
-    rows += [("found", line) for line in _found_lines(wanted, findable)]
+    rows.append(("found", _found_line(wanted, findable)))
     rows += [("overlaps", _overlap_line(one)) for one in _rivals(findable)]
-    rows.append(
-        (
-            "costs",
-            f"about {cost.catalogue:,} tokens where skills are listed, {cost.body:,} when loaded"
-            + (f", {cost.files:,} in its other files" if cost.files else ""),
-        )
-    )
+    rows.append(("costs", costs + (f", {cost.files:,} in its other files" if cost.files else "")))
     rows += [("next", line) for line in _next_lines(wanted, findable)]
     shown, before = [], ""
     for label, line in rows:
@@ -299,23 +276,17 @@ def _paths(wanted: NewSkill) -> Sequence[str]:
     return [os.path.join(wanted.directory, *path.split("/")) for path in paths]
 
 
-def _found_lines(wanted: NewSkill, findable: Findable) -> Sequence[str]:
-    lines = []
+def _found_line(wanted: NewSkill, findable: Findable) -> str:
     if findable.problem:
-        lines.append(f"not known: {findable.problem}; skillhub doctor says more")
-    elif findable.listed is None:
-        lines.append(f"not yet, as it is not served: {findable.serve_with}")
-    elif findable.listed.shadowed_by is not None:
+        return f"not known: {findable.problem}; skillhub doctor says more"
+    if findable.listed is None:
+        return f"not yet, as it is not served: {findable.serve_with}"
+    if findable.listed.shadowed_by is not None:
         other = findable.listed.shadowed_by.directory
-        lines.append(f"not by its name, which the skill in {other} has; it loads as {findable.listed.handle}")
-    elif findable.own_search is None:
-        lines.append(f"not by agents ({findable.listed.standing.value}): skillhub why {wanted.name}")
-    else:
-        lines.append(_rank_line(findable.own_search))
-        lines += [
-            f"its name is now its own: before, the skill in {one.skill.directory} had it" for one in findable.namesakes
-        ]
-    return lines
+        return f"not by its name, which the skill in {other} has; it loads as {findable.listed.handle}"
+    if findable.own_search is None:
+        return f"not by agents ({findable.listed.standing.value}): skillhub why {wanted.name}"
+    return _rank_line(findable.own_search)
 
 
 def _rank_line(own: OwnSearch) -> str:
@@ -352,7 +323,6 @@ def _next_lines(wanted: NewSkill, findable: Findable) -> Sequence[str]:
 
 
 def _report_json(wanted: NewSkill, findable: Findable, cost: Cost) -> Mapping[str, object]:
-    """Return the same as JSON values."""
     own = findable.own_search
     listed = findable.listed
     return {
@@ -363,7 +333,6 @@ def _report_json(wanted: NewSkill, findable: Findable, cost: Cost) -> Mapping[st
         "serve_with": findable.serve_with or None,
         "problem": findable.problem or None,
         "shadowed_by": None if listed is None or listed.shadowed_by is None else listed.shadowed_by.directory,
-        "namesakes": [one.skill.directory for one in findable.namesakes],
         "rank": None if own is None else own.rank,
         "hits": None if own is None else own.hits,
         "overlaps": [
