@@ -1,4 +1,4 @@
-"""What to type next on this machine: what serves or brings skills of a person's own, and what connects a client."""
+"""The commands to type next on this machine: for skills, and for a client."""
 
 from __future__ import annotations
 
@@ -33,19 +33,14 @@ _FIRST_SKILL = NextStep(f"{_PROGRAM} new my-first-skill", "writes a skill of you
 def next_steps(
     own_skills: int, elsewhere: Sequence[UnsearchedPlace], clients: Sequence[tuple[str, str]]
 ) -> tuple[NextStep, ...]:
-    """Return the commands: for skills, and for a client.
-
-    `own_skills` are served already, `elsewhere` are places that are not searched, and `clients` are those that are
-    installed and not connected, each by its name and its title. Pure.
-    """
+    """Return the commands. `clients` are the names and titles of those installed and not connected."""
     skills = skills_step(own_skills, elsewhere)
-    # Who has none may rather take those of somebody else.
     installing = (_INSTALLING,) if skills == _FIRST_SKILL else ()
     return (*installing, skills, _client_step(clients))
 
 
 def skills_step(own_skills: int, elsewhere: Sequence[UnsearchedPlace]) -> NextStep:
-    """Return the command for skills: what serves those that are elsewhere, else what one does with one's own. Pure."""
+    """Return the command that serves skills from elsewhere, else one for the user's own."""
     addable = [one for one in elsewhere if one.skills and one.reason.command and one.place.source is not Source.BUILTIN]
     if addable:
         best = max(addable, key=lambda one: one.skills)
@@ -66,10 +61,7 @@ def _client_step(clients: Sequence[tuple[str, str]]) -> NextStep:
 
 
 def as_typed(command: str, *, program: str, path: str | None = None) -> str:
-    """Return a command of ours as it works in this shell: by the path of `program`, which runs, if PATH has another.
-
-    `path` defaults to that of the environment.
-    """
+    """Return a command as it works in this shell: with the path of `program` unless PATH finds it."""
     rest = command.removeprefix(_PROGRAM)
     found = shutil.which(_PROGRAM, path=path)
     known = os.path.basename(program).removesuffix(".exe") == _PROGRAM and os.path.isfile(program)

@@ -71,13 +71,9 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     server = server_of_options(args, scope)
     clients = _chosen(args, machine, scope)
     if args.printing:
-        return _print_entries(clients, scope, server, connections, name=name, as_json=args.json)
+        return _print_entries(clients, scope, server, connections, args)
     _warn_of_command(server, scope)
-    # A variable is for a server that the client starts, too.
-    asked = args.stdio or bool(args.env)
-    plans, left_alone = _planned(
-        clients, scope, server, connections, name=name, replaces_address=asked, quiet=args.json
-    )
+    plans, left_alone = _planned(clients, scope, server, connections, args)
     outcomes = [*settle(plans, connections, machine, args), *left_alone]
     if not args.json:
         _warn_of_directories(outcomes)
@@ -92,31 +88,22 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _chosen(args: argparse.Namespace, machine: Machine, scope: ClientScope) -> tuple[Client, ...]:
-    """Return the clients to connect, and say of those found here how. Raises InvalidArgument for none."""
+    """Return the clients to connect. Raises InvalidArgument for none."""
     clients = named_clients(args)
     if clients:
         return clients
     found = {client.name: signs for client in CLIENTS if (signs := signs_of(client, machine))}
     if not args.all:
-        names = " ".join(found)
-        raise InvalidArgument(
-            "CLIENT",
-            "is required",
-            hint=f"`skillhub connect {names}` connects those that are installed here, and so does --all"
-            if found
-            else "`skillhub connect --list` lists the clients",
-        )
-    able = [
-        client
-        for client in CLIENTS
-        if client.name in found and (scope is ClientScope.USER or client.files(scope, machine))
-    ]
+        hint = "`skillhub connect --list` lists the clients"
+        if found:
+            hint = f"`skillhub connect {' '.join(found)}` connects those that are installed here, and so does --all"
+        raise InvalidArgument("CLIENT", "is required", hint=hint)
+    here = [client for client in CLIENTS if client.name in found]
+    able = [client for client in here if scope is ClientScope.USER or client.files(scope, machine)]
     if not able:
-        raise InvalidArgument(
-            "--all",
-            "finds no client here" if not found else "finds no client here that has a file in a project",
-            hint="`skillhub connect --list` lists those that it looks for; name yours to connect it all the same",
-        )
+        reason = "finds no client here that has a file in a project" if found else "finds no client here"
+        hint = "`skillhub connect --list` lists those that it looks for; name yours to connect it all the same"
+        raise InvalidArgument("--all", reason, hint=hint)
     if not args.json:
         for client in able:
             print_note(f"{client.title} is installed: {shown_path(found[client.name][0])}")
@@ -124,19 +111,12 @@ def _chosen(args: argparse.Namespace, machine: Machine, scope: ClientScope) -> t
 
 
 def _planned(
-    clients: Sequence[Client],
-    scope: ClientScope,
-    server: Server,
-    connections: Connections,
-    *,
-    name: str,
-    replaces_address: bool,
-    quiet: bool,
+    clients: Sequence[Client], scope: ClientScope, server: Server, connections: Connections, args: argparse.Namespace
 ) -> tuple[list[Plan], list[ClientOutcome]]:
-    """Return what connects the clients, and those whose files are left alone.
-
-    Raises InvalidArgument about the only one.
-    """
+    """Return the plans, and the clients whose files are left alone. Raises InvalidArgument about the only one."""
+    name = args.name
+    # --env is for a server that the client starts, as --stdio is.
+    replaces_address = args.stdio or bool(args.env)
     plans: list[Plan] = []
     left_alone: list[ClientOutcome] = []
     for client in clients:
@@ -144,11 +124,11 @@ def _planned(
             plan = connections.plan(
                 client, scope, server, name=name, registrar=registrar_of(client), replaces_address=replaces_address
             )
-            if not quiet:
+            if not args.json:
                 _note_others(connections.found(client, scope, name=name), name=name)
             plans.append(plan)
         except ClientFileRefused as error:
-            # What is pasted under a name that is taken would replace what has it.
+            # Pasting under a taken name would replace its entry.
             text = "" if error.name_taken else whole_file(client, server, name=name)
             left_alone.append(refused(client, scope, error, text))
         except InvalidArgument as error:
@@ -159,13 +139,7 @@ def _planned(
 
 
 def _print_entries(
-    clients: Sequence[Client],
-    scope: ClientScope,
-    server: Server,
-    connections: Connections,
-    *,
-    name: str,
-    as_json: bool,
+    clients: Sequence[Client], scope: ClientScope, server: Server, connections: Connections, args: argparse.Namespace
 ) -> int:
     entries = []
     for client in clients:
@@ -173,17 +147,17 @@ def _print_entries(
         if path is None and not client.is_printed:
             raise no_file_of(client, scope)
         where = client.where or shown_path(path or "")
-        entries.append({"client": client.name, "where": where, "text": whole_file(client, server, name=name)})
-        if not as_json:
+        entries.append({"client": client.name, "where": where, "text": whole_file(client, server, name=args.name)})
+        if not args.json:
             print_note(f"{client.title}: {where}")
             print_text(entries[-1]["text"].rstrip("\n"))
-    if as_json:
+    if args.json:
         print_json({"clients": entries})
     return EXIT_OK
 
 
 def _warn_of_command(server: Server, scope: ClientScope) -> None:
-    """Say of a command that it will not last, or that its name is another program's."""
+    """Warn of a command in a cache, or of another program with its name."""
     if not isinstance(server, StdioServer):
         return
     if scope is ClientScope.USER and is_passing(server.command):
@@ -197,7 +171,7 @@ def _warn_of_command(server: Server, scope: ClientScope) -> None:
 
 
 def _note_others(found: Sequence[Connection], *, name: str) -> None:
-    """Say of a client's connections that it has SkillHub under another name: two names are two servers to it."""
+    """Note connections under another name: the client would start two servers."""
     for one in found:
         if one.is_ours and one.name != name:
             print_note(f"{one.client.title} has SkillHub as {one.name!r} too: `{disconnecting_command(one)}` ends that")
@@ -214,7 +188,7 @@ def _warn_of_directories(outcomes: Sequence[ClientOutcome]) -> None:
 
 
 def _note_no_skills() -> None:
-    """Say what serves the first skills, where a server that a client starts would find none."""
+    """Print how to serve the first skills if the server finds none."""
     from skillhub_mcp.bootstrap.library import surroundings_of
     from skillhub_mcp.chosen_roots import roots_of
 
@@ -227,24 +201,25 @@ def _note_no_skills() -> None:
 
 
 def _started(outcomes: Sequence[ClientOutcome], machine: Machine) -> list[ClientOutcome]:
-    """Start each server that a client was connected to, as that client would; the same one only once."""
-    known: list[tuple[Server, ClientScope, Probed]] = []
-    told = []
+    """Start each server that a client was connected to, as that client would; each only once."""
+    probes: list[tuple[Server, Probed]] = []
+    started = []
     for outcome in outcomes:
         server = outcome.server
         if server is None or outcome.is_off or outcome.outcome == "declined":
-            told.append(outcome)
+            started.append(outcome)
             continue
-        probed = next((one for same, scope, one in known if (same, scope) == (server, outcome.scope)), None)
+        # All outcomes of one run have the same scope.
+        probed = next((one for same, one in probes if same == server), None)
         if probed is None:
             probed = _probe(server, outcome.scope, machine)
-            known.append((server, outcome.scope, probed))
-        told.append(replace(outcome, probed=probed))
-    return told
+            probes.append((server, probed))
+        started.append(replace(outcome, probed=probed))
+    return started
 
 
 def _probe(server: Server, scope: ClientScope, machine: Machine) -> Probed:
-    """Start a server: one of a user's file with a desktop's environment, one of a project with this shell's."""
+    """Start a server with the desktop's environment for a user's file, else with this shell's."""
     environment = dict(machine.environment)
     own = own_command()
     if server == StdioServer(COMMAND) and own is not None and shutil.which(COMMAND) is None:
@@ -304,13 +279,8 @@ def _row(client: Client, connections: Connections, machine: Machine, *, name: st
         "installed": list(signs_of(client, machine)),
         "where": client.where or (shown_path(path) if path else ""),
         "connections": [
-            {
-                "scope": one.scope.value,
-                "path": one.path,
-                "name": one.name,
-                "is_skillhub": one.is_ours,
-                "is_off": one.is_off,
-            }
+            {"scope": one.scope.value, "is_skillhub": one.is_ours}
+            | {key: getattr(one, key) for key in ("path", "name", "is_off")}
             for one in found
         ],
         "problems": problems,
@@ -318,7 +288,7 @@ def _row(client: Client, connections: Connections, machine: Machine, *, name: st
 
 
 def _print_link(args: argparse.Namespace) -> int:
-    """Print the link, and change nothing. Raises InvalidArgument, also for options that mean nothing to a link."""
+    """Print the link. Raises InvalidArgument for options without meaning for a link."""
     useless = {
         "CLIENT": args.clients,
         "--all": args.all,

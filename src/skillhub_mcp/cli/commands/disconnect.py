@@ -66,7 +66,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _with_other_names(outcome: ClientOutcome, connections: Connections, *, name: str) -> ClientOutcome:
-    """Return an outcome, with what takes the client's other connections out where it has none of that name."""
+    """Add a hint for the client's connections under other names if it has none of this name."""
     if outcome.outcome != "unchanged" or outcome.server is not None:
         return outcome
     found = connections.found(outcome.client, outcome.scope, name=name)
@@ -87,7 +87,7 @@ def _connected(
             if any(one.is_ours for one in connections.found(client, scope, name=name)):
                 found.append(client)
         except ClientFileRefused:
-            # A file that cannot be read is none that we wrote to.
+            # SkillHub never wrote to an unreadable file.
             continue
     if not found:
         raise InvalidArgument("--all", "finds no client that is connected", hint="`skillhub connect --list`")
