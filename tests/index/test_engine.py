@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from bench.wire import StdioServer
 from tests.conftest import SkillWriter
+from tests.hubs import hub_of
 from tests.search.builders import COMMAND
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -57,3 +60,17 @@ def test_a_table_that_is_moved_away_is_written_again_or_named(
 def test_nothing_tunes_the_interpreter_or_the_allocator() -> None:
     tuned = re.compile(r"mallopt|setswitchinterval|gc\.(?:freeze|set_threshold)|vars\([^)]*\)\[[^]]*\] =")
     assert [path.name for path in SOURCE.rglob("*.py") if tuned.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_an_idle_server_over_a_tidy_index_does_not_load_lancedb(
+    hub_environment: dict[str, str], write_skill: SkillWriter
+) -> None:
+    write_skill("walrus", "Feeds the walrus.")
+    with hub_of(hub_environment) as hub:
+        hub.search("walrus")
+    program = (
+        "import sys; from skillhub_mcp.index.writer import IndexWriter;"
+        f"IndexWriter({hub_environment['DB_PATH']!r}, embedder=None).tidy(); print('lancedb' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "False\n"

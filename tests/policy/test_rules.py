@@ -146,9 +146,9 @@ REFUSED = [
     ('{"permissions": []}', 'it must be an object with the key "permissions"'),
     (written(denies=[]), "permissions.denies is not one of deny, allow, confirm"),
     (written(other="allow"), "permissions.other is not one of deny, allow, confirm, others"),
-    (written(others="deny"), 'permissions.others must be "allow" or "confirm"'),
-    (written(others=None), 'permissions.others must be "allow" or "confirm"'),
-    (written(others=["allow"]), 'permissions.others must be "allow" or "confirm"'),
+    (written(others="never"), 'permissions.others must be "allow", "confirm" or "deny"'),
+    (written(others=None), 'permissions.others must be "allow", "confirm" or "deny"'),
+    (written(others=["allow"]), 'permissions.others must be "allow", "confirm" or "deny"'),
     (written(deny={}), "permissions.deny must be a list"),
     (written(deny=["skill_load"]), 'permissions.deny[0] must be an object with a "tool"'),
     (written(deny=[{"skill_name": "a"}]), 'permissions.deny[0] must be an object with a "tool"'),
@@ -258,7 +258,7 @@ def test_more_denials_never_let_more_through(
 
 
 files_of_rules = st.builds(
-    Rules, some_rules, some_rules, some_rules, others=st.sampled_from([Decision.ALLOW, Decision.CONFIRM])
+    Rules, some_rules, some_rules, some_rules, others=st.sampled_from(list(Decision))
 )
 ORDER = [Decision.DENY, Decision.CONFIRM, Decision.ALLOW]
 
@@ -297,3 +297,9 @@ def test_a_first_answer_that_is_remembered_takes_nothing_away(
 @given(rule=st.builds(PermissionRule, st.sampled_from(sorted(TOOL_ACTIONS.by_tool))))
 def test_a_rule_that_was_written_is_read_back(rule: PermissionRule) -> None:
     assert parse_rules(written(allow=[rule.as_json()]), TOOL_ACTIONS).allow == (rule,)
+
+
+def test_rules_may_deny_every_skill_that_they_do_not_name() -> None:
+    rules = parse_rules(written(others="deny", allow=[LOAD_A.as_json()], confirm=[LOAD_B.as_json()]), TOOL_ACTIONS)
+    decided = [rules.decide(Action.LOAD, {name}, tools=TOOL_ACTIONS) for name in ("a", "b", "c")]
+    assert decided == [Decision.ALLOW, Decision.CONFIRM, Decision.DENY]

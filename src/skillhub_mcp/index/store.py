@@ -165,7 +165,9 @@ class Store:
         Raises OSError too.
         """
         unread = [] if self.db_path == IN_MEMORY else replaced_versions(self._directory, committed)
-        if len(unread) <= _MOST_UNREAD_VERSIONS and self.unmerged() <= MOST_UNMERGED:
+        # A server that nobody has asked yet does not load LanceDB to count rows.
+        is_merged = self._connection is None or self.unmerged() <= MOST_UNMERGED
+        if len(unread) <= _MOST_UNREAD_VERSIONS and is_merged:
             return None
         for path in unread:
             os.unlink(path)

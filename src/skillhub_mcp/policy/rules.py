@@ -100,8 +100,8 @@ class RunRights:
 class Rules:
     """Rules of one file, or those in force. Without any rules at all, everything is allowed.
 
-    `others` is what they decide about an action that none of them decides: CONFIRM, or ALLOW, which leaves it to
-    `then`, the rules that come after these.
+    `others` is what they decide about an action that none of them decides: CONFIRM, DENY, or ALLOW, which leaves it
+    to `then`, the rules that come after these.
     """
 
     deny: tuple[PermissionRule, ...] = ()
@@ -136,8 +136,10 @@ class Rules:
                 return Decision.CONFIRM
             # What may be loaded with consent only is not run without it.
             confirmed = any(rule.applies_to(denying, names) for rule in layer.confirm)
-            if confirmed or layer.others is Decision.CONFIRM:
+            if confirmed:
                 return Decision.CONFIRM
+            if layer.others is not Decision.ALLOW:
+                return layer.others
         return Decision.ALLOW
 
     def run_rights(self, names: Collection[str], *, tools: ToolActions, digest: str) -> RunRights:
@@ -219,8 +221,8 @@ def parse_rules(text: str, tools: ToolActions) -> Rules:
         raise BadJson(f"permissions.{unknown[0]} is not one of {', '.join((*RULE_LISTS, OTHERS))}")
     deny, allow, confirm = (_parse_list(name, lists.get(name, []), tools) for name in RULE_LISTS)
     others = lists.get(OTHERS, Decision.CONFIRM.value)
-    if others not in (Decision.ALLOW.value, Decision.CONFIRM.value):
-        raise BadJson(f'permissions.{OTHERS} must be "allow" or "confirm"')
+    if others not in [decision.value for decision in Decision]:
+        raise BadJson(f'permissions.{OTHERS} must be "allow", "confirm" or "deny"')
     return Rules(deny, allow, confirm, others=Decision(others))
 
 

@@ -39,7 +39,7 @@ DESCRIPTION = (
     "Add or forget rules for skills; without arguments, print them. Deny takes precedence over allow. Without rules "
     "everything is allowed."
 )
-_OTHERS = {"allow": Decision.ALLOW, "ask": Decision.CONFIRM}
+_OTHERS = {"allow": Decision.ALLOW, "ask": Decision.CONFIRM, "deny": Decision.DENY}
 _SHOWN_NAMES = 3
 _SHOWN_DIGITS = 12
 
@@ -137,7 +137,7 @@ def _show(files: RuleFiles, options: Mapping[str, str], *, as_json: bool) -> int
     if files.project is not None:
         shown.append((files.project.path, of_project))
     # What a project allows counts only if the person's own rules leave the others open.
-    limited = own is not None and own.others is Decision.CONFIRM
+    limited = own is not None and own.others is not Decision.ALLOW
     if as_json:
         read = [(path, rules) for path, rules in shown if isinstance(rules, Rules)]
         listed = [
