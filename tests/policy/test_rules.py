@@ -257,9 +257,7 @@ def test_more_denials_never_let_more_through(
     assert order.index(Rules(deny, allow + more).decide(act, (name,), tools=TOOL_ACTIONS)) >= order.index(before)
 
 
-files_of_rules = st.builds(
-    Rules, some_rules, some_rules, some_rules, others=st.sampled_from(list(Decision))
-)
+files_of_rules = st.builds(Rules, some_rules, some_rules, some_rules, others=st.sampled_from(list(Decision)))
 ORDER = [Decision.DENY, Decision.CONFIRM, Decision.ALLOW]
 
 

@@ -78,7 +78,9 @@ def make_parser(commands: Iterable[str] = COMMANDS) -> Parser:
     parser.subcommands = subparsers.choices
     for name in commands:
         _add_command(subparsers, name)
-    explaining = subparsers.add_parser(HELP, help="explain a command", description="Print the help of a command, or the commands by group.")
+    explaining = subparsers.add_parser(
+        HELP, help="explain a command", description="Print the help of a command, or the commands by group."
+    )
     explaining.add_argument("words", nargs="*", metavar="COMMAND", help="a command, such as `search` or `eval run`")
     return parser
 
