@@ -88,7 +88,7 @@ def write_library(write_skill: SkillWriter, folder: Path, names: list[str]) -> P
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("count", "has_publication"), [(3, False), (2, True)])
+@pytest.mark.parametrize(("count", "has_publication"), [(2, False), (2, True)])
 def test_publishers_at_once_lose_nothing_and_double_nothing(
     hub_environment: Mapping[str, str],
     write_skill: SkillWriter,
