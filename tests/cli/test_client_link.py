@@ -39,15 +39,12 @@ def test_a_link_leads_to_a_server_over_http_under_a_name(skillhub: Skillhub) -> 
         (["--scope", "project"], "--scope project cannot be used with --link"),
         (["--dry-run"], "--dry-run cannot be used with --link"),
         (["--env", "OPENAI_API_KEY=sk-1234567890abcdef"], "looks like a secret"),
+        (["--link", "zed"], "cursor, lm-studio, vscode, vscode-insiders"),
     ],
 )
-def test_what_means_nothing_to_a_link_or_is_secret_is_refused(skillhub: Skillhub, typed: list[str], said: str) -> None:
+def test_useless_options_secrets_and_clients_without_links_are_refused(
+    skillhub: Skillhub, typed: list[str], said: str
+) -> None:
     done = skillhub("connect", "--link", "cursor", *typed)
     assert (done.code, done.out) == (2, "")
     assert said in done.err
-
-
-def test_a_client_without_links_is_refused(skillhub: Skillhub) -> None:
-    done = skillhub("connect", "--link", "zed")
-    assert done.code == 2
-    assert "cursor, lm-studio, vscode, vscode-insiders" in done.err

@@ -1,4 +1,4 @@
-"""`skillhub bundle`: this installation as one file that Claude Desktop installs with one click."""
+"""`skillhub bundle`: write this installation as an MCP bundle for Claude Desktop."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ _NEXT = (
 
 
 DESCRIPTION = (
-    "Write this installation as an MCP bundle, which Claude Desktop and other hosts install with one click. They "
-    "bring a uv of their own, which takes SkillHub from the bundle and its libraries from the package index. The same"
-    " installation always gives the same bytes."
+    "Write this installation as an MCP bundle, which Claude Desktop and other hosts install with one click. Their own "
+    "uv fetches the libraries. The same installation always gives the same bytes."
 )
 
 
@@ -30,10 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 
 def run(args: argparse.Namespace, _: Mapping[str, str]) -> int:
-    """Write the bundle and print its path.
-
-    Raises InvalidArgument, OutputUnwritable, and SkillHubError where no wheel can be made.
-    """
+    """Write the bundle and print its path. Raises InvalidArgument, OutputUnwritable and SkillHubError."""
     from skillhub_mcp.clients.bundle import SUFFIX, make_bundle
 
     place = args.file or os.curdir
@@ -44,14 +40,9 @@ def run(args: argparse.Namespace, _: Mapping[str, str]) -> int:
     path = os.path.normpath(os.path.join(place, bundle.file_name)) if into_directory else place
     write_file(path, bundle.content, argument="FILE")
     if args.json:
-        print_json(
-            {
-                "file": os.path.abspath(path),
-                "version": bundle.version,
-                "bytes": len(bundle.content),
-                "sha256": hashlib.sha256(bundle.content).hexdigest(),
-            }
-        )
+        sha256 = hashlib.sha256(bundle.content).hexdigest()
+        report = {"file": os.path.abspath(path), "version": bundle.version}
+        print_json(report | {"bytes": len(bundle.content), "sha256": sha256})
     else:
         print_text(path)
         print_note(_NEXT)

@@ -34,8 +34,8 @@ _QUESTION = (
 
 
 DESCRIPTION = (
-    "Write a SKILL.md that breaks no rule, or a copy of an example, into a directory of its own. Then report how it "
-    "is found by its own description, which skills it competes with, and what it costs."
+    "Write a valid SKILL.md, or copy an example, into a new directory. Then report how its description is found, "
+    "which skills it competes with, and what it costs."
 )
 
 
@@ -137,13 +137,9 @@ def _wanted(args: argparse.Namespace, options: Mapping[str, str]) -> NewSkill:
         if not typed and not args.json and not os.path.lexists(directory):
             typed = _asked()
         texts = draft_files(name, described(typed, name), script=args.scripts, reference=args.references)
-        wanted = NewSkill(
-            name,
-            directory,
-            {path: text.encode() for path, text in texts.items()},
-            drafted=not typed,
-            completed=bool(typed) and not says_when(typed),
-        )
+        files = {path: text.encode() for path, text in texts.items()}
+        completed = bool(typed) and not says_when(typed)
+        wanted = NewSkill(name, directory, files, drafted=not typed, completed=completed)
     _check_rules(wanted)
     return wanted
 
@@ -167,16 +163,15 @@ def _checked_name(args: argparse.Namespace, example: Skill | None) -> str:
     if args.name is None and example is None:
         raise InvalidArgument("NAME", "is required", hint="skillhub new --help")
     name = example.name if args.name is None and example is not None else decode_argument(args.name)
-    is_specified = is_specified_name(name)
-    if is_specified and entry_problem(name) is None:
-        return name
-    mended = safe_alias(name)
-    if mended and entry_problem(mended) is not None:
-        mended = f"{mended}-skill"
-    reason = "is a device on Windows, where nobody could have a directory of that name"
-    if not is_specified:
-        reason = "is not of 1 to 64 lowercase letters, digits and single hyphens"
-    hint = f"skillhub new {mended}" if mended else "choose a name such as pdf-tables"
+    reason = "must be 1 to 64 lowercase letters, digits and single hyphens"
+    if is_specified_name(name):
+        if entry_problem(name) is None:
+            return name
+        reason = "is a device name on Windows"
+    alias = safe_alias(name)
+    if alias and entry_problem(alias) is not None:
+        alias = f"{alias}-skill"
+    hint = f"skillhub new {alias}" if alias else "choose a name such as pdf-tables"
     raise InvalidArgument("NAME", f"{name!r} {reason}", hint=hint)
 
 

@@ -1,4 +1,4 @@
-"""`skillhub verify`: the files of installed skills, held against their lock."""
+"""`skillhub verify`: compare installed skills with their lock file."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 DESCRIPTION = (
-    "Read every file of the skills that a lock file names, and name those that are not what was locked. The exit code"
-    " is 1 if there is one."
+    "Compare every file of the locked skills with the lock file, and list the differences. The exit code is 1 if there "
+    "are any."
 )
 
 
