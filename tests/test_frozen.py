@@ -75,7 +75,7 @@ def test_other_line_ends_withhold_nothing_and_are_reported(hub: SkillHub, skill:
     (one,) = [each for each in snapshot.everything if each.name == "pdf"]
     assert isinstance(policy.locks, LockVerifier)
     standing = policy.locks.standing(one.directory)
-    assert standing.told()["line_ends"]
+    assert standing.facts()["line_ends"]
     assert "unchanged but for its line ends" in standing.sentence()
     (skill / "run.py").write_bytes(b"print(2)\r\n")
     assert found(hub) == ["other"]

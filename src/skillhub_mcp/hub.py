@@ -321,7 +321,7 @@ class SkillHub:
                 return event.digest
 
             def packages() -> Sequence[str]:
-                # Nobody is asked about what could not be run anyway.
+                # Do not ask about a command that could not run anyway.
                 event.sandbox = self._sandbox(policy).name
                 return asked.packages
 

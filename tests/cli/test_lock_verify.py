@@ -237,11 +237,11 @@ def test_list_and_show_tell_where_another_program_says_that_a_skill_is_from(
     )
     chosen = ["--skills-dir", str(root)]
     listed = {one["name"]: one["lock"] for one in skillhub("list", "--source", "hub", "--json", *chosen).json["skills"]}
-    told = {"state": "unlocked", "commit": None, "ref": None, "told_by": "npx skills", "verified": False}
+    told = {"state": "unlocked", "commit": None, "ref": None, "recorded_by": "npx skills", "verified": False}
     assert listed["npx"] == {**told, "source": "https://github.com/o/r.git"}
     assert listed["own"]["source"] == hostile["source"]
     commit = {"ref": "c" * 40, "commit": "c" * 40}
-    assert listed["gh"] == {**told, **commit, "source": "https://github.com/o/r", "told_by": "gh skill"}
+    assert listed["gh"] == {**told, **commit, "source": "https://github.com/o/r", "recorded_by": "gh skill"}
     shown = f"unlocked, from https://github.com/o/r at {'c' * 12}, as gh skill says: not verified\n"
     assert f"lock:          {shown}" in skillhub("show", "gh", *chosen).out
     hidden = skillhub("show", "own", *chosen).out
@@ -249,7 +249,7 @@ def test_list_and_show_tell_where_another_program_says_that_a_skill_is_from(
     assert not {"\x1b", "\u202e"} & set(hidden)
     # What is locked here is told by its lock alone.
     skillhub("lock", "gh", *chosen)
-    assert "told_by" not in skillhub("show", "gh", "--json", *chosen).json["lock"]
+    assert "recorded_by" not in skillhub("show", "gh", "--json", *chosen).json["lock"]
 
 
 @pytest.mark.parametrize("where", ["project", "home", "second"])

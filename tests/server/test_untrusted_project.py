@@ -255,8 +255,8 @@ def test_a_person_is_asked_when_a_skill_of_it_is_loaded_and_the_answer_is_kept(
             (question,) = person.questions
             assert question == (
                 f"The project {environment['SKILLHUB_CWD']!r} brings skills that you have not agreed to as they are "
-                "now: 'commit', 'obey'. Once you trust it, it takes these names from your own skills: 'commit'. These "
-                "are then told to each agent that connects: 'obey'. Without that they are found and loaded too. "
+                "now: 'commit', 'obey'. Once you trust it, it takes these names from your own skills: 'commit'. Each "
+                "agent that connects then reads these: 'obey'. Without that they are found and loaded too. "
                 "`skillhub trust` shows them. Do you trust the project?"
             )
             await until_commit_is(hub, "Theirs: commit.")

@@ -193,12 +193,12 @@ def add_shared_options(parser: argparse.ArgumentParser, *, writes: bool = False)
 
 def add_setting_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that override settings. They have no default, so that a command's do not hide the parser's."""
-    for name, metavar, told in (
+    for name, metavar, reported in (
         ("--skills-dir", "DIR", "directories of skills; overrides SKILLS_DIR"),
         ("--roots", "LIST", "places to search; overrides SKILLHUB_ROOTS"),
         ("--cwd", "DIR", "working directory; overrides SKILLHUB_CWD"),
     ):
-        parser.add_argument(name, metavar=metavar, default=argparse.SUPPRESS, help=told)
+        parser.add_argument(name, metavar=metavar, default=argparse.SUPPRESS, help=reported)
 
 
 def add_rule_options(parser: argparse.ArgumentParser, *, example: str) -> None:

@@ -39,7 +39,7 @@ def run(argv: Sequence[str]) -> int:
         kind, typed = argv[1], argv[2:]
         words = set(_skills(typed) if kind == SKILLS else _recorded() if kind == ROOTS else ())
     except (SkillHubError, LookupError):
-        # Whoever presses Tab gets no words; the command itself says what is wrong.
+        # Completion offers nothing; the command itself says what is wrong.
         return 1
     sys.stdout.buffer.write(b"".join(word + b"\n" for word in sorted(words) if _is_harmless(word)))
     return 0
@@ -73,7 +73,7 @@ def _options(typed: Sequence[str]) -> dict[str, str]:
 def _name_in(path: str) -> bytes | None:
     """Return the name that a SKILL.md gives itself, None where it cannot be seen at a glance."""
     try:
-        # A pipe of that name would keep whoever presses Tab waiting.
+        # Reading a pipe of that name would block completion.
         with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
             beginning = file.read(_BEGINNING) or b""
     except OSError:

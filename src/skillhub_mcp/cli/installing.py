@@ -233,12 +233,12 @@ def _lines(one: Proposal, beside: Neighbours) -> Iterator[str]:
 def _warnings(one: Proposal, beside: Neighbours) -> Iterator[str]:
     for problem in one.look.problems[:_SHOWN]:
         yield in_line(f"invalid ({problem.rule}): {problem.message}")
-    told = [finding for finding in one.look.findings if finding.severity.rank < _WANTED_RISK]
-    for finding in told[:_SHOWN]:
+    reported = [finding for finding in one.look.findings if finding.severity.rank < _WANTED_RISK]
+    for finding in reported[:_SHOWN]:
         accepted = ", accepted" if one.entry.ours and finding.rule in dict(one.entry.ours.findings) else ""
         yield in_line(f"{finding.severity.value}{accepted} ({finding.rule}, {finding.place}): {finding.message}")
-    if len(told) > _SHOWN:
-        yield f"and {len(told) - _SHOWN:,} more findings; --json lists them all"
+    if len(reported) > _SHOWN:
+        yield f"and {len(reported) - _SHOWN:,} more findings; --json lists them all"
     yield from map(in_line, one.notes)
     for name in one.displaced:
         yield f"it replaces {in_line(name)}, which has the same name"

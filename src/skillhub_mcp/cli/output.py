@@ -29,7 +29,7 @@ EXIT_USAGE = 2
 EXIT_BUG = 3
 EXIT_INTERRUPTED = 130
 _SHOWN_PROBLEMS = 20
-# The errors of a mistyped path, whoever writes there.
+# The errors of a mistyped path.
 _WRONG_PATH = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL})
 _KILO = 1_000
 

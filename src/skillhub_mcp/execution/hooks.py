@@ -99,7 +99,7 @@ def read_hooks(path: str) -> tuple[Hook, ...]:
     except BadJson as error:
         raise InvalidSetting(SETTING, path, f"is not valid JSON: {error}") from error
     if exposure is not None:
-        # Whoever writes it runs what they like as this user.
+        # Anyone who can write it can run commands as this user.
         raise InvalidSetting(SETTING, path, f"cannot be used: {exposure.reason}", hint=exposure.fix)
     try:
         groups = _HooksFile.model_validate(content).hooks

@@ -77,14 +77,14 @@ def run_program(
         try:
             pause = 0.001
             while process.poll() is None:
-                if (told := reason()) or time.monotonic() >= deadline:
-                    raise ProgramEnded(told)
+                if (reported := reason()) or time.monotonic() >= deadline:
+                    raise ProgramEnded(reported)
                 time.sleep(pause)
                 pause = min(pause * 2, _MAX_PAUSE_SECONDS)
         finally:
             if process.poll() is None:
                 kill_group(process)
-        if told := reason():
-            raise ProgramEnded(told)
+        if reported := reason():
+            raise ProgramEnded(reported)
         messages.seek(max(0, messages.seek(0, os.SEEK_END) - _MESSAGE_BYTES))
         return Outcome(process.returncode, messages.read().decode("utf-8", "replace"))

@@ -48,7 +48,7 @@ class CommandOptions:
 
 @dataclass(frozen=True, slots=True)
 class CommandRequest:
-    """What an agent asks for. `session` is a key that nobody else has, and `output_dir` a directory that it named."""
+    """What an agent asks for. `session` is an unguessable key, and `output_dir` a directory that it named."""
 
     command: str
     args: Sequence[str] = ()

@@ -165,7 +165,7 @@ class Store:
         Raises OSError too.
         """
         unread = [] if self.db_path == IN_MEMORY else replaced_versions(self._directory, committed)
-        # A server that nobody has asked yet does not load LanceDB to count rows.
+        # A server without a search does not load LanceDB to count rows.
         is_merged = self._connection is None or self.unmerged() <= MOST_UNMERGED
         if len(unread) <= _MOST_UNREAD_VERSIONS and is_merged:
             return None

@@ -71,8 +71,8 @@ def candidates(tree: Tree, start: str = "", *, name: str) -> Candidates:
 def chosen(found: Candidates, wanted: Sequence[str]) -> tuple[Candidate, ...]:
     """Return those wanted by name, directory or path, or all. Raises SkillNotFound and AmbiguousSkill."""
     if not found.skills:
-        told = "; ".join(f"{left.what} {left.reason}" for left in found.left_out[:3])
-        raise SkillNotFound("", reason="the source has none", hint=told or _NO_SKILL)
+        reported = "; ".join(f"{left.what} {left.reason}" for left in found.left_out[:3])
+        raise SkillNotFound("", reason="the source has none", hint=reported or _NO_SKILL)
     if not wanted or ALL_SKILLS in wanted:
         return found.skills
     picked = {candidate.path: candidate for text in wanted for candidate in _fitting(found.skills, text)}

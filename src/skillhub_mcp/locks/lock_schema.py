@@ -12,7 +12,7 @@ from skillhub_mcp.locks.lock_file import ENTRY, NPX_FIELDS, OURS, VERSION
 SCHEMA_NAME = "skills-lock.schema.json"
 
 # What LockStanding reports of a skill, by name.
-TOLD: Mapping[str, str] = {
+STANDING_FIELDS: Mapping[str, str] = {
     "state": "`unchanged`; `edited`: its files are not those of the lock; `unlocked`: no lock has a digest of it",
     "line_ends": "true if the files differ from those of the lock by line ends only, which counts as unchanged",
     "source": "where it is from; null over HTTP if that is a path of the server's machine",
@@ -21,7 +21,7 @@ TOLD: Mapping[str, str] = {
     "digest": "the digest of its files in the lock",
     "signer": "the signer, or the key's fingerprint",
     "file": "the first file that is not as it was locked, if that is known",
-    "told_by": "`npx skills` or `gh skill`, if only that program says where the skill is from",
+    "recorded_by": "`npx skills` or `gh skill`, if only that program says where the skill is from",
     "verified": "false in that case",
     "problem": "why the lock that may name it cannot be read",
 }
@@ -49,5 +49,5 @@ def field_meanings() -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Return what each field of npx skills means, and each of SkillHub."""
     entry = json_schema()["properties"]["skills"]["additionalProperties"]["properties"]
     ours = entry.pop(OURS)["properties"]
-    told = ({name: one["description"] for name, one in each.items()} for each in (entry, ours))
-    return next(told), next(told)
+    reported = ({name: one["description"] for name, one in each.items()} for each in (entry, ours))
+    return next(reported), next(reported)

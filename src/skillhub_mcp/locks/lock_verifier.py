@@ -64,7 +64,7 @@ class LockStanding:
     unread: str = ""
     provenance: Provenance | None = None
 
-    def told(self, *, with_paths: bool = True) -> dict[str, object]:
+    def facts(self, *, with_paths: bool = True) -> dict[str, object]:
         """Return what is reported of it, as JSON values; without `with_paths` without paths of this machine."""
         value: dict[str, object] = {"state": self.state.value}
         if self.differs.line_ends:
@@ -79,7 +79,7 @@ class LockStanding:
             }
         elif (found := self.provenance) is not None:
             value |= _origin(found.source, found.ref, found.commit, with_paths=with_paths)
-            value |= {"told_by": found.by, "verified": False}
+            value |= {"recorded_by": found.by, "verified": False}
         if self.problem is not None:
             value["problem"] = self.problem.message if with_paths else "its lock cannot be read"
         return value
@@ -88,17 +88,18 @@ class LockStanding:
         """Return the same in one line; empty if nothing is known."""
         if self.problem is not None:
             return self.problem.message
-        told = self.told()
-        if "source" not in told:
+        reported = self.facts()
+        if "source" not in reported:
             return ""
-        ref, commit = str(told["ref"] or ""), str(told["commit"] or "")[:_SHOWN_DIGITS]
+        ref, commit = str(reported["ref"] or ""), str(reported["commit"] or "")[:_SHOWN_DIGITS]
         at = f" at {commit}" if commit else f" at {ref}" if ref else ""
         parts = [
             self.state.value
-            + (f" ({self.differs.shown(self.differs.first)})" if told.get("file") else "")
+            + (f" ({self.differs.shown(self.differs.first)})" if reported.get("file") else "")
             + (" but for its line ends" if self.differs.line_ends else ""),
-            f"from {told['source']}{at}" + (f", as {told['told_by']} says: not verified" if "told_by" in told else ""),
-            f"signed by {told['signer']}" if told.get("signer") else "",
+            f"from {reported['source']}{at}"
+            + (f", as {reported['recorded_by']} says: not verified" if "recorded_by" in reported else ""),
+            f"signed by {reported['signer']}" if reported.get("signer") else "",
         ]
         return ", ".join(filter(None, parts))
 

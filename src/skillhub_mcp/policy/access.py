@@ -305,7 +305,7 @@ class Policy:
         A skill that its person switched on for themselves is not denied by the project's rules.
         """
         rules = self.rules.with_project if self.heeds_project(skill) else self.rules.own
-        # Whoever allowed a name did not mean whatever a project puts under it. Leave to run is for a digest anyway.
+        # Allowing a name does not allow what a project puts under it. Leave to run is for a digest anyway.
         is_meant = not skill.awaits_trust or action is Action.RUN
         return rules.decide(action, (skill.name, skill.alias), tools=self.tools, digest=digest, is_meant=is_meant)
 

@@ -58,7 +58,7 @@ class Choices:
         layer = {other: state for other, state in before.items() if other not in replaced}
         if project is not None:
             return replace(self, projects={**self.projects, project: {**layer, folded: on}})
-        # A skill that nobody switched off is on by default.
+        # A skill is on by default.
         default = all(layer.get(choice_key(name), True) for name in names)
         return replace(self, user=layer if on and default else {**layer, folded: on})
 

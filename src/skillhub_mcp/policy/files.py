@@ -42,7 +42,7 @@ class PolicyFile(Generic[T]):
     """One file, parsed by `parse` again when it has changed. `what` names it in errors, without its path.
 
     A `required` file must exist. One that has to be `within` a directory is not read through a link out of it; any
-    other is the person's own word, and not used where somebody else may write it.
+    other is the person's own word, and not used where another user may write it.
     `failure` is the error for a file that cannot be used.
     """
 

@@ -1,6 +1,6 @@
 """Whether a person has agreed to what a project brings, as it is on the disk now.
 
-Nothing of a project is read that nobody has agreed to. Of the others, files are read again only where one has changed.
+Nothing of an untrusted project is read. Of the others, files are read again only where one has changed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a person has reviewed and accepted of the audit's findings: rules, for one skill as it was then. Pure.
 
-A review is bound to the skill's digest: when any of its files changes, its findings are told again. It is in the
+A review is bound to the skill's digest: when any of its files changes, its findings are reported again. It is in the
 person's own file; no file of a skill or of a project can accept anything.
 """
 

@@ -261,7 +261,7 @@ def effects_of(
 ) -> tuple[Effect, ...]:
     """Return what is decided otherwise by `after` than by `before`, about loading and then about running.
 
-    Where both change in the same way for a skill, loading alone is told.
+    Where both change in the same way for a skill, only loading is reported.
     """
     found: dict[tuple[Action, Decision], set[str]] = {}
     for skill in skills:

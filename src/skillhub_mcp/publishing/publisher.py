@@ -186,7 +186,7 @@ class Publisher:
         content = self._read_bytes(published, file_path, uri, granted)
         file = published_file(file_path, content)
         if published.entry.file(file_path) != file:
-            published = self._published_skill(index, path, uri, anew=True)
+            published = self._published_skill(index, path, uri, reread=True)
         resource = _resource(published, file)
         return Content(resource, content, file.is_text and not resource.media_type.startswith(_NEVER_TEXT))
 
@@ -304,10 +304,10 @@ class Publisher:
                 return segments[:length], segments[length:]
         raise ResourceNotFound(uri, hint="call skills/list for the URIs of skills")
 
-    def _published_skill(self, index: _UriIndex, path: UriPath, uri: str, *, anew: bool = False) -> PublishedSkill:
-        """Return a skill with its current entry; with `anew`, all of its files are read."""
+    def _published_skill(self, index: _UriIndex, path: UriPath, uri: str, *, reread: bool = False) -> PublishedSkill:
+        """Return a skill with its current entry; with `reread`, all of its files are read."""
         skill = index.skills[path]
-        published = PublishedSkill(path, skill, self._entry(path, skill, None if anew else self._known(skill)))
+        published = PublishedSkill(path, skill, self._entry(path, skill, None if reread else self._known(skill)))
         if published.entry.withheld is not None:
             raise ResourceNotFound(uri, f"is not served: {published.entry.withheld}")
         return published

@@ -9,7 +9,7 @@ from fastmcp.server.dependencies import get_access_token
 
 from skillhub_mcp.skills.visibility import Visibility
 
-# Who asks where nobody is named.
+# The caller if none is named.
 NAMELESS = "anonymous"
 
 

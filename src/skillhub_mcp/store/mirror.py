@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 _KEPT = "publication.json"
 _COPIES = "copies"
 _CHUNK_BYTES = 1024 * 1024
-# As published: a digest of a skill has its bits for executing. Nobody else gets into the mirror.
+# As published: a digest of a skill has its bits for executing. No one else may enter the mirror.
 _MODE, _EXECUTABLE_MODE, _DIRECTORY_MODE = 0o644, 0o755, 0o755
 
 

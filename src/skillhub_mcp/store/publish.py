@@ -178,7 +178,7 @@ class _Publication:
         if not fresh and listed:
             _, present = self._tables.files()
         elif not self._options.dry_run:
-            self._tables.write_files({}, anew=fresh)
+            self._tables.write_files({}, emptied=fresh)
         rows = self._read(present)
         report = self._report(rows, known)
         same = before is not None and not (report.added or report.modified or report.removed)
@@ -312,7 +312,7 @@ class _Publication:
             roots=self._library.roots,
         )
         publication = publication.model_copy(update={"objects": self._objects(publication, before)})
-        self._tables.commit(publication, anew=self._options.rebuild, dropped=dropped)
+        self._tables.commit(publication, emptied=self._options.rebuild, dropped=dropped)
         return replace(report, number=publication.number, dropped=sorted(dropped))
 
     def _objects(self, publication: Publication, before: Publication | None) -> dict[str, StoredObject]:

@@ -115,9 +115,9 @@ class PublicationTables:
 
     @_on(PUBLICATIONS)
     async def commit(
-        self, publication: Publication, *, anew: bool = False, dropped: Collection[int] = frozenset()
+        self, publication: Publication, *, emptied: bool = False, dropped: Collection[int] = frozenset()
     ) -> None:
-        """Append a publication, with `anew` to an empty table, and then remove others by number.
+        """Append a publication, with `emptied` to an empty table, and then remove others by number.
 
         Raises OtherPublisher if another publisher has taken its number.
         """
@@ -125,7 +125,7 @@ class PublicationTables:
 
         row = pa.Table.from_pylist([publication.as_row()])
         schema = row.schema.set(0, pa.field("number", pa.int64(), nullable=False, metadata=UNIQUE))
-        table, row = await (self._emptied if anew else self._made)(PUBLICATIONS, schema), row.cast(schema)
+        table, row = await (self._emptied if emptied else self._made)(PUBLICATIONS, schema), row.cast(schema)
         done = await table.merge_insert("number").when_not_matched_insert_all().execute(row)
         if not done.num_inserted_rows:
             raise OtherPublisher
@@ -184,13 +184,13 @@ class PublicationTables:
         return int(await table.version()), set(read.column("sha256").to_pylist())
 
     @_on(FILES)
-    async def write_files(self, contents: Mapping[str, bytes], *, anew: bool = False) -> None:
-        """Write the bytes of files by their SHA-256, with `anew` to an empty table."""
+    async def write_files(self, contents: Mapping[str, bytes], *, emptied: bool = False) -> None:
+        """Write the bytes of files by their SHA-256, with `emptied` to an empty table."""
         import pyarrow as pa
 
         key = pa.field("sha256", pa.string(), nullable=False, metadata=UNIQUE)
         schema = pa.schema([key, pa.field("content", pa.large_binary())])
-        table = await (self._emptied if anew else self._made)(FILES, schema)
+        table = await (self._emptied if emptied else self._made)(FILES, schema)
         if contents:
             columns = [pa.array(list(contents), pa.string()), pa.array(list(contents.values()), pa.large_binary())]
             rows = pa.Table.from_arrays(columns, schema=schema)

@@ -184,7 +184,7 @@ def test_ids_of_64_digits_are_had_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fragment", "reason", "near"),
     [
-        ("v3", "has no branch and no tag 'v3'", {"v1", "v2"}),
+        ("v3", "has no branch and no tag 'v3'", set()),
         ("feature/y", "has no branch and no tag", {"feature/x"}),
         (":pdf", "has no directory 'pdf'", {"skills/pdf"}),
         (":skils/pdf", "has no directory", {"skills/pdf"}),

@@ -154,7 +154,7 @@ def test_over_http_paths_are_taken_as_they_were_told_and_a_tool_reads_them(
                 for path in (str(project / "a"), str(tmp_path)):
                     absolute = await hub.call(tool, path=path)
                     assert absolute.text == (
-                        "INVALID_ARGUMENT: path is absolute. Pass it from the project's root, as paths are told."
+                        "INVALID_ARGUMENT: path is absolute. Pass it from the project's root, as paths are given."
                     )
             for offset in (1, 40_000, 99_999):
                 beyond = await hub.call("agents_read", path=named[1], offset=offset)

@@ -90,7 +90,7 @@ def profile(text, delimiter):
     }
 
 
-def told(found):
+def facts(found):
     """Return the profile for a person."""
     lines = [
         f"delimiter {found['delimiter']!r}, {found['rows']:,} rows, {found['columns']} columns",
@@ -126,7 +126,7 @@ def main():
     except (OSError, ValueError, LookupError, csv.Error) as error:
         print(f"error: {args.file}: {error}", file=sys.stderr)
         return 1
-    print(json.dumps(found, ensure_ascii=False, indent=2) if args.json else told(found))
+    print(json.dumps(found, ensure_ascii=False, indent=2) if args.json else reported(found))
     return 0
 
 

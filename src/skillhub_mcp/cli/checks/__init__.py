@@ -124,7 +124,7 @@ def examine(
 ) -> tuple[Examined, ...]:
     """Make all checks side by side and return their results in the same order.
 
-    `on_open` is told, such as `checking index, clients`, what is still open. Raises KeyboardInterrupt.
+    `on_open` gets what is still open, such as `checking index, clients`. Raises KeyboardInterrupt.
     """
     done: SimpleQueue[tuple[int, Examined]] = SimpleQueue()
 
@@ -149,16 +149,16 @@ def _each_cause_once(examined: Sequence[Examined]) -> tuple[Examined, ...]:
     for one in examined:
         if one.failure:
             failed.setdefault(one.failure, []).append(one.check.name)
-    told = []
+    reported = []
     for one in examined:
         names = failed.pop(one.failure, []) if one.failure else [one.check.name]
         if len(names) > 1:
             about = f"the checks of the {', '.join(names[:-1])} and {names[-1]}"
             problems = tuple(replace(problem, subject=about) for problem in one.result.problems)
-            told.append(replace(one, result=CheckResult(problems=problems)))
+            reported.append(replace(one, result=CheckResult(problems=problems)))
         else:
-            told.append(one if names else replace(one, result=CheckResult()))
-    return tuple(told)
+            reported.append(one if names else replace(one, result=CheckResult()))
+    return tuple(reported)
 
 
 def _made(check: Check, installation: Installation) -> Examined:

@@ -70,9 +70,9 @@ def _guesses(tried: Tried) -> Mapping[str, str]:
 
 
 def _unconnected(files: Sequence[RegisteredFile], machine: Machine) -> Iterator[Problem]:
-    told = {file.client.name for file in files}
+    reported = {file.client.name for file in files}
     for client in CLIENTS:
-        signs = () if client.name in told else signs_of(client, machine)
+        signs = () if client.name in reported else signs_of(client, machine)
         if signs:
             yield unconnected(client, signs[0])
 

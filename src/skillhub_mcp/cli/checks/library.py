@@ -140,8 +140,10 @@ def check_rules(installation: Installation) -> CheckResult:
         named = name_problems(installation.settings, snapshot)
         if hub.skills():
             return CheckResult(problems=named)
-        # What it says of directories, refusals and misspelt filters is told already.
-        told = {one.subject for one in (*named, *root_problems(snapshot.report), *refusal_problems(snapshot.report))}
+        # Directories, refusals and misspelt filters are reported already.
+        reported = {
+            one.subject for one in (*named, *root_problems(snapshot.report), *refusal_problems(snapshot.report))
+        }
         causes = hub.why_nothing(for_models=False).causes
     except PolicyUnreadable as error:
         if error.fix == CLOSE_TO_OTHERS:
@@ -149,7 +151,7 @@ def check_rules(installation: Installation) -> CheckResult:
             return CheckResult()
         return CheckResult(problems=(Problem(error.path, error.message, error.hint or "fix the file"),))
     # Of skills elsewhere the roots tell.
-    causes = tuple(cause for cause in causes if cause.subject not in told and not cause.only_here)
+    causes = tuple(cause for cause in causes if cause.subject not in reported and not cause.only_here)
     return CheckResult(problems=(*named, *causes))
 
 
@@ -181,7 +183,7 @@ def check_locks(installation: Installation) -> CheckResult:
                 "edited": len(edited),
                 "unreadable": sorted(unreadable),
                 "skills": [
-                    {"name": skill.name, "path": skill.directory} | one.told()
+                    {"name": skill.name, "path": skill.directory} | one.facts()
                     for skill, one in standings
                     if one.state is not LockState.UNLOCKED
                 ],
@@ -241,7 +243,7 @@ def check_index(installation: Installation) -> CheckResult:
         problems.append(Problem(redacted(settings.index.db_path), f"the index is damaged: {error}", fix))
     if view.problem is not None:
         problems.append(Problem("index", view.problem.message, view.problem.hint or f"run {_REBUILD}"))
-    # What a model of the person's own lacks is told by the check of the models.
+    # The check of the models reports what a local model lacks.
     failure = installation.embedding_failure
     if failure is not None and settings.embedding.provider != "onnx":
         what = f"skills without vectors are found by text alone: {failure}"

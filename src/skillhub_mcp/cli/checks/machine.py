@@ -157,13 +157,11 @@ def _check_encoder(path: str, missing: str | None) -> CheckResult:
     pooling = directory.pooling or "mean"
     said = pooling if directory.pooling else f"{pooling} (no file says)"
     prompts = directory.prompts
-    told = "no prompts"
+    reported = "no prompts"
     if prompts.query or prompts.document:
-        told = f"prompts {prompts.query!r} and {prompts.document!r}"
+        reported = f"prompts {prompts.query!r} and {prompts.document!r}"
     milliseconds = round(seconds * 1000)
-    line = (
-        f"model     {path}: {numbers} numbers, pooling {said}, {_lengths(directory)}, {told}, {milliseconds} ms a query"
-    )
+    line = f"model     {path}: {numbers} numbers, pooling {said}, {_lengths(directory)}, {reported}, {milliseconds} ms"
     what = f"answers now; skills without vectors are found by text alone: {missing}"
     return CheckResult(
         problems=(Problem(path, what, "run skillhub index"),) if missing is not None else (),

@@ -243,12 +243,12 @@ def _list(found: Candidates, source: SkillSource, tree: Tree, *, as_json: bool) 
         print_text(f"    {one_line(text)}")
 
 
-def _tell_left_out(told: Sequence[str]) -> None:
+def _tell_left_out(reported: Sequence[str]) -> None:
     """Note what a source offers and cannot be installed; its author controls length and number."""
-    for text in told[:_MOST_TOLD]:
+    for text in reported[:_MOST_TOLD]:
         print_note(f"left out: {in_line(shortened(text, _TOLD_CHARACTERS))}")
-    if len(told) > _MOST_TOLD:
-        print_note(f"left out: {len(told) - _MOST_TOLD:,} more; --json has all")
+    if len(reported) > _MOST_TOLD:
+        print_note(f"left out: {len(reported) - _MOST_TOLD:,} more; --json has all")
 
 
 def _restore(

@@ -178,13 +178,13 @@ def _accept(directory: str, rules: Collection[str], args: argparse.Namespace) ->
     digest = skill_digest(directory)
     audit = audit_skill(directory)
     accepted = sorted({one.rule for one in audit.findings if one.rule in rules})
-    told: Mapping[str, str] = dict.fromkeys(accepted, args.reason) if args.reason else {}
+    reported: Mapping[str, str] = dict.fromkeys(accepted, args.reason) if args.reason else {}
     if accepted and not args.dry_run:
-        review = Review(frozenset(accepted), audit.name, directory, date.today().isoformat(), told)  # noqa: DTZ011
-        told = change_reviews(reviews_path(), lambda reviews: reviews.with_review(digest, review)).reasons(digest)
+        review = Review(frozenset(accepted), audit.name, directory, date.today().isoformat(), reported)  # noqa: DTZ011
+        reported = change_reviews(reviews_path(), lambda reviews: reviews.with_review(digest, review)).reasons(digest)
     if args.json:
         result = {"path": directory, "name": audit.name, "digest": digest, "accepted": accepted}
-        print_json(result | {"reasons": {rule: told[rule] for rule in accepted if rule in told}})
+        print_json(result | {"reasons": {rule: reported[rule] for rule in accepted if rule in reported}})
     elif accepted:
         verb = "would accept" if args.dry_run else "accepted"
         print_text(f"{verb} for {in_line(audit.name)}, until one of its files changes: {', '.join(accepted)}")

@@ -77,7 +77,7 @@ def _print(examined: Sequence[Examined], *, verbose: bool) -> None:
     counts += [plural(warnings, "warning")] if warnings else []
     style = "bold red" if problems else "bold yellow" if warnings else "bold green"
     print_line((", ".join(counts) or "All well", style))
-    # How many skills there are comes first, although what is wrong with one of them is told late.
+    # The number of skills comes first, although their check ends late.
     for one in sorted(examined, key=lambda one: one.check.name != "skills"):
         if one.result.state:
             print_line(f"  {one.result.state}")

@@ -195,16 +195,16 @@ def _forget(typed: Sequence[str], settings: Settings, *, dry_run: bool, as_json:
     if chosen and not dry_run:
         _drop_kept(settings, chosen, roots)
         writer.forget([one.path for one in chosen])
-    told = chosen if typed else tuple(one for one in roots if one.is_forgettable)
+    reported = chosen if typed else tuple(one for one in roots if one.is_forgettable)
     forgotten = bool(chosen) and not dry_run
     if as_json:
-        print_json({"forgotten": forgotten, "roots": [root_json(one) for one in told]})
+        print_json({"forgotten": forgotten, "roots": [root_json(one) for one in reported]})
         return EXIT_OK
-    print_text("\n".join(map(in_line, _root_lines(told, forgotten=forgotten))))
+    print_text("\n".join(map(in_line, _root_lines(reported, forgotten=forgotten))))
     if forgotten and any(one.there for one in chosen):
         print_note("a server or a project that still uses it indexes it again")
-    elif told and not forgotten:
-        _hint(told, named=bool(typed))
+    elif reported and not forgotten:
+        _hint(reported, named=bool(typed))
     return EXIT_OK
 
 

@@ -84,8 +84,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         print_text(f"\n{filtered}{counts.sentence()}")
     else:
         for one, note in rows:
-            told = (f"  ({note})", "yellow") if note else ""
-            print_line((one.handle, "bold"), f"  {one_line(one.skill.description, width=None)}", told)
+            reported = (f"  ({note})", "yellow") if note else ""
+            print_line((one.handle, "bold"), f"  {one_line(one.skill.description, width=None)}", reported)
     if empty is not None:
         print_empty_result(empty)
     elif elsewhere:
@@ -103,7 +103,7 @@ def _audit_few(hub: SkillHub, skills: Sequence[Skill]) -> None:
 
 
 def _risk(hub: SkillHub, skill: Skill) -> str:
-    """Return the worst severity that the audit found, if agents are told of it."""
+    """Return the worst severity that the audit found, if agents are warned of it."""
     findings = hub.audited(skill)
     worst = findings[0].severity.value if findings else ""
     return worst if worst in ("critical", "high") else ""
@@ -178,7 +178,7 @@ def _skill_json(one: ListedSkill, skill: Skill, risk: str, lock: LockStanding | 
         "state": one.standing.value,
         "trust": skill.trust.value,
         "audit": risk or None,
-        "lock": None if lock is None else lock.told(),
+        "lock": None if lock is None else lock.facts(),
         "path": skill.directory,
         "shadowed_by": None if one.shadowed_by is None else one.shadowed_by.directory,
         "diagnostics": [diagnostic.rule for diagnostic in skill.diagnostics],

@@ -206,11 +206,11 @@ def publish_report_text(report: PublishReport, *, dry_run: bool, seconds: float)
         lines += _changes(report)
     if report.left_out:
         lines.append(f"\nnot published ({len(report.left_out):,}):")
-        told = [
+        reported = [
             f"{one.skill}: {one.path} {one.reason}" if one.path else f"{one.skill} {one.reason}"
             for one in report.left_out
         ]
-        lines += _some(told)
+        lines += _some(reported)
     return "\n".join(lines)
 
 
@@ -219,10 +219,10 @@ def _changes(report: PublishReport) -> Iterator[str]:
         yield from _some([f"{mark} {key}" for key in keys])
 
 
-def _some(told: Sequence[str]) -> Iterator[str]:
-    yield from (in_line(f"  {one}") for one in told[:_SHOWN])
-    if len(told) > _SHOWN:
-        yield f"  and {len(told) - _SHOWN:,} more; --json lists all"
+def _some(reported: Sequence[str]) -> Iterator[str]:
+    yield from (in_line(f"  {one}") for one in reported[:_SHOWN])
+    if len(reported) > _SHOWN:
+        yield f"  and {len(reported) - _SHOWN:,} more; --json lists all"
 
 
 def _days(text: str) -> float:

@@ -67,9 +67,9 @@ def add_options_without_command(parser: argparse.ArgumentParser) -> None:
 def _add_options(parser: argparse.ArgumentParser, *, shown: bool) -> None:
     """Add the options for serving. The command's have no default, so that they do not hide those typed before it."""
 
-    def add(name: str, told: str, **kind: Any) -> None:
+    def add(name: str, reported: str, **kind: Any) -> None:
         if shown:
-            parser.add_argument(name, default=argparse.SUPPRESS, help=told, **kind)
+            parser.add_argument(name, default=argparse.SUPPRESS, help=reported, **kind)
         else:
             default = _DEFAULTS[name.removeprefix("--").replace("-", "_")]
             parser.add_argument(name, default=default, help=argparse.SUPPRESS, **kind)
@@ -78,7 +78,7 @@ def _add_options(parser: argparse.ArgumentParser, *, shown: bool) -> None:
     add("--host", "address to listen on (default: 127.0.0.1)")
     add("--port", "port to listen on; 0 chooses a free one (default: 8000)", type=_port)
     add("--workers", "processes, with --transport http (default: 1)", metavar="N")
-    for name, told in (
+    for name, reported in (
         ("--skip-auto-reindex", "serve the last index, without looking for changes"),
         ("--read-only", "serve the publication that SKILLHUB_DB_PATH names"),
         ("--frozen", "withhold locked skills whose files have changed"),
@@ -86,7 +86,7 @@ def _add_options(parser: argparse.ArgumentParser, *, shown: bool) -> None:
         ("--enable-run-over-http", "with --enable-run, offer it over HTTP too"),
         ("--allow-anonymous", "require no token, even from other machines"),
     ):
-        add(name, told, action="store_true")
+        add(name, reported, action="store_true")
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:

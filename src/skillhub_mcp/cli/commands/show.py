@@ -55,7 +55,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
                 "compatibility": skill.compatibility,
                 "metadata": dict(skill.metadata),
                 "path": skill.directory,
-                "lock": None if standing is None else standing.told(),
+                "lock": None if standing is None else standing.facts(),
                 "files": [{"path": file.path, "size": file.size} for file in files],
                 "more_files": more,
                 "tokens": estimate_tokens(body),

@@ -62,12 +62,12 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     with closing(Upstreams(opening, place.root, unpin=args.unpin)) as upstreams:
         seen = list(upstreams.compare(skills))
         failed = any(one.error is not None for one in seen)
-        told = [one for one in seen if one.standing is not SourceStanding.CURRENT or args.names]
+        reported = [one for one in seen if one.standing is not SourceStanding.CURRENT or args.names]
         if args.check:
-            return _report_check(args, seen, told, place)
+            return _report_check(args, seen, reported, place)
         incoming = [one.incoming for one in seen if one.incoming is not None]
         if not args.json:
-            _tell_compared(told, seen, place)
+            _tell_compared(reported, seen, place)
         with scratch_directory("look") as scratch:
             prepared = prepare(place.root, place.lock_path, incoming, terms, scratch)
             code = finish(prepared, place, args, options, {"compared": [_comparison_json(one) for one in seen]})
@@ -77,28 +77,28 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _report_check(
-    args: argparse.Namespace, seen: Sequence[Compared], told: Sequence[Compared], place: LibraryPlace
+    args: argparse.Namespace, seen: Sequence[Compared], reported: Sequence[Compared], place: LibraryPlace
 ) -> int:
     if args.json:
         print_json(place.json(skills=[_comparison_json(one) for one in seen]))
     else:
-        _tell_compared(told, seen, place)
+        _tell_compared(reported, seen, place)
         if any(one.standing is SourceStanding.OUTDATED for one in seen):
             print_note(f"\n`{place.command('update')}` shows the changes, and asks")
         elif not seen:
             print_note(f"No skill is locked in {place.lock_path}")
-        elif not told and not _missing_note(seen, place):
+        elif not reported and not _missing_note(seen, place):
             print_note("Every skill of the lock is current")
     return EXIT_FAILED if any(one.standing is SourceStanding.UNKNOWN for one in seen) else EXIT_OK
 
 
-def _tell_compared(told: Iterable[Compared], found: Iterable[Compared], place: LibraryPlace) -> None:
-    """Print a line for each skill in `told`, then notes, also about missing skills."""
-    told = list(told)
-    for one in told:
+def _tell_compared(reported: Iterable[Compared], found: Iterable[Compared], place: LibraryPlace) -> None:
+    """Print a line for each skill in `reported`, then notes, also about missing skills."""
+    reported = list(reported)
+    for one in reported:
         name, source = in_line(one.locked.name), in_line(shown_path(one.source))
         print_text(f"{name}  {one.standing.value}{_between(one)}  {source}")
-    for note in filter(None, [*(_comparison_note(one, place) for one in told), _missing_note(found, place)]):
+    for note in filter(None, [*(_comparison_note(one, place) for one in reported), _missing_note(found, place)]):
         print_note(note)
 
 

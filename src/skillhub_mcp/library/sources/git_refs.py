@@ -62,7 +62,7 @@ def asked_for(source: SkillSource) -> Sequence[str]:
 
 
 def settle(source: SkillSource, refs: Mapping[str, RemoteRef]) -> tuple[SkillSource, RemoteRef]:
-    """Return a source with its ref and path told apart, and the ref that it means. Raises SourceUnreachable."""
+    """Return a source with its ref and path separated, and the ref that it means. Raises SourceUnreachable."""
     if is_commit(source.ref):
         return source, RemoteRef("", source.ref, source.ref)
     if source.ref in ("", "HEAD") and not source.ref_and_path:

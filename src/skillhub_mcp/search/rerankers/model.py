@@ -46,11 +46,11 @@ class ModelReranker:
         """
         # Sorted, so that the order of the skills cannot influence the model.
         shown = sorted(range(len(skills)), key=skills.__getitem__)
-        told = [
+        reported = [
             {"number": number, "name": for_model(name), "description": for_model(text[:_DESCRIPTION_CHARACTERS])}
             for number, (name, text) in enumerate(sorted(skills), start=1)
         ]
-        text = json.dumps({"task": sendable(query), "skills": told})
+        text = json.dumps({"task": sendable(query), "skills": reported})
         try:
             answer = answered_within(self._seconds, lambda: self._ask(_ASK, text, timeout=self._seconds))
         except RequestFailed as error:

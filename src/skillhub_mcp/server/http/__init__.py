@@ -2,7 +2,7 @@
 
 app            the ASGI app: `/mcp`, `/`, `/healthz`, `/readyz`, `/metrics`, `/skills`
 auth           checking bearer tokens and JSON Web Tokens
-front_page     what a person is told at `/`, and where a request is refused
+front_page     what `/` says to a person, and where a request is refused
 leniency       requests that other servers accept and the SDK refuses
 pages          the pages `/readyz`, `/metrics` and `/skills`
 rate_limit     limits on requests and wrong tokens

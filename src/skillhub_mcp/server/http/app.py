@@ -152,7 +152,7 @@ async def _healthz(_: Request) -> JSONResponse:
 def serve_http(
     server: FastMCP, hub: SkillHub, options: HttpOptions, *, on_listening: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Serve until the process is told to stop; `on_listening` is first given the URL of /mcp.
+    """Serve until the process is stopped; `on_listening` is first given the URL of /mcp.
 
     Raises InvalidSetting for an address that cannot be used.
     """

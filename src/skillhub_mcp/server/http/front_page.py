@@ -1,4 +1,4 @@
-"""What a browser, curl or a lost client is told: what this server is, where its endpoint is, and how to get in.
+"""The answer for a browser, curl or a lost client: what this server is, where its endpoint is, and how to get in.
 
 It names no skill. A server that requires tokens does not tell its version either.
 """
@@ -34,7 +34,7 @@ _NO_STREAM = (HTTPStatus.BAD_REQUEST, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.
 
 @dataclass(frozen=True, slots=True)
 class FrontPage:
-    """What is told about one server: the URL of /mcp for clients, empty if unknown, and how clients get in."""
+    """The facts about one server: the URL of /mcp for clients, empty if unknown, and how clients get in."""
 
     public_url: str
     auth: AuthOptions | None

@@ -64,11 +64,11 @@ def _storage(publication: PublicationHealth | None, *, anonymous: bool) -> dict[
         return {}
     if anonymous:
         return {"storage": publication.storage.value}
-    told: dict[str, object] = {"publication": publication.number, "storage": publication.storage.value}
-    told["since"] = _in_utc(publication.since)
+    reported: dict[str, object] = {"publication": publication.number, "storage": publication.storage.value}
+    reported["since"] = _in_utc(publication.since)
     if publication.checked_at:
-        told["checked_at"] = _in_utc(publication.checked_at)
-    return {**told, "storage_problem": publication.problem} if publication.problem else told
+        reported["checked_at"] = _in_utc(publication.checked_at)
+    return {**reported, "storage_problem": publication.problem} if publication.problem else reported
 
 
 def _in_utc(seconds: float) -> str:

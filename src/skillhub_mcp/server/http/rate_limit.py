@@ -56,7 +56,7 @@ class TokenBuckets:
 class WrongTokens:
     """The limit for wrong tokens: an address that sent too many has to wait before another one is verified.
 
-    A token that was accepted before is verified all the same, so that a neighbour's guesses lock nobody out.
+    A token that was accepted before is verified all the same, so that a neighbour's guesses lock no one out.
     """
 
     def __init__(self, *, per_minute: int = WRONG_TOKENS_A_MINUTE, clock: Callable[[], float] = time.monotonic) -> None:

@@ -38,10 +38,10 @@ _EXIT_SECONDS = 5.0
 
 
 def serve_by_workers(make_server: MakeServer, options: HttpOptions, count: int) -> None:
-    """Serve with `count` processes until this one is told to stop; a process that ends earlier is replaced.
+    """Serve with `count` processes until this one is stopped; a process that ends earlier is replaced.
 
     `make_server` is pickled and called in each. Returns if too many failed to start in a row. Raises InvalidSetting for
-    an address that cannot be used, and KeyboardInterrupt and SystemExit when it is told to stop.
+    an address that cannot be used, and KeyboardInterrupt and SystemExit when it is stopped.
     """
     exit_cleanly_on_sigterm()
     with listening(options) as listener:
@@ -91,7 +91,7 @@ class _Workers:
         name = f"{_WORKER}{number}"
         place = os.getcwd()
         process = self._context.Process(target=_work, args=(self._make_server, self._listener, place), name=name)
-        # A new Python looks for its first modules where it starts: that must not be a project of somebody.
+        # A new Python looks for its first modules where it starts: that must not be a project.
         os.chdir(os.path.abspath(os.sep))
         try:
             process.start()

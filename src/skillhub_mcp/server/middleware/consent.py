@@ -151,7 +151,7 @@ class ConsentMiddleware(Middleware):
             try:
                 await asyncio.to_thread(self._remember, action, required)
             except PolicyUnwritable as error:
-                # The user agreed all the same. That it cannot be kept is for whoever reads the log.
+                # The user agreed all the same. Only the log says that it cannot be kept.
                 log.warning("%s (%s): the user is asked again next time", error.message, error.path)
 
     def _action(self, required: ConfirmationRequired) -> Action:

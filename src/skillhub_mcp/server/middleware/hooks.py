@@ -117,10 +117,10 @@ class _Request:
                 if tool is None or key in self._passed:
                     continue
                 if tool == self._tool and self._arguments.get(_SKILL_ARGUMENT.get(tool, "")) == use.skill.name:
-                    # It ran before the call, and was told the skill's own name.
+                    # It ran before the call, with the skill's own name.
                     continue
-                told = {"name": use.skill.name, "handle": use.handle, "path": use.skill.directory}
-                call = {"tool_name": tool, "tool_input": self._input(tool, use), "skill": told}
+                reported = {"name": use.skill.name, "handle": use.handle, "path": use.skill.directory}
+                call = {"tool_name": tool, "tool_input": self._input(tool, use), "skill": reported}
                 failure = self.run(hook, call)
                 if failure is not None:
                     raise BlockedByHook(tool, failure)

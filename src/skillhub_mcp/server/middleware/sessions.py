@@ -118,7 +118,7 @@ class Sessions(Middleware):
         return _CURRENT.get() if self._only is None else self._only
 
     def key(self) -> tuple[str, ...]:
-        """Return what tells the current session from every other, which nobody who is not in it can know."""
+        """Return what tells the current session from every other, which no one outside it can know."""
         session = self.current()
         return _handle_key(session.continues if session.handle is None and session.continues else session.resume_handle)
 

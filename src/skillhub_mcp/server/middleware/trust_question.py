@@ -130,7 +130,7 @@ def _message(brought: ProjectSkills) -> str:
     parts = [
         f"{what}: {_listed([one.skill.name for one in skills])}.",
         f"Once you trust it, it takes these names from your own skills: {_listed(taken)}." if taken else "",
-        f"These are then told to each agent that connects: {_listed(pinned)}." if pinned else "",
+        f"Each agent that connects then reads these: {_listed(pinned)}." if pinned else "",
         "Without that they are found and loaded too. `skillhub trust` shows them. Do you trust the project?",
     ]
     return " ".join(part for part in parts if part)

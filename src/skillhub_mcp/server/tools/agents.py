@@ -165,15 +165,15 @@ class AgentsTools:
         return self._agents().enter(cwd or "")
 
     def _place(self, path: str) -> tuple[AgentsResolver, str]:
-        """Return the resolver for a path as it was told, and its target. Raises InvalidArgument for one that is not."""
+        """Return the resolver for a path, and its target. Raises InvalidArgument for one that is no path."""
         agents = self._agents()
         if self.with_paths:
             return agents.of_path(path), path
         resolver = agents.current()
-        # A client without the disk counts from the directory that paths are told from. An absolute path is one of its
+        # A client without the disk counts from the directory that paths are relative to. An absolute path is one of its
         # own machine, or a guess.
         if os.path.isabs(path):
-            raise InvalidArgument("path", "is absolute", hint="pass it from the project's root, as paths are told")
+            raise InvalidArgument("path", "is absolute", hint="pass it from the project's root, as paths are given")
         return resolver, os.path.join(resolver.project.root, path)
 
     def _initial_text(self, resolver: AgentsResolver) -> str:
@@ -193,7 +193,7 @@ class AgentsTools:
         answer, session = self.sessions.with_handle(result), self.sessions.current()
         saved = self._save(name=True)
         if session.handle or not saved:
-            # A client without a session is told its handle once, and it is the same.
+            # A client without a session gets its handle once, and it is the same.
             return answer
         note = f"session: {session.resume_handle} (for `resume` of agents_resume_diff, in a later session)"
         return ToolResult(

@@ -89,10 +89,10 @@ class ContextTools:
     ) -> ToolResult:
         listing = self.catalogues.listing()
         found = tiered_search(listing.shown, query, cwd=listing.cwd, limits=self.limits, limit=limit, scope=scope)
-        told = descriptions([hit.skill.description for hit in found.hits])
+        reported = descriptions([hit.skill.description for hit in found.hits])
         skills = [
             {**self._fields(hit.skill), "description": text, "reason": hit.reason, "score": round(hit.score, 4)}
-            for hit, text in zip(found.hits, told, strict=True)
+            for hit, text in zip(found.hits, reported, strict=True)
         ]
         result = {"skills": skills, "count": found.count, "truncated": found.truncated}
         return ToolResult(content=compact_json(result), structured_content=result)

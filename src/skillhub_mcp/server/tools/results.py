@@ -94,8 +94,8 @@ def search_result(
         answer = replace(answer, hits=answer.hits[: shown([hit.score for hit in answer.hits])])
     texts = [hit.skill.description for hit in answer.hits]
     # In a list by name none is more likely than another.
-    told = descriptions(texts) if answer.facets is None else descriptions(texts, whole=0)
-    skills = [_hit(hit, text, audited(hit.skill)) for hit, text in zip(answer.hits, told, strict=True)]
+    reported = descriptions(texts) if answer.facets is None else descriptions(texts, whole=0)
+    skills = [_hit(hit, text, audited(hit.skill)) for hit, text in zip(answer.hits, reported, strict=True)]
     result: dict[str, object] = {"skills": skills}
     nothing = NO_SKILLS_NOTE.format(causes=for_model(causes)) if causes else NO_HITS_NOTE
     if answer.facets is not None:
@@ -132,8 +132,8 @@ def _hit(hit: FoundSkill, description: str, findings: Sequence[AuditFinding]) ->
         result["category"] = for_model(hit.skill.category)
     if hit.copies:
         result["copies"] = [path_for_model(copy) for copy in hit.copies]
-    if told := _told(findings):
-        result["warning"] = f"audit: {told[0].severity.value} ({told[0].rule})"
+    if reported := _told(findings):
+        result["warning"] = f"audit: {reported[0].severity.value} ({reported[0].rule})"
     if hit.contributions:
         result["reason"] = for_model(hit.why)
         result["explanation"] = [for_model(part.describe()) for part in hit.contributions]
@@ -147,14 +147,14 @@ def _told(findings: Sequence[AuditFinding]) -> list[AuditFinding]:
 
 
 def _warnings(findings: Sequence[AuditFinding]) -> list[str]:
-    """Return what an agent is told of the audit of a skill that it loads: in our words, none of the skill's."""
+    """Return the warnings of the audit for an agent that loads a skill: in our words, none of the skill's."""
     from skillhub_mcp.auditing.rules import AUDIT_RULES
 
-    told = _told(findings)
+    reported = _told(findings)
     shown = [
-        f"audit, {one.severity.value}: {AUDIT_RULES[one.rule].finds} ({path_for_model(one.place)})" for one in told
+        f"audit, {one.severity.value}: {AUDIT_RULES[one.rule].finds} ({path_for_model(one.place)})" for one in reported
     ]
-    more = len(told) - _SHOWN_WARNINGS
+    more = len(reported) - _SHOWN_WARNINGS
     return [*shown[:_SHOWN_WARNINGS], *([f"{more} more: the user sees them with `skillhub audit`"] if more > 0 else [])]
 
 
@@ -183,10 +183,10 @@ def loaded_json(loaded: LoadedSkill, *, uri: str | None, with_path: bool) -> str
 
 def lock_meta(standing: LockStanding | None, *, with_paths: bool) -> dict[str, object] | None:
     """Return where a skill is from, for a host; None if no lock says it."""
-    told = {} if standing is None else standing.told(with_paths=with_paths)
-    if "source" not in told and "problem" not in told:
+    reported = {} if standing is None else standing.facts(with_paths=with_paths)
+    if "source" not in reported and "problem" not in reported:
         return None
-    return {LOCK_META_KEY: {key: for_model(one) if isinstance(one, str) else one for key, one in told.items()}}
+    return {LOCK_META_KEY: {key: for_model(one) if isinstance(one, str) else one for key, one in reported.items()}}
 
 
 def file_json(content: FileContent) -> str:

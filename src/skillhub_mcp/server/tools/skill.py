@@ -59,5 +59,5 @@ def _rest(loaded: LoadedSkill) -> str:
     """Return which part this is, of which version, and how to go on; nothing for a whole body."""
     if loaded.parts == 1:
         return ""
-    told = f"part {loaded.part} of {loaded.parts}, digest {loaded.digest}"
-    return f"{told}; go on with part={loaded.part + 1}" if loaded.part < loaded.parts else told
+    reported = f"part {loaded.part} of {loaded.parts}, digest {loaded.digest}"
+    return f"{reported}; go on with part={loaded.part + 1}" if loaded.part < loaded.parts else reported
