@@ -75,3 +75,9 @@ def test_its_model_orders_hits(api: EmbeddingApi, server: LocalServer) -> None:
     tries = len(api.requests)
     request.answer("choose", '{"task": "feed", "skills": []}', timeout=9.0)
     assert len(api.requests) == tries + 1
+
+
+def test_a_server_that_answers_with_a_web_page_is_called_that(make: MakeEmbedder, api: EmbeddingApi) -> None:
+    api.answer_page(b"<html><body>Sign in</body></html>")
+    with pytest.raises(EmbeddingError, match="answered with an HTML page"):
+        make().embed_query("text")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skillhub_mcp.embedders.base import Vector
@@ -28,7 +28,12 @@ class OpenAIRequest:
 
         del purpose
         with translated(openai.APIStatusError):
-            answer = self._connected().embeddings.create(model=self._model, input=list(texts), timeout=timeout)
+            raw = self._connected().embeddings.with_raw_response.create(
+                model=self._model, input=list(texts), timeout=timeout
+            )
+        _refuse_page(raw.headers)
+        with translated(openai.APIStatusError):
+            answer = raw.parse()
             return [list(item.embedding) for item in sorted(answer.data, key=lambda item: item.index)]
 
     def answer(self, instruction: str, text: str, *, timeout: float) -> str:
@@ -47,13 +52,21 @@ class OpenAIRequest:
 
         messages: Any = [{"role": "system", "content": instruction}, {"role": "user", "content": text}]
         with translated(openai.APIStatusError):
-            answer = self._connected().chat.completions.create(
+            raw = self._connected().chat.completions.with_raw_response.create(
                 model=self._model, messages=messages, response_format=self._format, timeout=timeout
             )
-            return str(answer.choices[0].message.content)
+        _refuse_page(raw.headers)
+        with translated(openai.APIStatusError):
+            return str(raw.parse().choices[0].message.content)
 
     def _connected(self) -> Any:
         import openai
 
         self._client = self._client or openai.OpenAI(**self._options)
         return self._client
+
+
+def _refuse_page(headers: Mapping[str, str]) -> None:
+    """Raise RequestFailed for an HTML page, as a wrong base URL or a sign-in answers."""
+    if "html" in headers.get("content-type", ""):
+        raise RequestFailed("answered with an HTML page; EMBEDDING_BASE_URL usually ends in /v1")
