@@ -50,7 +50,7 @@ def check_roots(installation: Installation) -> CheckResult:
     project = project_of(installation.settings).root
     place = "" if project in (os.sep, os.path.realpath(installation.home)) else shown_path(project)
     return CheckResult(
-        state=f"project: {place}" if place else "no project: its skills are not served",
+        state=f"project: {place}" if place else "no project here: SKILLHUB_CWD names one",
         problems=(
             *([] if unreadable is None else [unreadable]),
             *root_problems(snapshot.report),
