@@ -173,7 +173,7 @@ def small_library(scratch: Path) -> list[Outcome]:
             320.0,
         ),
         Outcome(
-            "memory of a server of 417 unchanged skills that nobody asks, against that of a bare FastMCP server",
+            "memory of an idle server of 417 unchanged skills, against that of a bare FastMCP server",
             f"{idle:.0f} MB / {bare:.0f} MB",
             idle / bare,
             1.3,

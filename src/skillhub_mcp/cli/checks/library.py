@@ -147,7 +147,7 @@ def check_rules(installation: Installation) -> CheckResult:
         causes = hub.why_nothing(for_models=False).causes
     except PolicyUnreadable as error:
         if error.fix == CLOSE_TO_OTHERS:
-            # The check of the files says so, with the command that mends it.
+            # The check of the files says so, with the fix.
             return CheckResult()
         return CheckResult(problems=(Problem(error.path, error.message, error.hint or "fix the file"),))
     # Of skills elsewhere the roots tell.
