@@ -202,7 +202,7 @@ BAD = [
     (
         "SKILLHUB_ROOTS",
         "project,home",
-        "must be one or more of project, user, hub, builtin, claude, separated by commas",
+        "must be one or more of project, user, hub, builtin, claude, plugins, separated by commas",
     ),
     (
         "SKILLHUB_TOOLS",

@@ -16,6 +16,7 @@ from skillhub_mcp.policy.trust import TrustMode, TrustRecord
 from skillhub_mcp.project import Project, client_project, find_project, is_no_project
 from skillhub_mcp.settings import DEFAULT_SKILLS_DIR, Settings
 from skillhub_mcp.skills.builtin import builtin_directory
+from skillhub_mcp.skills.plugins import Plugin, installed_plugins
 from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.recorded_roots import NO_RECORD, RecordedRoots
 from skillhub_mcp.skills.roots import AGENTS_SKILLS, SkillRoot, choose_roots
@@ -57,8 +58,9 @@ def roots_of(settings: Settings) -> tuple[SkillRoot, ...]:
         recorded = recorded_roots()
     except RootsUnreadable:
         recorded = NO_RECORD
+    places = skills.roots if skills.dirs_given or skills.roots_given else (*skills.roots, *recorded.places)
     return choose_roots(
-        skills.roots if skills.dirs_given or skills.roots_given else (*skills.roots, *recorded.places),
+        places,
         project=project,
         home=expand_home("~"),
         hub=skills.dirs,
@@ -66,7 +68,17 @@ def roots_of(settings: Settings) -> tuple[SkillRoot, ...]:
         builtin=builtin_directory(),
         recorded=() if skills.dirs_given else recorded.directories,
         recorded_in_project=recorded.of_project(project.root),
+        plugins=_plugin_directories(project) if "plugins" in places else {},
     )
+
+
+def plugins_of(project: Project) -> tuple[Plugin, ...]:
+    """Return the plugins that the clients of this machine have in a project."""
+    return installed_plugins(project, home=expand_home("~"), environment=os.environ)
+
+
+def _plugin_directories(project: Project) -> dict[str, str]:
+    return {path: one.name for one in plugins_of(project) if not one.off for path in one.directories}
 
 
 def trust_path() -> str:
@@ -91,15 +103,24 @@ class RootsFollower:
         # None, so that a change since `roots` were chosen is seen at the first look.
         self._record: RecordedRoots | None = None
 
+    @property
+    def _has_plugins(self) -> bool:
+        """Whether the clients' plugins are served, whose versions and switches the clients change."""
+        words = (*self._settings.skills.roots, *(self._record or NO_RECORD).places)
+        return "plugins" in words
+
     def __call__(self) -> tuple[SkillRoot, ...] | None:
         agreements, before = self._trust.record(), self._agreements
         self._agreements = agreements
-        return self._chosen_anew() or (self._roots if before is not None and agreements is not before else None)
+        chosen = self._chosen_anew()
+        if chosen is None and before is not None and agreements is not before:
+            return self._roots
+        return chosen
 
     def _chosen_anew(self) -> tuple[SkillRoot, ...] | None:
         try:
             record = self._file.read() or NO_RECORD
-            if record is self._record:
+            if record is self._record and not self._has_plugins:
                 return None
             self._record, before, self._roots = record, self._roots, roots_of(self._settings)
         except (RootsUnreadable, InvalidSetting) as error:
@@ -108,7 +129,7 @@ class RootsFollower:
             return None
         if self._roots == before:
             return None
-        log.info("The recorded roots have changed: %s are searched", ", ".join(root.path for root in self._roots))
+        log.info("The roots have changed: %s are searched", ", ".join(root.path for root in self._roots))
         return self._roots
 
 

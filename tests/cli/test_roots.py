@@ -324,3 +324,37 @@ def test_a_publication_that_is_not_there_is_told_once_with_the_setting_that_name
     (problem,) = doctor.json["problems"]
     assert problem["subject"].startswith("the checks of the clients, roots, index, ")
     assert problem["fix"].startswith(meant)
+
+
+def test_plugins_are_served_as_their_client_has_them(
+    skillhub: Skillhub, home: Path, project: Path, write_skill: SkillWriter
+) -> None:
+    cache = home / ".claude" / "plugins" / "cache" / "market"
+    for name in ("used", "unused"):
+        write_skill(f"from-{name}", root=cache / name / "1.0" / "skills")
+    write_skill("from-used", "Another skill of this name.", root=home / ".agents" / "skills")
+    records = {
+        f"{name}@market": [{"scope": "user", "installPath": str(cache / name / "1.0")}] for name in ("used", "unused")
+    }
+    (home / ".claude" / "plugins" / "installed_plugins.json").write_text(json.dumps({"version": 2, "plugins": records}))
+    settings = home / ".claude" / "settings.json"
+    settings.write_text(json.dumps({"enabledPlugins": {"unused@market": False}}))
+
+    # What is switched off is listed with the reason, and offered nowhere else.
+    listing = skillhub("roots", SKILLS_DIR="").out
+    assert "→ `skillhub roots add plugins` serves it" in listing
+    assert "Claude Code has the plugin unused switched off" in listing
+    assert "unused" not in skillhub("list", SKILLS_DIR="").err
+
+    assert skillhub("roots", "add", "plugins", SKILLS_DIR="").code == 0
+    assert {one["name"] for one in skillhub("list", "--json", SKILLS_DIR="").json["skills"]} == {"from-used"}
+    found = skillhub("show", "used:from-used", "--json", SKILLS_DIR="")
+    assert found.code == 0
+    assert "Another" not in found.out
+    assert "Another" in skillhub("show", "from-used", "--json", SKILLS_DIR="").out
+    assert skillhub("show", "unused:from-unused", SKILLS_DIR="").code == 1
+
+    settings.write_text(json.dumps({"enabledPlugins": {"used@market": False}}))
+    listed = skillhub("list", "--json", SKILLS_DIR="").json["skills"]
+    assert [one["name"] for one in listed] == ["from-unused", "from-used"]
+    assert skillhub("show", "used:from-used", SKILLS_DIR="").code == 1

@@ -54,7 +54,7 @@ def test_every_place_of_the_project_of_the_home_and_of_other_clients_is_known_on
 
 def test_a_variable_that_moves_a_client_moves_its_skills() -> None:
     found = places(Project("/code", "/code", ("/code",)), CLAUDE_CONFIG_DIR="/moved", XDG_CONFIG_HOME="not absolute")
-    assert {"/moved/skills", "/moved/plugins/cache", "/home/me/.config/goose/skills"} <= found.keys()
+    assert {"/moved/skills", "/home/me/.config/goose/skills"} <= found.keys()
     assert "/home/me/.claude/skills" not in found
 
 

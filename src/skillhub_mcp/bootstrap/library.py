@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.chosen_roots import project_of, project_trust, recorded_roots, roots_of, trust_path
+from skillhub_mcp.chosen_roots import plugins_of, project_of, project_trust, recorded_roots, roots_of, trust_path
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import RootsUnreadable, SkillUnverifiable
 from skillhub_mcp.policy.access import Access
@@ -44,6 +44,7 @@ def surroundings_of(settings: Settings) -> Surroundings:
         environment=os.environ,
         recorded=recorded.directories,
         recorded_in_project=recorded.of_project(project.root),
+        plugins=plugins_of(project),
     )
     choice = RootsChoice(skills.roots, skills.dirs, words_given=skills.roots_given, dirs_given=skills.dirs_given)
     return Surroundings(places, choice, home=home, cwd=project.cwd)
@@ -63,7 +64,10 @@ def unsearched_places(settings: Settings, snapshot: Snapshot) -> tuple[Unsearche
     return tuple(
         one
         for one in surroundings_of(settings).unsearched(report.roots, known)
-        if one.skills and (one.place.source is not Source.BUILTIN or not (snapshot.everything or chosen))
+        # What a client switched off is not missing.
+        if one.skills
+        and not one.place.off
+        and (one.place.source is not Source.BUILTIN or not (snapshot.everything or chosen))
     )
 
 

@@ -16,7 +16,7 @@ DEFAULT_SKILLS_DIR = "~/.skillhub/skills"
 TOOL_SETS = ("core", "context", "agents", "registry", "skill")
 FIELDS = ("name", "description", "tags", "category", "body")
 DEFAULT_PLACES = ("project", "user", "hub")
-_PLACES = (*DEFAULT_PLACES, "builtin", "claude")
+_PLACES = (*DEFAULT_PLACES, "builtin", "claude", "plugins")
 
 Bytes = Annotated[int, Field(ge=1, le=64 * 1024 * 1024)]
 Count = Annotated[int, Field(ge=1, le=1_000_000)]

@@ -16,6 +16,7 @@ names             comparison of names, the specification's form, safe aliases
 own_directory     the directory in a root that is the hub's own
 parser            frontmatter to a `Skill`
 places            what may be a root, where clients keep skills, and why a place is not searched
+plugins           the plugins of clients: where their skills are, and which are switched on
 problems          what is wrong with the skills that a scan found, and how to fix it
 recorded_roots    the roots that a person recorded
 registry          the registry: an index by name and source, with a report

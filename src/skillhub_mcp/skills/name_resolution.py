@@ -61,7 +61,7 @@ class Names:
         self._settled: dict[str, Skill | None] = {}
 
     def find(self, text: str) -> Skill | None:
-        """Return the skill for a name, a safe alias, `name@source`, or the path of a skill or its SKILL.md."""
+        """Return the skill for a name, a safe alias, `name@source`, `plugin:name`, or a path of a skill."""
         if text not in self._settled:
             found = self._first(self.snapshot.named(text))
             if found is None or found.awaits_trust:
@@ -73,7 +73,9 @@ class Names:
     def handle(self, skill: Skill) -> str:
         """Return the shortest text for which `find` returns exactly this skill, and that can be shown as it is."""
         name = shown_name(skill.name)
-        handles = (name, f"{name}@{self.snapshot.source(skill).value}")
+        handles = [name, f"{name}@{self.snapshot.source(skill).value}"]
+        if plugin := self.snapshot.plugin(skill):
+            handles.append(f"{plugin}:{name}")
         return next((handle for handle in handles if self.find(handle) is skill), skill.directory)
 
     def has_handle(self, skill: Skill) -> bool:

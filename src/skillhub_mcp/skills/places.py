@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from shlex import quote
 
 from skillhub_mcp.project import Project
+from skillhub_mcp.skills.plugins import Plugin
 from skillhub_mcp.skills.roots import AGENTS_SKILLS, SkillRoot, Source, in_each_directory
 
 _PLAIN = re.compile(r"[\w@%+=:,./-]*")
@@ -29,19 +30,19 @@ class ClientSkills:
 
 CLIENT_SKILLS = (
     ClientSkills("Claude Code", ".claude/skills", ".claude/skills", "CLAUDE_CONFIG_DIR"),
-    # A plugin's version is a part of its path: the directory above them all is still right after an update.
-    ClientSkills("the plugins of Claude Code", ".claude/plugins/cache", moved_by="CLAUDE_CONFIG_DIR"),
     ClientSkills("Codex", ".codex/skills", ".codex/skills", "CODEX_HOME"),
-    ClientSkills("the plugins of Codex", ".codex/plugins/cache", moved_by="CODEX_HOME"),
     ClientSkills("Cursor", ".cursor/skills", ".cursor/skills"),
     ClientSkills("GitHub Copilot", ".copilot/skills", ".github/skills", "COPILOT_HOME"),
     ClientSkills("Gemini CLI", ".gemini/skills", ".gemini/skills"),
-    ClientSkills("Antigravity", ".gemini/antigravity/skills"),
+    ClientSkills("Antigravity", ".gemini/config/skills"),
+    ClientSkills("Antigravity, before", ".gemini/antigravity/skills"),
     ClientSkills("Qwen Code", ".qwen/skills", ".qwen/skills"),
     ClientSkills("Windsurf", ".codeium/windsurf/skills", ".windsurf/skills"),
     ClientSkills("Cline", ".cline/skills", ".cline/skills"),
+    ClientSkills("Cline's rules", project=".clinerules/skills"),
     ClientSkills("Roo Code", ".roo/skills", ".roo/skills"),
     ClientSkills("Kilo Code", ".kilo/skills", ".kilo/skills"),
+    ClientSkills("Kilo Code, before", ".kilocode/skills", ".kilocode/skills"),
     ClientSkills("Kiro", ".kiro/skills", ".kiro/skills"),
     ClientSkills("Continue", ".continue/skills", ".continue/skills"),
     ClientSkills("Junie", ".junie/skills", ".junie/skills"),
@@ -50,6 +51,24 @@ CLIENT_SKILLS = (
     ClientSkills("Goose", ".config/goose/skills", ".goose/skills", "XDG_CONFIG_HOME"),
     ClientSkills("Crush", ".config/crush/skills", ".crush/skills", "XDG_CONFIG_HOME"),
     ClientSkills("Amp", ".config/agents/skills", moved_by="XDG_CONFIG_HOME"),
+    ClientSkills("AdaL", ".adal/skills", ".adal/skills"),
+    ClientSkills("Augment", ".augment/skills", ".augment/skills"),
+    ClientSkills("CodeBuddy", ".codebuddy/skills", ".codebuddy/skills"),
+    ClientSkills("Command Code", ".commandcode/skills", ".commandcode/skills"),
+    ClientSkills("Hermes", ".hermes/skills"),
+    ClientSkills("iFlow", ".iflow/skills", ".iflow/skills"),
+    ClientSkills("Kode", ".kode/skills", ".kode/skills"),
+    ClientSkills("Mistral Vibe", ".vibe/skills", ".vibe/skills"),
+    ClientSkills("Mux", ".mux/skills", ".mux/skills"),
+    ClientSkills("Neovate", ".neovate/skills", ".neovate/skills"),
+    ClientSkills("OpenClaw", ".openclaw/skills"),
+    ClientSkills("OpenHands", ".openhands/skills", ".openhands/skills"),
+    ClientSkills("Pi", ".pi/agent/skills", ".pi/skills"),
+    ClientSkills("Pochi", ".pochi/skills", ".pochi/skills"),
+    ClientSkills("Qoder", ".qoder/skills", ".qoder/skills"),
+    ClientSkills("Trae", ".trae/skills", ".trae/skills"),
+    ClientSkills("Trae CN", ".trae-cn/skills"),
+    ClientSkills("Zencoder", ".zencoder/skills", ".zencoder/skills"),
 )
 
 
@@ -61,13 +80,15 @@ PROJECT_PLACES = (AGENTS_SKILLS.replace(os.sep, "/"), *(client.project for clien
 class SkillPlace:
     """A directory that may hold skills. `owner` is the client that keeps skills there; empty for SkillHub's places.
 
-    `word` names such a place in SKILLHUB_ROOTS. `source` is that of its skills if it is searched.
+    `word` names such a place in SKILLHUB_ROOTS. `source` is that of its skills if it is searched. `off` is why the
+    client itself does not use what is there.
     """
 
     path: str
     source: Source
     word: str = ""
     owner: str = ""
+    off: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +103,10 @@ class RootsChoice:
 
 @dataclass(frozen=True, slots=True)
 class PlaceReason:
-    """Why a place is searched or not, and the `command` or else the `setting` that changes it; no value unsets one."""
+    """Why a place is searched or not, and the `command` or else the `setting` that changes it; no value unsets one.
+
+    It has neither for what a client switched off.
+    """
 
     why: str
     command: str = ""
@@ -91,7 +115,9 @@ class PlaceReason:
     def advice(self, skills: int) -> str:
         """Return how to search a place, as a part of a sentence about so many skills."""
         them = "it" if skills == 1 else "them"
-        return f"`{self.command}` serves {them}" if self.command else f"set {self.setting} to serve {them}"
+        if self.command:
+            return f"`{self.command}` serves {them}"
+        return f"set {self.setting} to serve {them}" if self.setting else f"switch {them} on there to serve {them}"
 
 
 def known_places(
@@ -103,6 +129,7 @@ def known_places(
     environment: Mapping[str, str],
     recorded: Sequence[str] = (),
     recorded_in_project: Sequence[str] = (),
+    plugins: Sequence[Plugin] = (),
 ) -> tuple[SkillPlace, ...]:
     """Return every place once: the project's, the user's, the hub's, the recorded, the clients' and the examples."""
     root = replace(project, chain=project.chain[:1])
@@ -117,9 +144,15 @@ def known_places(
         *(SkillPlace(path, Source.HUB, "hub") for path in (hub, *recorded)),
         *(place for one in CLIENT_SKILLS for place in _in_project(one, project, home)),
         *(place for one in CLIENT_SKILLS for place in _in_home(one, home, environment)),
+        *(_of_plugin(plugin, path) for plugin in plugins for path in plugin.directories),
         SkillPlace(builtin, Source.BUILTIN, "builtin"),
     ]
     return tuple({place.path: place for place in reversed(found)}.values())[::-1]
+
+
+def _of_plugin(plugin: Plugin, path: str) -> SkillPlace:
+    word = "" if plugin.unknown else "plugins"
+    return SkillPlace(path, Source.HUB, word, plugin.client, plugin.off)
 
 
 def _in_project(client: ClientSkills, project: Project, home: str) -> Iterator[SkillPlace]:
@@ -138,6 +171,8 @@ def _in_home(client: ClientSkills, home: str, environment: Mapping[str, str]) ->
 
 def why_not(place: SkillPlace, choice: RootsChoice, *, shown: str) -> PlaceReason:
     """Return why a place is not among the roots, and what adds it. `shown` is its path as typed in a shell."""
+    if place.off:
+        return PlaceReason(place.off, command="" if place.word else f"skillhub roots add {shown}")
     word = place.word or ("project" if place.source is Source.PROJECT else "hub")
     if choice.dirs_given and not choice.words_given:
         why = "SKILLS_DIR is set, and then nothing else is searched"
@@ -148,8 +183,8 @@ def why_not(place: SkillPlace, choice: RootsChoice, *, shown: str) -> PlaceReaso
         return PlaceReason(f"SKILLHUB_ROOTS does not name {word}", setting=_with_word(choice.words, word))
     if choice.dirs_given and place.source is not Source.PROJECT:
         return PlaceReason("SKILLS_DIR does not name it", setting=_with_directory(choice.dirs, place.path))
-    if place.word == "builtin":
-        return PlaceReason("they are not among the roots", command="skillhub roots add builtin")
+    if place.word in ("builtin", "plugins"):
+        return PlaceReason("they are not among the roots", command=f"skillhub roots add {place.word}")
     option = " --project" if place.source is Source.PROJECT else ""
     why = f"the directory is {place.owner}'s" if place.owner else "the directory is not among the roots"
     return PlaceReason(why, command=f"skillhub roots add{option} {shown}")
@@ -172,6 +207,8 @@ def why_searched(root: SkillRoot, choice: RootsChoice, *, shown: str, recorded: 
 def word_of(root: SkillRoot) -> str:
     """Return the word of SKILLHUB_ROOTS that has a root searched."""
     of_claude = root.source in (Source.PROJECT, Source.USER) and f"{os.sep}.claude{os.sep}" in root.path
+    if root.plugin:
+        return "plugins"
     return "claude" if of_claude and not root.recorded else root.source.value
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from skillhub_mcp._util.safe_json import BadJson, read_format
 
 # What can be recorded by a word instead of a directory.
-RECORDABLE_PLACES = ("builtin", "claude")
+RECORDABLE_PLACES = ("builtin", "claude", "plugins")
 
 _FORMAT = 1
 _ROOTS, _PROJECTS = "roots", "projects"

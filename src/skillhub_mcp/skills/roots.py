@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from types import MappingProxyType
 from typing import Literal
 
 from skillhub_mcp.environment import expand_home
@@ -16,7 +17,7 @@ MAX_PROJECT_DIRECTORIES = 2_000
 
 AGENTS_SKILLS = os.path.join(".agents", "skills")
 
-Places = Literal["project", "user", "hub", "builtin", "claude"]
+Places = Literal["project", "user", "hub", "builtin", "claude", "plugins"]
 
 
 class Source(str, Enum):
@@ -44,7 +45,8 @@ class SkillRoot:
     `priority` is the root's position in its list, 1 being the highest. At most `max_directories` are searched below it.
     One that is `optional` may be missing. One that is `recorded` was added by `skillhub roots add`. `target` is where
     the links on `path` led when that was last looked up. `within` is the root of the project that brings it, out of
-    which no link is followed; empty for a directory of the user's or the hub's.
+    which no link is followed; empty for a directory of the user's or the hub's. `plugin` is the plugin of a client that
+    brings it.
     """
 
     path: str
@@ -57,6 +59,7 @@ class SkillRoot:
     target: str = ""
     within: str = ""
     trust: Trust = Trust.OWN
+    plugin: str = ""
 
     @property
     def real(self) -> str:
@@ -133,12 +136,13 @@ def choose_roots(
     hub_given: bool = True,
     recorded: Collection[str] = (),
     recorded_in_project: Collection[str] = (),
+    plugins: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[SkillRoot, ...]:
     """Return the roots for `places`, in order of priority: those nearest to the working directory first.
 
     The directories `hub` have to exist if the user gave them (`hub_given`), and those that were `recorded`, too. Those
     `recorded_in_project` belong to the project, where directories come and go with branches. What lies in the project
-    awaits trust.
+    awaits trust. `plugins` are the plugins by the directories of their skills.
     """
     in_project = [*_of_project(places, project, home if "user" in places or "claude" in places else "")]
     in_project += recorded_in_project if "project" in places else ()
@@ -147,9 +151,13 @@ def choose_roots(
         *((Source.PROJECT, path) for path in in_project),
         *((Source.USER, os.path.join(home, name, "skills")) for name in hidden),
         *((Source.HUB, path) for path in ((*hub, *recorded) if "hub" in places else ())),
+        *((Source.HUB, path) for path in plugins),
         *((Source.BUILTIN, path) for path in ((builtin,) if "builtin" in places else ())),
     ]
     found = distinct_roots(labelled, hub_given=hub_given, project=project)
+    found = tuple(
+        replace(root, optional=True, plugin=plugins[root.given]) if root.given in plugins else root for root in found
+    )
     return tuple(
         replace(root, recorded=True, optional=root.source is Source.PROJECT)
         if root.source in (Source.HUB, Source.PROJECT) and root.given in (*recorded, *recorded_in_project)

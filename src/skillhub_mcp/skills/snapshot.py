@@ -116,7 +116,11 @@ class Snapshot:
         return self._root_ranks.get(skill.root, len(self._root_ranks))
 
     def exactly(self, text: str) -> Sequence[Skill]:
-        """Return the skills that `name@source` or the path of a skill or its SKILL.md means, in order of priority."""
+        """Return the skills that `name@source`, `plugin:name` or the path of a skill means, in order of priority."""
+        plugin, _, name = text.partition(":")
+        of_plugin = [skill for skill in self.named(name) if self.plugin(skill) == plugin] if name else []
+        if of_plugin:
+            return of_plugin
         plain, source = split_source(text)
         if source:
             return [skill for skill in self.named(plain) if self.source(skill).value == source]
@@ -134,6 +138,10 @@ class Snapshot:
     def source(self, skill: Skill) -> Source:
         """Return the source of the root that the skill was found under."""
         return self._roots[skill.root].source
+
+    def plugin(self, skill: Skill) -> str:
+        """Return the plugin of a client that brings the skill, or an empty text."""
+        return self._roots[skill.root].plugin
 
     def real_directory(self, skill: Skill) -> str:
         """Return the canonical path of the skill's directory, as of the scan."""

@@ -54,7 +54,7 @@ ASKED_FOR: Mapping[tuple[str, str], str] = {
 }
 _PATHS = {
     "DIR": "DIRECTORY",
-    "DIR|builtin|claude": "DIRECTORY",
+    "PLACE": "DIRECTORY",
     "FILE": "FILE",
     "PATH": "FILE",
     "SOURCE": "FILE",

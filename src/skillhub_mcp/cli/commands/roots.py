@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.skills.discovery_report import Surroundings, UnsearchedPlace
     from skillhub_mcp.skills.places import PlaceReason
 
-_WHAT = "a directory, the examples, or .claude/skills"
+_WHAT = "a directory; or builtin: the examples, claude: .claude/skills, plugins: those of your clients"
 _INDENT = " " * 4
 
 
@@ -51,7 +51,7 @@ def add_arguments(parser: Parser, _: str) -> None:
     adding.add_argument("--project", action="store_true", help="for this project only")
     removing = add_action(actions, "remove", _remove, "stop searching places that were added", writes=True)
     for action in (adding, removing):
-        action.add_argument("places", nargs="+", metavar="DIR|builtin|claude", help=_WHAT)
+        action.add_argument("places", nargs="+", metavar="PLACE", help=_WHAT)
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
