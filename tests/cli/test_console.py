@@ -48,6 +48,19 @@ def test_text_is_wrapped_between_words_and_keeps_its_indent(drawn: Callable[...,
     assert all(line.startswith("    ") and not line.startswith("     ") for line in lines)
 
 
+def test_a_path_that_is_wider_than_the_terminal_breaks_after_a_slash(drawn: Callable[..., list[str]]) -> None:
+    path = "/home/" + "somebody/projects/skills/" * 8
+    for show in (
+        lambda: console.print_text(f"    trusted: {path} (12 skills)"),
+        lambda: console.print_table(("path", "skills"), [(path, "12")]),
+    ):
+        lines = [line.removesuffix("12").strip() for line in drawn(show)]
+        parts = [line for line in lines if "/" in line]
+        assert len(parts) > 1
+        assert all(line.endswith("/") for line in parts[:-1])
+        assert path in "".join(lines)
+
+
 def test_a_table_cuts_its_last_column_between_words_and_no_name(drawn: Callable[..., list[str]]) -> None:
     rows = [("pdf", "hub", WORDS), ("a-very-long-name-" * 3 + "end", "project", WORDS), ("議事録", "user", "短い。")]
     lines = drawn(lambda: console.print_table(("skill", "source", "description"), rows))

@@ -8,9 +8,9 @@ from __future__ import annotations
 import io
 import os
 import pydoc
+import re
 import shutil
 import sys
-import textwrap
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +22,7 @@ from skillhub_mcp.sanitize import in_line, on_terminal
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
+    from rich.text import Text
 
     from skillhub_mcp.index.progress import ProgressCallback
 
@@ -97,8 +98,25 @@ def _print(stream: IO[str], parts: Sequence[tuple[str, str]]) -> None:
     console = rich_console(stream)
     indent = len(plain) - len(plain.lstrip(" "))
     whole = Text.assemble(*parts)[indent:]
-    for line in whole.wrap(console, max(console.width - indent, _MIN_TEXT_COLUMNS)) or [whole]:
+    for line in _wrapped(whole, max(console.width - indent, _MIN_TEXT_COLUMNS), console):
         console.print(Text(" " * indent) + line)
+
+
+def _wrapped(text: Text, width: int, console: Console) -> list[Text]:
+    """Return the lines of `text`; a word that is wider than a line, such as a path, breaks after `/` or `-`."""
+    from rich.cells import cell_len
+
+    breaks, used = [], 0
+    for word in re.finditer(r"\S+\s*", text.plain):
+        is_wide = cell_len(word[0].rstrip()) > width
+        place = word.start()
+        for part in re.findall(r"[^/-]*[/-]+|[^/-]+", word[0]) if is_wide else [word[0]]:
+            if used and used + cell_len(part.rstrip()) > width:
+                breaks.append(place)
+                used = 0
+            used += cell_len(part)
+            place += len(part)
+    return [line for piece in text.divide(breaks) for line in piece.wrap(console, width) or [piece]]
 
 
 def cut(text: str, width: int) -> str:
@@ -119,12 +137,11 @@ def one_line(text: str, *, width: int | None = 160) -> str:
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[Part]]) -> None:
-    """Print rows below their heads; the last column is shortened to fit, the first wraps at its hyphens.
+    """Print rows below their heads; the last column is shortened to fit, the first wraps.
 
     In a pipe, each row is a line without a head.
     """
     hide_progress()
-    cells = [[(part, "") if isinstance(part, str) else part for part in row] for row in rows]
     if not sys.stdout.isatty():
         for row in rows:
             print_line(*[part for cell in row for part in (cell, "  ")][:-1])
@@ -133,25 +150,21 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[Part]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    width = columns()
+    cells = [[(part, "") if isinstance(part, str) else part for part in row] for row in rows]
+    texts = [[in_line(text) for text, _ in row] for row in cells]
+    console, width = rich_console(sys.stdout), columns()
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for number, title in enumerate(head):
         table.add_column(title, no_wrap=True, overflow="ignore", style="bold" if number == 0 else "")
-    taken = [0] * (len(head) - 1)
-    wrapped = []
-    for row in cells:
-        texts = [in_line(text) for text, _ in row]
-        names = textwrap.wrap(texts[0], max(width // 2, _MIN_TEXT_COLUMNS), break_long_words=False) or [""]
-        texts[0] = "\n".join(names)
-        wrapped.append(texts)
-        for number in range(len(taken)):
-            taken[number] = max(taken[number], *(cell_len(line) for line in texts[number].split("\n")))
-    taken = [max(one, cell_len(title)) + 2 for one, title in zip(taken, head, strict=False)]
-    room = max(width - sum(taken), _MIN_TEXT_COLUMNS)
-    for texts, row in zip(wrapped, cells, strict=True):
-        texts[-1] = cut(texts[-1], room)
-        table.add_row(*(Text(text, style=style) for text, (_, style) in zip(texts, row, strict=True)))
-    console = rich_console(sys.stdout)
+    names = [Text("\n").join(_wrapped(Text(row[0]), max(width // 2, _MIN_TEXT_COLUMNS), console)) for row in texts]
+    lengths = [[cell_len(title) for title in head[:-1]]]
+    for name, row in zip(names, texts, strict=True):
+        lengths.append([max(map(cell_len, name.plain.split("\n"))), *map(cell_len, row[1:-1])])
+    room = max(width - sum(max(column) + 2 for column in zip(*lengths, strict=True)), _MIN_TEXT_COLUMNS)
+    for name, row, styles in zip(names, texts, cells, strict=True):
+        others = (*row[1:-1], cut(row[-1], room))
+        name.stylize(styles[0][1])
+        table.add_row(name, *(Text(text, style=style) for text, (_, style) in zip(others, styles[1:], strict=True)))
     with console.capture() as drawn:
         console.print(table, soft_wrap=False, crop=False)
     print("\n".join(line.rstrip() for line in drawn.get().rstrip("\n").split("\n")))
