@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.hub import FoundSkill, LoadedSkill, SearchAnswer, SkillHub
     from skillhub_mcp.settings import Settings, read_settings
     from skillhub_mcp.skills.loader import SkillLoader
-    from skillhub_mcp.skills.registry import Registry
-    from skillhub_mcp.skills.registry_index import IndexEntry, IndexReport, RegistryIndex
+    from skillhub_mcp.skills.registry import IndexEntry, IndexReport, Registry, RegistryIndex
     from skillhub_mcp.skills.roots import SkillRoot, Source
 
 __all__ = [
@@ -46,8 +45,7 @@ _NAMES = {
     "hub": ("FoundSkill", "LoadedSkill", "SearchAnswer", "SkillHub"),
     "settings": ("Settings", "read_settings"),
     "skills.loader": ("SkillLoader",),
-    "skills.registry": ("Registry",),
-    "skills.registry_index": ("IndexEntry", "IndexReport", "RegistryIndex"),
+    "skills.registry": ("IndexEntry", "IndexReport", "Registry", "RegistryIndex"),
     "skills.roots": ("SkillRoot", "Source"),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}

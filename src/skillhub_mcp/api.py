@@ -12,8 +12,7 @@ from skillhub_mcp.disclosure.mentions import Resolution
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.input_checks import refuse_nul
 from skillhub_mcp.settings import settings_of
-from skillhub_mcp.skills.registry import AnyRoot, Registry
-from skillhub_mcp.skills.registry_index import RegistryIndex
+from skillhub_mcp.skills.registry import AnyRoot, Registry, RegistryIndex
 
 
 def build_index(

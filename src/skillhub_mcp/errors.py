@@ -293,10 +293,10 @@ class BlockedByHook(_About, code="BLOCKED_BY_HOOK", fact="tool"):
 
 
 class SkillUnreadable(SkillHubError, code="SKILL_UNREADABLE"):
-    """A skill's SKILL.md cannot be read or parsed now. One that `is_being_written` may be whole in a moment."""
+    """A skill's SKILL.md cannot be read or parsed now."""
 
-    def __init__(self, name: str, *, path: str, reason: str, is_being_written: bool = False) -> None:
-        hint = "it was written a moment ago: call again" if is_being_written else "fix or remove the file"
+    def __init__(self, name: str, *, path: str, reason: str) -> None:
+        hint = "fix or remove the file; if it is being written, call again"
         super().__init__(f"The SKILL.md of {name!r} cannot be used: {reason}", hint=hint, facts={"skill_name": name})
         self.name = name
         self.path = path

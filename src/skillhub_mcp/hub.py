@@ -30,12 +30,12 @@ from skillhub_mcp.search.engine import MAX_LIMIT, FoundSkill, SearchAnswer, Sear
 from skillhub_mcp.search.rank_explanation import RankExplanation
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.digest import skill_digest
+from skillhub_mcp.skills.discovery import FilesOf, own_directory
 from skillhub_mcp.skills.files import FileContent, FileEntry
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.roots import Source
-from skillhub_mcp.skills.skill_dirs import FilesOf, own_directory
 from skillhub_mcp.skills.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.execution.sandbox import Confinement, Sandbox
     from skillhub_mcp.execution.skill_command import CommandOptions
     from skillhub_mcp.locks.lock_verifier import LockStanding, LockVerifier
-    from skillhub_mcp.skills.registry_index import RegistryIndex
+    from skillhub_mcp.skills.registry import RegistryIndex
     from skillhub_mcp.store.replica import PublicationHealth
 
 __all__ = ["MAX_LIMIT", "FoundSkill", "ListedSkill", "LoadedSkill", "SearchAnswer", "SkillHub"]
@@ -181,7 +181,7 @@ class SkillHub:
 
     def registry_index(self, admission: Admission, *, source: Source | None = None) -> RegistryIndex:
         """Return the registry's index of the present skills, or of one source, as far as this server serves them."""
-        from skillhub_mcp.skills.registry_index import build_registry_index
+        from skillhub_mcp.skills.registry import build_registry_index
 
         return build_registry_index(
             Names(self.views.snapshot(admission=admission), self.access.now()),

@@ -18,7 +18,7 @@ from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 from tests.library.sources.repositories import Repository, skill_text
 
-from skillhub_mcp.skills.builtin import builtin_directory
+from skillhub_mcp.skills.roots import builtin_directory
 from skillhub_mcp.version import version
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "json"

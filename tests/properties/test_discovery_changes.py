@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from skillhub_mcp.skills.admission import REGISTRY_LENIENT
 from skillhub_mcp.skills.name_resolution import Names
-from skillhub_mcp.skills.registry import Registry
-from skillhub_mcp.skills.registry_index import RegistryIndex
+from skillhub_mcp.skills.registry import Registry, RegistryIndex
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.skills.scanner import ReadDepth, scan
 

@@ -19,8 +19,7 @@ from skillhub_mcp.skills.admission import REGISTRY_LENIENT, REGISTRY_STRICT, Adm
 from skillhub_mcp.skills.discovery import SkipReason
 from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES
 from skillhub_mcp.skills.name_resolution import Names
-from skillhub_mcp.skills.registry import AnyRoot, Registry, as_roots, as_source
-from skillhub_mcp.skills.registry_index import Controls, Meta, RegistryIndex
+from skillhub_mcp.skills.registry import AnyRoot, Controls, Meta, Registry, RegistryIndex, as_roots, as_source
 from skillhub_mcp.skills.roots import Source, distinct_roots
 
 MtimeSetter = Callable[[Path, int], None]

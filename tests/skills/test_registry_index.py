@@ -13,7 +13,7 @@ from tests.judges import Offering
 
 from skillhub_mcp.skills.admission import REGISTRY_STRICT
 from skillhub_mcp.skills.name_resolution import Names
-from skillhub_mcp.skills.registry_index import (
+from skillhub_mcp.skills.registry import (
     Claim,
     Conflict,
     IndexEntry,

@@ -15,8 +15,7 @@ from skillhub_mcp.publishing.uris import skill_paths
 from skillhub_mcp.skills.admission import LENIENT
 from skillhub_mcp.skills.model import Skill, Trust
 from skillhub_mcp.skills.name_resolution import Names
-from skillhub_mcp.skills.registry import Registry
-from skillhub_mcp.skills.registry_index import build_registry_index
+from skillhub_mcp.skills.registry import Registry, build_registry_index
 from skillhub_mcp.skills.roots import SkillRoot, Source, choose_roots
 from skillhub_mcp.skills.snapshot import ShadowReason, Snapshot
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from skillhub_mcp.errors import SkillHubError, SkillUnverifiable
+from skillhub_mcp.skills.discovery import FilesOf, own_directory
 from skillhub_mcp.skills.model import Skill
-from skillhub_mcp.skills.skill_dirs import FilesOf, own_directory
 
 if TYPE_CHECKING:
     from skillhub_mcp.auditing.kept import KeptAudit, KeptFile

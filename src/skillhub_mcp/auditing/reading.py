@@ -16,13 +16,12 @@ from itertools import islice
 
 from skillhub_mcp.auditing.entries import SCRIPTS, SkillEntry
 from skillhub_mcp.errors import SkillHubError, SkillUnverifiable
-from skillhub_mcp.skills.builtin import builtin_directory
 from skillhub_mcp.skills.digest import skill_stamp
 from skillhub_mcp.skills.discovery import skill_file_in
 from skillhub_mcp.skills.files import read_start_of
 from skillhub_mcp.skills.files.paths import MAX_DEPTH
 from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE, is_skill_file
-from skillhub_mcp.skills.roots import is_at_or_below
+from skillhub_mcp.skills.roots import builtin_directory, is_at_or_below
 
 MAX_ENTRIES = 2_000
 MAX_FILES = 200

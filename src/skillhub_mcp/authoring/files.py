@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from skillhub_mcp.errors import InvalidArgument, LibraryUnwritable
-from skillhub_mcp.skills.builtin import builtin_directory
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
-from skillhub_mcp.skills.roots import make_roots
+from skillhub_mcp.skills.roots import builtin_directory, make_roots
 from skillhub_mcp.skills.scanner import read_snapshot
 
 _LEFT_BEHIND = "__pycache__"

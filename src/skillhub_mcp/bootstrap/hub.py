@@ -33,8 +33,8 @@ from skillhub_mcp.search.engine import SearchEngine, SearchOptions
 from skillhub_mcp.search.searcher import PROVIDER_REST_SECONDS, Searcher, SearchMode
 from skillhub_mcp.settings import Settings
 from skillhub_mcp.skills.admission import LENIENT, STRICT
+from skillhub_mcp.skills.discovery import own_directory
 from skillhub_mcp.skills.files import ReadLimits
-from skillhub_mcp.skills.skill_dirs import own_directory
 from skillhub_mcp.usage import UsageLog
 
 if TYPE_CHECKING:

@@ -13,10 +13,9 @@ from skillhub_mcp.policy.files import change_trust
 from skillhub_mcp.project import Project
 from skillhub_mcp.settings import DEFAULT_SKILLS_DIR, Settings
 from skillhub_mcp.skills.admission import REGISTRY_LENIENT, Admission, registry_strict
-from skillhub_mcp.skills.builtin import builtin_directory
 from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.recorded_roots import NO_RECORD
-from skillhub_mcp.skills.roots import Source, agent_context_roots
+from skillhub_mcp.skills.roots import Source, agent_context_roots, builtin_directory
 from skillhub_mcp.skills.snapshot import Snapshot
 
 if TYPE_CHECKING:

@@ -34,10 +34,10 @@ from skillhub_mcp.policy.trust import TrustMode
 from skillhub_mcp.policy.unknown_names import KnownNames, rules_problems, server_filter_problems, tokens_problems
 from skillhub_mcp.settings import Settings
 from skillhub_mcp.skills.admission import AGENT_CONTEXT
+from skillhub_mcp.skills.discovery import FilesOf, own_directory
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.roots import agent_context_roots
-from skillhub_mcp.skills.skill_dirs import FilesOf, own_directory
 from skillhub_mcp.skills.snapshot import Snapshot
 from skillhub_mcp.skills.visibility import Visibility
 

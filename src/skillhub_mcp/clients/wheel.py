@@ -13,7 +13,7 @@ from pathlib import Path
 
 from skillhub_mcp._util.zip_archive import ArchivedFile, archive
 from skillhub_mcp.errors import SkillHubError
-from skillhub_mcp.skills.builtin import builtin_directory
+from skillhub_mcp.skills.roots import builtin_directory
 
 DISTRIBUTION = "skillhub-mcp"
 

@@ -9,8 +9,8 @@ from typing import Literal
 from skillhub_mcp._util.lru import LRUCache
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.skills.discovery import skill_path
 from skillhub_mcp.skills.model import Skill
-from skillhub_mcp.skills.skill_dirs import skill_path
 
 Layer = Literal["catalogue", "skill", "file", "agents"]
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from skillhub_mcp.disclosure.catalogue import CatalogueEntry
 from skillhub_mcp.disclosure.mentions import Mentionable
 from skillhub_mcp.policy.access import Availability, Policy
+from skillhub_mcp.skills.discovery import skill_path
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.roots import Source
-from skillhub_mcp.skills.skill_dirs import skill_path
 from skillhub_mcp.skills.snapshot import Snapshot
 
 

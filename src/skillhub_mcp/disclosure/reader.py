@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from skillhub_mcp.disclosure.lookup import FoundByName, SkillLookup
@@ -24,8 +23,8 @@ from skillhub_mcp.input_checks import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant, Policy, load_grant
 from skillhub_mcp.policy.gate import SkillUse, pass_gate
 from skillhub_mcp.policy.tool_actions import Action
-from skillhub_mcp.skills.discovery import skill_file_in
-from skillhub_mcp.skills.documents import is_usable, read_document
+from skillhub_mcp.skills.discovery import FilesOf, own_directory, skill_file_in
+from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.files import (
     FileContent,
     FileEntry,
@@ -38,9 +37,7 @@ from skillhub_mcp.skills.files import (
 from skillhub_mcp.skills.model import Skill, SkillDocument, is_skill_file
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.roots import Source, leads_out
-from skillhub_mcp.skills.skill_dirs import FilesOf, own_directory
 from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot
-from skillhub_mcp.skills.stable_read import read_settled
 from skillhub_mcp.usage import UsageLog
 
 if TYPE_CHECKING:
@@ -184,12 +181,10 @@ class SkillReader:
 
             directory = self._files_of(skill)
             dotfiles = self._files.serve_dotfiles
-            read = partial(
-                read_whole, directory, file_path, skill=skill.name, max_bytes=max_bytes, serve_dotfiles=dotfiles
-            )
             with _reporting_absence(skill, snapshot.unavailable_root(skill)), policy.as_locked(skill):
-                path = os.path.join(directory, file_path)
-                content = read_settled(path, read, is_usable)[0] if loads else read()
+                content = read_whole(
+                    directory, file_path, skill=skill.name, max_bytes=max_bytes, serve_dotfiles=dotfiles
+                )
             event.size = len(content)
         if self._usage is not None:
             if loads:

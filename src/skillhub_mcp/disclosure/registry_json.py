@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from skillhub_mcp.skills.registry_index import Claim, IndexEntry, IndexReport, RegistryIndex
+from skillhub_mcp.skills.registry import Claim, IndexEntry, IndexReport, RegistryIndex
 
 
 def entry_json(entry: IndexEntry, *, with_path: bool = True) -> dict[str, object]:

@@ -27,9 +27,8 @@ from skillhub_mcp.index.watcher import RootWatcher
 from skillhub_mcp.index.writer import Embedded, IndexWriter, SyncReport
 from skillhub_mcp.skills.admission import LENIENT, Admission
 from skillhub_mcp.skills.roots import SkillRoot
-from skillhub_mcp.skills.scanner import Scan, scan, scan_from_cache
+from skillhub_mcp.skills.scanner import JUST_WRITTEN_SECONDS, Scan, scan, scan_from_cache
 from skillhub_mcp.skills.snapshot import Snapshot
-from skillhub_mcp.skills.stable_read import JUST_WRITTEN_SECONDS
 
 log = logging.getLogger(__name__)
 

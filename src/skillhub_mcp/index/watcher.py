@@ -9,8 +9,7 @@ import stat
 import threading
 from collections.abc import Callable, Collection
 
-from skillhub_mcp.skills.own_directory import is_own
-from skillhub_mcp.skills.roots import SkillRoot, located
+from skillhub_mcp.skills.roots import SkillRoot, is_own, located
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import LibraryUnwritable, SkillConflict
 from skillhub_mcp.skills.model import SKILL_FILE
-from skillhub_mcp.skills.own_directory import OWN_DIRECTORY
+from skillhub_mcp.skills.roots import OWN_DIRECTORY
 
 # What Windows calls a junction, which is no link by its mode.
 _JUNCTION = getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", 0xA0000003)

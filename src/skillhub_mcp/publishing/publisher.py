@@ -41,10 +41,10 @@ from skillhub_mcp.publishing.uris import (
     skill_paths,
 )
 from skillhub_mcp.sanitize import path_for_model
+from skillhub_mcp.skills.discovery import FilesOf, own_directory
 from skillhub_mcp.skills.files import media_type
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.name_resolution import Names
-from skillhub_mcp.skills.skill_dirs import FilesOf, own_directory
 from skillhub_mcp.skills.snapshot import Snapshot
 
 PAGE = 100

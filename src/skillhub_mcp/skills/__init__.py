@@ -1,7 +1,6 @@
 """Skills on disk: finding, parsing and naming them. Independent of search and of MCP.
 
 admission         which violations make a reader refuse a skill
-builtin           where the skills in the package are
 digest            one value for all files of a skill, which an approval is bound to
 discovery         finding SKILL.md files below the roots
 discovery_report  how many skills each place holds
@@ -13,21 +12,17 @@ loader            `SkillLoader`, for Python programs
 model             the values: skill, document, file stamp
 name_resolution   which skill a name refers to, for one caller
 names             comparison of names, the specification's form, safe aliases
-own_directory     the directory in a root that is the hub's own
 parser            frontmatter to a `Skill`
 places            what may be a root, where clients keep skills, and why a place is not searched
 plugins           the plugins of clients: where their skills are, and which are switched on
 problems          what is wrong with the skills that a scan found, and how to fix it
 recorded_roots    the roots that a person recorded
 registry          the registry: an index by name and source, with a report
-registry_index    the registry's values
 repairs           repairs of a frontmatter that YAML refuses
 roots             the directories to search, in order of precedence, with their sources
 rules             the table of rules for a SKILL.md
 scanner           one scan: walk the roots, read changed files
-skill_dirs        the directory and the SKILL.md of a skill
 snapshot          the skills at one moment, and which of two gets a name
-stable_read       read again a file that is being written
 suggestions       names close to an unknown one
 visibility        the filter of a server or a token
 """

@@ -10,16 +10,15 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
 from skillhub_mcp.environment import expand_home
-from skillhub_mcp.skills.model import SKILL_FILE, is_skill_file
+from skillhub_mcp.skills.model import SKILL_FILE, Skill, is_skill_file
 from skillhub_mcp.skills.names import is_utf_8
-from skillhub_mcp.skills.own_directory import OWN_DIRECTORY
-from skillhub_mcp.skills.roots import SkillRoot, Source, is_at_or_below, located
+from skillhub_mcp.skills.roots import OWN_DIRECTORY, SkillRoot, Source, is_at_or_below, located
 
 MAX_DEPTH = 6
 MAX_NAMED_PER_REASON = 100
@@ -298,6 +297,21 @@ def skill_file_in(directory: str) -> str | None:
     except OSError:
         return None
     return None if entry is None else entry.name
+
+
+# Returns the directory with the files of a skill, as they were when that skill was seen. Raises SkillHubError.
+FilesOf = Callable[[Skill], str]
+
+
+def skill_path(skill: Skill) -> str:
+    """Return the path of the skill's SKILL.md, in the letter case that it has."""
+    odd = any(found.rule == "file-name" for found in skill.diagnostics)
+    return os.path.join(skill.directory, (skill_file_in(skill.directory) if odd else None) or SKILL_FILE)
+
+
+def own_directory(skill: Skill) -> str:
+    """Return the directory that the skill was found in."""
+    return skill.directory
 
 
 def _skill_file(entries: Sequence[os.DirEntry[str]]) -> os.DirEntry[str] | None:

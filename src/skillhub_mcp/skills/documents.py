@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
-from functools import partial
 
 from skillhub_mcp.errors import SkillHubError, SkillUnreadable
-from skillhub_mcp.skills.discovery import skill_file_in
+from skillhub_mcp.skills.discovery import skill_path
 from skillhub_mcp.skills.files import read_whole
 from skillhub_mcp.skills.frontmatter import body_of, parse
 from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE, Skill, SkillDocument
-from skillhub_mcp.skills.skill_dirs import skill_path
-from skillhub_mcp.skills.stable_read import read_settled
 
 
 def read_document(skill: Skill, directory: str | None = None) -> SkillDocument:
@@ -28,11 +24,6 @@ def read_instructions(skill: Skill) -> str:
     return _body(skill, skill.directory)
 
 
-def is_usable(content: bytes) -> bool:
-    """Whether the bytes of a SKILL.md have a frontmatter that can be read."""
-    return parse(content).values is not None
-
-
 def _read(skill: Skill, directory: str) -> bytes:
     try:
         return read_whole(directory, SKILL_FILE, skill=skill.name, max_bytes=MAX_SKILL_FILE_BYTES)
@@ -41,12 +32,8 @@ def _read(skill: Skill, directory: str) -> bytes:
 
 
 def _body(skill: Skill, directory: str) -> str:
-    content, is_being_written = read_settled(
-        os.path.join(directory, skill_file_in(directory) or SKILL_FILE), partial(_read, skill, directory), is_usable
-    )
-    document = parse(content)
+    document = parse(_read(skill, directory))
     if document.values is None:
         found = document.diagnostics[-1]
-        reason = f"{found.message}; {found.hint}"
-        raise SkillUnreadable(skill.name, path=skill_path(skill), reason=reason, is_being_written=is_being_written)
+        raise SkillUnreadable(skill.name, path=skill_path(skill), reason=f"{found.message}; {found.hint}")
     return document.body

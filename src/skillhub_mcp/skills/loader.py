@@ -9,6 +9,7 @@ from typing import TypedDict
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.input_checks import refuse_nul
 from skillhub_mcp.sanitize import for_model
+from skillhub_mcp.skills.discovery import skill_path
 from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.files import read_whole
 from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, FileStamp
@@ -17,7 +18,6 @@ from skillhub_mcp.skills.names import shown_name
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.skills.scanner import read_snapshot
-from skillhub_mcp.skills.skill_dirs import skill_path
 from skillhub_mcp.skills.suggestions import not_found
 
 NO_SKILLS = "(no skills available)"

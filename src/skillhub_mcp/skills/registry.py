@@ -3,19 +3,212 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.input_checks import refuse_nul
 from skillhub_mcp.skills.admission import REGISTRY_STRICT, Admission
+from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.name_resolution import Names
-from skillhub_mcp.skills.registry_index import IndexEntry, RegistryIndex, build_registry_index, to_index_entry
 from skillhub_mcp.skills.roots import SkillRoot, Source, distinct_roots
+from skillhub_mcp.skills.rules import Diagnostic
 from skillhub_mcp.skills.scanner import ReadDepth, Scan, scan
 from skillhub_mcp.skills.snapshot import Snapshot
 
 AnyRoot = SkillRoot | str | os.PathLike[str] | Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """The author's restrictions on how a skill is invoked. The agent enforces them, not the registry."""
+
+    disable_model_invocation: bool
+    user_invocable: bool
+    allowed_tools: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """A skill's version and author, if its frontmatter gives them."""
+
+    version: str | None
+    author: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEntry:
+    """One skill in the index. `path` is the skill's absolute directory."""
+
+    name: str
+    description: str
+    source: Source
+    path: str
+    controls: Controls
+    meta: Meta
+    diagnostics: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedRoot:
+    """A root as scanned. A `priority` of 1 is the highest; `found` counts the SKILL.md files below it."""
+
+    source: Source
+    path: str
+    priority: int
+    exists: bool
+    found: int
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoredPlace:
+    """A path that gave no skill, and the reason. `rule` is set if a SKILL.md violates that rule."""
+
+    path: str
+    reason: str
+    rule: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One of two skills with the same name."""
+
+    source: Source
+    path: str
+    version: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A name that two skills have, which of them it refers to, and why."""
+
+    name: str
+    winner: Claim
+    overridden: Claim
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """The report of one build. `ignored_counts` are complete; `ignored` lists the first hundred paths per reason."""
+
+    roots: tuple[ScannedRoot, ...]
+    seconds: float
+    found: int
+    valid: int
+    ignored_counts: Mapping[str, int]
+    ignored: tuple[IgnoredPlace, ...]
+    conflicts: tuple[Conflict, ...]
+    digest: str
+    not_for_models: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryIndex:
+    """The skills, sorted by name, and the report of the build. `refresh` scans again; None without a `Registry`.
+
+    `awaiting_trust` has the paths of all skills of projects that their user has not trusted.
+    """
+
+    skills: tuple[IndexEntry, ...]
+    report: IndexReport
+    refresh: Callable[[Sequence[str] | None], RegistryIndex] | None = field(default=None, repr=False, compare=False)
+    awaiting_trust: frozenset[str] = frozenset()
+
+    @property
+    def for_models(self) -> tuple[IndexEntry, ...]:
+        """The entries for a list that a model reads: it may invoke them, and they do not await trust."""
+        agreed = (entry for entry in self.skills if entry.path not in self.awaiting_trust)
+        return tuple(entry for entry in agreed if not entry.controls.disable_model_invocation)
+
+
+def build_registry_index(names: Names, *, source: Source | None = None, whole: bool = True) -> RegistryIndex:
+    """Return the skills that `names` offers; with `source`, those of that source, including shadowed ones.
+
+    Unless `whole`, the report covers only the offered skills.
+    """
+    chosen = names.offered() if source is None else names.of_source(source)
+    skills = tuple(to_index_entry(skill, names.snapshot.source(skill)) for skill in chosen)
+    report = _report(names)
+    awaiting = frozenset(skill.directory for skill in names.snapshot.everything if skill.awaits_trust)
+    return RegistryIndex(skills, report if whole else _narrowed(report, names), awaiting_trust=awaiting)
+
+
+def to_index_entry(skill: Skill, source: Source) -> IndexEntry:
+    """Return the index entry for a skill."""
+    return IndexEntry(
+        name=skill.name,
+        description=skill.description,
+        source=source,
+        path=skill.directory,
+        controls=Controls(skill.disable_model_invocation, skill.user_invocable, skill.allowed_tools),
+        meta=Meta(skill.version, skill.author),
+        diagnostics=skill.diagnostics,
+    )
+
+
+def _exists(root: str) -> bool:
+    # That of a publication has a label and no path, and was there when it was published.
+    return not os.path.isabs(root) or os.path.isdir(root)
+
+
+def _report(names: Names) -> IndexReport:
+    snapshot = names.snapshot
+    scanned = snapshot.report
+    valid = names.offered()
+    found = Counter(skill.root for skill in snapshot.everything)
+    found.update(refused.root for refused in scanned.refused)
+    skipped = scanned.ignored
+    counts = Counter({reason.value: count for reason, count in skipped.counts.items()})
+    ignored = [IgnoredPlace(path, reason.value) for reason, paths in skipped.paths.items() for path in paths]
+    for problem in scanned.problems:
+        counts[problem.reason] += 1
+        ignored.append(IgnoredPlace(problem.path, problem.reason))
+    for refused in scanned.refused:
+        counts[refused.reason.rule] += 1
+        ignored.append(IgnoredPlace(refused.directory, refused.reason.message, refused.reason.rule))
+    return IndexReport(
+        roots=tuple(
+            ScannedRoot(root.source, root.path, root.priority, _exists(root.path), found[root.path])
+            for root in scanned.roots
+        ),
+        seconds=scanned.seconds,
+        found=scanned.found,
+        valid=len(valid),
+        ignored_counts=dict(sorted(counts.items())),
+        ignored=tuple(ignored),
+        conflicts=tuple(
+            Conflict(
+                lost.skill.name,
+                winner=_claim(snapshot, lost.winner),
+                overridden=_claim(snapshot, lost.skill),
+                reason=lost.why.value,
+            )
+            for lost in names.shadowed()
+            if names.judge.offers(lost.skill)
+        ),
+        digest=snapshot.digest,
+        not_for_models=sum(skill.disable_model_invocation for skill in valid),
+    )
+
+
+def _narrowed(report: IndexReport, names: Names) -> IndexReport:
+    """Return the report restricted to the offered skills, without ignored paths."""
+    allowed = tuple(filter(names.judge.offers, names.snapshot.everything))
+    found = Counter(skill.root for skill in allowed)
+    return replace(
+        report,
+        roots=tuple(replace(root, found=found[root.path]) for root in report.roots),
+        found=len(allowed),
+        ignored_counts={},
+        ignored=(),
+        digest=replace(names.snapshot, everything=allowed).digest,
+    )
+
+
+def _claim(snapshot: Snapshot, skill: Skill) -> Claim:
+    return Claim(snapshot.source(skill), skill.directory, skill.version)
 
 
 class Registry:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
@@ -29,7 +30,21 @@ class Source(str, Enum):
     BUILTIN = "builtin"
 
 
+# Hidden, so that no walk finds a skill in it: what is being installed, and what was removed.
+OWN_DIRECTORY = ".skillhub"
 SOURCES = tuple(source.value for source in Source)
+
+
+def is_own(path: str, root: str) -> bool:
+    """Whether `path` is the hub's own directory in `root`, or below it. Compares the paths only."""
+    return is_at_or_below(path, os.path.join(root, OWN_DIRECTORY))
+
+
+def builtin_directory() -> str:
+    """Return the directory of the skills that ship with the package, in an installation or in a checkout."""
+    package = Path(__file__).parents[1]
+    installed = package / "example_skills"
+    return str(installed if installed.is_dir() else package.parents[1] / "examples" / "skills")
 
 
 def split_source(text: str) -> tuple[str, str]:

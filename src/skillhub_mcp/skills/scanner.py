@@ -17,16 +17,22 @@ from typing import NamedTuple
 
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.skills.admission import LENIENT, Admission
-from skillhub_mcp.skills.discovery import FoundSkillFile, Ignored, Walk, WalkProblem, skill_file_in, walk_roots
+from skillhub_mcp.skills.discovery import (
+    FoundSkillFile,
+    Ignored,
+    Walk,
+    WalkProblem,
+    skill_file_in,
+    skill_path,
+    walk_roots,
+)
 from skillhub_mcp.skills.files import read_start, read_whole
 from skillhub_mcp.skills.frontmatter import header_end, is_text
 from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, NO_SHAPE, FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.rules import Diagnostic, violation
-from skillhub_mcp.skills.skill_dirs import skill_path
 from skillhub_mcp.skills.snapshot import Refused, ScanReport, Snapshot, UnavailableRoot, make_snapshot
-from skillhub_mcp.skills.stable_read import is_just_written
 
 _FIRST_BYTES = 2_048
 
@@ -34,6 +40,8 @@ _FIRST_BYTES = 2_048
 _FINE_TICK_NS = 20_000_000
 _COARSE_TICK_NS = 2_000_000_000
 _LAST_SKILL = 1
+# A file that is unusable this long after its last change is not being written, but broken.
+JUST_WRITTEN_SECONDS = 1.0
 
 
 class CachedSkillFile(NamedTuple):
@@ -286,7 +294,8 @@ def _with_unavailable(problems: Sequence[WalkProblem], unavailable: Sequence[Una
 
 def _last_good(before: CachedSkillFile | None, after: CachedSkillFile, undecided: list[str]) -> CachedSkillFile:
     """Return `before` if it was usable and the file is perhaps only half written now, and add it to `undecided`."""
-    just_written = is_just_written(after.stamp.mtime_ns, after.stamp.read_at_ns)
+    # The file's clock may be ahead.
+    just_written = abs(after.stamp.read_at_ns - after.stamp.mtime_ns) < JUST_WRITTEN_SECONDS * 1e9
     if before is not None and before.skill is not None and after.skill is None and just_written:
         undecided.append(before.skill.directory)
         return before

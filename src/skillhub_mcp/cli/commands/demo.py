@@ -27,7 +27,7 @@ from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.settings import read_settings, settings_of
-from skillhub_mcp.skills.builtin import builtin_directory
+from skillhub_mcp.skills.roots import builtin_directory
 
 if TYPE_CHECKING:
     from fastmcp import Client

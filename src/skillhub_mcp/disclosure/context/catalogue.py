@@ -20,10 +20,10 @@ from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.input_checks import refuse_nul
 from skillhub_mcp.project import Project
 from skillhub_mcp.skills.admission import AGENT_CONTEXT, Admission
+from skillhub_mcp.skills.discovery import skill_path
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
 from skillhub_mcp.skills.roots import SkillRoot, Source, agent_context_roots, leads_out
 from skillhub_mcp.skills.scanner import ReadDepth, Scan, scan
-from skillhub_mcp.skills.skill_dirs import skill_path
 from skillhub_mcp.skills.snapshot import Refused, Snapshot
 
 _ID = re.compile("[0-9a-f]{24}")

@@ -6,7 +6,6 @@ import itertools
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from skillhub_mcp.disclosure.context.catalogue import Listing
@@ -16,11 +15,9 @@ from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import AmbiguousSkill, InvalidArgument, SkillHubError, SkillNotFound, SkillUnreadable
 from skillhub_mcp.input_checks import refuse_nul
 from skillhub_mcp.sanitize import contained, in_attribute, in_element, path_for_model
-from skillhub_mcp.skills.documents import is_usable
 from skillhub_mcp.skills.files import list_files, read_whole
 from skillhub_mcp.skills.frontmatter import decode
 from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE
-from skillhub_mcp.skills.stable_read import read_settled
 from skillhub_mcp.skills.suggestions import not_found
 
 _NANOSECONDS_PER_MILLISECOND = 1_000_000
@@ -85,8 +82,7 @@ def load_skill_context(skill: SkillMetadata, *, with_paths: bool = True, handle:
     """
     try:
         status = os.stat(skill.path)
-        read = partial(read_whole, skill.dir, SKILL_FILE, skill=skill.name, max_bytes=MAX_SKILL_FILE_BYTES)
-        content, _ = read_settled(skill.path, read, is_usable)
+        content = read_whole(skill.dir, SKILL_FILE, skill=skill.name, max_bytes=MAX_SKILL_FILE_BYTES)
     except OSError as error:
         raise SkillUnreadable(skill.name, path=skill.path, reason=error.strerror or "it no longer exists") from error
     except SkillHubError as error:

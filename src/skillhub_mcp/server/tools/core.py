@@ -26,10 +26,10 @@ from skillhub_mcp.server.tools.arguments import (
     SourceName,
 )
 from skillhub_mcp.server.tools.results import compact_json, file_json, loaded_json, lock_meta, search_result
+from skillhub_mcp.skills.discovery import skill_path
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.problems import sentences
 from skillhub_mcp.skills.roots import Source
-from skillhub_mcp.skills.skill_dirs import skill_path
 
 _MAX_OFFSET = 2**53
 

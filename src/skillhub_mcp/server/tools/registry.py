@@ -20,7 +20,7 @@ from skillhub_mcp.server.progress import ProgressReporter, run_with_progress
 from skillhub_mcp.server.tools.arguments import Path, SourceName
 from skillhub_mcp.server.tools.results import compact_json
 from skillhub_mcp.skills.admission import Admission
-from skillhub_mcp.skills.registry_index import RegistryIndex
+from skillhub_mcp.skills.registry import RegistryIndex
 from skillhub_mcp.skills.roots import Source
 
 _DEFAULT_LIMIT = 200

@@ -14,8 +14,8 @@ from skillhub_mcp.policy.access import load_grant
 from skillhub_mcp.sanitize import path_for_model
 from skillhub_mcp.server.middleware.sessions import Sessions
 from skillhub_mcp.server.tools.arguments import MAX_NAME_CHARACTERS
+from skillhub_mcp.skills.discovery import skill_path
 from skillhub_mcp.skills.model import is_skill_file
-from skillhub_mcp.skills.skill_dirs import skill_path
 
 
 @dataclass(frozen=True, slots=True)

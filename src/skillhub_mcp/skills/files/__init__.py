@@ -1,6 +1,5 @@
 """Reading and listing a skill's files, confined to the skill's directory and to byte budgets.
 
-chunks       splitting text between characters, base64 at multiples of three
 confinement  opening a file component by component, so that a concurrent rename or relink cannot lead out
 content      reading one chunk, or the whole file
 listing      the list of readable files

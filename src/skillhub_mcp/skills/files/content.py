@@ -5,6 +5,8 @@ Text is UTF-8, or UTF-16 with a byte order mark; anything else is binary.
 
 from __future__ import annotations
 
+import base64
+import codecs
 import functools
 import hashlib
 import mimetypes
@@ -16,7 +18,6 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from skillhub_mcp.errors import InvalidArgument, SkillFileNotFound
-from skillhub_mcp.skills.files.chunks import LONGEST_CHARACTER, base64_chunk, text_chunk
 from skillhub_mcp.skills.files.confinement import NO_LINK, TO_PLAIN_FILE, Opener, open_in_skill
 from skillhub_mcp.skills.files.listing import files_hint, list_files
 from skillhub_mcp.skills.files.paths import WantedFile, check_path
@@ -37,6 +38,9 @@ _UTF_16_BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 # Each chunk of a file costs a look at all of it. Of a larger file size and time have to do.
 _MAX_HASHED = 16 * 1024 * 1024
 _DIGEST_CHARACTERS = 8
+_LONGEST_CHARACTER = 4
+_GROUP = 3  # bytes that are four characters of base64
+_CONTINUATION = bytes(range(0x80, 0xC0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,7 @@ def read_file(
     wanted = check_path(file_path, skill=skill, serve_dotfiles=limits.serve_dotfiles)
     if offset < 0:
         raise InvalidArgument("offset", f"is {offset}, which is negative", hint="start at 0")
-    count = max(limits.max_bytes, LONGEST_CHARACTER) + LONGEST_CHARACTER
+    count = max(limits.max_bytes, _LONGEST_CHARACTER) + _LONGEST_CHARACTER
     try:
         with open_in_skill(directory, wanted, opener) as descriptor:
             size = os.fstat(descriptor).st_size
@@ -124,9 +128,9 @@ def read_file(
     if codec != "utf-8" and offset % 2:
         message = f"is {offset}, which is within a character"
         raise InvalidArgument("offset", message, hint="continue with next_offset")
-    text = text_chunk(ahead, limits.max_bytes, codec)
+    text = _text_chunk(ahead, limits.max_bytes, codec)
     encoding = codec if text is not None else "base64"
-    content, used = text if text is not None else base64_chunk(ahead, limits.max_bytes)
+    content, used = text if text is not None else _base64_chunk(ahead, limits.max_bytes)
     truncated = used < len(ahead)
     return FileContent(
         content=content,
@@ -138,6 +142,36 @@ def read_file(
         media_type=media_type(wanted.parts[-1], text=encoding != "base64"),
         digest=digest,
     )
+
+
+def _base64_chunk(ahead: bytes, most: int) -> tuple[str, int]:
+    """Return about the first `most` bytes of `ahead` as base64, and how many they are.
+
+    It ends between characters if that is possible, as a text may follow.
+    """
+    used = len(ahead)
+    if used > most:
+        used = longest = max(_GROUP, most - most % _GROUP)
+        while used > _GROUP and ahead[used : used + 1] in _CONTINUATION:
+            used -= _GROUP
+        used = used if used > _GROUP else longest
+    return base64.b64encode(ahead[:used]).decode("ascii"), min(used, len(ahead))
+
+
+def _text_chunk(ahead: bytes, most: int, codec: str = "utf-8") -> tuple[str, int] | None:
+    """Return the text in about the first `most` bytes, at least one character, and its length; None if it is binary."""
+    for limit in range(most, max(most, _LONGEST_CHARACTER) + 1):
+        part = ahead[:limit]
+        decoder = codecs.getincrementaldecoder(codec)("strict")
+        try:
+            text = decoder.decode(part, final=limit >= len(ahead))
+        except UnicodeDecodeError:
+            return None
+        if "\0" in text:
+            return None
+        if text or not part:
+            return text, len(part) - len(decoder.getstate()[0])
+    return None
 
 
 def _stored_path(directory: str | Path, file_path: str, wanted: WantedFile) -> str | None:
