@@ -61,7 +61,7 @@ def test_json_and_sarif_have_the_file_the_line_and_the_rule(skillhub: Skillhub, 
     assert report["summary"] == {
         "skills": 1, "clean": 0, "critical": 2, "high": 0, "medium": 0, "low": 0, "accepted": 0
     }  # fmt: skip
-    assert report["rules"]["reverse-shell"]["published"].startswith("MITRE")
+    assert report["rules"]["reverse-shell"]["source"].startswith("MITRE")
     (run,) = skillhub("audit", str(directory), "--sarif").json["runs"]
     assert [one["level"] for one in run["results"]] == ["error", "error"]
     place = run["results"][1]["locations"][0]["physicalLocation"]
@@ -78,7 +78,7 @@ def test_what_a_person_accepted_is_silent_until_a_file_changes_and_can_be_revoke
     accepted = skillhub("audit", str(directory), "--accept", "--reason", "an example for teaching")
     assert (accepted.code, accepted.out) == (
         0,
-        "accepted for one, until one of its files changes: override-instructions\n",
+        "one: accepted until one of its files changes: override-instructions\n",
     )
     again = skillhub("audit", str(directory))
     assert (again.code, again.out.rstrip().endswith("0 low; 1 accepted")) == (0, True)
@@ -108,7 +108,10 @@ def test_reasons_are_of_their_rules_and_one_rule_is_revoked_alone(skillhub: Skil
     skillhub(*place, "--accept")
     assert record() == both
     revoked = skillhub(*place, "--revoke", "--select", "download-run")
-    assert (revoked.code, revoked.out) == (0, f"still accepted for {directory}: override-instructions\n")
+    assert (revoked.code, revoked.out) == (
+        0,
+        "one: accepted until one of its files changes: override-instructions\n",
+    )
     assert record() == {"rules": ["override-instructions"], "reasons": {"override-instructions": "two"}}
 
 
@@ -118,17 +121,10 @@ def test_a_review_is_told_as_json(skillhub: Skillhub, write_skill: SkillWriter) 
     rules = ["download-run", "override-instructions"]
     skillhub(*place, "--accept", "--select", rules[0], "--reason", "an example")
     accepted = skillhub(*place, "--accept", "--json").json
-    digest = accepted["digest"]
-    assert accepted == {
-        "path": str(directory),
-        "name": "one",
-        "digest": digest,
-        "accepted": rules,
-        "reasons": {rules[0]: "an example"},
-    }
-    revoked = skillhub(*place, "--revoke", "--select", rules[0], "--json").json
-    assert revoked == {"path": str(directory), "digest": digest, "revoked": rules[:1], "accepted": rules[1:]}
-    assert skillhub(*place, "--revoke", "--json").json["revoked"] == rules[1:]
+    assert (accepted["name"], accepted["accepted"], accepted["reasons"]) == ("one", rules, {rules[0]: "an example"})
+    assert skillhub(*place, "--revoke", "--dry-run", "--json").json["accepted"] == []
+    assert skillhub(*place, "--revoke", "--select", rules[0], "--json").json["accepted"] == rules[1:]
+    assert skillhub(*place, "--revoke").out == "one: nothing is accepted\n"
     assert skillhub(*place, "--accept", "--ignore", ",".join(rules), "--json").json["accepted"] == []
     assert skillhub(*place, "--accept", "--sarif").code == 2
 

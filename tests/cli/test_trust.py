@@ -44,11 +44,11 @@ def test_it_shows_what_trusting_changes_and_records_nothing_unasked(
         "  .agents/skills: 2 skills, awaiting trust\n"
         "    commit\n"
         "      The project's.\n"
-        f"      → takes the name commit from {skills_dir.resolve()}/commit\n"
+        f"      → takes the name from {skills_dir.resolve()}/commit\n"
         "    obey\n"
         "      Always.\n"
         "      → is pinned: described to each model that connects\n"
-        "  .skillhub/permissions.json: rules about these skills alone (1 deny, 0 allow, 0 confirm)\n"
+        "  .skillhub/permissions.json: rules about these skills\n"
         "What is marked → applies once you trust the project.\n"
     )
     assert skillhub("trust", *here(repo)).out == shown
@@ -70,7 +70,7 @@ def test_yes_records_it_once_and_revoke_forgets_it(skillhub: Skillhub, repo: Pat
     (repo / ".agents" / "skills" / "obey" / "run.sh").write_text("curl", encoding="utf-8")
     assert "changed since you trusted it" in skillhub("trust", *here(repo)).out
     assert skillhub("trust", "--revoke", *here(repo)).out == f"{repo} is no longer trusted\n"
-    assert skillhub("trust", "--revoke", repo, "--json").json == {"project": str(repo), "revoked": False}
+    assert skillhub("trust", "--revoke", repo, "--json").json["revoked"] is False
 
 
 def test_a_project_that_is_gone_can_be_revoked_and_a_mistyped_one_is_told(

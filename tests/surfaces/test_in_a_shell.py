@@ -33,9 +33,9 @@ ARGUMENTS: Mapping[str, Sequence[Sequence[str]]] = {
     "context cost": [["PLACE…"], ["PLACE…", "--json"]],
     "pick": [["--list"], ["--json"]],
     "why": [["PLACE"], ["REFUSED"], ["PLACE", "nothing like it"], ["PLACE", "--json"]],
-    "validate": [["SKILLS", "--full"], ["SKILLS", "--statistics"], ["SKILLS", "--json"], ["SKILLS", "--sarif"]],
+    "validate": [["SKILLS", "--full"], ["SKILLS", "--json"], ["SKILLS", "--sarif"]],
     "audit": [
-        *(["SKILLS", "--full"], ["SKILLS", "--statistics"], ["SKILLS", "--json"], ["SKILLS", "--sarif"]),
+        *(["SKILLS", "--full"], ["SKILLS", "--json"], ["SKILLS", "--sarif"]),
         *(["PLACE", "--accept"], ["PLACE", "--revoke"]),
         *(["PLACE", "--accept", "--json"], ["PLACE", "--revoke", "--json"]),
     ],

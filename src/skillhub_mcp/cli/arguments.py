@@ -201,20 +201,6 @@ def add_setting_options(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(name, metavar=metavar, default=argparse.SUPPRESS, help=reported)
 
 
-def add_rule_options(parser: argparse.ArgumentParser, *, example: str) -> None:
-    """Add what `validate` and `audit` share; `example` is the beginning of the names of several rules."""
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="skill, or directory of skills (default: all)")
-    parser.add_argument(
-        *("--select",), action="append", default=[], metavar="RULES", help=f"only these; '{example}' is {example}-…"
-    )
-    parser.add_argument("--ignore", action="append", default=[], metavar="RULES", help="all but these rules")
-    shown = parser.add_mutually_exclusive_group()
-    shown.add_argument("--full", action="store_true", help="print every finding")
-    shown.add_argument("--statistics", action="store_true", help="print only how often each rule is broken")
-    shown.add_argument("--list-rules", action="store_true", help="print the rules instead, with their fixes")
-    shown.add_argument("--sarif", action="store_true", help="print SARIF 2.1.0, for code hosts")
-
-
 def whole_number(written: str) -> int:
     """Parse an option's whole number of at least 1."""
     try:

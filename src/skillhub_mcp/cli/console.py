@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
@@ -32,6 +32,7 @@ Part = str | tuple[str, str]
 _PIPE_COLUMNS = 100_000
 _PROGRESS_DELAY_SECONDS = 0.4
 _MIN_TEXT_COLUMNS = 20
+_DIFFERENCE_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def is_drawn(stream: IO[str]) -> bool:
@@ -80,6 +81,13 @@ def print_line(*parts: Part, stream: IO[str] | None = None) -> None:
     """Print one line, by default on stdout; a tuple is text with a style."""
     styled = [(part, "") if isinstance(part, str) else part for part in parts]
     _print(stream or sys.stdout, [(in_line(text), style) for text, style in styled])
+
+
+def print_difference(lines: Iterable[str], stream: IO[str] | None = None) -> None:
+    """Print the lines of a unified difference in its usual colours."""
+    for line in lines:
+        heading = "bold" if line.startswith(("--- ", "+++ ")) else ""
+        print_line((line, heading or _DIFFERENCE_STYLES.get(line[:1], "")), stream=stream)
 
 
 def drop(stream: Any) -> None:

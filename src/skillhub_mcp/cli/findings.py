@@ -1,25 +1,35 @@
-"""The findings of `validate` and `audit` as text: by file, then by rule."""
+"""What `validate` and `audit` share: options, the skills to check, and findings by file and by rule."""
 
 from __future__ import annotations
 
 import argparse
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from enum import Enum
-from typing import Any, Protocol
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from skillhub_mcp.auditing.rules import AuditFinding
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.console import print_line, print_note, print_text, shown_path, terminal_progress
 from skillhub_mcp.cli.library_place import note_publication
-from skillhub_mcp.cli.output import plural
+from skillhub_mcp.cli.output import plural, print_json
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings
+from skillhub_mcp.validation.sarif import explaining_command
 from skillhub_mcp.validation.targets import Targets, targets, targets_below
 
 # Lines of findings that are printed without --full.
 _SHOWN = 12
+
+
+class ShownRule(NamedTuple):
+    """A rule: what it demands or finds, how to fix a violation, and where it comes from."""
+
+    id: str
+    severity: str
+    text: str
+    fix: str
+    source: str
 
 
 class ShownFile(Protocol):
@@ -29,6 +39,19 @@ class ShownFile(Protocol):
     def path(self) -> str: ...
     @property
     def findings(self) -> Sequence[Any]: ...
+
+
+def add_rule_options(parser: argparse.ArgumentParser, *, example: str) -> None:
+    """Add the shared options; `example` is the beginning of the names of several rules."""
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="skill, or directory of skills (default: all)")
+    parser.add_argument(
+        *("--select",), action="append", default=[], metavar="RULES", help=f"only these; '{example}' is {example}-…"
+    )
+    parser.add_argument("--ignore", action="append", default=[], metavar="RULES", help="all but these rules")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--full", action="store_true", help="print every finding")
+    shown.add_argument("--list-rules", action="store_true", help="print the rules instead, with their fixes")
+    shown.add_argument("--sarif", action="store_true", help="print SARIF 2.1.0, for code hosts")
 
 
 def find_targets(paths: Sequence[str], settings: Settings) -> Targets:
@@ -47,13 +70,8 @@ def find_targets(paths: Sequence[str], settings: Settings) -> Targets:
 
 def finding_json(one: AuditFinding) -> dict[str, object]:
     """Return a finding of the audit as JSON values."""
-    return {
-        "rule": one.rule,
-        "severity": one.severity.value,
-        "file": one.path,
-        "line": one.line,
-        "message": one.message,
-    }
+    known = {"rule": one.rule, "severity": one.severity.value, "file": one.path}
+    return known | {"line": one.line, "message": one.message}
 
 
 def relative(path: str) -> str:
@@ -62,45 +80,50 @@ def relative(path: str) -> str:
     return shown_path(path) if inside == os.pardir or inside.startswith(os.path.join(os.pardir, "")) else inside
 
 
+def print_rules(rules: Sequence[ShownRule], *, as_json: bool) -> None:
+    """Print the rules, each with its fix."""
+    if as_json:
+        print_json({"rules": [rule._asdict() for rule in rules]})
+        return
+    for rule in rules:
+        print_text(f"{rule.id} ({rule.severity}; {rule.source})\n      {rule.text}\n      fix: {rule.fix}")
+
+
+def rules_json(used: Collection[str], rules: Mapping[str, ShownRule], command: str) -> dict[str, object]:
+    """Return the rules that findings name, each with the command that explains it."""
+    return {rule: rules[rule]._asdict() | {"explained_by": explaining_command(rule, command)} for rule in sorted(used)}
+
+
 def print_findings(
-    files: Sequence[ShownFile], styles: Mapping[Enum, str], fixes: Mapping[str, str], args: argparse.Namespace
+    files: Sequence[ShownFile], styles: Mapping[str, str], rules: Mapping[str, ShownRule], *, full: bool
 ) -> None:
     """Print the findings by file, then each rule with its count and fix. `styles` has the worst severity first."""
     order = list(styles)
-    width = max(len(str(one.value)) for one in order)
     broken = [file for file in files if file.findings]
-    if not args.full:
-        broken.sort(key=lambda file: min(order.index(one.severity) for one in file.findings) > 0)
-    shown, lines = 0, 0
-    for file in broken if not args.statistics else ():
+    if not full:
+        broken.sort(key=lambda file: all(one.severity.value != order[0] for one in file.findings))
+    width, lines, left = max(map(len, order)), 0, 0
+    for file in broken:
         lines += len(file.findings) + 1
-        if lines > _SHOWN and shown and not args.full:
-            break
-        shown += 1
-        _print_file(file, styles, width, None if args.full else _SHOWN)
-    left = broken[shown:] if not args.statistics else []
+        if lines > _SHOWN and not full and file is not broken[0]:
+            left += 1
+            continue
+        print_line((relative(file.path), "bold"))
+        shown = file.findings if full else file.findings[:_SHOWN]
+        number, name = max(len(str(one.line or "")) for one in shown), max(len(one.rule) for one in shown)
+        for one in shown:
+            severity = (f"{one.severity.value:<{width}}", styles[one.severity.value])
+            print_line(f"  {one.line or '':>{number}} ", severity, f" {one.rule:<{name}}  {one.message}")
     if left:
-        count = sum(len(file.findings) for file in left)
-        print_text(f"… {plural(len(left), 'more file')} with {plural(count, 'finding')}: --full lists them")
-    found = [one for file in files for one in file.findings]
-    counts = Counter(one.rule for one in found)
-    worst = {rule: min(order.index(one.severity) for one in found if one.rule == rule) for rule in counts}
-    if counts and not args.statistics:
-        print_text("")
-    number = max((len(f"{count:,}") for count in counts.values()), default=0)
-    names = max(map(len, counts), default=0)
-    for rule in sorted(counts, key=lambda rule: (worst[rule], -counts[rule], rule)):
-        of_rule = order[worst[rule]]
-        severity = (f"{of_rule.value:<{width}}", styles[of_rule])
-        print_line(f"{counts[rule]:>{number},} ", severity, " ", (f"{rule:<{names}}", "bold"), f"  {fixes[rule]}")
+        print_text(f"… {plural(left, 'more file')}: --full lists them")
+    found = [(one.rule, one.severity.value) for file in broken for one in file.findings]
+    counts = Counter(rule for rule, _ in found)
+    worst = {rule: min((severity for name, severity in found if name == rule), key=order.index) for rule in counts}
     if counts:
         print_text("")
-
-
-def _print_file(file: ShownFile, styles: Mapping[Enum, str], width: int, most: int | None) -> None:
-    print_line((relative(file.path), "bold"))
-    number = max(len(str(one.line or "")) for one in file.findings)
-    names = max(len(one.rule) for one in file.findings)
-    for one in file.findings[:most]:
-        severity = (f"{one.severity.value:<{width}}", styles[one.severity])
-        print_line(f"  {one.line or '':>{number}} ", severity, f" {one.rule:<{names}}  {one.message}")
+    number, name = max(map(len, map(str, counts.values())), default=0), max(map(len, counts), default=0)
+    for rule in sorted(counts, key=lambda rule: (order.index(worst[rule]), -counts[rule], rule)):
+        severity = (f"{worst[rule]:<{width}}", styles[worst[rule]])
+        print_line(f"{counts[rule]:>{number}} ", severity, " ", (f"{rule:<{name}}", "bold"), f"  {rules[rule].fix}")
+    if counts:
+        print_text("")

@@ -54,5 +54,7 @@ OPTION_SUCCESSORS: Mapping[str, str] = {
     "--tag": "skillhub search --category NAME",
     "--max-entries": "SKILLHUB_CATALOGUE_MAX_ENTRIES=N skillhub …",
     "--max-bytes": "SKILLHUB_CATALOGUE_MAX_BYTES=N skillhub …",
+    "--costs": "skillhub validate --json has the tokens of each skill",
+    "--statistics": "skillhub validate ends with the count of each rule",
     "--least": "skillhub eval --overlaps --json has every pair",
 }

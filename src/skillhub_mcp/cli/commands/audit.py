@@ -5,38 +5,52 @@ from __future__ import annotations
 import argparse
 import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
-from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import date
+from typing import NamedTuple
 
+from skillhub_mcp.auditing.audit import SkillAudit, audit_skill, ordered
+from skillhub_mcp.auditing.names import NamedSkill, look_alikes, near_and_shadowed
+from skillhub_mcp.auditing.rules import AUDIT_RULES, AuditFinding, Risk, found
 from skillhub_mcp.bootstrap.places import reviews_path
 from skillhub_mcp.chosen_roots import roots_of
-from skillhub_mcp.cli.arguments import add_rule_options
 from skillhub_mcp.cli.console import print_text, terminal_progress
-from skillhub_mcp.cli.findings import find_targets, finding_json, print_findings
+from skillhub_mcp.cli.findings import (
+    ShownRule,
+    add_rule_options,
+    find_targets,
+    finding_json,
+    print_findings,
+    print_rules,
+    rules_json,
+)
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json
-from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.errors import InvalidArgument, SkillUnverifiable
+from skillhub_mcp.policy.files import change_reviews, reviews_file
+from skillhub_mcp.policy.reviews import NO_REVIEWS, Review, Reviews
 from skillhub_mcp.sanitize import in_line
-from skillhub_mcp.settings import settings_of
+from skillhub_mcp.settings import Settings, settings_of
+from skillhub_mcp.skills.digest import skill_digest
 from skillhub_mcp.skills.discovery import walk_roots
-
-if TYPE_CHECKING:
-    from skillhub_mcp.auditing.audit import SkillAudit
-    from skillhub_mcp.auditing.rules import AuditFinding
-    from skillhub_mcp.policy.reviews import Reviews
-    from skillhub_mcp.validation.targets import Target
+from skillhub_mcp.validation.sarif import SarifResult, SarifRule, explaining_command, sarif_log
+from skillhub_mcp.validation.selection import chosen_rules
+from skillhub_mcp.validation.targets import Target
 
 DESCRIPTION = "Find hostile content in skills: hidden text, orders to the agent, theft, downloads that are run."
 _ABOUT = "https://genai.owasp.org/llmrisk/llm01-prompt-injection/"
-_RISKS = ("critical", "high", "medium", "low")
-
-
-class _Audited(NamedTuple):
-    """A skill's audit, and the findings that a person accepted."""
-
-    audit: SkillAudit
-    accepted: Sequence[AuditFinding] = ()
+_STYLES = {"critical": "red bold", "high": "red", "medium": "yellow", "low": "cyan"}
+# The level in SARIF, and the score by which code hosts sort.
+_SARIF = {
+    Risk.CRITICAL: ("error", "9.5"),
+    Risk.HIGH: ("error", "8.0"),
+    Risk.MEDIUM: ("warning", "5.0"),
+    Risk.LOW: ("note", "2.0"),
+}
+_SHOWN_RULES = {
+    rule.id: ShownRule(rule.id, rule.severity.value, rule.finds, rule.fix, rule.source)
+    for rule in sorted(AUDIT_RULES.values(), key=lambda rule: (rule.severity.rank, rule.id))
+}
 
 
 class _File(NamedTuple):
@@ -50,7 +64,10 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     """Declare the arguments."""
     add_rule_options(parser, example="hidden")
     parser.add_argument(
-        "--fail-on", choices=_RISKS, default="high", help="minimum severity for exit code 1 (default: %(default)s)"
+        *("--fail-on",),
+        choices=list(_STYLES),
+        default="high",
+        help="minimum severity for exit code 1 (default: %(default)s)",
     )
     review = parser.add_mutually_exclusive_group()
     review.add_argument("--accept", action="store_true", help="record that you reviewed the findings at PATH")
@@ -60,44 +77,52 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Audit the skills and print the findings. Raises InvalidArgument, InvalidSetting and PolicyUnreadable."""
-    from skillhub_mcp.auditing.rules import AUDIT_RULES, Risk
-    from skillhub_mcp.validation.selection import chosen_rules
-
     if args.reason and not args.accept:
         raise InvalidArgument("--reason", "requires --accept")
     rules = chosen_rules(args.select, args.ignore, among=AUDIT_RULES.keys(), command="audit")
     if args.list_rules:
-        _list_rules(rules, as_json=args.json)
+        print_rules([rule for rule in _SHOWN_RULES.values() if rule.id in rules], as_json=args.json)
         return EXIT_OK
     settings = settings_of(options)
     sought = find_targets(args.paths, settings)
     if args.accept or args.revoke:
         return _review(args, sought.found, rules)
-    roots = roots_of(settings)
-    sources = {root.path: root.source.value for root in roots}
-    named = {found.directory: (found.name, sources.get(found.root, "")) for found in walk_roots(roots).found}
-    audited = _audit(sought.found, rules, named)
+    audits, accepted = _audit(sought.found, rules, settings)
+    counts = Counter(one.severity.value for audit in audits for one in audit.findings)
+    totals = {"skills": len(audits), "clean": sum(not audit.findings for audit in audits)}
+    totals |= {risk: counts[risk] for risk in _STYLES} | {"accepted": sum(map(len, accepted.values()))}
     if args.sarif:
-        print_json(_sarif(audited))
+        print_json(_sarif(audits))
     elif args.json:
-        print_json(_json(audited) | {"skipped": [asdict(one) for one in sought.skipped]})
+        skills = [
+            {
+                "path": audit.path,
+                "name": audit.name,
+                "findings": [finding_json(one) for one in audit.findings],
+                "accepted": [finding_json(one) for one in accepted[audit.path]],
+            }
+            for audit in audits
+        ]
+        used = {one.rule for audit in audits for one in (*audit.findings, *accepted[audit.path])}
+        report = {"skills": skills, "rules": rules_json(used, _SHOWN_RULES, "audit"), "summary": totals}
+        print_json(report | {"skipped": [asdict(one) for one in sought.skipped]})
     else:
-        styles: dict[Enum, str] = dict(zip(Risk, ("red bold", "red", "yellow", "cyan"), strict=True))
-        files = [file for one in audited for file in _files(one.audit)]
-        print_findings(files, styles, {rule.id: rule.fix for rule in AUDIT_RULES.values()}, args)
-        counts = _totals(audited)
-        found = ", ".join(f"{counts[risk]:,} {risk}" for risk in _RISKS)
-        accepted = f"; {counts['accepted']:,} accepted" if counts["accepted"] else ""
-        print_text(f"{plural(counts['skills'], 'skill')}: {counts['clean']:,} without a finding; {found}{accepted}")
-    failed = any(one.audit.has(Risk(args.fail_on)) for one in audited)
-    return EXIT_FAILED if failed else EXIT_OK
+        files = [
+            _File(os.path.join(audit.path, path).rstrip(os.sep), [one for one in audit.findings if one.path == path])
+            for audit in audits
+            for path in dict.fromkeys(one.path for one in audit.findings)
+        ]
+        print_findings(files, _STYLES, _SHOWN_RULES, full=args.full)
+        summary = ", ".join(f"{counts[risk]:,} {risk}" for risk in _STYLES)
+        reviewed = f"; {totals['accepted']:,} accepted" if totals["accepted"] else ""
+        print_text(f"{plural(len(audits), 'skill')}: {totals['clean']:,} without a finding; {summary}{reviewed}")
+    return EXIT_FAILED if any(audit.has(Risk(args.fail_on)) for audit in audits) else EXIT_OK
 
 
-def _audit(chosen: Sequence[Target], rules: Collection[str], origins: Mapping[str, tuple[str, str]]) -> list[_Audited]:
-    from skillhub_mcp.auditing.audit import SkillAudit, audit_skill, ordered
-    from skillhub_mcp.auditing.names import NamedSkill, look_alikes, near_and_shadowed
-    from skillhub_mcp.auditing.rules import found
-
+def _audit(
+    chosen: Sequence[Target], rules: Collection[str], settings: Settings
+) -> tuple[list[SkillAudit], dict[str, list[AuditFinding]]]:
+    """Return the audits without what a person accepted, and what they accepted by the path of the skill."""
     audits: dict[str, SkillAudit] = {}
     with terminal_progress("auditing skills") as progress:
         for number, target in enumerate(chosen):
@@ -107,190 +132,83 @@ def _audit(chosen: Sequence[Target], rules: Collection[str], origins: Mapping[st
             else:
                 audits[target.directory] = audit_skill(target.directory)
     # Names are compared among the audited skills and those of the hub.
-    named = [
-        NamedSkill(path, audit.name, origins.get(path, ("", path))[1]) for path, audit in audits.items() if audit.name
-    ]
-    named += [NamedSkill(path, name, origin) for path, (name, origin) in origins.items() if path not in audits]
-    alike, near = look_alikes(named), near_and_shadowed(named)
-    reviews = _reviews()
-    return [
-        _reviewed(
-            replace(audit, findings=ordered((*audit.findings, *alike.get(path, ()), *near.get(path, ())))),
-            reviews,
-            rules,
-        )
-        for path, audit in audits.items()
-    ]
+    roots = roots_of(settings)
+    sources = {root.path: root.source.value for root in roots}
+    of_hub = {one.directory: (one.name, sources.get(one.root, "")) for one in walk_roots(roots).found}
+    named = [NamedSkill(path, one.name, of_hub.get(path, ("", path))[1]) for path, one in audits.items() if one.name]
+    named += [NamedSkill(path, *one) for path, one in of_hub.items() if path not in audits]
+    alike, near, reviews = look_alikes(named), near_and_shadowed(named), _reviews()
+    shown, accepted = [], {}
+    for path, audit in audits.items():
+        every = ordered((*audit.findings, *alike.get(path, ()), *near.get(path, ())))
+        wanted = [one for one in every if one.rule in rules]
+        silent = _accepted(audit.path, reviews) if wanted else frozenset()
+        accepted[audit.path] = [one for one in wanted if one.rule in silent]
+        shown.append(replace(audit, findings=tuple(one for one in wanted if one.rule not in silent)))
+    return shown, accepted
 
 
 def _reviews() -> Reviews:
-    from skillhub_mcp.policy.files import reviews_file
-    from skillhub_mcp.policy.reviews import NO_REVIEWS
-
     return reviews_file(reviews_path()).read() or NO_REVIEWS
 
 
-def _reviewed(audit: SkillAudit, reviews: Reviews, rules: Collection[str]) -> _Audited:
-    """Return the audit without what a person accepted, and without rules that were not chosen."""
-    from skillhub_mcp.errors import SkillUnverifiable
-    from skillhub_mcp.skills.digest import skill_digest
-
-    audit = replace(audit, findings=tuple(one for one in audit.findings if one.rule in rules))
-    if not audit.findings or not reviews.by_digest:
-        return _Audited(audit)
+def _accepted(path: str, reviews: Reviews) -> frozenset[str]:
+    """Return the rules that a person accepted for a skill as it is now."""
     try:
-        digest = skill_digest(audit.path)
+        return reviews.accepted(skill_digest(path)) if reviews.by_digest else frozenset()
     except SkillUnverifiable:
-        return _Audited(audit)
-    accepted = reviews.accepted(digest)
-    return _Audited(
-        replace(audit, findings=tuple(one for one in audit.findings if one.rule not in accepted)),
-        [one for one in audit.findings if one.rule in accepted],
-    )
+        return frozenset()
 
 
 def _review(args: argparse.Namespace, chosen: Sequence[Target], rules: Collection[str]) -> int:
-    """Record or forget the review of one skill, and say which findings it is about."""
+    """Record or forget the review of one skill, and print which findings it is about. Raises InvalidArgument."""
     option = "--accept" if args.accept else "--revoke"
-    if args.sarif:
-        raise InvalidArgument("--sarif", f"cannot be combined with {option}", hint="--json has the result")
     directories = [target.directory for target in chosen if target.directory is not None]
-    if len(args.paths) != 1 or len(directories) != 1:
-        raise InvalidArgument(option, "takes one skill at a time", hint=f"skillhub audit PATH {option}")
-    if args.accept:
-        _accept(directories[0], rules, args)
+    if len(args.paths) != 1 or len(directories) != 1 or args.sarif:
+        hint = f"skillhub audit PATH {option}"
+        raise InvalidArgument(option, "takes one skill at a time, and no --sarif", hint=hint)
+    if args.reason and not args.reason.isprintable():
+        raise InvalidArgument("--reason", "must be one line of printable text")
+    (directory,) = directories
+    digest, audit = skill_digest(directory), audit_skill(directory)
+    accepted = frozenset(one.rule for one in audit.findings if one.rule in rules)
+    reasons = dict.fromkeys(accepted, args.reason) if args.reason else {}
+    review = Review(accepted, audit.name, directory, date.today().isoformat(), reasons)  # noqa: DTZ011
+
+    def change(reviews: Reviews) -> Reviews:
+        if args.accept:
+            return reviews.with_review(digest, review) if accepted else reviews
+        # Without a choice of rules all goes, also what is accepted of rules that no longer exist.
+        return reviews.without([digest], [directory], rules if args.select or args.ignore else None)
+
+    after = change(_reviews()) if args.dry_run else change_reviews(reviews_path(), change)
+    still = sorted({rule for one in after.of([digest], [directory]).values() for rule in one.rules})
+    if args.json:
+        known = {"path": directory, "name": audit.name, "digest": digest, "dry_run": args.dry_run}
+        print_json(known | {"accepted": still, "reasons": dict(after.reasons(digest))})
     else:
-        # Without a choice of rules all goes, also what is accepted of rules that there are no longer.
-        _revoke(directories[0], rules if args.select or args.ignore else None, args)
+        would = "would be " if args.dry_run else ""
+        what = f"{would}accepted until one of its files changes: {', '.join(still)}" if still else "nothing is accepted"
+        print_text(in_line(f"{audit.name}: {what}"))
     return EXIT_OK
 
 
-def _accept(directory: str, rules: Collection[str], args: argparse.Namespace) -> None:
-    from datetime import date
-
-    from skillhub_mcp.auditing.audit import audit_skill
-    from skillhub_mcp.policy.files import change_reviews
-    from skillhub_mcp.policy.reviews import Review
-    from skillhub_mcp.skills.digest import skill_digest
-
-    if args.reason and not args.reason.isprintable():
-        raise InvalidArgument("--reason", "must be one line of printable text")
-    digest = skill_digest(directory)
-    audit = audit_skill(directory)
-    accepted = sorted({one.rule for one in audit.findings if one.rule in rules})
-    reported: Mapping[str, str] = dict.fromkeys(accepted, args.reason) if args.reason else {}
-    if accepted and not args.dry_run:
-        review = Review(frozenset(accepted), audit.name, directory, date.today().isoformat(), reported)  # noqa: DTZ011
-        reported = change_reviews(reviews_path(), lambda reviews: reviews.with_review(digest, review)).reasons(digest)
-    if args.json:
-        result = {"path": directory, "name": audit.name, "digest": digest, "accepted": accepted}
-        print_json(result | {"reasons": {rule: reported[rule] for rule in accepted if rule in reported}})
-    elif accepted:
-        verb = "would accept" if args.dry_run else "accepted"
-        print_text(f"{verb} for {in_line(audit.name)}, until one of its files changes: {', '.join(accepted)}")
-    else:
-        print_text(f"{in_line(audit.name)}: nothing was found that could be accepted")
-
-
-def _revoke(directory: str, rules: Collection[str] | None, args: argparse.Namespace) -> None:
-    from skillhub_mcp.policy.files import change_reviews
-    from skillhub_mcp.skills.digest import skill_digest
-
-    digest = skill_digest(directory)
-    place = ([digest], [directory])
-    before = _reviews().of(*place)
-    if args.dry_run:
-        after = _reviews().without(*place, rules).of(*place)
-    else:
-        after = change_reviews(reviews_path(), lambda reviews: reviews.without(*place, rules)).of(*place)
-    still = sorted({rule for review in after.values() for rule in review.rules})
-    if args.json:
-        revoked = sorted({rule for review in before.values() for rule in review.rules}.difference(still))
-        print_json({"path": directory, "digest": digest, "revoked": revoked, "accepted": still})
-    elif still:
-        print_text(f"still accepted for {in_line(directory)}: {in_line(', '.join(still))}")
-    else:
-        print_text(f"nothing is accepted any more for {in_line(directory)}")
-
-
-def _files(audit: SkillAudit) -> Iterator[_File]:
-    for path in dict.fromkeys(one.path for one in audit.findings):
-        findings = tuple(one for one in audit.findings if one.path == path)
-        yield _File(os.path.join(audit.path, path) if path else audit.path, findings)
-
-
-def _totals(audited: Sequence[_Audited]) -> dict[str, int]:
-    counts = Counter(one.severity.value for each in audited for one in each.audit.findings)
-    return {
-        "skills": len(audited),
-        "clean": sum(not each.audit.findings for each in audited),
-        **{risk: counts[risk] for risk in _RISKS},
-        "accepted": sum(len(each.accepted) for each in audited),
-    }
-
-
-def _json(audited: Sequence[_Audited]) -> dict[str, object]:
-    from skillhub_mcp.auditing.rules import AUDIT_RULES
-    from skillhub_mcp.validation.sarif import explaining_command
-
-    rules = sorted({one.rule for each in audited for one in (*each.audit.findings, *each.accepted)})
-    return {
-        "skills": [
-            {
-                "path": each.audit.path,
-                "name": each.audit.name,
-                "findings": [finding_json(one) for one in each.audit.findings],
-                "accepted": [finding_json(one) for one in each.accepted],
-            }
-            for each in audited
-        ],
-        "rules": {
-            rule: {
-                "finds": AUDIT_RULES[rule].finds,
-                "fix": AUDIT_RULES[rule].fix,
-                "published": AUDIT_RULES[rule].source,
-                "explained_by": explaining_command(rule, "audit"),
-            }
-            for rule in rules
-        },
-        "summary": _totals(audited),
-    }
-
-
-def _sarif(audited: Sequence[_Audited]) -> dict[str, object]:
-    from skillhub_mcp.auditing.rules import AUDIT_RULES, Risk
-    from skillhub_mcp.validation.sarif import SarifResult, SarifRule, explaining_command, sarif_log
-
-    levels = {Risk.CRITICAL: "error", Risk.HIGH: "error", Risk.MEDIUM: "warning", Risk.LOW: "note"}
-    # Code hosts sort by these scores.
-    scores = {Risk.CRITICAL: "9.5", Risk.HIGH: "8.0", Risk.MEDIUM: "5.0", Risk.LOW: "2.0"}
+def _sarif(audits: Sequence[SkillAudit]) -> dict[str, object]:
     rules = {}
     for rule in AUDIT_RULES.values():
-        more = {"security-severity": scores[rule.severity], "published": rule.source}
+        level, score = _SARIF[rule.severity]
+        more = {"security-severity": score, "published": rule.source}
         more["explained_by"] = explaining_command(rule.id, "audit")
-        rules[rule.id] = SarifRule(rule.id, rule.finds, rule.fix, levels[rule.severity], more)
+        rules[rule.id] = SarifRule(rule.id, rule.finds, rule.fix, level, more)
     results = [
         SarifResult(
             one.rule,
-            levels[one.severity],
+            _SARIF[one.severity][0],
             f"{one.message}; {AUDIT_RULES[one.rule].fix}",
-            os.path.join(each.audit.path, one.path) if one.path else each.audit.path,
+            os.path.join(audit.path, one.path).rstrip(os.sep),
             one.line,
         )
-        for each in audited
-        for one in each.audit.findings
+        for audit in audits
+        for one in audit.findings
     ]
     return sarif_log(results, rules=rules, base=os.getcwd(), about=_ABOUT)
-
-
-def _list_rules(rules: Collection[str], *, as_json: bool) -> None:
-    from skillhub_mcp.auditing.rules import AUDIT_RULES
-
-    listed = sorted((AUDIT_RULES[rule] for rule in rules), key=lambda rule: (rule.severity.rank, rule.id))
-    if as_json:
-        keys = ("id", "severity", "finds", "fix", "source")
-        print_json({"rules": [{key: getattr(rule, key) for key in keys} for rule in listed]})
-        return
-    for rule in listed:
-        print_text(f"{rule.id} ({rule.severity.value}; {rule.source})")
-        print_text(f"      finds: {rule.finds}\n      fix: {rule.fix}")

@@ -6,8 +6,8 @@ import argparse
 import os
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from skillhub_mcp.cli.arguments import decode_argument
 from skillhub_mcp.cli.console import one_line, print_note, print_table, print_text
@@ -18,45 +18,17 @@ from skillhub_mcp.errors import InvalidArgument, SkillHubError
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.skills.model import SKILL_FILE
 
-if TYPE_CHECKING:
-    from skillhub_mcp.disclosure.listing import ListedSkill
-    from skillhub_mcp.evaluation.overlaps import Overlap, OwnSearch
-    from skillhub_mcp.settings import Settings
-    from skillhub_mcp.skills.model import Skill
-    from skillhub_mcp.validation.verdict import Cost
-
-# The share of a skill's own score from which on `skillhub eval --overlaps` lists a rival.
+# From this share of a skill's own score on, `skillhub eval --overlaps` lists a rival.
 _LEAST_OVERLAP = 0.8
 _QUESTION = (
     "What does it do, and when should an agent use it? One or two sentences, such as:\n"
     "  Extract the totals of invoice PDFs. Use when an invoice or a receipt has to be booked.\n> "
 )
 
-
 DESCRIPTION = (
     "Write a valid SKILL.md, or copy an example, into a new directory. Then report how its description is found, "
     "which skills it competes with, and what it costs."
 )
-
-
-class NewSkill(NamedTuple):
-    """The files of a new skill by relative path, and how its description came about."""
-
-    name: str
-    directory: str
-    files: Mapping[str, bytes]
-    copied: bool = False
-    drafted: bool = False
-    completed: bool = False
-
-
-class Findable(NamedTuple):
-    """How the new skill is listed and found, or what would serve it; only a `problem` if the lookup failed."""
-
-    listed: ListedSkill | None
-    own_search: OwnSearch | None = None
-    serve_with: str = ""
-    problem: str = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
@@ -77,112 +49,107 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Write the skill and print how it will be found. Raises InvalidArgument, InvalidSetting and LibraryUnwritable."""
-    from skillhub_mcp.authoring.files import write_new
+    from skillhub_mcp.authoring.files import examples, write_new
     from skillhub_mcp.settings import settings_of
 
     if args.from_template == "":
-        return _list_examples(args)
+        rows = [(one.name, one_line(one.description, width=None)) for one in examples()]
+        if args.json:
+            print_json({"examples": [dict(zip(("name", "description"), row, strict=True)) for row in rows]})
+            return EXIT_OK
+        print_table(("name", "description"), rows)
+        print_note(f"\nskillhub new {shlex.quote(args.name or 'NAME')} --from-template EXAMPLE")
+        return EXIT_OK
     if not args.project and "SKILLS_DIR" not in options:
         note_publication(settings_of(options))
-    wanted = _wanted(args, options)
+    directory = _directory(args, options)
+    files, advice = _files(args, directory)
+    names = sorted(files, key=lambda path: (path != SKILL_FILE, path))
+    paths = [os.path.join(directory, *name.split("/")) for name in names]
     if args.dry_run:
-        print_text("\n".join(f"would write {in_line(path)}" for path in _paths(wanted)))
+        print_text("\n".join(f"would write {in_line(path)}" for path in paths))
         return EXIT_OK
-    write_new(wanted.directory, wanted.files)
+    write_new(directory, files)
+    name = os.path.basename(directory)
+    report: dict[str, Any] = {"name": name, "path": directory, "files": paths, "served": False, "serve_with": None}
+    report |= {"problem": None, "shadowed_by": None, "rank": None, "hits": None, "overlaps": []}
     try:
-        findable = _looked_up(wanted, options)
+        report |= _findable(directory, options)
     except SkillHubError as error:
         # The skill is written already: report that first.
-        findable = Findable(None, problem=error.message)
-    cost = _cost(wanted)
+        report["problem"] = error.message
+    report["tokens"] = _tokens(directory)
     if args.json:
-        print_json(_report_json(wanted, findable, cost))
+        print_json(report)
     else:
-        print_text("\n".join(_report_lines(wanted, findable, cost)))
+        advice.append("try it with the words of a task: skillhub search …")
+        before = ""
+        for label, line in _rows(report, advice):
+            print_text(f"{'' if label == before else label:<10}{in_line(line)}")
+            before = label
     return EXIT_OK
 
 
-def _list_examples(args: argparse.Namespace) -> int:
-    from skillhub_mcp.authoring.files import examples
-
-    found = examples()
-    if args.json:
-        print_json({"examples": [{"name": one.name, "description": one.description} for one in found]})
-        return EXIT_OK
-    print_table(("name", "description"), [(one.name, one_line(one.description, width=None)) for one in found])
-    print_note(f"\nskillhub new {shlex.quote(args.name or 'NAME')} --from-template EXAMPLE")
-    return EXIT_OK
-
-
-def _wanted(args: argparse.Namespace, options: Mapping[str, str]) -> NewSkill:
-    from skillhub_mcp.authoring.draft import described, draft_files, renamed, says_when
-    from skillhub_mcp.authoring.files import files_of
+def _directory(args: argparse.Namespace, options: Mapping[str, str]) -> str:
+    """Return the directory of the new skill. Raises InvalidArgument."""
+    from skillhub_mcp.chosen_roots import project_of
+    from skillhub_mcp.library.entry_rules import entry_problem
     from skillhub_mcp.settings import settings_of
+    from skillhub_mcp.skills.names import is_specified_name, safe_alias
 
-    example = None if args.from_template is None else _example(decode_argument(args.from_template))
-    name = _checked_name(args, example)
+    typed = args.name if args.name is not None else args.from_template
+    if typed is None:
+        raise InvalidArgument("NAME", "is required", hint="skillhub new --help")
+    name = decode_argument(typed)
+    if not is_specified_name(name) or entry_problem(name) is not None:
+        alias = safe_alias(name)
+        if alias and entry_problem(alias) is not None:
+            alias = f"{alias}-skill"
+        hint = f"skillhub new {alias}" if alias else "choose a name such as pdf-tables"
+        reason = "must be 1 to 64 lowercase letters, digits and single hyphens, and no device name of Windows"
+        raise InvalidArgument("NAME", f"{name!r} {reason}", hint=hint)
     settings = settings_of(options)
-    directory = os.path.join(_place(args, options, settings), name)
-    typed = decode_argument(args.description or "").strip()
-    if example is not None:
+    if not args.project:
+        return os.path.join(os.path.abspath(expand_home(settings.skills.dirs[0])), name)
+    if "SKILLS_DIR" in options:
+        raise InvalidArgument("--project", "cannot be combined with --skills-dir", hint="remove one of the two")
+    return os.path.join(project_of(settings).root, ".agents", "skills", name)
+
+
+def _files(args: argparse.Namespace, directory: str) -> tuple[dict[str, bytes], list[str]]:
+    """Return the files of the skill by relative path, and what its author does next. Raises InvalidArgument."""
+    from skillhub_mcp.authoring.draft import described, draft_files, renamed, says_when
+    from skillhub_mcp.authoring.files import examples, files_of
+    from skillhub_mcp.skills.suggestions import near_names
+
+    name, typed = os.path.basename(directory), decode_argument(args.description or "").strip()
+    advice = []
+    if args.from_template is not None:
         if args.scripts or args.references:
             given = "--scripts" if args.scripts else "--references"
             raise InvalidArgument(given, "has no effect with --from-template", hint="the example has its own files")
-        description = described(typed, name) if typed else None
-        files = dict(files_of(example))
-        files[SKILL_FILE] = renamed(files[SKILL_FILE].decode(), name, description).encode()
-        completed = bool(typed) and not says_when(typed)
-        wanted = NewSkill(name, directory, files, copied=True, completed=completed)
+        found = {one.name: one for one in examples()}
+        example = decode_argument(args.from_template)
+        if example not in found:
+            near = near_names(example, found)
+            hint = f"did you mean {near[0]!r}?" if near else "skillhub new --from-template lists the examples"
+            raise InvalidArgument("--from-template", f"{example!r} is not an example", hint=hint)
+        files = dict(files_of(found[example]))
+        document = renamed(files[SKILL_FILE].decode(), name, described(typed, name) if typed else None)
+        files[SKILL_FILE] = document.encode()
     else:
         if not typed and not args.json and not os.path.lexists(directory):
             typed = _asked()
         texts = draft_files(name, described(typed, name), script=args.scripts, reference=args.references)
         files = {path: text.encode() for path, text in texts.items()}
-        completed = bool(typed) and not says_when(typed)
-        wanted = NewSkill(name, directory, files, drafted=not typed, completed=completed)
-    _check_rules(wanted)
-    return wanted
-
-
-def _example(typed: str) -> Skill:
-    from skillhub_mcp.authoring.files import examples
-    from skillhub_mcp.skills.suggestions import near_names
-
-    found = {one.name: one for one in examples()}
-    if typed not in found:
-        near = near_names(typed, found)
-        hint = f"did you mean {near[0]!r}?" if near else "skillhub new --from-template lists the examples"
-        raise InvalidArgument("--from-template", f"{typed!r} is not an example", hint=hint)
-    return found[typed]
-
-
-def _checked_name(args: argparse.Namespace, example: Skill | None) -> str:
-    from skillhub_mcp.library.entry_rules import entry_problem
-    from skillhub_mcp.skills.names import is_specified_name, safe_alias
-
-    if args.name is None and example is None:
-        raise InvalidArgument("NAME", "is required", hint="skillhub new --help")
-    name = example.name if args.name is None and example is not None else decode_argument(args.name)
-    reason = "must be 1 to 64 lowercase letters, digits and single hyphens"
-    if is_specified_name(name):
-        if entry_problem(name) is None:
-            return name
-        reason = "is a device name on Windows"
-    alias = safe_alias(name)
-    if alias and entry_problem(alias) is not None:
-        alias = f"{alias}-skill"
-    hint = f"skillhub new {alias}" if alias else "choose a name such as pdf-tables"
-    raise InvalidArgument("NAME", f"{name!r} {reason}", hint=hint)
-
-
-def _place(args: argparse.Namespace, options: Mapping[str, str], settings: Settings) -> str:
-    from skillhub_mcp.chosen_roots import project_of
-
-    if args.project:
-        if "SKILLS_DIR" in options:
-            raise InvalidArgument("--project", "cannot be combined with --skills-dir", hint="remove one of the two")
-        return os.path.join(project_of(settings).root, ".agents", "skills")
-    return os.path.abspath(expand_home(settings.skills.dirs[0]))
+        if not typed:
+            advice.append("say in its description what it does and when to use it: agents choose it by that alone")
+    if typed and not says_when(typed):
+        advice.append("its description did not say when to use it: improve the sentence that was added")
+    work = "write its steps" if args.from_template is None else "make it your own"
+    advice.append(f"{work}, then: skillhub validate {shlex.quote(directory)}")
+    _check_rules(files[SKILL_FILE], directory)
+    return files, advice
 
 
 def _asked() -> str:
@@ -192,147 +159,84 @@ def _asked() -> str:
     return sys.stdin.readline().strip()
 
 
-def _check_rules(wanted: NewSkill) -> None:
+def _check_rules(content: bytes, directory: str) -> None:
+    """Raise InvalidArgument for a description that a strict registry would refuse."""
     from skillhub_mcp.skills.admission import REGISTRY_STRICT
     from skillhub_mcp.skills.model import FileStamp
     from skillhub_mcp.skills.parser import parse_skill
 
-    read = parse_skill(
-        wanted.files[SKILL_FILE],
-        directory=wanted.directory,
-        root=wanted.directory,
-        directory_name=wanted.name,
-        stamp=FileStamp(0, 0, "", 0),
-    )
-    # A strict registry has the most rules, and a new skill is for every reader.
+    name, stamp = os.path.basename(directory), FileStamp(0, 0, "", 0)
+    read = parse_skill(content, directory=directory, root=directory, directory_name=name, stamp=stamp)
     for diagnostic in REGISTRY_STRICT.violations(read.skill, read.diagnostics, read.shape):
         raise InvalidArgument("--description", f"breaks a rule: {diagnostic.message}", hint=diagnostic.hint)
 
 
-def _looked_up(wanted: NewSkill, options: Mapping[str, str]) -> Findable:
+def _findable(directory: str, options: Mapping[str, str]) -> dict[str, object]:
+    """Return how the skill is served and found by its own description."""
     from skillhub_mcp.cli.open_hub import open_hub
     from skillhub_mcp.evaluation.overlaps import search_for_itself
 
     # A server does not have this command's options.
     own = {name: value for name, value in options.items() if name != "SKILLS_DIR"}
     with open_hub({**own, "SKILLHUB_USAGE_LOG": "", "SKILLHUB_SKIP_AUTO_REINDEX": "0"}) as hub:
-        everything = hub.listed()
-        real = os.path.realpath(wanted.directory)
-        listed = next((one for one in everything if os.path.realpath(one.skill.directory) == real), None)
+        real = os.path.realpath(directory)
+        listed = next((one for one in hub.listed() if os.path.realpath(one.skill.directory) == real), None)
         if listed is None:
-            return Findable(None, serve_with=_serve_with(wanted, own))
-        found = listed.served and listed.shadowed_by is None and not listed.skill.disable_model_invocation
-        return Findable(listed, search_for_itself(hub, listed.skill) if found else None)
+            return {"serve_with": _serve_with(directory, own)}
+        if listed.shadowed_by is not None:
+            return {"shadowed_by": listed.shadowed_by.directory}
+        if not listed.served or listed.skill.disable_model_invocation:
+            return {"served": listed.served, "serve_with": f"skillhub why {listed.skill.name}"}
+        found = search_for_itself(hub, listed.skill)
+    rivals = [
+        {"skill": one.rival, "share": round(one.share, 3), "copy": one.copy, "shared": list(one.shared)}
+        for one in found.overlaps
+        if one.copy or one.share >= _LEAST_OVERLAP
+    ]
+    return {"served": True, "rank": found.rank, "hits": found.hits, "overlaps": rivals}
 
 
-def _serve_with(wanted: NewSkill, options: Mapping[str, str]) -> str:
+def _serve_with(directory: str, options: Mapping[str, str]) -> str:
     """Return what would serve a skill that no root has or a filter excludes."""
     from skillhub_mcp.chosen_roots import roots_of
-    from skillhub_mcp.settings import read_settings
+    from skillhub_mcp.settings import settings_of
     from skillhub_mcp.skills.roots import is_at_or_below
 
-    settings, sources = read_settings(os.environ, options)
-    place = os.path.realpath(os.path.dirname(wanted.directory))
-    if any(is_at_or_below(place, root.real) for root in roots_of(settings)):
-        return f"skillhub why {wanted.name}"
-    chosen = {one.setting.name for one in sources if one.source != "default"}
-    parent = os.path.dirname(wanted.directory)
-    for name in ("SKILLS_DIR", "SKILLHUB_ROOTS"):
-        if name in chosen:
-            return f"add {parent} to {name}"
+    settings, parent = settings_of(options), os.path.dirname(directory)
+    if any(is_at_or_below(os.path.realpath(parent), root.real) for root in roots_of(settings)):
+        return f"skillhub why {os.path.basename(directory)}"
+    if settings.skills.dirs_given or settings.skills.roots_given:
+        return f"add {parent} to {'SKILLS_DIR' if settings.skills.dirs_given else 'SKILLHUB_ROOTS'}"
     return f"skillhub roots add {shlex.quote(parent)}"
 
 
-def _cost(wanted: NewSkill) -> Cost:
+def _tokens(directory: str) -> dict[str, int]:
     from skillhub_mcp.validation.checker import check
     from skillhub_mcp.validation.targets import targets
-    from skillhub_mcp.validation.verdict import Cost
 
-    return next(check(target).cost for target in targets([wanted.directory]).found) or Cost(0, 0, 0)
-
-
-def _report_lines(wanted: NewSkill, findable: Findable, cost: Cost) -> Sequence[str]:
-    """Return the report as lines, each group with a label."""
-    costs = f"about {cost.catalogue:,} tokens where skills are listed, {cost.body:,} when loaded"
-    rows = [("wrote", path) for path in _paths(wanted)]
-    rows.append(("found", _found_line(wanted, findable)))
-    rows += [("overlaps", _overlap_line(one)) for one in _rivals(findable)]
-    rows.append(("costs", costs + (f", {cost.files:,} in its other files" if cost.files else "")))
-    rows += [("next", line) for line in _next_lines(wanted, findable)]
-    shown, before = [], ""
-    for label, line in rows:
-        shown.append(f"{'' if label == before else label:<10}{in_line(line)}")
-        before = label
-    return shown
+    cost = next(check(target).cost for target in targets([directory]).found)
+    return {kind: getattr(cost, kind, 0) for kind in ("catalogue", "body", "files")}
 
 
-def _paths(wanted: NewSkill) -> Sequence[str]:
-    paths = sorted(wanted.files, key=lambda path: (path != SKILL_FILE, path))
-    return [os.path.join(wanted.directory, *path.split("/")) for path in paths]
-
-
-def _found_line(wanted: NewSkill, findable: Findable) -> str:
-    if findable.problem:
-        return f"not known: {findable.problem}; skillhub doctor says more"
-    if findable.listed is None:
-        return f"not yet, as it is not served: {findable.serve_with}"
-    if findable.listed.shadowed_by is not None:
-        other = findable.listed.shadowed_by.directory
-        return f"not by its name, which the skill in {other} has; it loads as {findable.listed.handle}"
-    if findable.own_search is None:
-        return f"not by agents ({findable.listed.standing.value}): skillhub why {wanted.name}"
-    return _rank_line(findable.own_search)
-
-
-def _rank_line(own: OwnSearch) -> str:
-    if own.rank is None:
-        return "not by its own description: write in it the words that people use"
-    if own.rank == 1:
-        return f"first of {plural(own.hits, 'hit')} for its own description"
-    return f"only as number {own.rank} of {own.hits} for its own description"
-
-
-def _rivals(findable: Findable) -> Sequence[Overlap]:
-    found = () if findable.own_search is None else findable.own_search.overlaps
-    return [one for one in found if one.copy or one.share >= _LEAST_OVERLAP]
-
-
-def _overlap_line(one: Overlap) -> str:
-    if one.copy:
-        return f"{one.rival} says nearly the same: keep one of them, or say what tells them apart"
-    by = f", by: {', '.join(one.shared)}" if one.shared else ""
-    return f"{one.rival} fits that description to {min(one.share, 1):.0%}{by}"
-
-
-def _next_lines(wanted: NewSkill, findable: Findable) -> Sequence[str]:
-    lines = []
-    if wanted.drafted:
-        lines.append("say in its description what it does and when to use it: agents choose it by that alone")
-    if wanted.completed:
-        lines.append("its description did not say when to use it: a sentence was added, to be made better")
-    work = "make it your own" if wanted.copied else "write its steps"
-    lines.append(f"{work}, then: skillhub validate {shlex.quote(wanted.directory)}")
-    if findable.own_search is not None:
-        lines.append("try it with the words of a task: skillhub search …")
-    return lines
-
-
-def _report_json(wanted: NewSkill, findable: Findable, cost: Cost) -> Mapping[str, object]:
-    own = findable.own_search
-    listed = findable.listed
-    return {
-        "name": wanted.name,
-        "path": wanted.directory,
-        "files": list(_paths(wanted)),
-        "served": listed is not None and listed.served and listed.shadowed_by is None,
-        "serve_with": findable.serve_with or None,
-        "problem": findable.problem or None,
-        "shadowed_by": None if listed is None or listed.shadowed_by is None else listed.shadowed_by.directory,
-        "rank": None if own is None else own.rank,
-        "hits": None if own is None else own.hits,
-        "overlaps": [
-            {"skill": one.rival, "share": round(one.share, 3), "copy": one.copy, "shared": list(one.shared)}
-            for one in _rivals(findable)
-        ],
-        "tokens": {"catalogue": cost.catalogue, "body": cost.body, "files": cost.files},
-    }
+def _rows(report: Mapping[str, Any], advice: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield each line of the report with its label."""
+    yield from (("wrote", path) for path in report["files"])
+    if report["problem"]:
+        yield "found", f"not known: {report['problem']}; skillhub doctor says more"
+    elif report["shadowed_by"]:
+        yield "found", f"not by its name, which the skill in {report['shadowed_by']} has"
+    elif report["serve_with"]:
+        yield "found", f"not yet, as it is not served: {report['serve_with']}"
+    elif report["rank"] is None:
+        yield "found", "not by its own description: write in it the words that people use"
+    else:
+        rank = "first" if report["rank"] == 1 else f"only number {report['rank']}"
+        yield "found", f"{rank} of {plural(report['hits'], 'hit')} for its own description"
+    for one in report["overlaps"]:
+        by = f", by: {', '.join(one['shared'])}" if one["shared"] else ""
+        fits = f"fits that description to {min(one['share'], 1):.0%}{by}"
+        yield "overlaps", f"{one['skill']} {'says nearly the same: keep one of them' if one['copy'] else fits}"
+    tokens = report["tokens"]
+    costs = f"about {tokens['catalogue']:,} tokens where skills are listed, {tokens['body']:,} when loaded"
+    yield "costs", costs + (f", {tokens['files']:,} in its other files" if tokens["files"] else "")
+    yield from (("next", line) for line in advice)

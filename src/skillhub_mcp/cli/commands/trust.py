@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from skillhub_mcp.bootstrap.library import brought_in
 from skillhub_mcp.bootstrap.policy import rule_files
@@ -12,13 +13,12 @@ from skillhub_mcp.chosen_roots import project_of, trust_path
 from skillhub_mcp.cli.arguments import decode_argument
 from skillhub_mcp.cli.console import confirm, one_line, print_note, print_text, shown_path
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json
-from skillhub_mcp.disclosure.project_skills import ProjectPlace, ProjectSkill, ProjectSkills
+from skillhub_mcp.disclosure.project_skills import ProjectSkills
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.library.plan import is_alike
 from skillhub_mcp.policy.access import UnreadableRules
 from skillhub_mcp.policy.files import change_trust, trust_file
-from skillhub_mcp.policy.rules import RULE_LISTS
 from skillhub_mcp.policy.trust import TrustMode, TrustRecord
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, settings_of
@@ -51,26 +51,34 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         return _revoke(args, options)
     settings = _settings(args, options)
     brought = brought_in(settings)
-    asked = bool(args.dir is not None or args.yes) and not args.dry_run
-    awaits = brought.trust.is_awaited
-    can_agree = awaits and bool(brought.digests)
+    report = _json(brought, settings)
     if not args.json:
-        print_text("\n".join(map(in_line, _lines(brought))))
-    agreed = asked and can_agree and (args.yes or (not args.json and confirm("Trust it as it is now?")))
-    recorded = agreed and _record(brought, settings)
+        print_text("\n".join(map(in_line, _lines(report, brought.trust))))
+    awaits, asked = brought.trust.is_awaited, bool(args.dir is not None or args.yes) and not args.dry_run
+    recorded, note = _agree(brought, settings, args, asked=asked) if awaits else (False, "")
     if args.json:
-        print_json(_json(brought, settings) | {"recorded": recorded})
+        print_json(report | {"recorded": recorded})
     elif recorded:
         print_text(f"Trusted, until a file of it changes: recorded in {shown_path(trust_path())}")
-    elif awaits and not can_agree:
-        print_note("Nothing was recorded: what cannot be read whole cannot be trusted")
-    elif awaits and asked:
-        print_note("Nothing was recorded; --yes records it without a question")
-    elif awaits:
-        print_note("`skillhub trust .` trusts it as it is now")
+    elif note:
+        print_note(note)
     if settings.policy.trust == TrustMode.ALL.value:
         print_note("SKILLHUB_TRUST=all: every project is trusted, whatever is recorded")
     return EXIT_FAILED if awaits and asked and not recorded else EXIT_OK
+
+
+def _agree(brought: ProjectSkills, settings: Settings, args: argparse.Namespace, *, asked: bool) -> tuple[bool, str]:
+    """Ask and record the agreement; return whether it was recorded, and else why not."""
+    if not brought.digests:
+        return False, "Nothing was recorded: what cannot be read whole cannot be trusted"
+    if not asked:
+        return False, "`skillhub trust .` trusts it as it is now"
+    if not args.yes and (args.json or not confirm("Trust it as it is now?")):
+        return False, "Nothing was recorded; --yes records it without a question"
+    if brought_in(settings).digests != brought.digests:
+        return False, "It has changed while it was shown: look at it again"
+    change_trust(trust_path(), lambda record: record.agreed(brought.project, brought.digests))
+    return True, ""
 
 
 def _settings(args: argparse.Namespace, options: Mapping[str, str]) -> Settings:
@@ -82,93 +90,26 @@ def _settings(args: argparse.Namespace, options: Mapping[str, str]) -> Settings:
     return settings_of(options)
 
 
-def _record(brought: ProjectSkills, settings: Settings) -> bool:
-    """Record the agreement to what was shown, if that is still what is there."""
-    if brought_in(settings).digests != brought.digests:
-        print_note("It has changed while it was shown: look at it again")
-        return False
-    change_trust(trust_path(), lambda record: record.agreed(brought.project, brought.digests))
-    return True
-
-
 def _revoke(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    directory = None if args.dir is None else os.path.abspath(expand_home(decode_argument(args.dir)))
+    project = os.path.abspath(expand_home(decode_argument(args.dir or "")))
     # What was trusted may be gone; then the directory itself is meant.
-    gone = directory is not None and not os.path.isdir(directory)
-    project = directory if gone and directory is not None else project_of(_settings(args, options)).root
-    was: list[str] = []
-
-    def forget(record: TrustRecord) -> TrustRecord:
-        was.extend(root for root in record.projects if root == project)
-        return record.revoked([project])
-
-    if args.dry_run:
-        forget(trust_file(trust_path()).read() or TrustRecord())
-    else:
-        change_trust(trust_path(), forget)
+    if args.dir is None or os.path.isdir(project):
+        project = project_of(_settings(args, options)).root
+    was = project in (trust_file(trust_path()).read() or TrustRecord()).projects
+    if not args.dry_run:
+        change_trust(trust_path(), lambda record: record.revoked([project]))
     if args.json:
-        print_json({"project": project, "revoked": bool(was)})
+        print_json({"project": project, "revoked": was, "dry_run": args.dry_run})
     else:
         outcome = f"{'would be' if args.dry_run else 'is'} no longer trusted" if was else "was not trusted"
         print_text(f"{in_line(shown_path(project))} {outcome}")
     return EXIT_OK
 
 
-def _lines(brought: ProjectSkills) -> Iterator[str]:
-    yield shown_path(brought.project)
-    if not brought.places:
-        yield "  brings no skill: there is nothing to trust"
-        return
-    for place in brought.places:
-        state = f"not to be trusted: {place.problem}" if place.problem else _STATES[place.root.trust]
-        yield f"  {_relative(place, brought)}: {plural(len(place.skills), 'skill')}, {state}"
-        for one in place.skills:
-            yield f"    {one_line(one.skill.name)}"
-            yield f"      {one_line(one.skill.description)}"
-            yield from (f"      → {note}" for note in _notes(one))
-            if alike := _alike(one, brought):
-                yield f"      ! its name looks like that of {one_line(', '.join(alike))}, which you have"
-        if place.refused:
-            yield f"    {plural(len(place.refused), 'SKILL.md file')} refused: `skillhub validate` says why"
-    yield from _rules_lines(brought)
-    awaiting = [place for place in brought.places if place.root.trust.is_awaited]
-    if any(one.takes_from or one.skill.always_apply for place in awaiting for one in place.skills):
-        yield "What is marked → applies once you trust the project."
-
-
-def _notes(one: ProjectSkill) -> Iterator[str]:
-    for other in one.takes_from:
-        yield f"takes the name {one_line(other.name)} from {one_line(shown_path(other.directory), width=None)}"
-    if one.skill.always_apply:
-        yield "is pinned: described to each model that connects"
-
-
-def _alike(one: ProjectSkill, brought: ProjectSkills) -> list[str]:
-    """Return the names of the person's own skills that the name of a skill can be taken for."""
-    name = one.skill.name
-    return [other for other in brought.own_names if other != name and is_alike(name, other)]
-
-
-def _rules_lines(brought: ProjectSkills) -> Iterator[str]:
+def _json(brought: ProjectSkills, settings: Settings) -> dict[str, Any]:
+    """Return what the project brings as JSON values."""
     files = rule_files(brought.project)
-    found = files.read_project()
-    if files.project is None or found is None:
-        return
-    path = os.path.relpath(files.project.path, brought.project)
-    if isinstance(found, UnreadableRules):
-        yield f"  {path}: cannot be used: {one_line(found.reason)}; none of these skills is loaded"
-    else:
-        counts = ", ".join(f"{len(getattr(found, verdict))} {verdict}" for verdict in RULE_LISTS)
-        yield f"  {path}: rules about these skills alone ({counts})"
-
-
-def _relative(place: ProjectPlace, brought: ProjectSkills) -> str:
-    return one_line(os.path.relpath(place.root.path, brought.project), width=None)
-
-
-def _json(brought: ProjectSkills, settings: Settings) -> dict[str, object]:
-    file = rule_files(brought.project).project
-    rules = [] if file is None or not os.path.lexists(file.path) else [file.path]
+    rules = files.read_project() if files.project is not None else None
     return {
         "project": brought.project,
         "trust": brought.trust.value if brought.places else None,
@@ -179,23 +120,59 @@ def _json(brought: ProjectSkills, settings: Settings) -> dict[str, object]:
                 "trust": place.root.trust.value,
                 "digest": place.digest or None,
                 "problem": place.problem or None,
-                "skills": [_skill_json(one, brought) for one in place.skills],
+                "skills": [
+                    {
+                        "name": one.skill.name,
+                        "description": one.skill.description,
+                        "path": one.skill.directory,
+                        "pinned": one.skill.always_apply,
+                        "allowed_tools": list(one.skill.allowed_tools),
+                        "looks_like": [
+                            other
+                            for other in brought.own_names
+                            if other != one.skill.name and is_alike(one.skill.name, other)
+                        ],
+                        "takes_from": [other.directory for other in one.takes_from],
+                    }
+                    for one in place.skills
+                ],
                 "refused": [one.directory for one in place.refused],
             }
             for place in brought.places
         ],
-        "rules": rules[0] if rules else None,
+        "rules": files.project.path if files.project is not None and rules is not None else None,
+        "rules_problem": rules.reason if isinstance(rules, UnreadableRules) else None,
         "record": trust_path(),
     }
 
 
-def _skill_json(one: ProjectSkill, brought: ProjectSkills) -> dict[str, object]:
-    return {
-        "name": one.skill.name,
-        "description": one.skill.description,
-        "path": one.skill.directory,
-        "pinned": one.skill.always_apply,
-        "allowed_tools": list(one.skill.allowed_tools),
-        "looks_like": _alike(one, brought),
-        "takes_from": [other.directory for other in one.takes_from],
-    }
+def _lines(report: Mapping[str, Any], trust: Trust) -> Iterator[str]:
+    yield shown_path(report["project"])
+    if not report["places"]:
+        yield "  brings no skill: there is nothing to trust"
+    for place in report["places"]:
+        state = f"not to be trusted: {place['problem']}" if place["problem"] else _STATES[Trust(place["trust"])]
+        path = one_line(os.path.relpath(place["path"], report["project"]), width=None)
+        yield f"  {path}: {plural(len(place['skills']), 'skill')}, {state}"
+        for one in place["skills"]:
+            yield f"    {one_line(one['name'])}"
+            yield f"      {one_line(one['description'])}"
+            for other in one["takes_from"]:
+                yield f"      → takes the name from {one_line(shown_path(other), width=None)}"
+            if one["pinned"]:
+                yield "      → is pinned: described to each model that connects"
+            if one["looks_like"]:
+                yield f"      ! its name looks like that of {one_line(', '.join(one['looks_like']))}, which you have"
+        if place["refused"]:
+            yield f"    {plural(len(place['refused']), 'SKILL.md file')} refused: `skillhub validate` says why"
+    if report["rules"] and report["places"]:
+        problem = report["rules_problem"]
+        state = (
+            f"cannot be used: {one_line(problem)}; none of these skills is loaded"
+            if problem
+            else "rules about these skills"
+        )
+        yield f"  {os.path.relpath(report['rules'], report['project'])}: {state}"
+    skills = [one for place in report["places"] for one in place["skills"]]
+    if trust.is_awaited and any(one["takes_from"] or one["pinned"] for one in skills):
+        yield "What is marked → applies once you trust the project."

@@ -8,13 +8,18 @@ import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
-from enum import Enum
-from itertools import islice
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.cli.arguments import add_rule_options
-from skillhub_mcp.cli.console import confirm, paging, print_line, print_note, print_text, terminal_progress
-from skillhub_mcp.cli.findings import find_targets, print_findings, relative
+from skillhub_mcp.cli.console import confirm, paging, print_difference, print_note, print_text, terminal_progress
+from skillhub_mcp.cli.findings import (
+    ShownRule,
+    add_rule_options,
+    find_targets,
+    print_findings,
+    print_rules,
+    relative,
+    rules_json,
+)
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.sanitize import in_line
@@ -26,10 +31,11 @@ if TYPE_CHECKING:
     from skillhub_mcp.validation.verdict import ValidationResult
 
 DESCRIPTION = "Check skills against the specification and best practice."
-_STYLES: Mapping[Enum, str] = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
-_DIFF_STYLES = {"-": "red", "+": "green", "@": "cyan"}
-# Counting them all would take as long as checking them.
-_COUNTED_FIXABLE = 20
+_STYLES = {Severity.ERROR.value: "red", Severity.WARNING.value: "yellow", Severity.NOTE.value: "cyan"}
+_SHOWN_RULES = {
+    rule.id: ShownRule(rule.id, rule.verdict.value, rule.requirement, rule.fix, rule.origin.value)
+    for rule in sorted(RULES.values(), key=lambda rule: (list(Severity).index(rule.verdict), rule.id))
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
@@ -37,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     add_rule_options(parser, example="key")
     parser.add_argument("--no-advice", action="store_true", help="only check the specification")
     parser.add_argument(
-        "--fail-on",
-        choices=[severity.value for severity in Severity],
+        *("--fail-on",),
+        choices=list(_STYLES),
         default=Severity.ERROR.value,
         help="minimum severity for exit code 1 (default: %(default)s)",
     )
@@ -56,7 +62,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     rules = chosen_rules(args.select, args.ignore)
     if args.list_rules:
         with paging():
-            _list_rules(rules, as_json=args.json)
+            print_rules([rule for rule in _SHOWN_RULES.values() if rule.id in rules], as_json=args.json)
         return EXIT_OK
     sought = find_targets(args.paths, settings_of(options))
     unwritten = _fix(sought.found, rules, args) if args.fix else 0
@@ -65,87 +71,45 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         for number, target in enumerate(sought.found):
             progress("checking skills", number, len(sought.found))
             results.append(only(check(target, advice=not args.no_advice), rules))
+    counts = Counter(finding.severity.value for result in results for finding in result.findings)
+    totals = {"skills": len(results), "valid": sum(result.valid for result in results)}
+    totals |= {severity: counts[severity] for severity in _STYLES}
     if args.sarif:
         print_json(sarif(results, base=os.getcwd()))
     elif args.json:
-        print_json(_results_json(results) | {"skipped": [asdict(one) for one in sought.skipped]})
+        used = {finding.rule for result in results for finding in result.findings}
+        skipped = [asdict(one) for one in sought.skipped]
+        report = {"skills": [_json(one) for one in results], "rules": rules_json(used, _SHOWN_RULES, "validate")}
+        print_json(report | {"summary": totals, "skipped": skipped})
     else:
         with paging():
-            _print_results(results, args)
-        _print_fixable(sought.found, results, rules)
+            print_findings(results, _STYLES, _SHOWN_RULES, full=args.full)
+            broken = totals["skills"] - totals["valid"]
+            summary = f"{totals['valid']:,} valid" + (f", {broken:,} invalid" if broken else "")
+            found = ", ".join(plural(counts[severity], severity) for severity in _STYLES)
+            print_text(f"{plural(totals['skills'], 'skill')}: {summary}; {found}")
+        if not args.fix:
+            _note_fixable(results)
     failed = unwritten or any(result.has(Severity(args.fail_on)) for result in results)
     return EXIT_FAILED if failed else EXIT_OK
 
 
-def _list_rules(rules: Collection[str], *, as_json: bool) -> None:
-    order = list(Severity)
-    listed = sorted((RULES[rule] for rule in rules), key=lambda rule: (order.index(rule.verdict), rule.id))
-    if as_json:
-        print_json({"rules": [asdict(rule) | {"severity": rule.verdict} for rule in listed]})
-        return
-    for rule in listed:
-        print_text(f"{rule.id} ({rule.verdict.value}, {rule.origin.value})")
-        print_text(f"      {rule.requirement}\n      fix: {rule.fix}")
-
-
-def _print_results(results: Sequence[ValidationResult], args: argparse.Namespace) -> None:
-    print_findings(results, _STYLES, {rule.id: rule.fix for rule in RULES.values()}, args)
-    totals = _totals(results)
-    broken = totals["skills"] - totals["valid"]
-    found = ", ".join(plural(totals[severity.value], severity.value) for severity in Severity)
-    summary = f"{totals['valid']:,} valid" + (f", {broken:,} invalid" if broken else "")
-    print_text(f"{plural(totals['skills'], 'skill')}: {summary}; {found}")
-
-
-def _print_fixable(chosen: Sequence[Target], results: Sequence[ValidationResult], rules: Collection[str]) -> None:
-    from skillhub_mcp.validation.apply_fixes import fix_file
+def _note_fixable(results: Sequence[ValidationResult]) -> None:
     from skillhub_mcp.validation.fixes import FIXABLE_RULES
 
-    fixable = (
-        target
-        for target, result in zip(chosen, results, strict=True)
-        if any(finding.rule in FIXABLE_RULES for finding in result.findings) and fix_file(target, rules) is not None
-    )
-    count = sum(1 for _ in islice(fixable, _COUNTED_FIXABLE))
-    if count:
-        print_text(f"--fix can repair {plural(count, 'file')}{' or more' if count == _COUNTED_FIXABLE else ''}")
+    rules = {finding.rule for result in results for finding in result.findings if finding.rule in FIXABLE_RULES}
+    if rules:
+        print_note(f"--fix may repair {', '.join(sorted(rules))}; it shows the changes first")
 
 
-def _totals(results: Sequence[ValidationResult]) -> dict[str, int]:
-    counts = Counter(finding.severity.value for result in results for finding in result.findings)
-    return {
-        "skills": len(results),
-        "valid": sum(result.valid for result in results),
-        **{severity.value: counts[severity.value] for severity in Severity},
-    }
-
-
-def _results_json(results: Sequence[ValidationResult]) -> dict[str, object]:
-    from skillhub_mcp.validation.sarif import explaining_command
-
-    broken = sorted({finding.rule for result in results for finding in result.findings})
-    return {
-        "skills": [_result_json(result) for result in results],
-        "rules": {
-            rule: {"holds": RULES[rule].requirement, "fix": RULES[rule].fix, "explained_by": explaining_command(rule)}
-            for rule in broken
-        },
-        "summary": _totals(results),
-    }
-
-
-def _result_json(result: ValidationResult) -> dict[str, object]:
-    cost = result.cost
-    return {
-        "path": result.path,
-        "name": result.name,
-        "valid": result.valid,
-        "findings": [
-            {"rule": one.rule, "severity": one.severity.value, "line": one.line, "message": one.message}
-            for one in result.findings
-        ],
-        "tokens": None if cost is None else {"catalogue": cost.catalogue, "body": cost.body, "files": cost.files},
-    }
+def _json(result: ValidationResult) -> dict[str, object]:
+    findings = [
+        {"rule": one.rule, "severity": one.severity.value, "line": one.line, "message": one.message}
+        for one in result.findings
+    ]
+    tokens = None if result.cost is None else asdict(result.cost)
+    known = {"path": result.path, "name": result.name, "valid": result.valid}
+    return known | {"findings": findings, "tokens": tokens}
 
 
 def _fix(chosen: Sequence[Target], rules: Collection[str], args: argparse.Namespace) -> int:
@@ -157,11 +121,8 @@ def _fix(chosen: Sequence[Target], rules: Collection[str], args: argparse.Namesp
     for one in fixed:
         path = relative(one.path)
         before, after = (content.decode("utf-8", "backslashreplace") for content in (one.before, one.after))
-        lines = difflib.unified_diff(
-            before.splitlines(), after.splitlines(), path, f"{path} ({', '.join(one.rules)})", lineterm="", n=1
-        )
-        for line in lines:
-            print_line((line, "bold" if line.startswith(("--- ", "+++ ")) else _DIFF_STYLES.get(line[:1], "")))
+        reason = f"{path} ({', '.join(one.rules)})"
+        print_difference(difflib.unified_diff(before.splitlines(), after.splitlines(), path, reason, lineterm="", n=1))
         if one.renamed is not None:
             print_text(f"{relative(one.renamed[0])} -> {relative(one.renamed[1])} (file-name)")
     if not fixed:
