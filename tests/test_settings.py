@@ -84,8 +84,8 @@ DEFAULTS: dict[str, object] = {
     "SKILLHUB_CATALOGUE_MAX_ENTRIES": 200,
     "SKILLHUB_CATALOGUE_MAX_BYTES": 32_768,
     "SKILLHUB_SKILL_SEARCH_LIMIT": 8,
-    "SKILLHUB_SKILL_SEARCH_MAX_LIMIT": 50,
     "SKILLHUB_AGENTS_CONFIG": "",
+    "SKILLHUB_USAGE": "counts",
     "SKILLHUB_USAGE_LOG": "",
     "SKILLHUB_AUDIT": "warn",
     "SKILLHUB_FROZEN": "0",
@@ -157,8 +157,8 @@ WRITTEN: dict[str, tuple[str, object]] = {
     "SKILLHUB_CATALOGUE_MAX_ENTRIES": ("5", 5),
     "SKILLHUB_CATALOGUE_MAX_BYTES": ("1000", 1_000),
     "SKILLHUB_SKILL_SEARCH_LIMIT": ("3", 3),
-    "SKILLHUB_SKILL_SEARCH_MAX_LIMIT": ("9", 9),
     "SKILLHUB_AGENTS_CONFIG": (' {"enabled": false}', '{"enabled": false}'),
+    "SKILLHUB_USAGE": ("Queries", "queries"),
     "SKILLHUB_USAGE_LOG": ("~/usage.jsonl", f"{HOME}/usage.jsonl"),
     "SKILLHUB_TRUST": ("ask", "ask"),
     "SKILLHUB_AUDIT": ("block", "block"),
@@ -232,7 +232,7 @@ FORGIVEN = [
     ("SKILLHUB_CATALOGUE_MAX_ENTRIES", "-1", "must be a whole number from 1 to 1000000"),
     ("SKILLHUB_CATALOGUE_MAX_BYTES", "0", "must be a whole number from 1 to 67108864"),
     ("SKILLHUB_SKILL_SEARCH_LIMIT", "0", "must be a whole number from 1 to 1000"),
-    ("SKILLHUB_SKILL_SEARCH_MAX_LIMIT", "1.5", "must be a whole number from 1 to 1000"),
+    ("SKILLHUB_SKILL_SEARCH_LIMIT", "1.5", "must be a whole number from 1 to 1000"),
 ]
 MISSING_KEY = """\
 error: EMBEDDING_PROVIDER='openai' requires OPENAI_API_KEY, which is not set

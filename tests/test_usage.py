@@ -32,7 +32,7 @@ def written(path: Path) -> list[dict[str, Any]]:
 def at(seconds: float, act: str, *, process: int = 1, **noted: object) -> str:
     """A line of a log, that many seconds after its first."""
     moment = (THEN + timedelta(seconds=seconds)).isoformat()
-    return json.dumps({"at": moment, "process": process, "act": act, **noted})
+    return json.dumps({"day": moment[:10], "at": moment, "process": process, "act": act, **noted})
 
 
 def search(seconds: float, query: str, *found: str, process: int = 1, confident: bool = True) -> str:
@@ -49,7 +49,7 @@ def keep(path: Path, *lines: str, end: str = "\n") -> str:
 
 
 def test_each_act_is_one_line_with_its_moment_and_its_process(path: Path) -> None:
-    log = UsageLog(str(path))
+    log = UsageLog(str(path), with_queries=True)
     before = datetime.now(timezone.utc)
     log.record_search("prüfe\npdf", ("pdf", "docx@user"), confident=False)
     log.record_load("pdf")
@@ -58,6 +58,7 @@ def test_each_act_is_one_line_with_its_moment_and_its_process(path: Path) -> Non
     lines = written(path)
     assert all(before <= datetime.fromisoformat(line.pop("at")) <= after for line in lines)
     assert {line.pop("process") for line in lines} == {os.getpid()}
+    assert {line.pop("day") for line in lines} == {f"{before:%Y-%m-%d}"}
     assert lines == [
         {"act": "search", "query": "prüfe\npdf", "found": ["pdf", "docx@user"], "confident": False},
         {"act": "load", "skill": "pdf"},
@@ -67,8 +68,8 @@ def test_each_act_is_one_line_with_its_moment_and_its_process(path: Path) -> Non
 
 def test_a_log_is_made_with_its_directories_for_its_owner_alone_and_then_appended_to(tmp_path: Path) -> None:
     path = tmp_path / "not" / "there" / "use.jsonl"
-    UsageLog(str(path)).record_load("one")
-    UsageLog(str(path)).record_load("two")
+    UsageLog(str(path), with_queries=True).record_load("one")
+    UsageLog(str(path), with_queries=True).record_load("two")
     assert [line["skill"] for line in written(path)] == ["one", "two"]
     assert path.stat().st_mode & 0o077 == 0
 
@@ -77,7 +78,7 @@ def test_a_log_that_cannot_be_written_is_warned_about_once(tmp_path: Path, caplo
     (tmp_path / "file").write_text("", encoding="utf-8")
     for path in (tmp_path, tmp_path / "file" / "use.jsonl"):
         caplog.clear()
-        log = UsageLog(str(path))
+        log = UsageLog(str(path), with_queries=True)
         log.record_search("pdf", ["pdf"], confident=True)
         log.record_load("pdf")
         log.record_read("pdf", "a.md")
@@ -91,12 +92,14 @@ def test_a_hub_notes_what_is_searched_loaded_and_read(
 ) -> None:
     write_skill("painter", "Paints walls.", files={"colours.md": "Red."})
     write_skill("plumber", "Mends pipes.")
-    with hub_of({**hub_environment, "SKILLHUB_USAGE_LOG": str(path)}) as hub:
+    with hub_of({**hub_environment, "SKILLHUB_USAGE": "queries", "SKILLHUB_USAGE_LOG": str(path)}) as hub:
         hub.search("  paint \n walls ")
         hub.search("xyzzy plugh")
         hub.load(" painter ")
         hub.read_file("painter", "colours.md")
-    noted = [{key: value for key, value in line.items() if key not in ("at", "process")} for line in written(path)]
+    noted = [
+        {key: value for key, value in line.items() if key not in ("day", "at", "process")} for line in written(path)
+    ]
     assert noted == [
         {"act": "search", "query": "paint walls", "found": ["painter"], "confident": True},
         {"act": "search", "query": "xyzzy plugh", "found": [], "confident": False},
@@ -112,7 +115,7 @@ def test_a_skill_that_comes_in_parts_is_loaded_once(
     hub_environment: dict[str, str], write_skill: SkillWriter, path: Path
 ) -> None:
     write_skill("novel", "Tells a story.", body="# Chapter\n\nAnd then.\n" * 20_000)
-    environment = {**hub_environment, "SKILLHUB_USAGE_LOG": str(path)}
+    environment = {**hub_environment, "SKILLHUB_USAGE": "queries", "SKILLHUB_USAGE_LOG": str(path)}
     with hub_of(environment) as hub:
         parts = hub.load("novel").parts
         assert parts > 2
@@ -125,7 +128,7 @@ def test_what_is_refused_and_what_is_only_listed_is_not_noted(
     hub_environment: dict[str, str], write_skill: SkillWriter, path: Path
 ) -> None:
     write_skill("painter", "Paints walls.")
-    with hub_of({**hub_environment, "SKILLHUB_USAGE_LOG": str(path)}) as hub:
+    with hub_of({**hub_environment, "SKILLHUB_USAGE": "queries", "SKILLHUB_USAGE_LOG": str(path)}) as hub:
         hub.search("")
         for refused in (
             lambda: hub.load("nobody"),
@@ -138,18 +141,38 @@ def test_what_is_refused_and_what_is_only_listed_is_not_noted(
     assert not path.exists()
 
 
-def test_nothing_is_noted_where_no_log_is_named(
-    hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
+def test_by_default_calls_are_counted_in_the_home_directory_without_what_was_searched_for(
+    hub_environment: dict[str, str], write_skill: SkillWriter
 ) -> None:
     write_skill("painter", "Paints walls.", files={"colours.md": "Red."})
-    before = {found for found in tmp_path.rglob("*") if found.is_file()}
     with hub_of(hub_environment) as hub:
         hub.search("paint walls")
         hub.load("painter")
         hub.read_file("painter", "colours.md")
-    after = {found for found in tmp_path.rglob("*") if found.is_file()}
-    assert {found for found in after - before if tmp_path / "db" not in found.parents} == set()
-    assert not any(found.is_file() for found in Path(os.environ["HOME"]).rglob("*"))
+    path = Path(os.environ["HOME"]) / ".skillhub" / "usage" / "log.jsonl"
+    today = f"{datetime.now(timezone.utc):%Y-%m-%d}"
+    assert written(path) == [
+        {"day": today, "act": "search"},
+        {"day": today, "act": "load", "skill": "painter"},
+        {"day": today, "act": "read", "skill": "painter"},
+    ]
+    usage = read_usage(str(path))
+    assert (usage.since, usage.searches, usage.queries) == (today, 1, 0)
+    assert (usage.loads, usage.reads, usage.chosen, usage.missed) == ({"painter": 1}, {"painter": 1}, {}, {})
+    path.unlink()
+    with hub_of({**hub_environment, "SKILLHUB_USAGE": "off"}) as hub:
+        hub.load("painter")
+    assert not path.exists()
+
+
+def test_a_home_directory_that_cannot_be_written_is_no_reason_for_a_warning(
+    hub_environment: dict[str, str], write_skill: SkillWriter, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_skill("painter", "Paints walls.")
+    (Path(os.environ["HOME"]) / ".skillhub").write_text("", encoding="utf-8")
+    with hub_of(hub_environment) as hub:
+        hub.load("painter")
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 def test_a_load_belongs_to_the_latest_search_that_found_the_skill(path: Path) -> None:
@@ -234,7 +257,7 @@ def test_a_log_that_cannot_be_read_is_named_without_a_line(tmp_path: Path) -> No
 
 
 def test_a_note_after_a_torn_line_is_whole(path: Path) -> None:
-    log = UsageLog(str(path))
+    log = UsageLog(str(path), with_queries=True)
     whole = load(0, "pdf")
     keep(path, whole, whole[:20], end="")
     log.record_load("docx")
@@ -252,12 +275,12 @@ def test_a_log_that_somebody_else_may_write_is_neither_written_nor_believed(
     assert read_usage(str(path)).loads == {"pdf": 1}
     path.chmod(0o666)
     for _ in range(2):
-        usage_log = UsageLog(str(path))
+        usage_log = UsageLog(str(path), with_queries=True)
         usage_log.record_load("pdf")
         usage_log.record_load("pdf")
     assert len(path.read_bytes().splitlines()) == 1
     assert [record.getMessage() for record in caplog.records] == [
-        f"Nothing is noted in the usage log {path}: others may write it (mode 0666); run chmod go-w {path}"
+        f"Nothing is counted in the usage log {path}: others may write it (mode 0666); run chmod go-w {path}"
     ] * 2
     with pytest.raises(QueriesUnreadable, match="others may write it"):
         read_usage(str(path))

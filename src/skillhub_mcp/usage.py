@@ -1,6 +1,7 @@
-"""The usage log: searches, loads and file reads, in an opt-in file of JSON lines on this machine.
+"""The usage log: searches, loads and file reads, in a file of JSON lines on this machine, which is never sent anywhere.
 
-It is no observer, because it needs the query, which events do not carry. It is never sent anywhere.
+A line counts one call: its day, what was done, and the skill. Only with SKILLHUB_USAGE=queries it also has the moment,
+the process, and what was searched for and found.
 """
 
 from __future__ import annotations
@@ -20,29 +21,35 @@ from skillhub_mcp.errors import QueriesUnreadable
 
 log = logging.getLogger(__name__)
 
-NAME_A_LOG = "name the log that a server writes where SKILLHUB_USAGE_LOG is set"
+NAME_A_LOG = "name a usage log; the default one is ~/.skillhub/usage/log.jsonl"
 # A load this long after a search is not attributed to the search.
 _ATTRIBUTION_SECONDS = 600.0
-# Where a request waits for the log, only its end is read, which holds some thousands of loads.
 
 
 class UsageLog:
-    """Appends to the usage log at `path`, unless others may write it; then a warning is logged once."""
+    """Appends to the usage log at `path`, unless others may write it; then a warning is logged once.
 
-    def __init__(self, path: str) -> None:
+    Only `with_queries` it keeps what was searched for. One that is not `asked_for` is silent if it cannot be written.
+    """
+
+    def __init__(self, path: str, *, with_queries: bool, asked_for: bool = True) -> None:
         self._path = path
-        self._file = JsonLinesLog(path, label="The usage log")
+        self._with_queries = with_queries
+        self._level = logging.WARNING if asked_for else logging.DEBUG
+        self._file = JsonLinesLog(path, label="The usage log", level=self._level)
 
     @cached_property
     def _is_used(self) -> bool:
         exposure = _exposure(self._path)
         if exposure is not None:
-            log.warning("Nothing is noted in the usage log %s: %s; %s", self._path, exposure.reason, exposure.fix)
+            reason, fix = exposure.reason, exposure.fix
+            log.log(self._level, "Nothing is counted in the usage log %s: %s; %s", self._path, reason, fix)
         return exposure is None
 
     def record_search(self, query: str, found: Sequence[str], *, confident: bool) -> None:
         """Record a search and the handles of the skills that it found."""
-        self._append(act="search", query=query, found=list(found), confident=confident)
+        searched = {"query": query, "found": list(found), "confident": confident} if self._with_queries else {}
+        self._append(act="search", **searched)
 
     def record_load(self, skill: str) -> None:
         """Record that a skill's instructions were loaded."""
@@ -50,22 +57,27 @@ class UsageLog:
 
     def record_read(self, skill: str, file: str) -> None:
         """Record that a file of a skill was read."""
-        self._append(act="read", skill=skill, file=file)
+        self._append(act="read", skill=skill, **({"file": file} if self._with_queries else {}))
 
     def _append(self, **fields: object) -> None:
         if self._is_used:
-            self._file.append({"at": datetime.now(timezone.utc).isoformat(), "process": os.getpid(), **fields})
+            now = datetime.now(timezone.utc)
+            moment = {"at": now.isoformat(), "process": os.getpid()} if self._with_queries else {}
+            self._file.append({"day": f"{now:%Y-%m-%d}", **moment, **fields})
 
 
 @dataclass
 class Usage:
     """A summary of a usage log.
 
-    `loads` and `reads` are counts by skill. `chosen` maps a query to the skills that were loaded after a search for it
-    found them; `missed` counts the searches for all other queries. `unreadable` are the numbers of the invalid lines.
+    `since` is its first day. `loads` and `reads` are counts by skill. `queries` counts the searches with their text:
+    `chosen` maps a query to the skills that were loaded after a search for it found them; `missed` counts the searches
+    for all other queries. `unreadable` are the numbers of the invalid lines.
     """
 
+    since: str = ""
     searches: int = 0
+    queries: int = 0
     loads: dict[str, int] = field(default_factory=dict)
     reads: dict[str, int] = field(default_factory=dict)
     chosen: dict[str, list[str]] = field(default_factory=dict)
@@ -97,24 +109,30 @@ def read_usage(path: str) -> Usage:
         except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
             usage.unreadable.append(number)
     usage.missed = dict(Counter(search.query for search in searches if search.query not in usage.chosen))
-    usage.searches = len(searches)
+    usage.queries = len(searches)
     return usage
 
 
 def _count(record: Mapping[str, object], usage: Usage, searches: list[_Search]) -> None:
     """Add one record to the summary; an invalid one raises and changes nothing."""
-    at = datetime.fromisoformat(_text(record["at"])).timestamp()
-    act, process = record["act"], record["process"]
+    day, act = _text(record["day"]), _text(record["act"])
+    at = datetime.fromisoformat(_text(record["at"])).timestamp() if "at" in record else None
+    process = record["process"] if at is not None else None
     if act == "search":
-        found = record["found"]
-        if not isinstance(found, list):
-            raise TypeError(found)
-        searches.append(_Search(at, process, _text(record["query"]), [_text(handle) for handle in found]))
+        if at is not None:
+            found = record["found"]
+            if not isinstance(found, list):
+                raise TypeError(found)
+            searches.append(_Search(at, process, _text(record["query"]), [_text(handle) for handle in found]))
+        usage.searches += 1
+    else:
+        skill = _text(record["skill"])
+        counts = {"load": usage.loads, "read": usage.reads}[act]
+        counts[skill] = counts.get(skill, 0) + 1
+    usage.since = min(usage.since or day, day)
+    if act != "load" or at is None:
         return
-    skill = _text(record["skill"])
-    counts = {"load": usage.loads, "read": usage.reads}[_text(act)]
-    counts[skill] = counts.get(skill, 0) + 1
-    search = _search_before(skill, at, process, searches) if act == "load" else None
+    search = _search_before(skill, at, process, searches)
     if search is not None:
         chosen = usage.chosen.setdefault(search.query, [])
         if skill not in chosen:

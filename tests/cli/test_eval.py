@@ -236,7 +236,7 @@ def test_what_was_searched_and_then_loaded_makes_queries_that_can_be_run(
     skillhub: Skillhub, hub_environment: dict[str, str], tmp_path: Path
 ) -> None:
     log, queries = tmp_path / "use.jsonl", tmp_path / "queries.jsonl"
-    with hub_of({**hub_environment, "SKILLHUB_USAGE_LOG": str(log)}) as hub:
+    with hub_of({**hub_environment, "SKILLHUB_USAGE": "queries", "SKILLHUB_USAGE_LOG": str(log)}) as hub:
         hub.search("colour for the wände 壁")
         hub.load("painter")
         hub.search("xyzzy plugh")
@@ -285,7 +285,7 @@ def test_queries_are_kept_where_a_log_has_none(
     assert f"{log} has no valid line\n" in refused("--output", queries)
     assert f"{log} has no valid line\n" in refused()
     log.unlink()
-    with hub_of({**hub_environment, "SKILLHUB_USAGE_LOG": str(log)}) as hub:
+    with hub_of({**hub_environment, "SKILLHUB_USAGE": "queries", "SKILLHUB_USAGE_LOG": str(log)}) as hub:
         hub.search("colour for the wände 壁")
         hub.load("painter")
     unwritable = skillhub("eval", "from-log", log, "--output", tmp_path / "not" / "there")
@@ -322,7 +322,7 @@ def test_a_skill_that_is_found_as_a_copy_counts_as_found(
 
 @pytest.mark.usefixtures("library")
 def test_a_query_with_half_a_character_is_written_somehow(skillhub: Skillhub, tmp_path: Path) -> None:
-    moment = {"at": "2026-01-02T03:04:05+00:00", "process": 1}
+    moment = {"day": "2026-01-02", "at": "2026-01-02T03:04:05+00:00", "process": 1}
     log = keep(
         tmp_path / "use.jsonl",
         {**moment, "act": "search", "query": "paint \ud800", "found": ["painter"], "confident": True},
@@ -342,7 +342,7 @@ def test_a_query_with_half_a_character_is_answered_by_every_engine(skillhub: Ski
 
 def chosen(log: Path, query: str, *skills: str) -> None:
     """Note a search that found skills, all of which were then loaded."""
-    noted = UsageLog(str(log))
+    noted = UsageLog(str(log), with_queries=True)
     noted.record_search(query, skills, confident=True)
     for skill in skills:
         noted.record_load(skill)

@@ -115,7 +115,7 @@ def test_json_output_is_as_it_was(
     queries = tmp_path / "queries.jsonl"
     queries.write_text('{"text": "turn a table into markdown", "relevant": ["tables"]}\n', encoding="utf-8")
     usage = tmp_path / "usage.jsonl"
-    with hub_of({**hub_environment, "SKILLHUB_USAGE_LOG": str(usage)}) as hub:
+    with hub_of({**hub_environment, "SKILLHUB_USAGE": "queries", "SKILLHUB_USAGE_LOG": str(usage)}) as hub:
         hub.search("nothing-like-it")
         hub.load("local")
     given = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from tests.hubs import hub_of
 
 from skillhub_mcp.usage import UsageLog
 
+TODAY = f"{datetime.now(timezone.utc):%Y-%m-%d}"
+
 
 @pytest.fixture
 def log(tmp_path: Path, hub_environment: dict[str, str], write_skill: SkillWriter) -> Path:
@@ -19,7 +22,7 @@ def log(tmp_path: Path, hub_environment: dict[str, str], write_skill: SkillWrite
     write_skill("painter", "Paints walls.", files={"colours.md": "Red."})
     write_skill("plumber", "Mends pipes.")
     write_skill("baker", "Bakes bread.")
-    with hub_of({**hub_environment, "SKILLHUB_USAGE_LOG": str(path)}) as hub:
+    with hub_of({**hub_environment, "SKILLHUB_USAGE": "queries", "SKILLHUB_USAGE_LOG": str(path)}) as hub:
         hub.search("paint walls")
         hub.load("painter")
         hub.load("painter")
@@ -35,7 +38,7 @@ def test_what_was_used_what_never_and_what_was_searched_for_in_vain_is_told(skil
     done = skillhub("stats", log)
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines() == [
-        "4 searches, 3 loads, 1 file read",
+        f"Since {TODAY}: 4 searches, 3 loads, 1 file read",
         "",
         "Used:",
         "    2  painter",
@@ -52,6 +55,7 @@ def test_what_was_used_what_never_and_what_was_searched_for_in_vain_is_told(skil
 
 def test_json_carries_it_all(skillhub: Skillhub, log: Path) -> None:
     assert skillhub("stats", log, "--json").json == {
+        "since": TODAY,
         "searches": 4,
         "used": {"painter": 2, "baker": 1},
         "read": {"painter": 1},
@@ -63,7 +67,7 @@ def test_json_carries_it_all(skillhub: Skillhub, log: Path) -> None:
 
 def test_the_log_of_the_setting_is_read_unless_another_is_named(skillhub: Skillhub, log: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.jsonl"
-    UsageLog(str(other)).record_load("plumber")
+    UsageLog(str(other), with_queries=True).record_load("plumber")
     assert skillhub("stats", "--json", SKILLHUB_USAGE_LOG=str(log)).json["used"] == {"painter": 2, "baker": 1}
     assert skillhub("stats", other, "--json", SKILLHUB_USAGE_LOG=str(log)).json["used"] == {"plumber": 1}
 
@@ -74,17 +78,31 @@ def test_the_log_is_read_and_not_written(skillhub: Skillhub, log: Path) -> None:
     assert log.read_bytes() == before
 
 
-def test_without_a_log_it_is_said_how_to_have_one(skillhub: Skillhub) -> None:
+def test_without_any_setting_it_says_what_was_loaded_and_what_never_was(
+    skillhub: Skillhub, write_skill: SkillWriter
+) -> None:
+    for name in ("painter", "plumber"):
+        write_skill(name)
+    assert skillhub("stats").out.splitlines()[0] == "0 searches, 0 loads, 0 files read"
+    assert skillhub("search", "painter").code == 0
+    assert skillhub("show", "painter").code == 0
     done = skillhub("stats")
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("error: LOG is required\n\nhint: pass LOG, or set SKILLHUB_USAGE_LOG")
-    error = skillhub("stats", "--json").error
-    assert (error["code"], "SKILLHUB_USAGE_LOG" in error["hint"]) == ("INVALID_ARGUMENT", True)
+    assert done.out.splitlines() == [
+        f"Since {TODAY}: 1 search, 1 load, 0 files read",
+        "",
+        "Used:",
+        "    1  painter",
+        "",
+        "Never used, of 2 served:",
+        "       plumber",
+    ]
+    assert done.err.startswith("SKILLHUB_USAGE=queries also records what is searched for")
+    assert skillhub("stats", SKILLHUB_USAGE="off").err == "SKILLHUB_USAGE=off: nothing is counted.\n"
 
 
 def test_a_log_that_is_not_there_fails_with_its_path(skillhub: Skillhub, tmp_path: Path) -> None:
     path = tmp_path / "not-there.jsonl"
-    done = skillhub("stats", SKILLHUB_USAGE_LOG=str(path))
+    done = skillhub("stats", path)
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith(f"error: {path} cannot be read: ")
 
@@ -107,7 +125,7 @@ def test_what_one_command_found_and_the_next_showed_was_not_searched_for_in_vain
     write_skill("painter", "Paints walls.")
     path = str(tmp_path / "use.jsonl")
     for command in (("search", "paint walls"), ("show", "painter")):
-        assert process(*command, SKILLHUB_USAGE_LOG=path).code == 0
+        assert process(*command, SKILLHUB_USAGE="queries", SKILLHUB_USAGE_LOG=path).code == 0
     answer = skillhub("stats", path, "--json").json
     assert (answer["searches"], answer["used"], answer["searched_without_success"]) == (1, {"painter": 1}, {})
 
@@ -130,13 +148,13 @@ def test_an_empty_log_leaves_every_served_skill_unused(
 
 def test_a_used_skill_that_is_no_longer_there_is_told_all_the_same(skillhub: Skillhub, tmp_path: Path) -> None:
     path = tmp_path / "use.jsonl"
-    UsageLog(str(path)).record_load("gone")
+    UsageLog(str(path), with_queries=True).record_load("gone")
     assert skillhub("stats", path, "--json").json["used"] == {"gone": 1}
 
 
 def test_ten_of_each_are_shown_and_the_rest_counted(skillhub: Skillhub, tmp_path: Path) -> None:
     path = tmp_path / "use.jsonl"
-    log = UsageLog(str(path))
+    log = UsageLog(str(path), with_queries=True)
     for number in range(12):
         log.record_load(f"skill-{number:02}")
         log.record_search(f"query {number:02}", [], confident=False)
@@ -151,5 +169,5 @@ def test_ten_of_each_are_shown_and_the_rest_counted(skillhub: Skillhub, tmp_path
 
 def test_what_was_searched_for_cannot_act_on_a_terminal(skillhub: Skillhub, tmp_path: Path) -> None:
     path = tmp_path / "use.jsonl"
-    UsageLog(str(path)).record_search("red \x1b[31m", [], confident=False)
+    UsageLog(str(path), with_queries=True).record_search("red \x1b[31m", [], confident=False)
     assert "\x1b" not in skillhub("stats", path).out

@@ -16,12 +16,13 @@ log = logging.getLogger(__name__)
 class JsonLinesLog:
     """Appends to the file at `path`, from any thread and any number of processes. `label` names it in log messages.
 
-    The file is created for its owner only. A write error is logged once and raises nothing.
+    The file is created for its owner only. A write error is logged once, at `level`, and raises nothing.
     """
 
-    def __init__(self, path: str, *, label: str) -> None:
+    def __init__(self, path: str, *, label: str, level: int = logging.WARNING) -> None:
         self._path = path
         self._label = label
+        self._level = level
         self._lock = threading.Lock()
         self._failed = False
 
@@ -46,7 +47,7 @@ class JsonLinesLog:
         except OSError as error:
             # A failing log is no reason to fail the operation that it records; one warning is enough.
             if not self._failed:
-                log.warning("%s %s cannot be written: %s", self._label, self._path, error.strerror)
+                log.log(self._level, "%s %s cannot be written: %s", self._label, self._path, error.strerror)
             self._failed = True
 
 

@@ -31,7 +31,7 @@ from skillhub_mcp.index.views import ViewSource
 from skillhub_mcp.index.writer import IndexWriter
 from skillhub_mcp.search.engine import SearchEngine, SearchOptions
 from skillhub_mcp.search.searcher import PROVIDER_REST_SECONDS, Searcher, SearchMode
-from skillhub_mcp.settings import Settings
+from skillhub_mcp.settings import DEFAULT_USAGE_LOG, Settings
 from skillhub_mcp.skills.admission import LENIENT, STRICT
 from skillhub_mcp.skills.discovery import own_directory
 from skillhub_mcp.skills.files import ReadLimits
@@ -80,7 +80,7 @@ def make_hub(
         views.subscribe(partial(_audit_behind, auditor, views))
     kept = cache(partial(lock_verifier, settings, for_shell=for_shell))
     access = make_access(settings, asks=background if asks is None else asks, auditor=auditor, kept=kept)
-    usage = UsageLog(settings.observability.usage_log) if settings.observability.usage_log else None
+    usage = usage_log(settings)
     search_tool = "`skillhub search`" if for_shell else "search_skills" if "core" in settings.disclosure.tools else ""
     lookup = SkillLookup(views, access, search_tool=search_tool)
     searcher = Searcher(
@@ -116,6 +116,15 @@ def make_hub(
         publication=None if replica is None else replica.health,
         kept=kept if replica is None else None,
     )
+
+
+def usage_log(settings: Settings) -> UsageLog | None:
+    """Return the usage log that `settings` describe, or None."""
+    observed = settings.observability
+    if observed.usage == "off":
+        return None
+    path = observed.usage_log or expand_home(DEFAULT_USAGE_LOG)
+    return UsageLog(path, with_queries=observed.usage == "queries", asked_for=bool(observed.usage_log))
 
 
 def index_writer(settings: Settings) -> IndexWriter:

@@ -32,7 +32,7 @@ from skillhub_mcp.policy.rules import PermissionRule
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.policy.trust import TrustMode
 from skillhub_mcp.policy.unknown_names import KnownNames, rules_problems, server_filter_problems, tokens_problems
-from skillhub_mcp.settings import Settings
+from skillhub_mcp.settings import DEFAULT_USAGE_LOG, Settings
 from skillhub_mcp.skills.admission import AGENT_CONTEXT
 from skillhub_mcp.skills.discovery import FilesOf, own_directory
 from skillhub_mcp.skills.model import Skill
@@ -102,7 +102,7 @@ def exposed_files(settings: Settings) -> tuple[tuple[Problem, ...], tuple[Proble
         choices_path(),
         settings.http.tokens_file,
         settings.execution.hooks,
-        settings.observability.usage_log,
+        settings.observability.usage_log or expand_home(DEFAULT_USAGE_LOG),
     )
     changeable, readable = [], []
     for path in dict.fromkeys(filter(None, named)):

@@ -70,7 +70,6 @@ def server_options(
     context = ContextOptions(
         lambda: make_catalogues(settings, hub.access, hub.views.snapshot),
         settings.disclosure.skill_search_limit,
-        settings.disclosure.skill_search_max_limit,
     )
     if "agents" in settings.disclosure.tools:
         # An invalid configuration is reported at startup rather than to the first caller.

@@ -229,7 +229,7 @@ def refresh_index(options: Mapping[str, str], names: Sequence[str] = ()) -> Refr
     try:
         if settings_of(options).replica.read_only:
             return RefreshedIndex()
-        with open_hub({**options, "SKILLHUB_USAGE_LOG": "", "SKILLHUB_SKIP_AUTO_REINDEX": "0"}) as hub:
+        with open_hub({**options, "SKILLHUB_USAGE": "off", "SKILLHUB_SKIP_AUTO_REINDEX": "0"}) as hub:
             view = hub.refresh(waiting=True)
             snapshot, policy = hub.snapshot_and_policy()
             known = Names(snapshot, policy)

@@ -60,7 +60,7 @@ class HubSkills:
         search = settings.search.model_copy(update={"rerank": "off"})
         if settings.embedding.provider in ("onnx", "openai", "gemini"):
             search = search.model_copy(update={"mode": "fts"})
-        observability = settings.observability.model_copy(update={"usage_log": ""})
+        observability = settings.observability.model_copy(update={"usage": "off"})
         typing = settings.model_copy(update={"search": search, "observability": observability})
         self.hub = make_hub(typing, background=False)
 

@@ -47,11 +47,10 @@ _START_WITHOUT_LISTING_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ContextOptions:
-    """The options of the agent-context tools: their catalogues, and the default and maximum number of hits."""
+    """The options of the agent-context tools: their catalogues, and the default number of hits."""
 
     make_catalogues: Callable[[], Catalogues]
     search_limit: int
-    search_max_limit: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +194,6 @@ def _add_tool_sets(
         agents = AgentsTools(options.make_resolver, sessions, saved, with_paths=with_paths)
         registration.register(server, registration.agents_tools(agents))
     if options.context is not None and catalogues is not None:
-        from skillhub_mcp.disclosure.context.tiered_search import SearchLimits
         from skillhub_mcp.server.tools.context import ContextTools
 
         if not with_paths:
@@ -204,7 +202,7 @@ def _add_tool_sets(
             catalogues,
             hub.access,
             sessions,
-            SearchLimits(options.context.search_limit, options.context.search_max_limit),
+            options.context.search_limit,
             handle_of=hub.lookup.handle_of,
             elsewhere=hub.lookup.handle_named if "core" in options.tools else lambda _: None,
             agents_state=None if agents is None else agents.state,

@@ -16,6 +16,7 @@ from skillhub_mcp.settings.types import local_path
 from skillhub_mcp.settings.values import (
     BY_NAME,
     DEFAULT_SKILLS_DIR,
+    DEFAULT_USAGE_LOG,
     GROUPS,
     SETTINGS,
     TOOL_SETS,
@@ -26,6 +27,7 @@ from skillhub_mcp.settings.values import (
 __all__ = [
     "BY_NAME",
     "DEFAULT_SKILLS_DIR",
+    "DEFAULT_USAGE_LOG",
     "GROUPS",
     "SETTINGS",
     "TOOL_SETS",

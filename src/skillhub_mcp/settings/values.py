@@ -13,6 +13,7 @@ from skillhub_mcp.project import DEFAULT_MARKERS
 from skillhub_mcp.settings import types
 
 DEFAULT_SKILLS_DIR = "~/.skillhub/skills"
+DEFAULT_USAGE_LOG = "~/.skillhub/usage/log.jsonl"
 TOOL_SETS = ("core", "context", "agents", "registry", "skill")
 FIELDS = ("name", "description", "tags", "category", "body")
 DEFAULT_PLACES = ("project", "user", "hub")
@@ -172,9 +173,6 @@ class DisclosureSettings(Group):
     )
     skill_search_limit: Limit = setting(
         "SKILLHUB_SKILL_SEARCH_LIMIT", "8", "Hits of skill_search without a limit", forgiving=True, project=True
-    )
-    skill_search_max_limit: Limit = setting(
-        "SKILLHUB_SKILL_SEARCH_MAX_LIMIT", "50", "Maximum hits of skill_search", forgiving=True, project=True
     )
     agents_config: str = setting(
         "SKILLHUB_AGENTS_CONFIG", "", "How AGENTS.md files are read: a JSON object, or the path of a file with one"
@@ -350,8 +348,11 @@ class ObservabilitySettings(Group):
         "SKILLHUB_AUDIT_LOG", "", "File that records each load, read and run of a skill, one JSON object per line"
     )
     metrics: types.Switch = setting("SKILLHUB_METRICS", "0", "1 serves /metrics for Prometheus over HTTP")
+    usage: Annotated[Literal["off", "counts", "queries"], types.LOWER] = setting(
+        "SKILLHUB_USAGE", "counts", "What is recorded for `skillhub stats`: off, counts, or queries with their texts"
+    )
     usage_log: types.OptionalPath = setting(
-        "SKILLHUB_USAGE_LOG", "", "File that records searches, loads and reads, for `skillhub stats`; never sent"
+        "SKILLHUB_USAGE_LOG", "", f"File of that record; empty means {DEFAULT_USAGE_LOG}. Never sent"
     )
 
 

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from skillhub_mcp.disclosure.context.catalogue import skill_id
 from skillhub_mcp.disclosure.context.schema import SkillMetadata
-from skillhub_mcp.disclosure.context.tiered_search import SearchLimits, TieredResult, tiered_search
+from skillhub_mcp.disclosure.context.tiered_search import TieredResult, tiered_search
 from skillhub_mcp.errors import InvalidArgument
 
-LIMITS = SearchLimits(8, 50)
 CWD = "/repo/packages/x"
 
 
@@ -34,7 +33,7 @@ SKILLS = [
 
 
 def ask(query: str, skills: list[SkillMetadata] | None = None, **options: Any) -> TieredResult:
-    return tiered_search(SKILLS if skills is None else skills, query, cwd=CWD, limits=LIMITS, **options)
+    return tiered_search(SKILLS if skills is None else skills, query, cwd=CWD, **{"limit": 8, **options})
 
 
 def told(found: TieredResult) -> list[tuple[str, str]]:
@@ -130,9 +129,9 @@ def test_a_scope_keeps_its_own_and_an_unknown_one_is_refused() -> None:
 
 
 @pytest.mark.acceptance("S0-34", "S0-35")
-def test_eight_are_shown_and_fifty_at_most() -> None:
+def test_as_many_are_shown_as_asked_for_and_fifty_at_most() -> None:
     many = [skill(f"paint-{number}", "Paints") for number in range(60)]
-    for limit, shown in ((None, 8), (3, 3), (50, 50), (60, 50)):
+    for limit, shown in ((3, 3), (50, 50), (60, 50)):
         found = ask("paint", many, limit=limit)
         assert (len(found.hits), found.count, found.truncated) == (shown, 60, True)
     for limit in (0, -1):

@@ -47,6 +47,7 @@ _SET_FOR_THE_DEMO = {
     "EMBEDDING_PROVIDER": "none",
     "SKILLHUB_LOG_LEVEL": "ERROR",
     "SKILLHUB_ERROR_STYLE": "result",
+    "SKILLHUB_USAGE": "off",
     # A replica has no examples.
     "SKILLHUB_READ_ONLY": "0",
     "SKILLHUB_SKIP_AUTO_REINDEX": "0",

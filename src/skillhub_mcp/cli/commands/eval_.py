@@ -59,7 +59,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if not args.overlaps:
         raise InvalidArgument("ACTION", "is required", hint="skillhub eval run|from-log, or skillhub eval --overlaps")
     # Comparing skills is not a use of them, so it is not logged.
-    with terminal_progress() as progress, open_hub({**options, "SKILLHUB_USAGE_LOG": ""}) as hub:
+    with terminal_progress() as progress, open_hub({**options, "SKILLHUB_USAGE": "off"}) as hub:
         found = find_overlaps(hub, least=_LEAST_SHARE, progress=progress)
     if args.json:
         print_json({"overlaps": [asdict(one) for one in found], "pairs": len(found)})
@@ -92,7 +92,7 @@ def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     settings = settings_of(options)
     with scratch_directory("eval") as scratch:
         # A temporary index, so that the user's is not changed.
-        own = {**options, "SKILLHUB_DB_PATH": os.path.join(scratch, "skills.lancedb"), "SKILLHUB_USAGE_LOG": ""}
+        own = {**options, "SKILLHUB_DB_PATH": os.path.join(scratch, "skills.lancedb"), "SKILLHUB_USAGE": "off"}
         with terminal_progress() as progress, open_hub(own) as hub:
             hub.refresh()
             listed = {one.handle: one.skill.directory for one in hub.listed()}
@@ -146,7 +146,7 @@ def _from_log(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if usage.unreadable and not (usage.searches or usage.loads or usage.reads):
         raise QueriesUnreadable(args.log, 0, "has no valid line", hint=NAME_A_LOG)
     note_unreadable(usage, args.log)
-    with open_hub({**options, "SKILLHUB_USAGE_LOG": ""}) as hub:
+    with open_hub({**options, "SKILLHUB_USAGE": "off"}) as hub:
         served = frozenset(served_handles(hub))
     answered = {text: [one for one in skills if one in served] for text, skills in usage.chosen.items()}
     queries = [

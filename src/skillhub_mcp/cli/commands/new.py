@@ -178,7 +178,7 @@ def _findable(directory: str, options: Mapping[str, str]) -> dict[str, object]:
 
     # A server does not have this command's options.
     own = {name: value for name, value in options.items() if name != "SKILLS_DIR"}
-    with open_hub({**own, "SKILLHUB_USAGE_LOG": "", "SKILLHUB_SKIP_AUTO_REINDEX": "0"}) as hub:
+    with open_hub({**own, "SKILLHUB_USAGE": "off", "SKILLHUB_SKIP_AUTO_REINDEX": "0"}) as hub:
         real = os.path.realpath(directory)
         listed = next((one for one in hub.listed() if os.path.realpath(one.skill.directory) == real), None)
         if listed is None:

@@ -72,7 +72,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _list(typed: str, scope: PickerScope, options: Mapping[str, str], *, as_json: bool) -> int:
-    with open_hub({**options, "SKILLHUB_USAGE_LOG": ""}) as hub:
+    with open_hub({**options, "SKILLHUB_USAGE": "off"}) as hub:
         rows = picker_rows(hub.listed())
         empty = None if rows else hub.why_nothing(for_models=False)
         found = searched_for(hub.search(typed, limit=MAX_LIMIT)) if rows and typed.strip() else NOT_SEARCHED

@@ -1,17 +1,18 @@
-"""`skillhub stats`: used skills, unused skills and searches without success, from the usage log."""
+"""`skillhub stats`: which skills were used, which never were, and which searches led to none."""
 
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.cli.console import print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, plural, print_json
-from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.sanitize import in_line
-from skillhub_mcp.settings import settings_of
+from skillhub_mcp.settings import DEFAULT_USAGE_LOG, settings_of
 
 if TYPE_CHECKING:
     from skillhub_mcp.hub import SkillHub
@@ -21,26 +22,23 @@ _SHOWN = 10
 
 
 DESCRIPTION = (
-    "Summarize the usage log that SKILLHUB_USAGE_LOG names. Usage is logged only if that is set, and the log never "
-    "leaves this machine."
+    "Say which skills were loaded and which never were. Calls are counted on this machine alone, without the texts of "
+    "searches; SKILLHUB_USAGE=queries records those too, and off nothing."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     """Declare the arguments."""
-    parser.add_argument("log", nargs="?", metavar="LOG", help="usage log (default: SKILLHUB_USAGE_LOG)")
+    parser.add_argument("log", nargs="?", metavar="LOG", help="usage log (default: this machine's)")
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Print the summary of the log, with the skills that are served now."""
-    from skillhub_mcp.usage import read_usage
+    from skillhub_mcp.usage import Usage, read_usage
 
-    path = args.log or settings_of(options).observability.usage_log
-    if not path:
-        raise InvalidArgument(
-            "LOG", "is required", hint="pass LOG, or set SKILLHUB_USAGE_LOG for the server and this command"
-        )
-    usage = read_usage(path)
+    settings = settings_of(options).observability
+    path = args.log or settings.usage_log or expand_home(DEFAULT_USAGE_LOG)
+    usage = read_usage(path) if args.log or os.path.exists(path) else Usage()
     note_unreadable(usage, path)
     with open_hub(options) as hub:
         served = served_handles(hub)
@@ -50,6 +48,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if args.json:
         print_json(
             {
+                "since": usage.since or None,
                 "searches": usage.searches,
                 "used": dict(used),
                 "read": usage.reads,
@@ -59,13 +58,18 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             }
         )
         return EXIT_OK
+    since = f"Since {usage.since}: " if usage.since else ""
     print_text(
-        f"{plural(usage.searches, 'search', 'searches')}, "
+        f"{since}{plural(usage.searches, 'search', 'searches')}, "
         f"{plural(sum(usage.loads.values()), 'load')}, {plural(sum(usage.reads.values()), 'file')} read"
     )
     _list("Used", [f"{count:>5,}  {in_line(name)}" for name, count in used])
     _list(f"Never used, of {len(served):,} served", [f"       {in_line(name)}" for name in never])
     _list("Searched without success", [f"{count:>5,}  {in_line(query)}" for query, count in missed])
+    if settings.usage == "off" and not args.log:
+        print_note("SKILLHUB_USAGE=off: nothing is counted.")
+    elif usage.searches and not usage.queries:
+        print_note("SKILLHUB_USAGE=queries also records what is searched for, and shows searches without success here.")
     return EXIT_OK
 
 

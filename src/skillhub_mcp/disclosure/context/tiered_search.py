@@ -17,6 +17,7 @@ from skillhub_mcp.input_checks import refuse_nul
 from skillhub_mcp.skills.names import fold_name
 
 _EXACT_PATH = 1.0
+_MAX_HITS = 50
 _EXACT_NAME = 0.9
 _PREFIX = (0.6, 0.8)
 _OVERLAP = (0.1, 0.5)
@@ -24,14 +25,6 @@ _OVERLAP = (0.1, 0.5)
 _WORD = re.compile(r"[^\W_]+")
 # In Japanese, what is written in hiragana alone is mostly grammar.
 _HIRAGANA = re.compile("[\u3041-\u309f]+")
-
-
-@dataclass(frozen=True, slots=True)
-class SearchLimits:
-    """The number of hits that a search returns by default, and at most."""
-
-    default: int
-    maximum: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +45,7 @@ def tiered_search(
     query: str,
     *,
     cwd: str,
-    limits: SearchLimits,
-    limit: int | None = None,
+    limit: int,
     scope: SkillScope | None = None,
 ) -> TieredResult:
     """Return the skills that match `query`, best first, then repo before user, then by path. Raises InvalidArgument."""
@@ -61,15 +53,14 @@ def tiered_search(
     text = " ".join(query.split())
     if not text:
         raise InvalidArgument("query", "is empty", hint="give a path, a name, or a few words of the task")
-    if limit is not None and limit < 1:
-        raise InvalidArgument("limit", f"must be from 1 to {limits.maximum}")
+    if limit < 1:
+        raise InvalidArgument("limit", f"must be from 1 to {_MAX_HITS}")
     if scope not in (None, "repo", "user"):
         raise InvalidArgument("scope", f"{scope!r} is not one of repo, user")
     matcher = _Matcher(text, cwd)
     hits = [hit for skill in skills if scope in (None, skill.scope) and (hit := matcher.match(skill)) is not None]
     hits.sort(key=lambda hit: (-hit.score, hit.skill.scope != "repo", hit.skill.path))
-    shown = min(limits.default if limit is None else limit, limits.maximum)
-    return TieredResult(tuple(hits[:shown]), len(hits))
+    return TieredResult(tuple(hits[: min(limit, _MAX_HITS)]), len(hits))
 
 
 class _Matcher:

@@ -15,7 +15,7 @@ from skillhub_mcp.disclosure.context.catalogue import Catalogues, skill_id
 from skillhub_mcp.disclosure.context.inspection import inspect_context
 from skillhub_mcp.disclosure.context.loader import already_loaded_notice, load_skill_context, select_skill, short_path
 from skillhub_mcp.disclosure.context.schema import SkillLoadError, SkillMetadata, scope_source
-from skillhub_mcp.disclosure.context.tiered_search import SearchLimits, tiered_search
+from skillhub_mcp.disclosure.context.tiered_search import tiered_search
 from skillhub_mcp.disclosure.hits import descriptions
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.events import Observer, UseEvent, observe
@@ -45,7 +45,7 @@ class ContextTools:
     catalogues: Catalogues
     access: Access
     sessions: Sessions
-    limits: SearchLimits
+    search_limit: int
     handle_of: Callable[[str], str | None]
     elsewhere: Callable[[str], str | None]
     agents_state: Callable[[Session], object] | None
@@ -88,7 +88,8 @@ class ContextTools:
         scope: Literal["repo", "user"] | SkipJsonSchema[None] = None,
     ) -> ToolResult:
         listing = self.catalogues.listing()
-        found = tiered_search(listing.shown, query, cwd=listing.cwd, limits=self.limits, limit=limit, scope=scope)
+        limit = self.search_limit if limit is None else limit
+        found = tiered_search(listing.shown, query, cwd=listing.cwd, limit=limit, scope=scope)
         reported = descriptions([hit.skill.description for hit in found.hits])
         skills = [
             {**self._fields(hit.skill), "description": text, "reason": hit.reason, "score": round(hit.score, 4)}
