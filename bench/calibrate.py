@@ -21,8 +21,7 @@ from bench.judged import SHARED, Question, directory_ids, for_fitting, of_librar
 from bench.quality import searchable
 from numpy.typing import NDArray
 
-from skillhub_mcp.bootstrap.hub import make_hub
-from skillhub_mcp.bootstrap.models import choose_embedder
+from skillhub_mcp.bootstrap.hub import choose_embedder, make_hub
 from skillhub_mcp.evaluation.measures import calibration_error, refused_where_kept
 from skillhub_mcp.search.likelihood import FEW_WORDS, Coefficients, Evidence, NearnessCoefficients, weighed
 from skillhub_mcp.search.searcher import Searcher, SearchMode, SearchRequest

@@ -30,8 +30,7 @@ from bench.judged import (
 )
 from bench.sixty_lines import SixtyLines
 
-from skillhub_mcp.bootstrap.hub import make_hub
-from skillhub_mcp.bootstrap.models import choose_embedder
+from skillhub_mcp.bootstrap.hub import choose_embedder, make_hub
 from skillhub_mcp.embedders.base import Embedder
 from skillhub_mcp.evaluation.baselines import Engine, EngineAnswer, make_baseline
 from skillhub_mcp.evaluation.measures import (

@@ -18,12 +18,7 @@ from skillhub_mcp.skills.registry import AnyRoot, Registry, RegistryIndex
 def build_index(
     roots: Sequence[AnyRoot] | None = None, *, lenient: bool = False, cwd: str | None = None
 ) -> RegistryIndex:
-    """Read the frontmatter of every skill below `roots` and return the skills and a report.
-
-    A root is a path, a `SkillRoot`, or a mapping with `path`, `source` and `priority`; by default the roots are those
-    of the settings for `cwd`. A skill that breaks a rule is left out and reported; with `lenient`, one without a
-    description is included. Raises InvalidArgument and InvalidSetting.
-    """
+    """Return the skills below `roots` (by default of the settings for `cwd`) and a report. Raises SkillHubError."""
     refuse_nul(cwd=cwd)
     settings = settings_of({} if cwd is None else {"SKILLHUB_CWD": cwd})
     if roots is None:
@@ -32,10 +27,7 @@ def build_index(
 
 
 def refresh_index(index: RegistryIndex, changes: Sequence[str] | None = None) -> RegistryIndex:
-    """Return an updated copy of `index`, reading only files that are new or changed; only `changes`, if given.
-
-    Raises InvalidArgument for an index that did not come from `build_index`, a `Registry` or this function.
-    """
+    """Return `index` updated with new and changed files, or only `changes`. Raises InvalidArgument."""
     if index.refresh is None:
         raise InvalidArgument("index", "did not come from build_index")
     return index.refresh(changes)
@@ -47,10 +39,7 @@ def available_skills(index: RegistryIndex) -> str:
 
 
 def catalogue(format: str = "specification", *, budget: Budget | None = None, cwd: str | None = None) -> Rendered:  # noqa: A002 - the name of the command line's option
-    """Return the list for a model of all skills that the settings give for `cwd`, within `budget`.
-
-    Raises InvalidArgument for an unknown format, InvalidSetting and PolicyUnreadable.
-    """
+    """Return the list for a model of the skills that the settings give for `cwd`. Raises SkillHubError."""
     refuse_nul(format=format, cwd=cwd)
     if format not in FORMATS:
         raise InvalidArgument("format", f"{format!r} is not one of {', '.join(FORMATS)}")
@@ -67,10 +56,7 @@ def catalogue(format: str = "specification", *, budget: Budget | None = None, cw
 
 
 def resolve(text: str, *, cwd: str | None = None) -> Resolution:
-    """Return the skills that `text` mentions as `$name` or by path.
-
-    Raises InvalidSetting, PolicyUnreadable and InvalidArgument.
-    """
+    """Return the skills that `text` mentions as `$name` or by path. Raises SkillHubError."""
     refuse_nul(text=text, cwd=cwd)
     settings = settings_of({} if cwd is None else {"SKILLHUB_CWD": cwd})
     hub = make_hub(settings, background=False)

@@ -48,10 +48,7 @@ def recorded_roots_problem() -> Problem | None:
 
 
 def roots_of(settings: Settings) -> tuple[SkillRoot, ...]:
-    """Return the roots that `settings` choose, highest priority first. Raises InvalidSetting.
-
-    Recorded roots are added to the default ones, if the record can be used. What the project brings awaits trust.
-    """
+    """Return the roots that `settings` choose and those recorded, the highest priority first. Raises InvalidSetting."""
     skills, project = settings.skills, project_of(settings)
     try:
         recorded = recorded_roots()
@@ -133,10 +130,7 @@ class RootsFollower:
 
 
 def lock_option(lock_path: str, settings: Settings, *, with_paths: bool = True) -> str:
-    """Return the option with which `skillhub verify` and the like use the library of that lock, as it is typed.
-
-    It is empty for the first hub root, and without `with_paths` for roots that only a path names.
-    """
+    """Return the option that selects that lock's library, as typed; empty if none or only a path selects it."""
     place = os.path.realpath(os.path.dirname(lock_path))
     if place == os.path.realpath(project_while_serving(settings).root):
         return "--project"

@@ -15,10 +15,7 @@ def prepare_environment() -> tuple[str, ...]:
 
 
 def forget_fastmcp_settings() -> None:
-    """Remove variables that are meant for other FastMCP servers. FastMCP reads them when it is first imported.
-
-    Also switch off its `.env` file, its check for newer versions, its log format and its spans, which hold error texts.
-    """
+    """Remove variables meant for other FastMCP servers, and switch off what FastMCP reads or sends by itself."""
     for name in [name for name in os.environ if name.upper().startswith("FASTMCP_")]:
         del os.environ[name]
     os.environ["FASTMCP_ENV_FILE"] = os.devnull

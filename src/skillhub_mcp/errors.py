@@ -1,7 +1,4 @@
-"""The errors that SkillHub expects: for each code its meaning, message and hint.
-
-`server.error_responses` and `cli.output` print them; docs/reference/errors.md lists them all.
-"""
+"""The errors that SkillHub expects: for each code its meaning, message and hint."""
 
 from __future__ import annotations
 
@@ -21,10 +18,7 @@ CLOSE_TO_OTHERS = "see that only you can write it (chmod go-w); `skillhub doctor
 
 
 class SkillHubError(Exception):
-    """The base of every error that SkillHub expects. `message` is one sentence; `hint` says how to fix it.
-
-    `facts` are what a program needs to correct the call, as JSON values. Secrets in URLs are removed from all three.
-    """
+    """The base: a sentence, how to fix it, and JSON facts for programs, all without secrets in URLs."""
 
     code: ClassVar[str] = "SKILLHUB_ERROR"
 
@@ -87,10 +81,7 @@ class ToolNotFound(SkillHubError, code="TOOL_NOT_FOUND"):
 
 
 class SkillNotFound(SkillHubError, code="SKILL_NOT_FOUND"):
-    """No skill has that name; `near` holds the most similar names, or those that took its place.
-
-    An empty name means that there is no skill at all. `path` is the file that the reason is about, for logs and shells.
-    """
+    """No skill has that name, or there is none at all; `near` holds the most similar names."""
 
     def __init__(
         self, name: str, *, near: Sequence[str] = (), hint: str | None = None, reason: str = "", path: str | None = None
@@ -169,12 +160,7 @@ class RunNotPermitted(SkillHubError, code="RUN_NOT_PERMITTED"):
 
 
 class ConfirmationRequired(SkillHubError, code="CONFIRMATION_REQUIRED"):
-    """The user must consent, as the rules neither allow nor deny it or it awaits trust, and the client cannot ask.
-
-    `rule_name` is the skill's name in rules. To run commands, `digest` is that of its files, `changed` whether an
-    earlier consent was to other files, `packages` what is fetched first, and `network` what is allowed already.
-    `untrusted_in` is the root of the project that awaits trust.
-    """
+    """The user must consent, as the rules neither allow nor deny it or it awaits trust, and the client cannot ask."""
 
     def __init__(
         self,
@@ -423,10 +409,7 @@ class QueriesUnreadable(SkillHubError, code="QUERIES_UNREADABLE"):
 
 
 class ClientFileRefused(SkillHubError, code="CLIENT_FILE_REFUSED"):
-    """A client's file was left as it is: it cannot be read, changed safely or written.
-
-    `name_taken` says that another server has the name of our entry.
-    """
+    """A client's file was left as it is: it cannot be read, changed safely or written."""
 
     def __init__(self, path: str, reason: str, *, hint: str | None = None, name_taken: bool = False) -> None:
         super().__init__(f"{path} was left as it is: {reason}", hint=hint, facts={"path": path, "reason": reason})

@@ -1,8 +1,4 @@
-"""Events: the one interface between what the hub does and the observers that log, audit, trace or count it.
-
-Events carry no content: no query, no instructions, no text of a file, no command arguments. An observer never makes the
-observed operation fail.
-"""
+"""What observers are told. Events carry no content, and an observer never fails the observed operation."""
 
 from __future__ import annotations
 
@@ -57,11 +53,7 @@ class SearchStepEvent(Event):
 
 @dataclass(slots=True, kw_only=True)
 class UseEvent(Event):
-    """A skill's instructions are loaded, a file of it is read, or a command is run in it.
-
-    `skill` is the name in the request, then the skill's handle. `size` is in characters of instructions or bytes of a
-    file. `sandbox`, `network` and `digest` (of the skill's files) are those of a command.
-    """
+    """A skill is loaded, read or run. `size` is in characters of instructions or bytes of a file."""
 
     action: Literal["load", "read", "run"]
     skill: str
@@ -129,11 +121,11 @@ class CompositeObserver:
     """Passes events to several observers; the first is called first at a start, and last at an end."""
 
     def __init__(self, observers: Sequence[Observer]) -> None:
-        self._observers = tuple(observers)
+        self.observers = tuple(observers)
 
     def start(self, event: Event) -> Callable[[], None]:
         """Pass the start to each observer, and the end to each in reverse order."""
-        finishers = [observer.start(event) for observer in self._observers]
+        finishers = [observer.start(event) for observer in self.observers]
 
         def finish() -> None:
             for finisher in reversed(finishers):

@@ -1,10 +1,4 @@
-"""The hub: search, load, read a file, run a command. A facade for the MCP tools, the shell and Python programs.
-
-A model is shown skills in three tiers, and pays tokens only for what it asks for: names and descriptions (`search`,
-`catalogue`), the instructions of one skill (`load`), and one of its files (`read_file`). What each method does is
-written elsewhere: search in `search.engine`, names and permission in `disclosure.lookup`, text and files in
-`disclosure.reader`, lists in `disclosure.listing`, commands in `execution`.
-"""
+"""The hub: search, load, read a file, run a command. A facade for the MCP tools, the shell and Python programs."""
 
 from __future__ import annotations
 
@@ -52,14 +46,7 @@ __all__ = ["MAX_LIMIT", "FoundSkill", "ListedSkill", "LoadedSkill", "SearchAnswe
 
 
 class SkillHub:
-    """Finds, loads and uses the skills that one server may serve. Safe to call from several threads.
-
-    `elsewhere` returns the skills on this machine that are not searched; it is asked where there is no skill.
-    `commands` returns what is settled of commands; it is asked where one is to be run, and answers the same each time.
-    `files_of` says where the files of a skill lie. `publication` returns how a replica's publication does; it is None
-    where skills are those of directories. `kept` returns what holds skills against their locks; it is asked where that
-    is wanted.
-    """
+    """Finds, loads and uses the skills that one server may serve. Thread-safe."""
 
     def __init__(
         self,
@@ -105,10 +92,7 @@ class SkillHub:
     def refresh(
         self, depth: SyncDepth = SyncDepth.CHANGES, *, only: Sequence[str] | None = None, waiting: bool = False
     ) -> View:
-        """Sync the index with the files now, in this thread; with `only`, with the files at those paths.
-
-        While a user is `waiting`, an embedder that is slow or down costs some seconds only.
-        """
+        """Sync the index with the files, or those at `only`; `waiting` limits what a slow embedder may take."""
         refuse_nul(only=only)
         return self.views.sync(depth, only=only, waiting=waiting)
 
@@ -117,10 +101,7 @@ class SkillHub:
         return () if self.auditor is None else self.auditor.known(skill) or ()
 
     def lock_standings(self, skills: Iterable[Skill], *, provenance: bool = True) -> Iterator[LockStanding | None]:
-        """Yield how the files of each skill stand against its lock now; None for a replica, which has no locks.
-
-        Without `provenance` not where other programs say that they are from, for which all of their fields are read.
-        """
+        """Yield each skill's standing against its lock; None for a replica. `provenance` reads what others recorded."""
         if self._kept is None:
             return (None for _ in skills)
         asked = ((one.directory, one.metadata if provenance else None) for one in skills)
@@ -134,10 +115,7 @@ class SkillHub:
         return self.views.snapshot() if view is None else view.snapshot, self.access.now()
 
     def skills(self, *, agreed_only: bool = False) -> tuple[Skill, ...]:
-        """Return the skills that are served, by name.
-
-        With `agreed_only`, without those that await trust: for a list that a host reads unasked.
-        """
+        """Return the served skills by name; with `agreed_only`, without those that await trust."""
         names = Names(self.views.snapshot(), self.access.now())
         return names.listed() if agreed_only else names.offered()
 
@@ -168,10 +146,7 @@ class SkillHub:
         )
 
     def catalogue(self) -> tuple[CatalogueEntry, ...]:
-        """Return the skills that a model may choose, by name, as a catalogue has them.
-
-        Skills that await trust are left out: a model reads a catalogue unasked.
-        """
+        """Return the skills that a model may choose, by name, without those that await trust."""
         return catalogue_entries(list_skills(self.views.snapshot(), self.access.now()))
 
     def resolve(self, text: str, *, cwd: str) -> Resolution:
@@ -190,10 +165,7 @@ class SkillHub:
         )
 
     def find(self, skill_name: str) -> Skill:
-        """Return the skill of that name or safe alias, or at `name@source` or a path, whether served or not.
-
-        Raises SkillNotFound.
-        """
+        """Return the skill for a name, alias, `name@source` or path, served or not. Raises SkillNotFound."""
         return self.lookup.find(skill_name).skill
 
     # The tiers of disclosure
@@ -208,31 +180,16 @@ class SkillHub:
         source: Source | None = None,
         explain: bool = False,
     ) -> SearchAnswer:
-        """Return the skills that fit `query`, best first.
-
-        Of a `category`, with all of `tags`, in any case; with `source`, those of that source, also where another has
-        their name. A query without a letter or digit lists by name, with facets. A skill whose name is the query comes
-        first. Where nothing fits well the answer says so and holds near misses only. A skill that models may not choose
-        (`disable-model-invocation`) is never found, and can still be loaded by name. Raises InvalidArgument for a limit
-        outside 1..100, and IndexUnavailable when no index can answer. A failing embedding provider is not an error:
-        full text answers instead.
-        """
+        """Return the skills that fit `query`, best first, or all by name if it has no word. Raises SkillHubError."""
         refuse_nul(query=query, category=category, tags=tags)
         return self.engine.search(query, limit=limit, category=category, tags=tags, source=source, explain=explain)
 
     def standing(self, task: str, skill: Skill) -> RankExplanation:
-        """Return where `skill` stands in a search for `task`, and what the first has that it has not.
-
-        Raises InvalidArgument for a task without a letter or digit, and IndexUnavailable.
-        """
+        """Return the rank of `skill` in a search for `task`. Raises InvalidArgument and IndexUnavailable."""
         return self.engine.standing(task, skill.directory)
 
     def load(self, skill_name: str, *, part: int = 1, granted: Collection[Grant] = NOTHING_GRANTED) -> LoadedSkill:
-        """Return a skill's instructions as its SKILL.md holds them now.
-
-        Raises SkillNotFound, SkillUnreadable, InvalidArgument for a part that does not exist, and what `Policy.check`
-        raises.
-        """
+        """Return a skill's instructions as they are now. Raises SkillHubError."""
         return self.reader.load(skill_name, part=part, granted=granted)
 
     def read_file(
@@ -244,20 +201,13 @@ class SkillHub:
         granted: Collection[Grant] = NOTHING_GRANTED,
         as_stored: bool = False,
     ) -> FileContent:
-        """Return a file of the skill, from byte `offset` on; `as_stored`, only UTF-8 as text.
-
-        Raises SkillNotFound, SkillFileNotFound, PathNotAllowed, InvalidArgument, and what `Policy.check` raises.
-        """
+        """Return a file from byte `offset` on; `as_stored`, only UTF-8 as text. Raises SkillHubError."""
         return self.reader.read_file(skill_name, file_path, offset=offset, granted=granted, as_stored=as_stored).content
 
     def read_bytes(
         self, skill: Skill, file_path: str, *, max_bytes: int, granted: Collection[Grant] = NOTHING_GRANTED
     ) -> bytes:
-        """Return all of a file, byte for byte, of a skill that `snapshot_and_policy` returned.
-
-        Its SKILL.md counts as loading it. Raises what `read_file` raises; a file of more than `max_bytes` counts as not
-        found.
-        """
+        """Return a whole file of a skill; SKILL.md counts as loading. Raises what `read_file` raises."""
         snapshot, policy = self.snapshot_and_policy()
         # It may have been read again since it was found: a handle is of a skill of this snapshot.
         skill = snapshot.by_directory(skill.directory) or skill
@@ -268,10 +218,7 @@ class SkillHub:
     def list_files(
         self, skill_name: str, *, granted: Collection[Grant] = NOTHING_GRANTED
     ) -> tuple[tuple[FileEntry, ...], bool]:
-        """Return the files of the skill that can be read, and whether there are more than are listed.
-
-        Raises what `read_file` raises.
-        """
+        """Return the readable files of the skill, and whether there are more. Raises what `read_file` raises."""
         return self.reader.list_files(skill_name, granted=granted)
 
     def _confinement(self, skill: Skill) -> Confinement:
@@ -300,13 +247,7 @@ class SkillHub:
         session: tuple[str, ...] = ("process",),
         output_dir: str | None = None,
     ) -> CommandResult:
-        """Run an allowed command in the skill's directory, without a shell, confined as the settings say.
-
-        It writes to the private directory of `session`, or to the `output_dir` that is named. It is killed with all
-        that it started when `stop` is set. Raises SkillNotFound, CommandNotAllowed, CommandUnavailable,
-        SandboxUnavailable, SandboxFailed, SandboxRequired, PackagesUnavailable, SkillUnverifiable, InvalidArgument, and
-        what `Policy.check_run` raises.
-        """
+        """Run an allowed command in the skill's directory, without a shell, until `stop`. Raises SkillHubError."""
         from skillhub_mcp.execution.skill_command import CommandRequest, SkillCommand
 
         refuse_nul(command=command, args=args, output_dir=output_dir)
@@ -337,10 +278,7 @@ class SkillHub:
         return result
 
     def _sandbox(self, policy: Policy) -> Sandbox:
-        """Return how commands are confined for the caller of a policy.
-
-        Raises SandboxUnavailable, and SandboxRequired where they are not confined while some skill is left out.
-        """
+        """Return the sandbox for the caller of a policy. Raises SandboxUnavailable and SandboxRequired."""
         from skillhub_mcp.execution.sandbox import OFF
 
         sandbox = self.commands().sandbox()

@@ -1,7 +1,4 @@
-"""The MCP tools: what each does with a skill, and whether its answers depend on the session.
-
-Not in `server`, as importing that configures FastMCP for the whole process.
-"""
+"""What each MCP tool does with a skill. Not in `server`, as importing that configures FastMCP."""
 
 from __future__ import annotations
 

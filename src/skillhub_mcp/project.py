@@ -53,22 +53,14 @@ class Project:
 
 
 def find_project(cwd: str, *, root: str = "", markers: Sequence[str] = DEFAULT_MARKERS, home: str = "") -> Project:
-    """Return the project of `cwd`.
-
-    The root is `root`, relative to `cwd`, or else the nearest directory at or above `cwd` that contains one of
-    `markers`, or else `cwd`. Markers in `home` and in the directories of settings below it do not count.
-    """
+    """Return the project of `cwd`: `root`, else the nearest directory with a marker, else `cwd`."""
     here = os.path.realpath(cwd)
     found = os.path.realpath(os.path.join(here, expand_home(root))) if root else _marked(here, markers, home)
     return Project(root=found, cwd=here, chain=_chain(found, here))
 
 
 def is_no_project(directory: str, *, home: str) -> bool:
-    """Return whether a server that runs in `directory` was given no project by its client.
-
-    That is so in the top of the file system, the home directory, the directories of settings below it, and where
-    clients keep plugins.
-    """
+    """Return whether a server in `directory` was given no project: `/`, the home, settings or plugins."""
     here = os.path.realpath(directory)
     if os.path.dirname(here) == here:
         return True
@@ -78,11 +70,7 @@ def is_no_project(directory: str, *, home: str) -> bool:
 
 
 def client_project(environment: Mapping[str, str]) -> tuple[str, str]:
-    """Return the directory that a client names as its project, and the variable that names it; empty without one.
-
-    `WORKSPACE_FOLDER_PATHS` may name several, of which the first that exists counts. A variable that the client did not
-    expand counts as unset.
-    """
+    """Return the first existing directory that a client's variable names as its project, and the variable."""
     for name in _CLIENT_VARIABLES:
         for path in environment.get(name, "").split(os.pathsep):
             if os.path.isabs(path) and os.path.isdir(path):

@@ -94,10 +94,7 @@ class _Search:
 
 
 def read_usage(path: str) -> Usage:
-    """Return the summary of the log at `path`; the numbers of invalid lines are reported.
-
-    Raises QueriesUnreadable for a file that cannot be read, or that others may write.
-    """
+    """Return the summary of the log at `path`. Raises QueriesUnreadable if it cannot be read or others may write it."""
     exposure = _exposure(path)
     if exposure is not None:
         raise QueriesUnreadable(path, 0, f"is not used: {exposure.reason}", hint=exposure.fix)

@@ -75,7 +75,7 @@ def test_a_file_in_the_place_of_a_directory_is_told(tmp_path: Path) -> None:
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A file of this user's, in a directory of theirs, on a machine with other users."""
-    monkeypatch.setattr(file_modes, "_in_container", lambda: False)
+    monkeypatch.setattr(file_modes, "in_container", lambda: False)
     (tmp_path / "own").mkdir(mode=0o755)
     path = tmp_path / "own" / "rules.json"
     path.write_text("{}")
@@ -129,7 +129,7 @@ def test_a_group_that_is_its_owners_alone_is_no_other(file: Path, monkeypatch: p
     members.append("bob")
     assert reason(file) == "others may write it (mode 0664)"
     # The users of a container are its own, and so are its groups; the whole world is not.
-    monkeypatch.setattr(file_modes, "_in_container", lambda: True)
+    monkeypatch.setattr(file_modes, "in_container", lambda: True)
     assert reason(file) == ""
     file.chmod(0o666)
     assert reason(file) == "others may write it (mode 0666)"
@@ -138,11 +138,12 @@ def test_a_group_that_is_its_owners_alone_is_no_other(file: Path, monkeypatch: p
 def test_another_owner_may_write_it_but_not_where_it_is_mounted_read_only(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mine = os.geteuid()
-    monkeypatch.setattr(os, "geteuid", lambda: mine + 1)
-    monkeypatch.setattr(file_modes, "_SYSTEM", -1)
-    assert reason(file) == f"it belongs to another user (uid {mine})"
-    monkeypatch.setattr(file_modes, "_is_read_only", lambda _: True)
+    owner = os.geteuid() or 4711
+    if owner == 4711:
+        os.chown(file, owner, -1)
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    assert reason(file) == f"it belongs to another user (uid {owner})"
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_RDONLY))
     assert reason(file) == ""
 
 

@@ -129,6 +129,18 @@ def test_an_installation_that_does_not_list_its_files_is_refused_with_what_to_do
         own_wheel()
 
 
+def test_an_installation_without_a_record_is_refused_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = tmp_path / "skillhub_mcp-9.9.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_bytes(METADATA)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(SkillHubError, match="does not list its files") as refused:
+        own_wheel()
+    assert refused.value.hint == "install SkillHub again with pip or uv"
+
+
 def test_the_bundles_project_takes_the_wheel_from_the_bundle(bundle: Bundle) -> None:
     tomllib = pytest.importorskip("tomllib", reason="TOML is read by Python from 3.11 on")
     files = files_of(bundle.content)

@@ -23,9 +23,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.jsonrpc import MISSING_REQUIRED_CLIENT_CAPABILITY
 from pydantic import Field
 
-from skillhub_mcp.bootstrap.http import http_options
 from skillhub_mcp.bootstrap.hub import make_hub
-from skillhub_mcp.bootstrap.server import server_options
+from skillhub_mcp.bootstrap.server import http_options, server_options
 from skillhub_mcp.cli.log_format import log_to_stderr
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.server.http.app import serve_http

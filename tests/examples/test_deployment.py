@@ -25,7 +25,7 @@ from tests.examples.dockerfile import CONTAINER, environment_of, of, stages
 from tests.server.bearers import add_token, knock
 from tests.server.processes import serving
 
-from skillhub_mcp.bootstrap.http import http_options
+from skillhub_mcp.bootstrap.server import http_options
 from skillhub_mcp.cli.arguments import setting_options
 from skillhub_mcp.cli.main import make_parser
 from skillhub_mcp.settings import SETTINGS, read_settings

@@ -12,7 +12,7 @@ from tests.hubs import hub_of
 from tests.library.roots import LOCK, install, prepared, write_skill
 from tests.publishing.publishers import publishing
 
-from skillhub_mcp.bootstrap.publication import library_to_publish
+from skillhub_mcp.bootstrap.hub import library_to_publish
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.library.change import changing
 from skillhub_mcp.library.removal import bring_back

@@ -33,7 +33,7 @@ elif sys.argv[1] == "api":
 from skillhub_mcp.bootstrap.observers import make_observer
 from skillhub_mcp.settings import read_settings
 observer = make_observer(read_settings(os.environ)[0], serving=True)
-print([type(one).__name__ for one in observer._observers], "opentelemetry" in sys.modules)
+print([type(one).__name__ for one in observer.observers], "opentelemetry" in sys.modules)
 """
 
 

@@ -27,10 +27,9 @@ from mcp.shared.message import SessionMessage
 from tests.hubs import settings_from
 from tests.server.sessions import COMMAND
 
-from skillhub_mcp.bootstrap.http import http_options
 from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.bootstrap.observers import make_metrics, make_observer
-from skillhub_mcp.bootstrap.server import server_options
+from skillhub_mcp.bootstrap.server import http_options, server_options
 from skillhub_mcp.server.app import make_server
 from skillhub_mcp.server.error_responses import ERROR_META_KEY
 from skillhub_mcp.server.http import app as http_app

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.hubs import hub_of
 
-from skillhub_mcp.bootstrap.publication import library_to_publish
+from skillhub_mcp.bootstrap.hub import library_to_publish
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.store.library import LibraryToStore

@@ -81,6 +81,14 @@ def test_fixing_twice_changes_nothing_more(rule: str) -> None:
     assert (again.content, again.rules) == (after, ())
 
 
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_a_toml_header_becomes_yaml(ending: str) -> None:
+    toml = '+++\nname = "one"\ndescription = "Use when: due"\ntags = ["a", "b"]\nversion = "1.10"\n+++\nBody\n'
+    yaml = "---\nname: one\ndescription: 'Use when: due'\ntags:\n- a\n- b\nversion: '1.10'\n---\nBody\n"
+    fixed = fix(toml.replace("\n", ending).encode(), "one", ["frontmatter-fence"])
+    assert fixed.content.decode() == yaml.replace("\n", ending)
+
+
 def test_several_violations_are_fixed_at_once() -> None:
     before = "\n---\nname: My Skill\ndescription: Use when: due\nmetadata:\n  skillhub:\n    category: x\n---\n"
     fixed = fix(before.encode("utf-16"), "my-skill")
@@ -112,6 +120,7 @@ def test_several_violations_are_fixed_at_once() -> None:
         ("one", header("metadata:\n  skillhub:\n    category: x # why\n")),  # a remark would be lost
         ("one", header("metadata:\n  skillhub:\n    other: {a: b}\n")),
         ("one", "---\nname: one\nand more\ndescription: Use: when due\n---\n"),  # words would be lost
+        ("one", '+++\nname = "one" # why\ndescription = "x"\n+++\n'),  # a remark would be lost
         ("one", header()),
         ("one", ""),
     ],

@@ -18,7 +18,7 @@ def atomic_write(
     locked: bool = False,
     follow: bool = True,
 ) -> os.stat_result:
-    """Replace the file at `path` by `content`, synced to disk, and return the new file's status; see `replacing`."""
+    """Replace the file at `path` by `content`, synced to disk, and return its status; see `replacing`."""
     with replacing(path, mode=mode, owner=owner, locked=locked, follow=follow) as file:
         file.write(content)
         file.flush()
@@ -34,13 +34,9 @@ def replacing(
     locked: bool = False,
     follow: bool = True,
 ) -> Iterator[BinaryIO]:
-    """Yield a new file to write and read, which replaces the one at `path` at the end, synced to disk.
-
-    A symbolic link stays one, and its target is replaced, unless `follow` is false. Without `mode` and `owner` they are
-    those of any new file. If the caller holds a lock (`locked`), the temporary file has a fixed name, so that killed
-    writers leave only one. Raises OSError; then, and if the body raises, the old file is untouched.
-    """
+    """Yield a new file that replaces the one at `path`, synced to disk. Raises OSError; then the old file stays."""
     place = os.path.realpath(path) if follow else path
+    # Fixed under a lock, so that killed writers leave only one.
     new = f"{place}.new" if locked else f"{place}.{os.getpid()}-{threading.get_ident()}.new"
     try:
         with open(new, "w+b", opener=_as_any_file if mode is None else _private) as file:

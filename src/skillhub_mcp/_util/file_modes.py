@@ -1,8 +1,4 @@
-"""Who else on this machine may read or write a file, and making files private.
-
-A directory with the set-group-ID bit is shared with its group on purpose. Without modes, as on Windows, nothing is
-changed and nothing reported.
-"""
+"""Who else may read or write a file, and making files private. A set-group-ID directory is shared on purpose."""
 
 from __future__ import annotations
 
@@ -117,11 +113,7 @@ def _is_shared(directory: str) -> bool:
 
 
 def changeable_by_others(path: str) -> Exposure | None:
-    """Return what lets others write or replace a file, or None. Raises OSError.
-
-    As ssh judges its own files: by owner and mode of the file and of the directories up to the home directory. Root and
-    the owner's own group are no others. In a container, only the world is.
-    """
+    """Return what lets others write or replace a file, judged as ssh judges its own files. Raises OSError."""
     if not _HAS_MODES:
         return None
     try:
@@ -203,13 +195,13 @@ def _is_trusted(status: os.stat_result) -> bool:
     user = os.geteuid()
     # Who became root is trusted by root: theirs is the home directory that `sudo` may leave as it is.
     before = os.environ.get("SUDO_UID", "") if user == _SYSTEM else ""
-    return status.st_uid in (_SYSTEM, user) or str(status.st_uid) == before or _in_container()
+    return status.st_uid in (_SYSTEM, user) or str(status.st_uid) == before or in_container()
 
 
 def _others_may(status: os.stat_result, of_group: int, of_world: int) -> bool:
     if status.st_mode & of_world:
         return True
-    return bool(status.st_mode & of_group) and not (_in_container() or _is_own_group(status))
+    return bool(status.st_mode & of_group) and not (in_container() or _is_own_group(status))
 
 
 def _is_own_group(status: os.stat_result) -> bool:
@@ -225,5 +217,6 @@ def _is_own_group(status: os.stat_result) -> bool:
 
 
 @cache
-def _in_container() -> bool:
+def in_container() -> bool:
+    """Whether this process runs in a container, whose users and groups are its own."""
     return "KUBERNETES_SERVICE_HOST" in os.environ or any(map(os.path.exists, ("/.dockerenv", "/run/.containerenv")))

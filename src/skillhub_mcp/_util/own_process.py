@@ -8,10 +8,7 @@ _PR_SET_DUMPABLE = 4
 
 
 def hide_memory() -> None:
-    """Close this process's memory, environment and open files to other processes of its user, on Linux.
-
-    Otherwise any program of the same user reads keys in `/proc/PID/environ`. No core is dumped either.
-    """
+    """Hide this process's memory and environment (`/proc/PID/environ`) from its user's others, on Linux."""
     if sys.platform == "linux":
         # Imported only where there is something to hide.
         import ctypes

@@ -18,10 +18,7 @@ class AdoptedFile:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The files shown, the root's first, the notes, and mtimes by path.
-
-    Files in `seen` were shown or are empty; those in `named` are named in a note, beyond the limits.
-    """
+    """The files shown, the root's first, the notes, and mtimes by path; `named` are those beyond the limits."""
 
     files: tuple[AdoptedFile, ...]
     notes: tuple[Note, ...]
@@ -30,10 +27,7 @@ class Chain:
 
 
 def read_chain(directories: Sequence[str], *, root: str, max_files: int, max_bytes: int) -> Chain:
-    """Return the AGENTS.md of `directories`, ordered from the root down, within limits of files and bytes of UTF-8.
-
-    The text in which the bytes end is truncated; files beyond the limits are named in a note.
-    """
+    """Return the AGENTS.md of `directories` within limits; the last one is cut, and others are named in a note."""
     files: list[AdoptedFile] = []
     notes: list[Note] = []
     seen: dict[str, int] = {}

@@ -34,10 +34,7 @@ class InitialAgents:
 
 
 class AgentsResolver:
-    """The AGENTS.md of one session in one working directory. Thread-safe.
-
-    With a `state`, a saved session is resumed; `known` is shared by the working directories of a session.
-    """
+    """The AGENTS.md of one session in one working directory; a `state` resumes it. Thread-safe."""
 
     def __init__(
         self,
@@ -70,11 +67,7 @@ class AgentsResolver:
             return self._first
 
     def resolve(self, target: str) -> ResolvedAgents:
-        """Return the AGENTS.md that apply to a file or directory and that are new or changed for this session.
-
-        `target` is absolute or relative to the working directory, and need not exist. Files beyond
-        `maxFilesPerResolve` are returned by the next call.
-        """
+        """Return the AGENTS.md for a path, absolute or relative, that are new or changed for this session."""
         if not (self._config.enabled and self._config.resolver.enabled):
             return ResolvedAgents()
         directory, own = self._directory(target)

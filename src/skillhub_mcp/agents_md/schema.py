@@ -85,10 +85,7 @@ class SystemReminderType(str, Enum):
 
 
 class AgentsState(_Strict):
-    """The state of one session, which a host saves and passes back to resume it.
-
-    `loaded` maps paths to mtimes in milliseconds, and so does `named` for files beyond the limits of the first block.
-    """
+    """The state of a session, which a host saves to resume it: mtimes by path."""
 
     cwd: str
     root: str
@@ -112,10 +109,7 @@ _MAX_BYTES = 1024 * 1024
 
 
 def read_config(written: str) -> AgentsConfig:
-    """Return the configuration from JSON text or the path of a JSON file, by default all defaults.
-
-    Raises InvalidSetting.
-    """
+    """Return the configuration from JSON text or from a JSON file. Raises InvalidSetting."""
     if not written:
         return AgentsConfig()
     text = written if written.startswith("{") else _file(written)

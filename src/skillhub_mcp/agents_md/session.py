@@ -20,10 +20,7 @@ MakeResolver = Callable[[str, KnownFiles], AgentsResolver]
 
 
 class AgentsSession:
-    """The resolvers of a session's working directories, which share what they know. Thread-safe.
-
-    Relative paths start from the directory that was entered last. `make_resolver("")` returns the session's own.
-    """
+    """The resolvers of a session's working directories. Thread-safe. Relative paths start from the last one."""
 
     def __init__(self, make_resolver: MakeResolver) -> None:
         self.known = KnownFiles()

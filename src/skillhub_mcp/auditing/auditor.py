@@ -1,8 +1,4 @@
-"""The audits of a hub's skills: kept, and made again when a skill changes.
-
-A search and a list ask what is known. Loading a skill audits it if its files changed. In a server, a thread audits the
-others; if critical findings withhold skills, the first caller of a skill waits for its audit.
-"""
+"""The audits of a hub's skills: kept, and made again when a skill is loaded or, in a server, has changed."""
 
 from __future__ import annotations
 
@@ -42,11 +38,7 @@ class Acceptance(Protocol):
 
 
 class Auditor:
-    """Audits skills, and keeps what it found in the file at `kept_path`. Safe to use from several threads.
-
-    `acceptance` returns what a person accepts now, or None for nothing. With `blocks`, critical findings withhold a
-    skill. `files_of` returns the directory of a skill's files.
-    """
+    """Audits skills and keeps the findings in a file; with `blocks`, critical ones withhold a skill. Thread-safe."""
 
     def __init__(
         self,
@@ -74,20 +66,14 @@ class Auditor:
         self._thread: threading.Thread | None = None
 
     def known(self, skill: Skill) -> tuple[AuditFinding, ...] | None:
-        """Return what was found in `skill`, the worst first, without what a person accepted; None if not audited yet.
-
-        Opens no file of the skill.
-        """
+        """Return the unaccepted findings for `skill`, the worst first; None if not audited yet. Opens no file of it."""
         kept = self._all().get(skill.directory)
         if kept is None or kept.stamp != _stamp(skill):
             return None
         return self._told(skill, kept)
 
     def look(self, skill: Skill) -> tuple[AuditFinding, ...]:
-        """Return the same for `skill` as all of its files are now, auditing it if one of them changed.
-
-        Raises what `files_of` raises.
-        """
+        """Return the findings for `skill` as its files are now; audit it if one changed. Raises as `files_of` does."""
         from skillhub_mcp.auditing.reading import signature
 
         files = self._files_of(skill)

@@ -1,8 +1,4 @@
-"""Whether a text gives an order, or quotes, forbids, detects or comments on one. Pure.
-
-Words before a hit that cite or forbid it make it one step less severe. Quotation marks, comments and the heading that
-it stands under can be put there by an attacker, so they only make a critical finding high.
-"""
+"""Whether a text gives an order, or quotes, forbids, detects or comments on one. Pure."""
 
 from __future__ import annotations
 
@@ -55,10 +51,7 @@ _PAIRS = (('"', '"'), ("`", "`"), ("“", "”"), ("«", "»"), ("„", "“"), 
 
 
 def eased(severity: Risk, text: AuditText, folded: Folded, start: int, end: int, *, near: bool) -> Risk:
-    """Return the severity of a hit in `folded`, less if the text cites it rather than gives the order.
-
-    With `near` only the words around it count, which takes the same time in every text.
-    """
+    """Return the severity of a hit in `folded`, less if the text cites it; `near` looks at the words around it only."""
     content = folded.text
     if _CITING.search(content, max(0, start - _BEFORE), start) or _DISCOURAGED.match(content, end, end + _AFTER):
         return severity.eased()
@@ -108,10 +101,7 @@ def described(text: AuditText, at: int) -> bool:
 
 
 def _above(text: AuditText, at: int) -> Iterator[str]:
-    """Yield the label above a line of Markdown, and its headings; the title of a SKILL.md stands for no part of it.
-
-    Of a line of code, yield the line that opens the list or the mapping that it is in.
-    """
+    """Yield the label and the headings above a line of Markdown, or the line that opens the list of a line of code."""
     if not text.is_prose:
         yield from islice(
             (one.lower() for one in reversed(text.lines[max(0, at - _LINES) : at]) if _OPENED.search(one)), 1

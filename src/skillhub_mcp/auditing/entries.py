@@ -15,10 +15,7 @@ from skillhub_mcp.auditing.rules import AuditFinding, Risk, found
 
 @dataclass(frozen=True, slots=True)
 class SkillEntry:
-    """One entry below a skill: its path with slashes, its kind, how many names it has, and its first 16 bytes.
-
-    `target` is where a link leads.
-    """
+    """One entry below a skill: path, kind, number of names, first 16 bytes and the target of a link."""
 
     path: str
     kind: Literal["file", "link", "other"] = "file"

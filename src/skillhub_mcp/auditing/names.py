@@ -24,10 +24,7 @@ class NamedSkill:
 
 
 def look_alikes(skills: Iterable[NamedSkill]) -> Mapping[str, tuple[AuditFinding, ...]]:
-    """Return by directory the skills whose names look like another's, and are not the same.
-
-    The plainer name, in ASCII letters, is taken for the original; where both are plain, both are reported.
-    """
+    """Return by directory the skills whose names look like another's; the plain ASCII one is the original."""
     by_look: dict[str, list[NamedSkill]] = defaultdict(list)
     for skill in skills:
         by_look[skeleton(skill.name)].append(skill)

@@ -1,8 +1,4 @@
-"""Reading a skill's entries and texts for the audit, confined to the skill, within bounds.
-
-What an agent runs or follows is read first, so that many other files do not hide it. What is a text is decided by the
-bytes, not by the name.
-"""
+"""Reading a skill for the audit, confined and within bounds; what an agent runs or follows is read first."""
 
 from __future__ import annotations
 
@@ -45,10 +41,7 @@ _FOLLOWED = frozenset((".md", ".mdx", ".markdown", ".txt", ".rst", ".yml", ".yam
 
 @dataclass(frozen=True, slots=True)
 class SkillFiles:
-    """What was read of a skill: its SKILL.md, its entries, its other texts by path, and what was left unread.
-
-    `file` is the name of the SKILL.md, which may have other letter case.
-    """
+    """What was read of a skill: its SKILL.md (`file`), entries, other texts by path, and what was left unread."""
 
     document: bytes | None
     entries: tuple[SkillEntry, ...]
@@ -102,10 +95,7 @@ def weight(path: str) -> int:
 
 
 def signature(directory: str) -> str:
-    """Return a text that changes when a file is added to the skill, removed or written. Opens no file.
-
-    Of a skill that is too large, or in part unreadable, it changes every time.
-    """
+    """Return a text that changes with the skill's files, and always if it cannot be read whole. Opens no file."""
     try:
         return skill_stamp(directory)[0]
     except (OSError, SkillUnverifiable):

@@ -1,7 +1,4 @@
-"""The audit's table: what each rule finds, how to fix it, where it was published, and the patterns that find it.
-
-A rule without patterns is found by a detector of its own: `characters`, `hidden`, `header`, `entries` or `names`.
-"""
+"""The audit's rules: what each finds, how to fix it, its source, and its patterns if no detector finds it."""
 
 from __future__ import annotations
 

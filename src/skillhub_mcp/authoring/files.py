@@ -33,10 +33,7 @@ def files_of(example: Skill) -> Mapping[str, bytes]:
 
 
 def write_new(directory: str, files: Mapping[str, bytes]) -> None:
-    """Create `directory`, and its parents, with `files` by relative path, SKILL.md last.
-
-    Raises InvalidArgument if the directory exists, and LibraryUnwritable; then nothing is left.
-    """
+    """Create `directory` with `files`, SKILL.md last, or nothing. Raises InvalidArgument and LibraryUnwritable."""
     try:
         os.makedirs(os.path.dirname(directory), exist_ok=True)
         os.mkdir(directory)

@@ -1,4 +1,4 @@
-"""The hub over directories, or over a publication."""
+"""The hub over directories or over a publication, its models, and what is published."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import os
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.bootstrap.library import unsearched_problems
-from skillhub_mcp.bootstrap.models import choose_embedder, choose_reranker
+from skillhub_mcp.bootstrap.library import beside_index, mirror_directory, unsearched_problems
 from skillhub_mcp.bootstrap.observers import make_observer
-from skillhub_mcp.bootstrap.places import beside_index, mirror_directory
 from skillhub_mcp.bootstrap.policy import lock_verifier, make_access, make_auditor, may_be_sent
-from skillhub_mcp.bootstrap.publication import publication_target
 from skillhub_mcp.chosen_roots import RootsFollower, project_trust, recorded_roots_problem, roots_of
 from skillhub_mcp.disclosure.lookup import SkillLookup
 from skillhub_mcp.disclosure.reader import SkillReader
+from skillhub_mcp.embedders import Embedder, local, make_embedder
 from skillhub_mcp.embedders.circuit_breaker import CircuitBreaker
 from skillhub_mcp.environment import expand_home
-from skillhub_mcp.errors import InvalidSetting
+from skillhub_mcp.errors import IndexUnavailable, InvalidSetting
 from skillhub_mcp.events import Observer
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.index.changes import committed_hashes
 from skillhub_mcp.index.connection import IN_MEMORY
-from skillhub_mcp.index.index_files import something_else
+from skillhub_mcp.index.failures import IndexDamaged
+from skillhub_mcp.index.index_files import IndexFiles, something_else
 from skillhub_mcp.index.live import LiveOptions, LiveView
 from skillhub_mcp.index.progress import IndexProgress, ProgressCallback, no_progress
 from skillhub_mcp.index.row_embedder import EmbeddingOptions
@@ -30,8 +30,9 @@ from skillhub_mcp.index.state_file import NO_EMBEDDING
 from skillhub_mcp.index.views import ViewSource
 from skillhub_mcp.index.writer import IndexWriter
 from skillhub_mcp.search.engine import SearchEngine, SearchOptions
+from skillhub_mcp.search.rerankers import Reranker, make_reranker
 from skillhub_mcp.search.searcher import PROVIDER_REST_SECONDS, Searcher, SearchMode
-from skillhub_mcp.settings import DEFAULT_USAGE_LOG, Settings
+from skillhub_mcp.settings import DEFAULT_USAGE_LOG, Settings, local_path
 from skillhub_mcp.skills.admission import LENIENT, STRICT
 from skillhub_mcp.skills.discovery import own_directory
 from skillhub_mcp.skills.files import ReadLimits
@@ -41,7 +42,9 @@ if TYPE_CHECKING:
     from skillhub_mcp.auditing.auditor import Auditor
     from skillhub_mcp.embedders import Embedder
     from skillhub_mcp.execution.skill_command import CommandOptions
+    from skillhub_mcp.store.library import LibraryToStore
     from skillhub_mcp.store.replica import Replica
+    from skillhub_mcp.store.targets import Target
 
 log = logging.getLogger(__name__)
 
@@ -58,13 +61,7 @@ def make_hub(
     observer: Observer | None = None,
     for_shell: bool = False,
 ) -> SkillHub:
-    """Return the hub that `settings` describe. Reads no skill yet and imports no heavy library.
-
-    With `background`, for a server, a thread keeps it fresh; without, for a command, it looks for changes once. By
-    default a server `asks` for consent if no rule allows or denies something, and a command does not, since its user
-    typed it. With `for_shell`, errors name shell commands and paths. Raises InvalidSetting, and for a publication in a
-    bucket StorageNotInstalled.
-    """
+    """Return the hub, fresh by a thread (`background`) or one look. Raises InvalidSetting and StorageNotInstalled."""
     observer = observer or make_observer(settings, serving=background)
     embedder = choose_embedder(settings)
     breaker = CircuitBreaker(PROVIDER_REST_SECONDS)
@@ -216,4 +213,76 @@ def _command_options(settings: Settings) -> CommandOptions:
         outputs=Outputs(outputs, execution.output_dirs),
         caches=caches,
         hidden=tuple(map(expand_home, hidden)),
+    )
+
+
+def choose_embedder(settings: Settings) -> Embedder | None:
+    """Return the embedder that `settings` choose, or None. Imports no SDK, loads no model and sends no request."""
+    chosen = settings.embedding
+    if chosen.provider == "local" or (chosen.provider == "auto" and local.is_installed()):
+        return local.LocalEmbedder()
+    if chosen.provider == "onnx":
+        from skillhub_mcp.embedders.onnx import OnnxEmbedder  # loaded only if it is used
+
+        return OnnxEmbedder(local_path(chosen.model))
+    if chosen.provider not in ("openai", "gemini"):
+        return None
+    return make_embedder(chosen.provider, model=chosen.model, api_key=chosen.api_key, base_url=chosen.base_url or None)
+
+
+def choose_reranker(settings: Settings) -> Reranker | None:
+    """Return the reranker that `settings` choose, or None. Imports no SDK, loads no model and sends no request."""
+    chosen, provider = settings.search, settings.embedding
+    if chosen.rerank == "local":
+        from skillhub_mcp.search.rerankers.local import LocalReranker  # loaded only if it is used
+
+        return LocalReranker(local_path(chosen.rerank_model))
+    if chosen.rerank == "off" or provider.provider not in ("openai", "gemini"):
+        return None
+    return make_reranker(
+        provider.provider,
+        model=chosen.rerank_model or None,
+        api_key=provider.api_key,
+        base_url=provider.base_url or None,
+    )
+
+
+def publication_target(settings: Settings, target: str) -> Target:
+    """Return the place of a publication. Raises InvalidArgument, StorageNotInstalled and InvalidSetting."""
+    from skillhub_mcp.store.targets import open_target
+
+    return open_target(target, settings.storage.options)
+
+
+def library_to_publish(settings: Settings, hub: SkillHub) -> LibraryToStore:
+    """Update the index and return what is published of the library. Raises IndexUnavailable."""
+    from skillhub_mcp.store.library import library_to_store
+
+    view = hub.refresh()
+    if view.problem is not None:
+        raise view.problem
+    if view.snapshot.report.unavailable:
+        missing = view.snapshot.report.unavailable[0]
+        hint = f"bring it back, or drop its skills with skillhub index --forget {missing.path}"
+        message = f"Skills cannot be published without those of {missing.path}, which {missing.reason}"
+        raise IndexUnavailable(message, hint=hint)
+    embedder = choose_embedder(settings)
+    embedding = NO_EMBEDDING if embedder is None else embedder.identity
+    state, index = IndexFiles(settings.index.db_path, embedding).state(), view.index
+    if state is None or index is None or state.published != index.published:
+        raise IndexUnavailable("The index changed while it was to be published", hint="publish again")
+    try:
+        table = index.table
+    except IndexDamaged as error:
+        hint = "skillhub index --verify finds out what is wrong with it"
+        raise IndexUnavailable(f"The index cannot be read: {error}", hint=hint) from error
+    keys = state.keys
+    return library_to_store(
+        view.snapshot,
+        hub.access.now(),
+        table=table,
+        embedding=embedding,
+        labels={path: root.label for path, root in state.roots.items()},
+        rows={keys.directory(key): key for key in committed_hashes(state) if keys.root(key) is not None},
+        entries=state.memory_of([root.path for root in view.snapshot.report.roots]),
     )

@@ -1,8 +1,10 @@
-"""The skills that the settings choose, those that are here and not searched, and what a project brings."""
+"""The skills that the settings choose, what a project brings, and what is kept beside the index."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.chosen_roots import plugins_of, project_of, project_trust, recorded_roots, roots_of, trust_path
@@ -50,10 +52,7 @@ def surroundings_of(settings: Settings) -> Surroundings:
 
 
 def unsearched_places(settings: Settings, snapshot: Snapshot) -> tuple[UnsearchedPlace, ...]:
-    """Return the places with skills that no root of `snapshot` has; none for a replica.
-
-    The examples are among them if there is no skill yet and no setting chooses what is searched.
-    """
+    """Return the places with skills outside the roots; the examples only if there is no skill and no setting."""
     if settings.replica.read_only:
         return ()
     report = snapshot.report
@@ -136,3 +135,28 @@ def brought_in(settings: Settings) -> ProjectSkills:
 def agree_to(brought: ProjectSkills) -> None:
     """Record that the person trusts what the project brings, as it was shown. Raises what `change_trust` raises."""
     change_trust(trust_path(), lambda record: record.agreed(brought.project, brought.digests))
+
+
+def reviews_path() -> str:
+    """Return the path of the person's file of reviews of the audit's findings."""
+    return expand_home("~/.skillhub/reviews.json")
+
+
+def mirror_directory(settings: Settings) -> str:
+    """Return the directory of the mirror of the publication that `settings` name: each publication has its own."""
+    name = hashlib.sha256(settings.index.db_path.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return os.path.join(settings.replica.mirror_dir, name)
+
+
+def beside_index(settings: Settings, name: str) -> str:
+    """Return the path of what is kept beside the index under that name."""
+    if settings.replica.read_only:
+        return os.path.join(mirror_directory(settings), name)
+    return os.path.join(os.path.dirname(os.path.abspath(settings.index.db_path)), name)
+
+
+def forget_kept(settings: Settings, is_forgotten: Callable[[str], bool]) -> None:
+    """Drop the cached audits of the directories that are forgotten. Raises OSError."""
+    from skillhub_mcp.auditing.kept import KEPT_FILE, KeptFile
+
+    KeptFile(beside_index(settings, KEPT_FILE)).forget(is_forgotten)

@@ -32,10 +32,7 @@ log = logging.getLogger(__name__)
 
 
 def make_metrics(settings: Settings, *, shared: str = "") -> Prometheus | None:
-    """Return the Prometheus metrics, or None if they are off.
-
-    `shared` is the directory through which the processes of one server share their counts.
-    """
+    """Return the metrics, or None if they are off. Processes of one server share counts through `shared`."""
     if not settings.observability.metrics:
         return None
     if shared:
@@ -70,11 +67,7 @@ def log_library(hub: SkillHub, settings: Settings) -> None:
 def log_start(
     hub: SkillHub, *, project: Project | None = None, http: HttpOptions | None = None, address: str = ""
 ) -> None:
-    """Log once, when the skills are first known, how many are served, and where.
-
-    `project` is the one that is served over stdio, `address` the URL of /mcp on this machine; `http` is None over
-    stdio. While the rules cannot be read, nothing is served and nothing is logged.
-    """
+    """Log once how many skills are served, and where: a project over stdio, an address over HTTP."""
     facts: dict[str, object] = {"transport": "stdio"}
     if project is not None:
         facts["project"] = project.root if project.exists else "none"
@@ -98,10 +91,7 @@ def log_start(
 
 
 def make_observer(settings: Settings, *, serving: bool, metrics: Prometheus | None = None) -> Observer:
-    """Return the observer of a hub: for a server its log and the audit log, for a command only what the settings name.
-
-    If the program configured an OpenTelemetry SDK before, spans and metrics are recorded with it too.
-    """
+    """Return the observer of a hub: logs and audit for a server, OpenTelemetry if the program configured it."""
     observers: list[Observer] = []
     if "opentelemetry" in sys.modules:
         from skillhub_mcp.observers.open_telemetry import OpenTelemetry, is_configured

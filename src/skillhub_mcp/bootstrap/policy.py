@@ -10,7 +10,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from skillhub_mcp._util.file_modes import changeable_by_others, readable_by_others
-from skillhub_mcp.bootstrap.places import beside_index, reviews_path
+from skillhub_mcp.bootstrap.library import beside_index, reviews_path
 from skillhub_mcp.chosen_roots import (
     choices_path,
     lock_option,
@@ -50,10 +50,7 @@ log = logging.getLogger(__name__)
 
 
 def every_skill(settings: Settings, snapshot: Snapshot) -> tuple[Skill, ...]:
-    """Return the skills that rules, tokens and filters can name: the hub's, and those of the agent-context tools.
-
-    Served or not, and also those whose name another skill won.
-    """
+    """Return the skills that rules, tokens and filters can name: the hub's and the agent-context tools'."""
     from skillhub_mcp.skills.scanner import read_snapshot
 
     found = {skill.directory: skill for skill in snapshot.everything}
@@ -66,10 +63,7 @@ def every_skill(settings: Settings, snapshot: Snapshot) -> tuple[Skill, ...]:
 
 
 def name_problems(settings: Settings, snapshot: Snapshot) -> tuple[Problem, ...]:
-    """Return what the filter, the rules and the tokens name that does not exist; nothing if there are no skills.
-
-    Raises PolicyUnreadable and TokensUnreadable.
-    """
+    """Return the unknown names in the filter, rules and tokens. Raises PolicyUnreadable and TokensUnreadable."""
     visibility = _visibility(settings)
     files = rule_files(project_while_serving(settings).root)
     rules = list(files.usable())
@@ -118,10 +112,7 @@ def exposed_files(settings: Settings) -> tuple[tuple[Problem, ...], tuple[Proble
 def make_access(
     settings: Settings, *, asks: bool, auditor: Auditor | None = None, kept: Callable[[], LockVerifier] | None = None
 ) -> Access:
-    """Return what may be loaded and run. With `asks`, what no rule allows or denies needs the user's consent.
-
-    Reads no files yet.
-    """
+    """Return what may be loaded and run; `asks` means that the user's consent can be asked for. Reads no files yet."""
     no_locks = settings.policy.frozen == "0" or settings.replica.read_only
     return Access(
         _visibility(settings),
@@ -183,10 +174,7 @@ def _visibility(settings: Settings) -> Visibility:
 
 
 def may_be_sent(settings: Settings) -> Callable[[Skill], bool]:
-    """Return whether a skill may be sent to a provider now: not one that a filter or a choice switched off.
-
-    If the choices cannot be read, none may.
-    """
+    """Return whether a skill may be sent to a provider; one that a filter or choice turns off may not."""
     visibility, project = _visibility(settings), project_while_serving(settings).root
     try:
         choices = choices_file(choices_path()).read() or NO_CHOICES
@@ -200,10 +188,7 @@ def may_be_sent(settings: Settings) -> Callable[[Skill], bool]:
 
 
 def remember_rule(act: Action, agreed: ConfirmationRequired) -> None:
-    """Add a rule that allows `act`, as the user agreed to it, to the person's file of rules. Raises PolicyUnreadable.
-
-    To run commands is allowed of the files that the user was asked about.
-    """
+    """Add a rule that allows `act` as the user agreed to it, for these files. Raises PolicyUnreadable."""
     file = rule_files("").own
     rule = PermissionRule(
         TOOL_ACTIONS.rule_tool(act),

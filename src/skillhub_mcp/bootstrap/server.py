@@ -1,40 +1,42 @@
-"""The options of a server over a hub, over stdio and HTTP alike."""
+"""The options of a server over a hub, over stdio and over HTTP."""
 
 from __future__ import annotations
 
+import ipaddress
 import os
+import socket
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
-from skillhub_mcp.bootstrap.http import is_stateless
-from skillhub_mcp.bootstrap.library import agree_to, brought_in, make_catalogues, registry_admission
-from skillhub_mcp.bootstrap.places import beside_index
+from skillhub_mcp.bootstrap.library import agree_to, beside_index, brought_in, make_catalogues, registry_admission
 from skillhub_mcp.bootstrap.policy import remember_rule
 from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.disclosure.skill_loaded import FOLLOW
 from skillhub_mcp.environment import expand_home
+from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.policy.files import tokens_file
 from skillhub_mcp.project import DEFAULT_MARKERS
 from skillhub_mcp.publishing.publisher import Publisher
-from skillhub_mcp.settings import Settings
+from skillhub_mcp.settings import HttpSettings, Settings
 
 if TYPE_CHECKING:
     from skillhub_mcp.agents_md.known import KnownFiles
     from skillhub_mcp.agents_md.resolver import AgentsResolver
     from skillhub_mcp.agents_md.schema import AgentsState
     from skillhub_mcp.execution.hooks import Hook
+    from skillhub_mcp.observers.prometheus import Prometheus
     from skillhub_mcp.server.app import ServerOptions
+    from skillhub_mcp.server.http.app import HttpOptions
+    from skillhub_mcp.server.http.auth import AuthOptions, JwtOptions
 
 
 def make_resolver(
     settings: Settings, cwd: str = "", *, state: AgentsState | None = None, known: KnownFiles | None = None
 ) -> AgentsResolver:
-    """Return the AGENTS.md resolver of a session in `cwd`, or where `settings` say. Raises InvalidSetting.
-
-    A root and markers of the settings override those of the configuration. With a `state` it continues from there;
-    `known` is what a session with several working directories knows.
-    """
+    """Return the AGENTS.md resolver of a session in `cwd`, or where `settings` say. Raises InvalidSetting."""
     from skillhub_mcp.agents_md.resolver import AgentsResolver
     from skillhub_mcp.agents_md.schema import read_config
 
@@ -102,10 +104,7 @@ def server_options(
 
 
 def _card_project(settings: Settings, *, over_http: bool) -> str:
-    """Return the project that the card describes, or an empty text.
-
-    The working directory of an HTTP server is not its clients' project unless a setting says so.
-    """
+    """Return the project that the card describes; over HTTP only one that a setting names."""
     root, chosen = project_of(settings).root, settings.skills.cwd or settings.skills.project_root
     return root if root != os.path.realpath(expand_home("~")) and (chosen or not over_http) else ""
 
@@ -113,3 +112,92 @@ def _card_project(settings: Settings, *, over_http: bool) -> str:
 def make_publisher(settings: Settings, hub: SkillHub) -> Publisher:
     """Return the publisher of the skills of `hub` to hosts that read them natively. Reads no files yet."""
     return Publisher(hub, serve_dotfiles=settings.disclosure.serve_dotfiles, files_of=hub.files_of)
+
+
+def is_stateless(settings: Settings) -> bool:
+    """Whether no session is kept in the 2025-11-25 protocol: of several workers or replicas, any may answer."""
+    return settings.http.workers > 1 or settings.replica.read_only
+
+
+def http_options(settings: Settings, *, host: str, port: int, metrics: Prometheus | None = None) -> HttpOptions:
+    """Return the options of an HTTP server at an address. Raises InvalidSetting and TokensUnreadable."""
+    from skillhub_mcp.server.http.app import HttpOptions
+
+    http = settings.http
+    auth = _auth_options(http)
+    if auth is None and not http.allow_anonymous:
+        _refuse_anonymous(settings, host)
+    public = urlsplit(http.public_url)
+    # A public address with TLS implies a proxy on this machine, since this server has no TLS.
+    proxies = http.trusted_proxies
+    if proxies is None:
+        proxies = ("127.0.0.1", "::1") if public.scheme == "https" else ()
+    return HttpOptions(
+        host=host,
+        port=port,
+        allowed_hosts=(*http.allowed_hosts, *filter(None, [public.hostname])),
+        allowed_origins=(*http.allowed_origins, *([f"{public.scheme}://{public.netloc}"] if public.netloc else [])),
+        public_url=http.public_url,
+        metrics=None if metrics is None else metrics.exposition,
+        auth=auth,
+        trusted_proxies=proxies,
+        rate_limit=http.rate_limit,
+        max_connections=http.max_connections,
+        stateless=is_stateless(settings),
+        # A balancer may ask another replica only before the first byte of an answer, and a stream sends that early.
+        whole_answers=settings.replica.read_only,
+        well_known=http.well_known,
+        serve_dotfiles=settings.disclosure.serve_dotfiles,
+    )
+
+
+def _refuse_anonymous(settings: Settings, host: str) -> None:
+    """Raise InvalidSetting for a server without tokens that other machines can reach, or that runs commands."""
+    hint = "set SKILLHUB_TOKEN, or pass --allow-anonymous if access is restricted by other means"
+    if not _is_this_machine(host):
+        raise InvalidSetting("--host", host, "can be reached from other machines, and no token is required", hint=hint)
+    if settings.execution.enable_run and settings.http.enable_run_over_http:
+        reason = "allows anyone who can reach the server to run commands"
+        raise InvalidSetting("--enable-run-over-http", "1", reason, hint=hint)
+
+
+def _auth_options(http: HttpSettings) -> AuthOptions | None:
+    """Return how clients over HTTP authenticate, or None if they need not."""
+    named = {"SKILLHUB_JWT_AUDIENCE": http.jwt_audience, "SKILLHUB_JWT_JWKS": http.jwt_jwks}
+    for name, value in named.items():
+        if value and not http.jwt_issuer:
+            raise InvalidSetting(name, value, "requires SKILLHUB_JWT_ISSUER, which is not set")
+    if not (http.token or http.tokens_file or http.jwt_issuer):
+        return None
+    from skillhub_mcp.server.http.auth import AuthOptions
+
+    tokens = tokens_file(http.tokens_file) if http.tokens_file else None
+    if tokens is not None:
+        # An unusable file is reported at startup, not by refusing every client.
+        tokens.read()
+    jwt = _jwt_options(http) if http.jwt_issuer else None
+    return AuthOptions(token=http.token, tokens=tokens, jwt=jwt, public_url=http.public_url)
+
+
+def _jwt_options(http: HttpSettings) -> JwtOptions:
+    from skillhub_mcp.server.http.auth import JwtOptions
+
+    if not http.jwt_audience:
+        reason = "requires SKILLHUB_JWT_AUDIENCE; without it, a token issued for another service would be accepted here"
+        hint = "set SKILLHUB_JWT_AUDIENCE to the issuer's claim aud for this server, such as the server's URL"
+        raise InvalidSetting("SKILLHUB_JWT_ISSUER", http.jwt_issuer, reason, hint=hint)
+    jwks = http.jwt_jwks or f"{http.jwt_issuer.rstrip('/')}/.well-known/jwks.json"
+    url = urlsplit(jwks)
+    if url.scheme != "https" and not _is_this_machine(url.hostname or ""):
+        name, value = ("SKILLHUB_JWT_JWKS", jwks) if http.jwt_jwks else ("SKILLHUB_JWT_ISSUER", http.jwt_issuer)
+        raise InvalidSetting(name, value, "must start with https://: keys changed in transit could sign any token")
+    return JwtOptions(http.jwt_issuer, http.jwt_audience, jwks)
+
+
+def _is_this_machine(host: str) -> bool:
+    """Whether `host` is a loopback address, or a name that resolves to such only."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return False
+    return all(ipaddress.ip_address(address[0]).is_loopback for *_, address in found)

@@ -103,6 +103,9 @@ def _metadata_files(installed: Distribution) -> dict[str, ArchivedFile]:
         head, _, rest = listed.as_posix().partition("/")
         if head.endswith(".dist-info") and rest.partition("/")[0] in _KEPT_METADATA:
             files[rest] = _read(Path(str(listed.locate())))
+    if "METADATA" not in files:
+        hint = "install SkillHub again with pip or uv"
+        raise SkillHubError(f"The installation of {DISTRIBUTION} does not list its files (RECORD)", hint=hint)
     return files
 
 

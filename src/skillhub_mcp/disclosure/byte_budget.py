@@ -22,10 +22,7 @@ def list_and_card(
     *,
     max_bytes: int,
 ) -> str:
-    """Return the list of `entries` and the card of those of `skills` that it leaves out, in at most `max_bytes` bytes.
-
-    `entries` are by their skill's directory, and each has a path of its own. `write_list` keeps its budget.
-    """
+    """Return the list of `entries` and the card of the other `skills`, in at most `max_bytes` bytes."""
     carded = {skill.directory for skill in skills}
     # The list has those first that the card cannot have.
     ranked = {directory: replace(entry, importance=(directory in carded,)) for directory, entry in entries.items()}
@@ -43,10 +40,7 @@ def list_and_card(
 def list_and_rest(
     write_list: Callable[[int], Rendered], write_rest: Callable[[Rendered, int], str], *, max_bytes: int
 ) -> str:
-    """Return a list and what is written after it, in at most `max_bytes` bytes. Each function keeps its bytes.
-
-    The list may use half of the bytes, the rest what the list leaves, and then the list what the rest leaves.
-    """
+    """Return a list and what follows it in `max_bytes` bytes: half for the list, and what the other leaves."""
     written = _with_skills(write_list(max_bytes // 2))
     while True:
         rest = write_rest(written, max(0, max_bytes - _size(written.text)))

@@ -46,11 +46,7 @@ _UNNAMED_DOMAIN = "other"
 
 @dataclass(frozen=True, slots=True)
 class CardContext:
-    """What a card depends on besides the skills.
-
-    `project_skills` are the directories of the project's skills, `keywords` those of its files, and `awaiting` counts
-    the skills that await trust. With `names_only` descriptions are left out.
-    """
+    """What a card depends on besides the skills: the project's directories, its keywords, and what awaits trust."""
 
     day: date
     project_skills: Collection[str] = ()

@@ -1,8 +1,4 @@
-"""The catalogue of all skills within a budget, in several text formats.
-
-Descriptions are shortened first, all to one length of at least 60 characters. Then the least important skills are left
-out, and counted. The same skills and the same budget give the same bytes.
-"""
+"""The catalogue within a budget: descriptions are shortened first, then skills left out. Deterministic."""
 
 from __future__ import annotations
 
@@ -54,10 +50,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The entries that are shown, and how many descriptions were shortened and skills left out.
-
-    `search_tool` and `load_tool` are the tools that the text names.
-    """
+    """The entries shown, and how many descriptions were shortened and skills left out."""
 
     entries: tuple[CatalogueEntry, ...]
     shortened: int = 0

@@ -21,10 +21,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class SkillCounts:
-    """The skills of one snapshot under one policy; each SKILL.md counts once.
-
-    Of the `served` skills, `not_for_models` are for people only.
-    """
+    """The skills of a snapshot under a policy, each counted once. `not_for_models` are a part of `served`."""
 
     served: int
     not_for_models: int = 0

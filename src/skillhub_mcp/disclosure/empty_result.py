@@ -1,7 +1,4 @@
-"""Explain why a list or a search is empty: each cause with its fix.
-
-A caller with a filter learns nothing about the skills beyond it.
-"""
+"""Explain why a list or a search is empty, with a fix. A caller with a filter learns nothing beyond it."""
 
 from __future__ import annotations
 
@@ -42,11 +39,7 @@ def why_nothing(
     for_models: bool = True,
     elsewhere: Sequence[Problem] = (),
 ) -> EmptyResult:
-    """Return why none of the caller's skills passes the filter, or why no skill is served at all.
-
-    `elsewhere` are skills that are not searched. With `core`, only Core Skills were wanted. With `for_models`, skills
-    that only people may invoke do not count.
-    """
+    """Return why none of the caller's skills passes the filter; `elsewhere` are skills that are not searched."""
 
     def is_meant(skill: Skill) -> bool:
         return not (for_models and skill.disable_model_invocation)

@@ -41,10 +41,7 @@ def two_digits(score: float) -> float:
 
 
 def descriptions(texts: Sequence[str], *, whole: int = _WHOLE_HITS) -> list[str]:
-    """Return the descriptions of hits, best first, sanitized to one line each.
-
-    The first are `whole`, up to 1,024 characters; the others have about 160, and more if two would read alike.
-    """
+    """Return the descriptions of hits: `whole` ones up to 1,024 characters, others about 160."""
     sanitized = [for_model(text[:_MOST_LOOKED_AT]) for text in texts]
     full = [in_brief(text, _WHOLE_CHARACTERS) for text in sanitized]
     brief = [*full[:whole], *(in_brief(text, _BRIEF_CHARACTERS) for text in sanitized[whole:])]

@@ -34,12 +34,7 @@ WHOLE = Piece(0, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Something that was shown: how many times, and the tokens of all times together.
-
-    `key` identifies it within its layer by a path. `mtime_ms` and `ctime_ns` are the times of the version shown last,
-    and `piece` is what was shown of this version; pieces that follow each other add up. `opening` is the beginning of
-    its text. `number` counts everything shown in the session. `digest` is that of the whole content, if known.
-    """
+    """What was shown of a layer's `key`: how often, with how many tokens, and the version and `piece` shown last."""
 
     layer: Layer
     name: str
@@ -113,10 +108,7 @@ class Ledger:
         )
 
     def check_goes_on(self, layer: Layer, key: str, digest: str, *, argument: str, first: int) -> None:
-        """Check that a later piece belongs to the version whose earlier pieces were shown. Raises InvalidArgument.
-
-        `digest` is that of the whole. `argument` asked for the piece, and is `first` for the first one.
-        """
+        """Check that a later piece is of the same version as the `first`. Raises InvalidArgument."""
         before = self.last(layer, key)
         if before is not None and before.differs(digest):
             raise InvalidArgument(

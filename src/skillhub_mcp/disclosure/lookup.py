@@ -84,10 +84,7 @@ class SkillLookup:
         *,
         event: UseEvent | None = None,
     ) -> FoundByName:
-        """Return the skill if `action` is allowed. Raises SkillNotFound and what `Policy.check` raises.
-
-        `event` gets the skill's handle and source before the policy is checked, so that a refusal names the skill.
-        """
+        """Return the skill if `action` is allowed. Raises SkillNotFound and what `Policy.check` raises."""
         policy = self._access.now()
         found = self._find(skill_name, policy)
         if event is not None:

@@ -31,10 +31,7 @@ class ProjectPlace:
 
 @dataclass(frozen=True, slots=True)
 class ProjectSkills:
-    """The skills of a project, the place with the highest priority first.
-
-    `own_names` are the names of the skills that do not come from a project.
-    """
+    """The skills of a project, the highest priority first, and the names of skills from elsewhere."""
 
     project: str
     places: tuple[ProjectPlace, ...]

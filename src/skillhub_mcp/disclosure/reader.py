@@ -53,11 +53,7 @@ _MAX_BODY_BYTES = 128 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LoadedSkill:
-    """A skill and one `part` of `parts` of its instructions, counted from 1.
-
-    `handle` identifies the skill in further calls. `warnings` of the audit come with the first part. `digest` is that
-    of the whole body if it has several parts: it distinguishes parts of different versions.
-    """
+    """A skill and one `part` of `parts` of its instructions. `digest` is of the whole body if it has several."""
 
     skill: Skill
     handle: str
@@ -78,10 +74,7 @@ class SkillFile:
 
 
 class SkillReader:
-    """Reads the instructions and files of skills that the caller may use. Thread-safe.
-
-    `files_of` returns the directory of a skill's files.
-    """
+    """Reads instructions and files of skills that the caller may use. Thread-safe."""
 
     def __init__(
         self,
@@ -108,10 +101,7 @@ class SkillReader:
         return first, "".join(one.instructions for one in (first, *rest))
 
     def load(self, skill_name: str, *, part: int, granted: Collection[Grant]) -> LoadedSkill:
-        """Return a part of a skill's instructions from its SKILL.md as it is now.
-
-        Raises SkillNotFound, SkillUnreadable, RootUnavailable, InvalidArgument, and what `Policy.check` raises.
-        """
+        """Return a part of a skill's instructions as they are now. Raises SkillHubError."""
         with observe(self._observer, UseEvent(action="load", skill=skill_name)) as event:
 
             def read(skill: Skill) -> SkillDocument:
@@ -132,11 +122,7 @@ class SkillReader:
     def read_file(
         self, skill_name: str, file_path: str, *, offset: int, granted: Collection[Grant], as_stored: bool = False
     ) -> SkillFile:
-        """Return a file of the skill, from byte `offset` on; `as_stored`, only UTF-8 as text.
-
-        Raises SkillNotFound, SkillFileNotFound, RootUnavailable, PathNotAllowed, InvalidArgument, and what
-        `Policy.check` raises.
-        """
+        """Return a file from byte `offset` on; `as_stored`, only UTF-8 as text. Raises SkillHubError."""
         refuse_nul(file_path=file_path)
         with observe(self._observer, UseEvent(action="read", skill=skill_name, file_path=file_path)) as event:
 
@@ -166,10 +152,7 @@ class SkillReader:
         max_bytes: int,
         granted: Collection[Grant],
     ) -> bytes:
-        """Return the bytes of a file of a skill of `snapshot`. Reading its SKILL.md counts as loading it.
-
-        Raises what `read_file` raises; a file of more than `max_bytes` is not found.
-        """
+        """Return the bytes of a file; reading SKILL.md counts as loading. Raises what `read_file` raises."""
         loads = is_skill_file(file_path)
         handle, source = Names(snapshot, policy).handle(skill), snapshot.source(skill).value
         event = UseEvent(action="load" if loads else "read", skill=handle, source=source, file_path=file_path)

@@ -30,11 +30,7 @@ def render_skill_loaded(
     rest: str = "",
     closing: str = FOLLOW["en"],
 ) -> str:
-    """Return the message with a skill's body, in which tags that would end the message are escaped.
-
-    `files` are the skill's other files below `directory`; without it, the tool that reads them is named. `rest` says
-    how to load the next part, `closing` asks the model to follow the skill.
-    """
+    """Return the message with a skill's body and files, its tags escaped, how to continue, and the `closing`."""
     lines = [f"<skill-loaded name={in_attribute(name)}>", contained(skill_content(name, body)).rstrip("\n")]
     if files:
         more = f", and {len(files) - _MAX_FILES:,} more" if len(files) > _MAX_FILES else ""

@@ -30,10 +30,7 @@ def evaluate(
     embedder: Embedder | None,
     progress: ProgressCallback,
 ) -> list[Report]:
-    """Return the report of `hub`, then those of the `baselines` over the same index. Raises IndexUnavailable.
-
-    `relevant` are the directories of the relevant skills of each query.
-    """
+    """Return the reports of `hub` and the `baselines`; `relevant` are directories. Raises IndexUnavailable."""
     directories = {one.handle: one.skill.directory for one in hub.listed()}
 
     def search_hub(text: str) -> EngineAnswer:

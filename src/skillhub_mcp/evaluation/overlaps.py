@@ -17,10 +17,7 @@ _HITS = 5
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """A skill and a rival that its description finds; `share` is the rival's score relative to the skill's.
-
-    `copy`: they are nearly identical. `shared` are the words that match the rival.
-    """
+    """A rival that a skill's description finds, its relative score `share`, and the `shared` words."""
 
     skill: str
     rival: str

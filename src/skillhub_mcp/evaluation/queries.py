@@ -25,10 +25,7 @@ class JudgedQuery:
 
 
 def read_queries(path: str) -> list[JudgedQuery]:
-    """Return the queries of a file: one JSON object a line, with `text` and `relevant`, optionally `id` and `kind`.
-
-    `relevant` is a list of skill ids, or an object with skill ids as keys. Raises QueriesUnreadable with the line.
-    """
+    """Return the queries of a file of JSON lines with `text` and `relevant` ids. Raises QueriesUnreadable."""
     queries = [_query(path, number, value) for number, value in _objects(path)]
     if not queries:
         raise QueriesUnreadable(path, 0, "contains no queries")
@@ -36,10 +33,7 @@ def read_queries(path: str) -> list[JudgedQuery]:
 
 
 def read_skill_ids(path: str) -> dict[str, str]:
-    """Return the directory of each skill id in a file of JSON lines, each with `id` and the `path` of a SKILL.md.
-
-    Paths are relative to the file. Raises QueriesUnreadable with the line.
-    """
+    """Return directories by skill id from JSON lines of `id` and relative `path`. Raises QueriesUnreadable."""
     parent = os.path.dirname(os.path.abspath(path))
     found: dict[str, str] = {}
     for number, value in _objects(path):
@@ -53,10 +47,7 @@ def read_skill_ids(path: str) -> dict[str, str]:
 def relevant_directories(
     queries: Sequence[JudgedQuery], ids: Mapping[str, str], names: Mapping[str, str], path: str
 ) -> list[frozenset[str]]:
-    """Return the directories of each query's relevant skills, by `ids` or else by `names`, which has all skills.
-
-    Raises QueriesUnreadable for an unknown id: a skill that does not exist would count as never found.
-    """
+    """Return the relevant directories of each query. Raises QueriesUnreadable for an unknown skill id."""
     # The directories of ids are canonical; those of skills may lead through a link of their root.
     places = {os.path.realpath(directory): directory for directory in names.values()}
     known = {**names, **{skill_id: places[directory] for skill_id, directory in ids.items() if directory in places}}

@@ -69,10 +69,7 @@ _AT_ONCE = 20
 
 
 class LibraryLog:
-    """Logs the problems of each snapshot that the one before did not have. Thread-safe.
-
-    `name_problems` returns unknown names in settings and files, `elsewhere` the skills that are not searched.
-    """
+    """Logs the problems that a snapshot has and the one before had not. Thread-safe."""
 
     def __init__(
         self,

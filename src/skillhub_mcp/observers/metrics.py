@@ -1,7 +1,4 @@
-"""The table of metrics for OpenTelemetry and Prometheus, and the samples of an event.
-
-No label has a value that a client or a skill's author chooses.
-"""
+"""The metrics for OpenTelemetry and Prometheus. No label has a value that a client or a skill's author chooses."""
 
 from __future__ import annotations
 

@@ -14,10 +14,7 @@ from skillhub_mcp.observers.metrics import METRICS, Metric, samples_of
 
 
 class Prometheus:
-    """Measures the events of one process, or of all workers through files in the directory `shared`.
-
-    PROMETHEUS_MULTIPROC_DIR must name that directory before the client library is imported.
-    """
+    """Measures one process, or all workers through `shared`, which PROMETHEUS_MULTIPROC_DIR must name."""
 
     def __init__(self, *, shared: str = "") -> None:
         own = CollectorRegistry()

@@ -59,10 +59,7 @@ EVERY_SKILL = Visibility()
 
 
 class Grant(NamedTuple):
-    """What a person agreed to in a session: an action on the skill in a directory.
-
-    Agreement to run commands is to the files of one `digest`, and covers `packages` where the question named some.
-    """
+    """What a person agreed to in a session; to run commands, of the files of one `digest` and for `packages`."""
 
     action: Action
     directory: str
@@ -79,11 +76,7 @@ def load_grant(skill: Skill) -> frozenset[Grant]:
 
 
 class Availability(str, Enum):
-    """Whether a skill is served: on is; the others name the reason why not.
-
-    UNTRUSTED skills await trust where that is required, UNDECIDED are those of a project with rules that cannot be
-    read, WITHHELD those in which the audit found something critical, CHANGED those that are not as they were locked.
-    """
+    """Whether a skill is served, or why not."""
 
     ON = "on"
     OFF = "off"
@@ -113,14 +106,7 @@ _FIX_OF_PROJECT = "fix or remove it; the skills that the project brings are not 
 
 @dataclass(frozen=True)
 class Policy:
-    """Filters, choices and rules at one moment, for one project.
-
-    `tools` are those that rules can name. With `asks`, an action that the rules neither allow nor deny needs a
-    person's agreement: a person's own command is such an agreement, an agent's call is not. `caller` is the filter of
-    the caller, in addition to the server's own, and `may_run` whether they may run commands. `trust` is what becomes of
-    skills that await trust, and `unreadable` is set where the project's rules cannot be read. `audit` and `locks`
-    withhold skills, where there are such.
-    """
+    """Filters, choices and rules at one moment, for one project and caller. With `asks`, consent decides the rest."""
 
     visibility: Visibility
     choices: Choices = NO_CHOICES
@@ -170,19 +156,12 @@ class Policy:
 
     @cached_property
     def _keeps_none_back(self) -> bool:
-        """Whether only the audit and a lock can keep back a skill of the person's own: not each is asked about then.
-
-        A project's rules are about what it brings.
-        """
+        """Whether only the audit and a lock can withhold the person's own skills, so that rules need not be asked."""
         limited = self.visibility.limits or self.caller.limits
         return not limited and self.choices == NO_CHOICES and not self.rules.own.deny and self.rules.own.then is None
 
     def check(self, skill: Skill, action: Action, granted: Collection[Grant] = NOTHING_GRANTED) -> None:
-        """Return if `action` is permitted on `skill`; `granted` is what a person agreed to in this session.
-
-        Raises SkillNotFound for a skill that is hidden, SkillDisabled, SkillUntrusted, PolicyUnreadable,
-        PermissionDenied, SkillWithheld, SkillChanged, LockUnreadable or ConfirmationRequired.
-        """
+        """Return if `action` is permitted on `skill`, given what was `granted` in the session. Raises SkillHubError."""
         if self.hides(skill):
             raise SkillNotFound(skill.name)
         self.check_visible(skill, action, granted)
@@ -236,9 +215,7 @@ class Policy:
 
     @contextmanager
     def as_locked(self, skill: Skill) -> Iterator[None]:
-        """Let what is read meanwhile be what was checked: raises SkillChanged where a file was written before the end,
-        and what `check_locked` raises.
-        """
+        """Check that what is read in the block is as locked. Raises SkillChanged and what `check_locked` raises."""
         if self.locks is None:
             yield
             return
@@ -256,11 +233,7 @@ class Policy:
         digest: Callable[[], str],
         packages: Callable[[], Sequence[str]] = tuple,
     ) -> RunRights:
-        """Return what a command of `skill`, which is not hidden from the caller, may do, if it may be run at all.
-
-        `digest` returns that of the skill's files, and `packages` what would have to be fetched first; they are asked
-        where no rule denies it. Raises RunNotPermitted, what `check` raises, and what these two raise.
-        """
+        """Return what a command of `skill` may do. Raises RunNotPermitted and what `check` and the functions raise."""
         if not self.may_run:
             raise RunNotPermitted
         replace(self, asks=False).check_visible(skill, Action.RUN)
@@ -300,10 +273,7 @@ class Policy:
             raise PermissionDenied(tool)
 
     def decide(self, action: Action, skill: Skill, *, digest: str | None = None) -> Decision:
-        """Return what the rules decide about `action` on `skill`; to run commands, of files of that `digest`.
-
-        A skill that its person switched on for themselves is not denied by the project's rules.
-        """
+        """Return the rules' decision. A project's rules deny no skill that its person switched on."""
         rules = self.rules.with_project if self.heeds_project(skill) else self.rules.own
         # Allowing a name does not allow what a project puts under it. Leave to run is for a digest anyway.
         is_meant = not skill.awaits_trust or action is Action.RUN
@@ -359,10 +329,7 @@ _PINNED: ContextVar[_Pin | None] = ContextVar("skillhub_pinned_policy", default=
 
 
 class Access:
-    """The policy in force, for the project that the program runs in and for others. Thread-safe.
-
-    `rule_files` returns the files of rules for a project root; `tools` are those that rules can name.
-    """
+    """The policy in force, for the program's project and others. Thread-safe."""
 
     def __init__(
         self,
@@ -393,11 +360,7 @@ class Access:
         self.tools = tools
 
     def narrow_by(self, caller: Callable[[], Visibility | None], *, may_run: Callable[[], bool] | None = None) -> None:
-        """Let `caller` return from now on the filter of the current caller; None is every skill that is served.
-
-        `may_run` returns whether they may run commands. Both are called in the thread that asks for the policy. The
-        hub's own threads have no caller.
-        """
+        """Set the functions that return the current caller's filter (None for every skill) and right to run."""
         self._caller = caller
         self._may_run = may_run or self._may_run
 
@@ -419,10 +382,7 @@ class Access:
 
     @contextmanager
     def pinned(self) -> Iterator[Policy]:
-        """Let `now` return one policy while this lasts, in this task and in the threads that it runs work in.
-
-        One call then reads the files once, and is judged by one policy. Raises PolicyUnreadable.
-        """
+        """Let `now` return one policy in this block, in its task and threads. Raises PolicyUnreadable."""
         pin = _Pin(self, self.now())
         token = _PINNED.set(pin)
         try:
@@ -433,10 +393,7 @@ class Access:
             _PINNED.reset(token)
 
     def now(self, project: str | None = None) -> Policy:
-        """Return the current policy for the current caller: the same value while nothing changes.
-
-        Raises PolicyUnreadable, so that a mistake in a person's file permits nothing.
-        """
+        """Return the policy for the current caller; the same value while nothing changes. Raises PolicyUnreadable."""
         pin = _PINNED.get()
         if project is None and pin is not None and pin.active and pin.access is self:
             return pin.policy

@@ -1,8 +1,4 @@
-"""Bearer tokens for HTTP as a file holds them: each with a name, a hash and a filter of skills. Pure.
-
-A token is 256 random bits, so it cannot be guessed, and its plain SHA-256 reveals nothing about it. A slow, salted
-hash protects secrets that people choose; here it would only slow down every request.
-"""
+"""Bearer tokens as a file holds them: name, SHA-256 of 256 random bits, and a filter of skills. Pure."""
 
 from __future__ import annotations
 
@@ -89,10 +85,7 @@ def digest_of(secret: str) -> str:
 
 
 def filter_of(skills: object = NOT_GIVEN, categories: object = NOT_GIVEN) -> Visibility:
-    """Return the filter that two lists of names define.
-
-    Raises BadJson for anything but lists of at least one name: a filter that is not understood permits nothing.
-    """
+    """Return the filter that two lists of names define. Raises BadJson for anything else."""
     return Visibility(
         None if skills is NOT_GIVEN else frozenset(_parse_names("skills", skills)),
         None if categories is NOT_GIVEN else frozenset(map(fold_name, _parse_names("categories", categories))),

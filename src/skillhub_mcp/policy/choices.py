@@ -1,7 +1,4 @@
-"""The skills that a person switched on or off, by name or by path, for all projects or for one. Pure.
-
-Both layers are in the person's own file: a project that could switch skills on would undo the person's choice.
-"""
+"""The skills that a person switched on or off, by name or path, for all projects or for one. Pure."""
 
 from __future__ import annotations
 
@@ -19,10 +16,7 @@ _NONE: Mapping[str, bool] = {}
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The choices: True is on, False is off; a skill in neither layer is on.
-
-    Keys are absolute paths of skills' directories, or names as `choice_key` folds them.
-    """
+    """The choices by absolute directory or folded name: True is on, False is off, none is on."""
 
     user: Mapping[str, bool] = field(default_factory=dict)
     projects: Mapping[str, Mapping[str, bool]] = field(default_factory=dict)
@@ -47,11 +41,7 @@ class Choices:
     def switched(
         self, key: str, *, also: Collection[str] = (), names: Collection[str] = (), on: bool, project: str | None = None
     ) -> Choices:
-        """Return the choices with `key`, a name or a path, on or off for all projects, or for one.
-
-        `also` are other keys of the same skills: choices under them are removed from that layer. `names` are those of a
-        skill that is switched by its path: choices under them stay, since they are about its namesakes too.
-        """
+        """Return the choices with `key` on or off, for all projects or one, without those for the keys `also`."""
         folded = choice_key(key)
         replaced = {folded, *map(choice_key, also)}
         before = self.user if project is None else self.projects.get(project, _NONE)

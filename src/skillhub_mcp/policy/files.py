@@ -39,12 +39,7 @@ _Stamp = tuple[int, ...]
 
 
 class PolicyFile(Generic[T]):
-    """One file, parsed by `parse` again when it has changed. `what` names it in errors, without its path.
-
-    A `required` file must exist. One that has to be `within` a directory is not read through a link out of it; any
-    other is the person's own word, and not used where another user may write it.
-    `failure` is the error for a file that cannot be used.
-    """
+    """One file, parsed again when it has changed. It may not be a link out of `within`, or else others' to write."""
 
     def __init__(
         self,
@@ -66,10 +61,7 @@ class PolicyFile(Generic[T]):
         self._value: T | None = None
 
     def read(self) -> T | None:
-        """Return the file's value, or None if it does not exist; the same value while it does not change.
-
-        Raises PolicyUnreadable for a file that exists and cannot be used.
-        """
+        """Return the file's value, None if it is missing. Raises PolicyUnreadable if it cannot be used."""
         stamp = self._stat()
         if stamp is None:
             self._stamp = self._value = None
@@ -116,10 +108,7 @@ class PolicyFile(Generic[T]):
 
 @dataclass(frozen=True)
 class Record(Generic[T]):
-    """A kind of file that a person's commands change: what it holds, and how that is read and written.
-
-    `text` returns the content of the file that holds a value; its second argument is the text that it replaces.
-    """
+    """A file that a person's commands change; `text` returns its content for a value, given the text before."""
 
     what: str
     empty: T
@@ -132,10 +121,7 @@ class Record(Generic[T]):
         return PolicyFile(path, what=self.what, parse=self.parse, required=required, failure=self.failure)
 
     def change(self, path: str, change: Callable[[T], T]) -> T:
-        """Change the value under a lock and return it. Only its owner can read the file.
-
-        Raises `failure`, PolicyUnwritable, and what `change` raises.
-        """
+        """Change the value under a lock and return it. Raises `failure`, PolicyUnwritable and what `change` raises."""
         with _locked(path, self.what):
             before = self.file(path).read()
             changed = change(self.empty if before is None else before)
@@ -176,10 +162,7 @@ def tokens_file(path: str, *, required: bool = True) -> PolicyFile[Tokens]:
 
 
 def add_rule(path: str, verdict: str, rule: PermissionRule, *, what: str, tools: ToolActions) -> None:
-    """Add a rule to the file's list `verdict`, in place of those there about other files of the same skill.
-
-    Raises PolicyUnreadable and PolicyUnwritable.
-    """
+    """Add a rule in place of the skill's older ones. Raises PolicyUnreadable and PolicyUnwritable."""
 
     def change(rules: Rules) -> Rules:
         same = (one for one in rules.about_the_same(rule, tools) if one.verdict == verdict and one.rule != rule)
@@ -191,10 +174,7 @@ def add_rule(path: str, verdict: str, rule: PermissionRule, *, what: str, tools:
 def put_rule(
     path: str, verdict: str, rule: PermissionRule, *, what: str, tools: ToolActions, others: Decision | None = None
 ) -> tuple[ListedRule, ...]:
-    """Put a rule into the file's list `verdict`, in place of those about the same, which are returned.
-
-    With `others`, the file says that about what no rule decides. Raises PolicyUnreadable and PolicyUnwritable.
-    """
+    """Put a rule in place of those about the same, and return these. Raises PolicyUnreadable and PolicyUnwritable."""
     listed = ListedRule(verdict, rule)
     replaced: list[ListedRule] = []
 
@@ -209,10 +189,7 @@ def put_rule(
 def forget_rules(
     path: str, rule: PermissionRule, *, what: str, tools: ToolActions, others: Decision | None = None
 ) -> tuple[ListedRule, ...]:
-    """Remove the file's rules about the same as `rule` and return them; `others` as for `put_rule`.
-
-    Raises PolicyUnreadable and PolicyUnwritable.
-    """
+    """Remove the rules about the same as `rule` and return them. Raises PolicyUnreadable and PolicyUnwritable."""
     removed: list[ListedRule] = []
 
     def change(rules: Rules) -> Rules:
@@ -238,10 +215,7 @@ def _locked(path: str, what: str) -> Iterator[None]:
 
 
 def _check_writable(path: str, what: str) -> None:
-    """Make the file's directory if there is none. Raises PolicyUnwritable if the file could not be created or used.
-
-    Waiting for the lock would not tell: where it cannot be created, the library takes it for another process's.
-    """
+    """Make the file's directory. Raises PolicyUnwritable, also if the lock's file could not be created."""
     directory = os.path.dirname(path)
     try:
         exposure = replaceable_by_others(path)

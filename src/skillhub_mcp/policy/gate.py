@@ -1,8 +1,4 @@
-"""What stands before each use of a skill besides the policy: hooks, while a server answers a request.
-
-Whatever hands out instructions or files, or runs commands, passes the gate after the policy has permitted it, whichever
-tool, prompt or resource it is for.
-"""
+"""The gate that each use of a skill passes after the policy: a server's hooks, for every tool and resource."""
 
 from __future__ import annotations
 
@@ -30,10 +26,7 @@ _GATE: ContextVar[Callable[[SkillUse], None] | None] = ContextVar("skillhub_gate
 
 @contextmanager
 def gated(gate: Callable[[SkillUse], None]) -> Iterator[None]:
-    """Let each use pass `gate` while this lasts, in this task and the threads that it runs work in.
-
-    The gate raises what forbids a use.
-    """
+    """Pass each use to `gate`, in this task and in the threads that it starts. The gate raises to forbid a use."""
     token = _GATE.set(gate)
     try:
         yield

@@ -1,7 +1,4 @@
-"""Whether a person has agreed to what a project brings, as it is on the disk now.
-
-Nothing of an untrusted project is read. Of the others, files are read again only where one has changed.
-"""
+"""Whether a person has agreed to what a project brings, as it is on the disk now."""
 
 from __future__ import annotations
 
@@ -43,10 +40,7 @@ class _Known:
 
 
 class ProjectTrust:
-    """Says which roots await trust. Safe to use from several threads.
-
-    `record` is read again when it changes. One that cannot be used agrees to nothing.
-    """
+    """Which roots await trust. Thread-safe. A `record` that cannot be used trusts nothing."""
 
     def __init__(self, mode: TrustMode, record: PolicyFile[TrustRecord]) -> None:
         self._mode = mode
@@ -105,11 +99,7 @@ class ProjectTrust:
 
 
 def brought_digest(root: SkillRoot) -> str:
-    """Return `sha256:` and 64 hexadecimal digits over what the project brings with this root.
-
-    That is all files of its skills but Python's bytecode, where each lies in the project, and the project's rules.
-    Raises SkillUnverifiable for a skill that cannot be compared, and OSError.
-    """
+    """Return the digest of the skills and rules that the project brings. Raises SkillUnverifiable and OSError."""
     skills = {
         os.path.relpath(directory, root.within): skill_digest(directory, bytecode=False)
         for directory in _directories(root)

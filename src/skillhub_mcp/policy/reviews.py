@@ -1,8 +1,4 @@
-"""What a person has reviewed and accepted of the audit's findings: rules, for one skill as it was then. Pure.
-
-A review is bound to the skill's digest: when any of its files changes, its findings are reported again. It is in the
-person's own file; no file of a skill or of a project can accept anything.
-"""
+"""Findings of the audit that a person has accepted, each for one skill with one digest. Pure."""
 
 from __future__ import annotations
 
@@ -18,11 +14,7 @@ _DIGEST = "sha256:"
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """One review: the ids of the rules whose findings are accepted, the skill's name and directory then, when, and why.
-
-    Only `rules` counts; the rest is for people. `at` is the day of the last acceptance, such as 2026-11-22; `reasons`
-    are by the id of the rule that each is about.
-    """
+    """One review: the accepted rules, with the skill's name and directory, date and reasons for people."""
 
     rules: frozenset[str]
     name: str = ""
@@ -48,10 +40,7 @@ class Reviews:
         return {} if review is None else review.reasons
 
     def with_review(self, digest: str, review: Review) -> Reviews:
-        """Return the reviews with one more; of the same skill as it is, the rules and the reasons of both stay.
-
-        A new reason for a rule takes the place of its old one; an acceptance without a reason takes none away.
-        """
+        """Return the reviews with one more, merged with an earlier one of the same files."""
         before = self.by_digest.get(digest)
         if before is not None:
             review = replace(review, rules=before.rules | review.rules, reasons={**before.reasons, **review.reasons})
@@ -68,10 +57,7 @@ class Reviews:
     def without(
         self, digests: Collection[str], paths: Collection[str] = (), rules: Collection[str] | None = None
     ) -> Reviews:
-        """Return the reviews without those of `digests`, and of skills that were at `paths`.
-
-        With `rules`, only these are accepted no more, and what a review says of others stays.
-        """
+        """Return the reviews without `digests` and `paths`; with `rules`, only these rules are removed."""
         kept = dict(self.by_digest)
         for digest, review in self.of(digests, paths).items():
             left = frozenset() if rules is None else review.rules.difference(rules)

@@ -38,11 +38,7 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class PermissionRule:
-    """A tool, and the one skill that the rule applies to; without a name it applies to every skill.
-
-    One that allows running may have the `digest` of the files that it allows, and may allow more: the `network` for
-    the skill's commands, and that `packages` which its scripts declare are fetched.
-    """
+    """A tool and a skill, or every skill. A rule may name the `digest` that may run, `network` and `packages`."""
 
     tool: str
     skill_name: str | None = None
@@ -85,10 +81,7 @@ class ListedRule:
 
 @dataclass(frozen=True, slots=True)
 class RunRights:
-    """What rules allow beside running; `changed` is whether they allowed it of other files than those there now.
-
-    `named` is whether a rule allows it of this very skill's files.
-    """
+    """What rules allow beside running; `changed` and `named` are about the files that a rule allows."""
 
     network: bool = False
     packages: bool = False
@@ -98,11 +91,7 @@ class RunRights:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Rules of one file, or those in force. Without any rules at all, everything is allowed.
-
-    `others` is what they decide about an action that none of them decides: CONFIRM, DENY, or ALLOW, which leaves it
-    to `then`, the rules that come after these.
-    """
+    """Rules of a file, or those in force. `others` decides what no rule does; ALLOW leaves it to the rules `then`."""
 
     deny: tuple[PermissionRule, ...] = ()
     allow: tuple[PermissionRule, ...] = ()
@@ -119,11 +108,7 @@ class Rules:
         digest: str | None = None,
         is_meant: bool = True,
     ) -> Decision:
-        """Return what the rules decide about `action` on the skill that goes by `names`; without names, on any other.
-
-        A denial counts wherever it stands. With the `digest` of the skill's files, what was allowed of other files
-        needs confirmation. Unless the skill `is_meant` where these rules name one, they do not allow it by a name.
-        """
+        """Return what the rules decide about `action` on a skill with those `names`; a denial always counts."""
         denying = tools.denying(action)
         if any(rule.applies_to(denying, names) for layer in self._layers for rule in layer.deny):
             return Decision.DENY
@@ -208,10 +193,7 @@ NOTHING_RULED = RulesInForce()
 
 
 def parse_rules(text: str, tools: ToolActions) -> Rules:
-    """Return the rules of a file about `tools`. Raises BadJson.
-
-    It is `{"permissions": {"deny": [...], "allow": [...], "confirm": [...], "others": "allow"}}`, each key optional.
-    """
+    """Return the rules of `{"permissions": {"deny": [...], "allow": [...], ...}}` about `tools`. Raises BadJson."""
     content = read_json(text, pairs=unique_keys)
     if not isinstance(content, dict) or not isinstance(content.get("permissions"), dict):
         raise BadJson('it must be an object with the key "permissions", which is an object')
@@ -238,11 +220,7 @@ def rules_text(rules: Rules, before: str | None = None) -> str:
 
 
 def in_force(own: Rules | None, project: Rules | None = None) -> RulesInForce:
-    """Return the rules in force: the person's `own`, and then those of a project, where there are any.
-
-    A project's rules may be anybody's: they are about the skills that it brings. They deny these always, and decide
-    the rest only where the person's leave it open.
-    """
+    """Return the person's rules, then a project's, which concern only the skills that it brings."""
     own = NO_RULES if own is None else own
     return RulesInForce(own, own if project is None else replace(own, then=project))
 
@@ -259,10 +237,7 @@ class Effect:
 def effects_of(
     before: RulesInForce, after: RulesInForce, skills: Iterable[Skill], *, tools: ToolActions
 ) -> tuple[Effect, ...]:
-    """Return what is decided otherwise by `after` than by `before`, about loading and then about running.
-
-    Where both change in the same way for a skill, only loading is reported.
-    """
+    """Return what `after` decides otherwise than `before`, about loading and then, if different, about running."""
     found: dict[tuple[Action, Decision], set[str]] = {}
     for skill in skills:
         names, old, now = (skill.name, skill.alias), before.about(skill), after.about(skill)

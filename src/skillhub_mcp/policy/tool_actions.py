@@ -1,7 +1,4 @@
-"""The types for what a tool does with a skill: load it, read its files, run its commands, or nothing with a single one.
-
-`mcp_tools` holds the table of tools; the policy receives it as a value, because rules name tools. Pure.
-"""
+"""What a tool does with a skill: load it, read its files, run its commands, or nothing. Pure."""
 
 from __future__ import annotations
 
@@ -21,10 +18,7 @@ class Action(str, Enum):
 
 @dataclass(frozen=True)
 class ToolActions:
-    """The tools that rules can name, by what they do. No tool stands in two of the lists.
-
-    The first of `load`, `read` and `run` is the one that a new rule names. `other` tools concern no single skill.
-    """
+    """The tools by what they do; a new rule names the first of its list. `other` tools concern no single skill."""
 
     load: tuple[str, ...]
     read: tuple[str, ...]

@@ -1,8 +1,4 @@
-"""Which projects a person has agreed to, and what becomes of the skills of the others. Pure.
-
-An agreement is about one directory of skills of one project as it was: its digest says whether it still is. The record
-is the person's own file: a repository that could agree to itself would need no agreement.
-"""
+"""Which projects a person has agreed to, each as it was then, and how other projects' skills are treated. Pure."""
 
 from __future__ import annotations
 
@@ -71,10 +67,7 @@ def parse_trust(text: str) -> TrustRecord:
 
 
 def trust_text(record: TrustRecord, before: str | None = None) -> str:
-    """Return the content of the file that holds `record`, the same for the same record.
-
-    What else the file held is kept; `before` is its text, which was parsed.
-    """
+    """Return the content of the file for `record`, keeping what else its text `before` held."""
     kept = {} if before is None else read_format(before, _FORMAT)
     projects = {root: dict(sorted(places.items())) for root, places in sorted(record.projects.items()) if places}
     return json.dumps(kept | {"format": _FORMAT, _PROJECTS: projects}, ensure_ascii=False, indent=2) + "\n"

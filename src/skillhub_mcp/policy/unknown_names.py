@@ -1,7 +1,4 @@
-"""Names in rules and filters that no skill has, with the nearest one. Pure.
-
-Readers accept such a name, since the skill may come later; this module reports it.
-"""
+"""Names in rules and filters that no skill has, with the nearest one. Pure."""
 
 from __future__ import annotations
 
@@ -55,10 +52,7 @@ class KnownNames:
 
 
 def rules_problems(known: KnownNames, path: str, rules: Rules, *, changeable: bool) -> tuple[Problem, ...]:
-    """Return a problem if the rules of the file at `path` name skills that do not exist.
-
-    With `changeable`, it is the file that `skillhub allow` changes.
-    """
+    """Return a problem if the rules at `path`, which `skillhub allow` may change, name unknown skills."""
     named = {one.rule.skill_name for one in rules.listed() if one.rule.skill_name is not None}
     what = "has rules for skills that are not here: "
     fix = "correct them" + (", or `skillhub allow --forget NAME`" if changeable else " there, or remove them")

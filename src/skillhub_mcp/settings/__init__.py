@@ -2,16 +2,21 @@
 
 `Settings` is passed to `bootstrap` only: everything below it gets the options that it needs.
 
-files    the settings files of the person and of the project
-reading  the settings from options, variables and files, and where each value came from
+reading  the settings from options, variables and settings files, and where each value came from
 types    the types of settings that pydantic does not have
 values   the settings: names, defaults, meanings and values, in frozen groups
 """
 
 from __future__ import annotations
 
-from skillhub_mcp.settings.files import write_setting
-from skillhub_mcp.settings.reading import SettingSource, near_setting, read_settings, settings_of, unknown_settings
+from skillhub_mcp.settings.reading import (
+    SettingSource,
+    near_setting,
+    read_settings,
+    settings_of,
+    unknown_settings,
+    write_setting,
+)
 from skillhub_mcp.settings.types import local_path
 from skillhub_mcp.settings.values import (
     BY_NAME,

@@ -1,8 +1,9 @@
-"""Reading the settings from options, variables and files, and finding variables meant as settings."""
+"""Reading the settings from options, variables and settings files, and writing one of them to the person's file."""
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, get_args
@@ -11,14 +12,18 @@ from annotated_types import Ge, Le
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from skillhub_mcp._util.atomic_write import atomic_write
+from skillhub_mcp._util.file_modes import changeable_by_others, make_private_directory
+from skillhub_mcp._util.safe_toml import BadToml, read_toml
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidSetting
+from skillhub_mcp.project import find_project
 from skillhub_mcp.redaction import REDACTED, redacted
-from skillhub_mcp.settings.files import own_file, project_file, read_file
 from skillhub_mcp.settings.types import is_bucket, listed, local_path
 from skillhub_mcp.settings.values import BY_NAME, EVERY, SETTINGS, Setting, Settings
 
 _PREFIX = "SKILLHUB_"
+_MOST_CHARACTERS = 64 * 1024
 # What replaces a setting that earlier versions had.
 _SUCCESSORS = {
     "SKILLHUB_ALLOW_ANONYMOUS": "skillhub serve --allow-anonymous",
@@ -34,10 +39,7 @@ _SUCCESSORS = {
 
 @dataclass(frozen=True, slots=True)
 class SettingSource:
-    """Where a setting's value came from: an option, a variable, a settings file or the default.
-
-    `raw` is its text. `problem` says why another text that was given is not used.
-    """
+    """Where a setting's text `raw` came from; `problem` says why another one is not used."""
 
     setting: Setting
     raw: str = field(repr=False)
@@ -111,17 +113,11 @@ _Layers = dict[Setting, list[_Given]]
 def read_settings(
     environment: Mapping[str, str], options: Mapping[str, str] | None = None
 ) -> tuple[Settings, tuple[SettingSource, ...]]:
-    """Return the settings and where each value came from.
-
-    `options` (by setting name) override the environment, which overrides the project's settings file and then the
-    person's. An empty variable counts as unset. Raises InvalidSetting for the first value that is invalid or that lacks
-    another setting that it requires, and for an unusable file. An invalid value of a forgiving setting is reported as
-    its `SettingSource.problem`.
-    """
+    """Return the settings from options, then environment, then files, and their sources. Raises InvalidSetting."""
     problems: dict[Setting, str] = {}
     typed = {name: _Given(name, text, "option") for name, text in (options or {}).items()}
     variables = {name: _Given(name, text, f"environment ({name})") for name, text in environment.items() if text}
-    own = _in_file(own_file(), problems)
+    own = _in_file(_own_file(), problems)
     layers: _Layers = {}
     for setting in EVERY:
         shells = {} if setting.name.startswith("--") else variables
@@ -171,7 +167,7 @@ def _in_project(layers: _Layers, problems: dict[Setting, str]) -> dict[str, _Giv
         given = layers[BY_NAME[name]]
         return given[0].text if given else BY_NAME[name].default
 
-    path = project_file(chosen("SKILLHUB_CWD"), chosen("SKILLHUB_PROJECT_ROOT"), listed(chosen("SKILLHUB_MARKERS")))
+    path = _project_file(chosen("SKILLHUB_CWD"), chosen("SKILLHUB_PROJECT_ROOT"), listed(chosen("SKILLHUB_MARKERS")))
     return _in_file(path, problems, project=True) if path else {}
 
 
@@ -179,7 +175,7 @@ def _in_file(path: str, problems: dict[Setting, str], *, project: bool = False) 
     """Return what a settings file says. What a project may not set goes to `problems`. Raises InvalidSetting."""
     found: dict[str, _Given] = {}
     place = f"{'project' if project else 'settings file'} ({path})"
-    for name, value in read_file(path, within=os.path.dirname(os.path.dirname(path)) if project else "").items():
+    for name, value in _read_file(path, within=os.path.dirname(os.path.dirname(path)) if project else "").items():
         setting = BY_NAME.get(name)
         if setting is not None and project and not setting.project:
             problems[setting] = f"{name} cannot be set by a project: {path}"
@@ -268,3 +264,66 @@ def _check_requirements(settings: Settings) -> None:
                 local_path(directory)
         except ValueError as error:
             raise InvalidSetting(name, directory, str(error)) from error
+
+
+def _own_file() -> str:
+    """Return the path of the person's settings file, which need not exist."""
+    return expand_home("~/.config/skillhub/settings.toml")
+
+
+def _project_file(cwd: str, root: str, markers: tuple[str, ...]) -> str:
+    """Return the path of the settings file of the project of a working directory, or an empty text."""
+    home = expand_home("~")
+    try:
+        project = find_project(expand_home(cwd) or os.getcwd(), root=root, markers=markers, home=home)
+    except OSError:
+        # The working directory was deleted.
+        return ""
+    path = os.path.join(project.root, ".skillhub", "settings.toml")
+    # In the home directory, .skillhub is SkillHub's own.
+    return path if project.root != os.path.realpath(home) and os.path.lexists(path) else ""
+
+
+def _read_file(path: str, *, within: str = "") -> Mapping[str, object]:
+    """Return a settings file's values. Raises InvalidSetting if it is unusable, exposed, or a link out of `within`."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise _unusable(path, "it is not a file")
+        if within and not os.path.realpath(path).startswith(os.path.join(os.path.realpath(within), "")):
+            raise _unusable(path, "it is a link out of the project")
+        exposure = None if within else changeable_by_others(path)
+        if exposure is not None:
+            raise _unusable(path, exposure.reason, hint=exposure.fix)
+        with open(path, encoding="utf-8-sig") as file:
+            return read_toml(file.read(_MOST_CHARACTERS + 1), most_characters=_MOST_CHARACTERS)
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except UnicodeDecodeError as error:
+        raise _unusable(path, "it is not UTF-8") from error
+    except BadToml as error:
+        raise _unusable(path, str(error)) from error
+    except OSError as error:
+        raise _unusable(path, error.strerror or str(error)) from error
+
+
+def write_setting(name: str, value: str | None) -> str:
+    """Set or remove one setting in the person's file and return its path. Raises InvalidSetting and OSError."""
+    import tomlkit
+
+    path = _own_file()
+    _read_file(path)
+    make_private_directory(os.path.dirname(path))
+    document = tomlkit.document()
+    if os.path.exists(path):
+        with open(path, encoding="utf-8-sig") as file:
+            document = tomlkit.parse(file.read())
+    if value is not None:
+        document[name] = value
+    else:
+        document.pop(name, None)
+    atomic_write(path, tomlkit.dumps(document).encode(), mode=0o600)
+    return path
+
+
+def _unusable(path: str, reason: str, *, hint: str = "correct or remove it") -> InvalidSetting:
+    return InvalidSetting("settings file", path, f"cannot be used: {reason}", hint=hint)

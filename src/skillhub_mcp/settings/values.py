@@ -27,11 +27,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: the variable `name`, and the `field` of the group `group` that holds the value.
-
-    A `secret` is never shown. An invalid value of a `forgiving` one is reported, and the default is used. A `project`
-    one may be set by a project's settings file. A name that starts with `--` is an option of `serve` only.
-    """
+    """One setting; an invalid `forgiving` one counts as unset, and a project's file may set a `project` one."""
 
     name: str
     default: str

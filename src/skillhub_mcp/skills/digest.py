@@ -1,8 +1,4 @@
-"""The digest of a skill: one value that changes when any of its files does, so that an approval can be bound to it.
-
-Everything that a command of the skill could execute or read counts: hidden files, executables and link targets, but not
-Git's own directory, which changes with every fetch.
-"""
+"""The digest of all files of a skill except Git's own, to which an approval is bound."""
 
 from __future__ import annotations
 
@@ -26,12 +22,7 @@ _TO_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK"
 
 
 def skill_digest(directory: str, *, bytecode: bool = True) -> str:
-    """Return `sha256:` and 64 hexadecimal digits over the names, executable bits and bytes of all files below.
-
-    Without `bytecode`, the files in `__pycache__` that Python writes do not count. The skill's own name, owner and
-    times do not count, so that a copy has the same digest. Raises SkillUnverifiable for too many files or levels, and
-    for a file that cannot be read.
-    """
+    """Return `sha256:` over names, modes and bytes; a copy has the same. Raises SkillUnverifiable."""
     top = os.path.realpath(directory)
     whole = hashlib.sha256()
     room = MAX_BYTES
@@ -60,10 +51,7 @@ def skill_digest(directory: str, *, bytecode: bool = True) -> str:
 
 
 def skill_stamp(directory: str) -> tuple[str, int]:
-    """Return a text that changes whenever `skill_digest` may, and the latest change in ns since 1970. Opens no file.
-
-    Raises OSError and SkillUnverifiable.
-    """
+    """Return a text that changes whenever `skill_digest` may, and the latest change in ns. Raises as that does."""
     top = os.path.realpath(directory)
     whole, latest = hashlib.sha256(), 0
     for path in sorted(_paths(top), key=os.fsencode):

@@ -1,9 +1,4 @@
-"""Discovery of SKILL.md files below the roots: a walk over directory entries that opens no file.
-
-A skill ends the descent; hidden directories, node_modules and __pycache__ are skipped; symbolic links to directories
-are followed, cycles end, and a real directory is found once. The walk uses canonical paths and reports paths below a
-root as configured, so that a root keeps its skills when a link on its path is switched.
-"""
+"""Find SKILL.md files below the roots: a walk over directory entries that opens no file and ends at a skill."""
 
 from __future__ import annotations
 
@@ -77,10 +72,7 @@ class Ignored:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The result of one walk: the files found, sorted by directory, the problems, and the skipped paths.
-
-    `absent` are the roots that hold nothing, and `cut` the paths of those with more directories than may be searched.
-    """
+    """The result of a walk. `absent` are empty or missing roots, `cut` those with too many directories."""
 
     found: tuple[FoundSkillFile, ...]
     problems: tuple[WalkProblem, ...]
@@ -334,10 +326,7 @@ def _real_directory(entry: os.DirEntry[str]) -> str | None:
 
 
 def _absent(root: SkillRoot) -> AbsentRoot | None:
-    """Return that a hub root is missing, unreadable or empty, or None. Hidden files do not count.
-
-    The hub's own directory shows that a command removed the skills, and that the root is no share that is not mounted.
-    """
+    """Return that a hub root is missing, unreadable or empty; one with the hub's own directory was emptied by it."""
     if root.source is not Source.HUB:
         return None
     try:

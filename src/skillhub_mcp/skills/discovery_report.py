@@ -1,7 +1,4 @@
-"""How many skills each place holds that the ones before it do not. It opens no file.
-
-Places that are not searched are walked by discovery's rules, at most `MAX_DIRECTORIES` directories each.
-"""
+"""How many skills each place holds that the ones before it do not. It opens no file."""
 
 from __future__ import annotations
 
@@ -20,11 +17,7 @@ MAX_DIRECTORIES = 500
 
 @dataclass(frozen=True, slots=True)
 class UnsearchedPlace:
-    """A place that exists and is not searched. `shown` is its path as typed in a shell.
-
-    `directories` are those of its skills that no root has; `at_least` if there may be more. `problem` says why it
-    cannot be read.
-    """
+    """A place that is not searched, the `directories` of its skills, and why it cannot be read (`problem`)."""
 
     place: SkillPlace
     shown: str

@@ -1,17 +1,11 @@
-"""The parser of SKILL.md: bytes in; frontmatter values, body and diagnostics out. No I/O.
-
-A YAML parser reads the frontmatter first; a repair (`repairs`) is tried only if that fails, and always reported.
-Scalars keep their text: `1.10`, `yes` and `2024-01-01` are strings, and words that YAML would drop from a plain value
-(` #word`, `!word`, `&word`) are text. Text before the frontmatter is skipped if what follows has a name or a
-description.
-"""
+"""Parse SKILL.md: bytes in; frontmatter, body and diagnostics out. YAML first, then repairs; scalars stay text."""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import yaml
@@ -64,12 +58,7 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A parsed SKILL.md. `values` is None if the frontmatter is unusable; `diagnostics` say why.
-
-    `lines` has the 1-based line of each top-level key. `header` is the text between the fences, which starts at
-    character `header_start` on line `first_line`; `before` precedes the opening fence. `entries` are those of a header
-    that needed no repair.
-    """
+    """A parsed SKILL.md; unusable without `values`. `header` starts at character `header_start`, on `first_line`."""
 
     values: Mapping[str, Value] | None
     lines: Mapping[str, int]
@@ -79,6 +68,7 @@ class Document:
     first_line: int = 1
     header_start: int = 0
     before: str = ""
+    is_toml: bool = False
     entries: tuple[Entry, ...] = ()
 
 
@@ -100,21 +90,11 @@ def parse(content: bytes) -> Document:
     if text is None:
         return Document(None, {}, "", tuple(found))
     parts = _split(text)
-    found += parts.found
-    if parts.header is None:
-        return Document(None, {}, parts.body, tuple(found), before=parts.before)
+    found += parts.diagnostics
+    if not parts.header_start:
+        return replace(parts, diagnostics=tuple(found))
     read = (_read_toml if parts.is_toml else _read_yaml)(parts.header, parts.first_line)
-    return Document(
-        read.values,
-        read.lines,
-        parts.body,
-        (*found, *read.found),
-        parts.header,
-        parts.first_line,
-        parts.header_start,
-        parts.before,
-        read.entries,
-    )
+    return replace(parts, values=read.values, lines=read.lines, diagnostics=(*found, *read.found), entries=read.entries)
 
 
 def body_of(content: bytes) -> str:
@@ -124,10 +104,7 @@ def body_of(content: bytes) -> str:
 
 
 def header_end(content: bytes, *, whole: bool) -> int | None:
-    """Return how many leading bytes of a file determine its frontmatter; None if more bytes are needed.
-
-    `whole` says that `content` is the entire file.
-    """
+    """Return how many leading bytes determine the frontmatter; None if more are needed, unless `content` is `whole`."""
     content = content[:MAX_HEADER_BYTES]
     enough = len(content) if whole or len(content) == MAX_HEADER_BYTES else None
     if content[:2] in _UTF_16_BOMS:
@@ -181,19 +158,6 @@ def _with_line_feeds(content: bytes) -> bytes:
     return _LONE_CR.sub(b"\n", content) if is_cr else content
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """The parts of a SKILL.md; `header` is None if there is no frontmatter."""
-
-    header: str | None
-    body: str
-    found: list[Diagnostic]
-    before: str = ""
-    first_line: int = 1
-    header_start: int = 0
-    is_toml: bool = False
-
-
 def _blanks_before(text: str) -> int:
     match = _BLANKS_BEFORE.match(text)
     return 0 if match is None else match.end()
@@ -227,10 +191,12 @@ def _fences(text: str) -> tuple[re.Match[str], re.Match[str] | None] | None:
     return None
 
 
-def _split(text: str) -> _Parts:
+def _split(text: str) -> Document:
+    """Return the parts of a SKILL.md, with a header that is not read yet; without one, `header_start` is 0."""
     fences = _fences(text)
     if fences is None:
-        return _Parts(None, text, [violation("frontmatter-missing", "the file does not start with a line ---", line=1)])
+        missing = violation("frontmatter-missing", "the file does not start with a line ---", line=1)
+        return Document(None, {}, text, (missing,))
     opening, closing = fences
     start = opening.start("fence")
     before, first_line = text[:start], text.count("\n", 0, opening.end()) + 1
@@ -243,7 +209,7 @@ def _split(text: str) -> _Parts:
     if closing is None or closing.start() - opening.end() > MAX_FRONTMATTER_CHARACTERS:
         message = f"there is no closing line --- within {MAX_FRONTMATTER_CHARACTERS:,} characters"
         found.append(violation("frontmatter-unclosed", message, line=first_line - 1))
-        return _Parts(None, text[opening.end() :], found, before)
+        return Document(None, {}, text[opening.end() :], tuple(found), before=before)
     header, body = text[opening.end() : closing.start()], text[closing.end() :]
     odd = next((fence for fence in (opening["fence"], closing[0].strip()) if fence != "---"), None)
     if odd is not None:
@@ -251,7 +217,7 @@ def _split(text: str) -> _Parts:
     if before.strip().rpartition("\n")[2].lstrip().startswith(("```", "~~~")):
         body = _without_code_fence(body)
     is_toml = opening["fence"][0] == "+" and _TOML_KEY.search(header) is not None
-    return _Parts(header, body, found, before, first_line, opening.end(), is_toml)
+    return Document(None, {}, body, tuple(found), header, first_line, opening.end(), before, is_toml)
 
 
 def _without_code_fence(body: str) -> str:
@@ -359,11 +325,7 @@ class _Lost:
 
 
 class _EventReader:
-    """Builds plain values from the parser's events and enforces the limits.
-
-    Events, not nodes: PyYAML composes nodes by recursion in C, where a few thousand brackets crash the process. An
-    alias is expanded in place, so that the limits stop an alias bomb.
-    """
+    """Builds values from YAML events within limits. Composing nodes would recurse in C and can crash."""
 
     def __init__(self, header: str, first_line: int) -> None:
         self.values: dict[str, Value] = {}

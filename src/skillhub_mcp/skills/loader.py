@@ -65,10 +65,7 @@ class SkillLoader:
         self._snapshot = read_snapshot(self._roots)
 
     def parse_skill_md(self, path: Path | str) -> ParsedSkill | None:
-        """Parse one SKILL.md. Returns None if its frontmatter is unusable; never raises on its content.
-
-        Raises FileNotFoundError if the file does not exist.
-        """
+        """Parse one SKILL.md; None if its frontmatter is unusable. Raises FileNotFoundError."""
         refuse_nul(path=os.fspath(path))
         given = Path(path)
         directory = given.parent.resolve()
@@ -92,10 +89,7 @@ class SkillLoader:
         return "\n".join(lines) or NO_SKILLS
 
     def get_skill_content(self, name: str) -> str:
-        """Return `# Skill: name`, a blank line and the body, read from the file now.
-
-        Raises SkillNotFound, SkillUnreadable, and InvalidArgument for a name with a NUL character.
-        """
+        """Return `# Skill: name`, a blank line and the body as the file is now. Raises SkillHubError."""
         refuse_nul(name=name)
         skill = Names(self._snapshot).find(name)
         if skill is None:

@@ -26,11 +26,7 @@ def skill_directory(path: str) -> str:
 
 
 class Trust(str, Enum):
-    """Whose a skill is, and whether the user has agreed to it.
-
-    OWN is the user's, the hub's or built in. A project's skill is AGREED, AWAITED before the user agrees, or CHANGED
-    since.
-    """
+    """Whose a skill is: the user's, hub's or built in (OWN), or a project's, and whether the user agreed to it."""
 
     OWN = "own"
     AGREED = "agreed"
@@ -44,11 +40,7 @@ class Trust(str, Enum):
 
 
 class FileStamp(NamedTuple):
-    """The state of a SKILL.md when it was read: its mtime, size in bytes and ctime, and the SHA-256 of the bytes read.
-
-    `content_hash` starts with `header:` if only the frontmatter was read, and is empty if nothing could be read. The
-    ctime changes also if a program sets mtime and size to what they were.
-    """
+    """The state of a SKILL.md when it was read; `content_hash` starts with `header:` if only that was read."""
 
     mtime_ns: int
     size: int
@@ -64,11 +56,7 @@ class FileStamp(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HeaderShape:
-    """The properties of a frontmatter, besides its values, for which a strict registry has rules.
-
-    `longest` is the length of the longest line outside the description, at line `longest_at` of SKILL.md. `markup` is
-    the first key whose value contains an angle bracket.
-    """
+    """What a strict registry has rules for: lines, the longest line outside the description, and markup."""
 
     lines: int = 0
     longest: int = 0
@@ -81,12 +69,7 @@ NO_SHAPE = HeaderShape()
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """Tier 1 of disclosure: everything about a skill except its body.
-
-    `directory` is the skill's path below its root as configured, and the key of its row in the index. `root` is the
-    path of that root. `category` and `tags` are lowercase. `allowed_tools_text` is the original text if `allowed-tools`
-    was a string.
-    """
+    """Everything about a skill except its body. `directory` is its path as configured, and its key in the index."""
 
     name: str
     description: str

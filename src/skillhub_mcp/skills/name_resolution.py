@@ -1,9 +1,4 @@
-"""Which skill a name refers to, for a caller who may have only some of the skills of a snapshot. Pure.
-
-Of the skills with a name, the first in order of priority that is offered answers. If none is, the first that is not
-hidden does, so that its caller learns why it cannot be had. A skill that awaits trust takes no name, no alias and no
-handle of one that does not.
-"""
+"""Which skill a name refers to: the first that is offered, or else the first that is not hidden. Pure."""
 
 from __future__ import annotations
 

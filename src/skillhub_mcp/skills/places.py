@@ -17,10 +17,7 @@ _PLAIN = re.compile(r"[\w@%+=:,./-]*")
 
 @dataclass(frozen=True, slots=True)
 class ClientSkills:
-    """Where a client keeps skills: `user` below the home directory, `project` below each directory of a project.
-
-    The environment variable `moved_by` replaces the first part of `user`.
-    """
+    """Where a client keeps skills, below the home directory (or `moved_by`, a variable) and in projects."""
 
     client: str
     user: str = ""
@@ -78,11 +75,7 @@ PROJECT_PLACES = (AGENTS_SKILLS.replace(os.sep, "/"), *(client.project for clien
 
 @dataclass(frozen=True, slots=True)
 class SkillPlace:
-    """A directory that may hold skills. `owner` is the client that keeps skills there; empty for SkillHub's places.
-
-    `word` names such a place in SKILLHUB_ROOTS. `source` is that of its skills if it is searched. `off` is why the
-    client itself does not use what is there.
-    """
+    """A directory that may hold skills, its owner, its `word` in SKILLHUB_ROOTS, and why its client has it `off`."""
 
     path: str
     source: Source
@@ -103,10 +96,7 @@ class RootsChoice:
 
 @dataclass(frozen=True, slots=True)
 class PlaceReason:
-    """Why a place is searched or not, and the `command` or else the `setting` that changes it; no value unsets one.
-
-    It has neither for what a client switched off.
-    """
+    """Why a place is searched or not, and the `command` or `setting` that changes it, if any."""
 
     why: str
     command: str = ""

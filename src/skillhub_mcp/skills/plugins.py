@@ -1,8 +1,4 @@
-"""The plugins that clients have, where each keeps its skills, and whether the client has it switched on.
-
-Claude Code, Codex, Copilot and Gemini CLI record that in files; Cursor does so only for local plugins. A record that
-cannot be read counts as none.
-"""
+"""The plugins of clients, where each keeps its skills, and whether the client has it switched on."""
 
 from __future__ import annotations
 
@@ -27,10 +23,7 @@ _CLAUDE_MANAGED = (
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A plugin of a client: its name and the directories of its skills. `off` is why the client does not use it.
-
-    `unknown` is set where the client has no record of that.
-    """
+    """A plugin of a client: name, skill directories, and why it is off; `unknown` if the client has no record."""
 
     client: str
     name: str

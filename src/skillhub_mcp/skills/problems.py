@@ -14,11 +14,7 @@ _IN_A_SENTENCE = 3
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is affected, what is wrong with it, and how to fix it.
-
-    `remote` names a path to those who may not read this machine's paths; they see no fix, and nothing that is
-    `only_here`.
-    """
+    """What is affected, what is wrong, and the fix. Callers who may not see paths get `remote`, unless `only_here`."""
 
     subject: str
     message: str

@@ -106,10 +106,7 @@ class IndexReport:
 
 @dataclass(frozen=True, slots=True)
 class RegistryIndex:
-    """The skills, sorted by name, and the report of the build. `refresh` scans again; None without a `Registry`.
-
-    `awaiting_trust` has the paths of all skills of projects that their user has not trusted.
-    """
+    """The skills by name and the report; `refresh` scans again. `awaiting_trust` has paths of untrusted skills."""
 
     skills: tuple[IndexEntry, ...]
     report: IndexReport
@@ -124,10 +121,7 @@ class RegistryIndex:
 
 
 def build_registry_index(names: Names, *, source: Source | None = None, whole: bool = True) -> RegistryIndex:
-    """Return the skills that `names` offers; with `source`, those of that source, including shadowed ones.
-
-    Unless `whole`, the report covers only the offered skills.
-    """
+    """Return the offered skills, or those of `source`. Unless `whole`, the report covers only these."""
     chosen = names.offered() if source is None else names.of_source(source)
     skills = tuple(to_index_entry(skill, names.snapshot.source(skill)) for skill in chosen)
     report = _report(names)
@@ -229,28 +223,19 @@ class Registry:
         return self._index(self._scanned(reread=True))
 
     def refresh_index(self, changes: Sequence[str] | None = None) -> RegistryIndex:
-        """Read new and changed files and return the index.
-
-        If all paths in `changes` lie in known skills, only those skills are looked at.
-        """
+        """Read new and changed files and return the index; if `changes` lie in known skills, only those."""
         refuse_nul(changes=changes)
         return self._index(self._scanned(only=changes))
 
     def find(self, name: str, *, source: Source | str | None = None) -> IndexEntry | None:
-        """Return the skill of that name; with `source`, the one from that source, even if it is shadowed.
-
-        Raises InvalidArgument for an unknown source.
-        """
+        """Return the skill of that name, or the one from `source`. Raises InvalidArgument for an unknown source."""
         refuse_nul(name=name, source=source)
         snapshot = self.snapshot
         skill = Names(snapshot).find(name if source is None else f"{name}@{as_source(source).value}")
         return None if skill is None else to_index_entry(skill, snapshot.source(skill))
 
     def skills(self, *, source: Source | str | None = None) -> tuple[IndexEntry, ...]:
-        """Return the entries by name; with `source`, all from that source, including shadowed ones.
-
-        Raises InvalidArgument for an unknown source.
-        """
+        """Return the entries by name, or all of one source. Raises InvalidArgument for an unknown source."""
         snapshot = self.snapshot
         chosen = snapshot.skills if source is None else Names(snapshot).of_source(as_source(source))
         return tuple(to_index_entry(skill, snapshot.source(skill)) for skill in chosen)
@@ -273,10 +258,7 @@ class Registry:
 
 
 def as_roots(roots: Sequence[AnyRoot]) -> tuple[SkillRoot, ...]:
-    """Return the roots sorted by priority. `SkillRoot`s keep theirs; if there are others, each gets its position.
-
-    A root is a path, a `SkillRoot`, or a mapping of `path`, `source` and optionally `priority`. Raises InvalidArgument.
-    """
+    """Return the roots by priority: paths, `SkillRoot`s, or mappings of `path` and `source`. Raises InvalidArgument."""
     if isinstance(roots, str | os.PathLike):
         # A str is a sequence of characters, each of which would be accepted as a path.
         raise InvalidArgument("roots", "is a single path, not a list of roots", hint=f"pass [{os.fspath(roots)!r}]")

@@ -1,8 +1,4 @@
-"""Repairs of a frontmatter that YAML refuses. Pure.
-
-Each top-level entry that YAML cannot read takes the first repair in `REPAIRS` after which it can. The number of lines
-does not change.
-"""
+"""Repairs of a frontmatter that YAML refuses, entry by entry; the number of lines does not change. Pure."""
 
 from __future__ import annotations
 

@@ -55,13 +55,9 @@ def split_source(text: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class SkillRoot:
-    """A directory that is searched for skills. `path` is absolute, with its links as configured; `given` is as written.
+    """A directory to search, as configured. `target` is where its links led; no link is followed out of `within`.
 
-    `priority` is the root's position in its list, 1 being the highest. At most `max_directories` are searched below it.
-    One that is `optional` may be missing. One that is `recorded` was added by `skillhub roots add`. `target` is where
-    the links on `path` led when that was last looked up. `within` is the root of the project that brings it, out of
-    which no link is followed; empty for a directory of the user's or the hub's. `plugin` is the plugin of a client that
-    brings it.
+    A `priority` of 1 is the highest. An `optional` root may be missing; `skillhub roots add` records others.
     """
 
     path: str
@@ -113,10 +109,7 @@ def make_roots(directories: Sequence[str]) -> tuple[SkillRoot, ...]:
 def distinct_roots(
     places: Iterable[tuple[Source, str]], *, hub_given: bool = True, project: Project | None = None
 ) -> tuple[SkillRoot, ...]:
-    """Return the roots for pairs of source and directory in order; a real directory keeps its first source.
-
-    Only a directory of the hub that is `hub_given` must exist. What the `project` brings awaits trust.
-    """
+    """Return the roots in order; a real directory keeps its first source. What the `project` brings awaits trust."""
     roots: dict[str, SkillRoot] = {}
     for source, given in places:
         bound = MAX_PROJECT_DIRECTORIES if source is Source.PROJECT else None
@@ -153,12 +146,7 @@ def choose_roots(
     recorded_in_project: Collection[str] = (),
     plugins: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[SkillRoot, ...]:
-    """Return the roots for `places`, in order of priority: those nearest to the working directory first.
-
-    The directories `hub` have to exist if the user gave them (`hub_given`), and those that were `recorded`, too. Those
-    `recorded_in_project` belong to the project, where directories come and go with branches. What lies in the project
-    awaits trust. `plugins` are the plugins by the directories of their skills.
-    """
+    """Return the roots for `places` and what was recorded, those nearest to the working directory first."""
     in_project = [*_of_project(places, project, home if "user" in places or "claude" in places else "")]
     in_project += recorded_in_project if "project" in places else ()
     hidden = [*([".agents", ".agent"] if "user" in places else []), *([".claude"] if "claude" in places else [])]

@@ -25,11 +25,7 @@ class RuleSource(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class SkillRule:
-    """One requirement for a SKILL.md, and how to fix a violation.
-
-    A skill that violates a rule that `refuses` cannot be served. `severity` is what loading reports; `strict_severity`,
-    where set, is what `skillhub validate` and strict loading report instead.
-    """
+    """A requirement for a SKILL.md and the fix. `validate` and strict loading report `strict_severity`."""
 
     id: str
     severity: Severity

@@ -1,8 +1,4 @@
-"""The scan, the only way for skills to enter the hub: walk the roots, read changed files, make a snapshot.
-
-Results are cached by path, mtime, ctime and size, so that an unchanged SKILL.md is not opened again. Only the
-frontmatter decides on a skill.
-"""
+"""The scan: walk the roots, read changed files (by path, mtime, ctime and size), make a snapshot."""
 
 from __future__ import annotations
 
@@ -45,10 +41,7 @@ JUST_WRITTEN_SECONDS = 1.0
 
 
 class CachedSkillFile(NamedTuple):
-    """The result of reading one SKILL.md: its stamp, and a skill or the diagnostics that say why there is none.
-
-    `name` is the name that its directory or the link to it had.
-    """
+    """The result of reading one SKILL.md. `name` is the name of its directory, or of the link to it."""
 
     root: str
     stamp: FileStamp
@@ -72,11 +65,7 @@ class ReadDepth(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """The result of one scan: the snapshot, the cache for the next scan, and the differences to the given cache.
-
-    `opened` counts the files that were read. `undecided` are directories whose SKILL.md may be half written, and whose
-    skill is as it was before: a scan a second later decides.
-    """
+    """A snapshot, the cache for the next scan, and directories `undecided` as their SKILL.md may be half written."""
 
     snapshot: Snapshot
     memory: ScanCache
@@ -98,13 +87,7 @@ def scan(
     before: Scan | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Scan:
-    """Scan every SKILL.md below `roots`, opening only files that are new or have changed since `memory`.
-
-    `reread` opens unchanged files, too. If all paths in `only` lie in known skills, nothing else is looked at, and the
-    rest of the report is that of the scan `before`. With `keep_absent` the skills of a root that is suddenly missing or
-    empty stay, and the report names the root. `on_progress` receives how many of how many files are done. Bad files
-    never raise.
-    """
+    """Scan the SKILL.md files that are new or changed, or only those at `only`. Bad files never raise."""
     began = time.perf_counter()
     own = {root.path for root in roots}
     known = {path: entry for path, entry in memory.items() if entry.root in own}

@@ -1,8 +1,4 @@
-"""The snapshot: the skills at one moment, the order of those with one name, a report on the rest, and a digest.
-
-Of two skills with one name, the one in the earlier root comes first; within a root the one whose directory carries the
-name, then the one modified later. The other is shadowed, and stays available as `name@source` or by its path.
-"""
+"""The skills at one moment, by precedence: the earlier root, the directory with the name, the later change."""
 
 from __future__ import annotations
 
@@ -63,10 +59,7 @@ class Shadowed:
 
 @dataclass(frozen=True, slots=True)
 class ScanReport:
-    """What a scan found besides the skills that are served. `found` counts the SKILL.md files.
-
-    The skills of the roots that are `unavailable` are those of an earlier scan.
-    """
+    """What a scan found: `found` counts SKILL.md files; skills of `unavailable` roots are from an earlier scan."""
 
     roots: tuple[SkillRoot, ...]
     found: int
@@ -79,11 +72,7 @@ class ScanReport:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The skills at one moment, sorted by name. `everything` includes shadowed skills, sorted by directory.
-
-    `contested` has the names that several skills have, with those in order of priority, and `skills` the first of each
-    name; `name_resolution` decides for one caller.
-    """
+    """The skills by name, `everything` with shadowed ones by directory, and the `contested` names by priority."""
 
     skills: Sequence[Skill]
     everything: Sequence[Skill]
@@ -169,10 +158,7 @@ class Snapshot:
 
     @cached_property
     def digest(self) -> str:
-        """A hash over every skill's metadata: the same library has the same digest on every machine.
-
-        It includes paths relative to their roots, but no times and bodies.
-        """
+        """A hash over every skill's metadata and relative path: the same library has the same digest everywhere."""
         labels: dict[str, str] = {}
         for root in self.report.roots:
             before = sum(1 for label in labels.values() if label.startswith(f"{root.source.value}:"))

@@ -15,10 +15,7 @@ _LISTED_NAMES = 20
 
 
 def near_names(wanted: str, names: Iterable[str], *, limit: int = 3) -> list[str]:
-    """Return at most `limit` of `names` that resemble `wanted`, the nearest first.
-
-    Only the names that share the most letter pairs are compared letter by letter: there may be 100,000.
-    """
+    """Return at most `limit` of `names` that resemble `wanted`, the nearest first."""
     pairs = _letter_pairs(wanted)
     shared = ((len(pairs & _letter_pairs(name)), name) for name in names)
     likely = [name for _, name in heapq.nlargest(_COMPARED, shared)]
@@ -28,10 +25,7 @@ def near_names(wanted: str, names: Iterable[str], *, limit: int = 3) -> list[str
 
 
 def not_found(wanted: str, names: Iterable[str], *, search_tool: str, reason: str = "") -> SkillNotFound:
-    """Return the error for a name that is not among `names`, with the nearest names and the first in order.
-
-    `search_tool` is the tool that finds the others, if any. `reason` says why the skill is missing, if that is known.
-    """
+    """Return the not-found error with the nearest names, the first in order, and the `reason` if known."""
     # They mostly come in order.
     available = sorted(dict.fromkeys(names))
     near = near_names(wanted, available)

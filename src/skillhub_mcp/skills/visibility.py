@@ -10,10 +10,7 @@ from skillhub_mcp.skills.names import fold_name
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """The names (or safe aliases) and the categories that are served; with neither given, every skill is.
-
-    A filter that is given and empty serves nothing. Names and categories are compared by `fold_name`.
-    """
+    """The names or aliases, or else the categories, that are served, folded. None serves all; an empty one nothing."""
 
     names: frozenset[str] | None = None
     categories: frozenset[str] | None = None

@@ -5,10 +5,13 @@ A fix is kept only if the result has fewer of its violations, no more of others,
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+
+import yaml
 
 from skillhub_mcp.skills.frontmatter import Document, Value, decode, parse, repaired
 from skillhub_mcp.skills.keys import DESCRIPTIVE_KEYS, EXTENSIONS, SPECIFIED_KEYS
@@ -152,13 +155,19 @@ def _end_of_fences(subject: _Subject) -> int:
 
 
 def _with_plain_fences(subject: _Subject) -> str:
-    """Write both fences as three hyphens."""
+    """Write both fences as three hyphens, and a TOML header without comments as YAML."""
     document, text = subject.document, subject.text
+    header = document.header
+    if document.is_toml:
+        if "#" in header:
+            return text
+        written = yaml.safe_dump(document.values, allow_unicode=True, sort_keys=False, width=math.inf)
+        header = written.replace("\n", "\r\n") if "\r\n" in header else written
     opening = text[len(document.before) : document.header_start]
     closing = text[document.header_start + len(document.header) : _end_of_fences(subject)]
     plain = [_FENCE.sub("---", fence, count=1) for fence in (opening, closing)]
     rest = text[_end_of_fences(subject) :]
-    return f"{document.before}{plain[0]}{document.header}{plain[1]}{rest}"
+    return f"{document.before}{plain[0]}{header}{plain[1]}{rest}"
 
 
 def _with_closing_fence(subject: _Subject) -> str:

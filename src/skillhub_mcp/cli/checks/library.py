@@ -7,9 +7,8 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 
-from skillhub_mcp.bootstrap.hub import index_writer
+from skillhub_mcp.bootstrap.hub import choose_embedder, index_writer
 from skillhub_mcp.bootstrap.library import unsearched_places
-from skillhub_mcp.bootstrap.models import choose_embedder
 from skillhub_mcp.bootstrap.policy import name_problems
 from skillhub_mcp.bootstrap.server import make_publisher
 from skillhub_mcp.chosen_roots import project_of, recorded_roots_problem, trust_path

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from skillhub_mcp.auditing.audit import SkillAudit, audit_skill, ordered
 from skillhub_mcp.auditing.names import NamedSkill, look_alikes, near_and_shadowed
 from skillhub_mcp.auditing.rules import AUDIT_RULES, AuditFinding, Risk, found
-from skillhub_mcp.bootstrap.places import reviews_path
+from skillhub_mcp.bootstrap.library import reviews_path
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.console import print_text, terminal_progress
 from skillhub_mcp.cli.findings import (

@@ -78,7 +78,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    from skillhub_mcp.bootstrap.models import choose_embedder
+    from skillhub_mcp.bootstrap.hub import choose_embedder
     from skillhub_mcp.evaluation.baselines import BASELINES
     from skillhub_mcp.evaluation.evaluator import evaluate
     from skillhub_mcp.evaluation.queries import read_queries, relevant_directories

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from skillhub_mcp.bootstrap.hub import index_writer
-from skillhub_mcp.bootstrap.places import forget_kept
+from skillhub_mcp.bootstrap.library import forget_kept
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.console import print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
 
-from skillhub_mcp.bootstrap.publication import library_to_publish, publication_target
+from skillhub_mcp.bootstrap.hub import library_to_publish, publication_target
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.arguments import whole_number
 from skillhub_mcp.cli.console import print_text, terminal_progress

@@ -126,8 +126,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[str, str]) -> int:
-    from skillhub_mcp.bootstrap.http import http_options
     from skillhub_mcp.bootstrap.observers import log_start, make_metrics
+    from skillhub_mcp.bootstrap.server import http_options
 
     metrics = make_metrics(settings)
     # First, because this refuses a server that would be open unintentionally.
@@ -233,10 +233,9 @@ class _Worker:
     def _made(self, address: str) -> GracefulServer:
         from multiprocessing import current_process
 
-        from skillhub_mcp.bootstrap.http import http_options
         from skillhub_mcp.bootstrap.hub import make_hub
         from skillhub_mcp.bootstrap.observers import log_library, log_start, make_metrics, make_observer
-        from skillhub_mcp.bootstrap.server import server_options
+        from skillhub_mcp.bootstrap.server import http_options, server_options
         from skillhub_mcp.server.app import make_server
         from skillhub_mcp.server.http.app import make_http_app, make_uvicorn
         from skillhub_mcp.server.http.workers import FIRST_WORKER

@@ -47,11 +47,7 @@ class CatalogueLimits:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """All skills of one working directory, repo before user and then by path, and all errors.
-
-    `hidden` are the paths of skills with `disable-model-invocation`, `disabled` those that the user disabled or a rule
-    denies. `by_path` has each skill as scanned, `refused` the error of a refused SKILL.md by its name and directory's.
-    """
+    """All skills of one working directory, repo before user and then by path, and all errors."""
 
     cwd: str
     root: str
@@ -75,13 +71,7 @@ class Listing:
 
 
 class Catalogues:
-    """The catalogues of working directories. Thread-safe.
-
-    `present` returns the skills that the hub serves; roots that are not among the hub's are scanned on each call, with
-    the last 32 scans kept. `find_project` returns the project of a directory, by default of the empty one. Skills that
-    `is_allowed` rejects do not exist. `enabled_in` returns the predicate for enabled skills of a project's root,
-    `judge` roots with their present trust.
-    """
+    """The catalogues of working directories; other roots than the hub's are scanned on each call. Thread-safe."""
 
     def __init__(
         self,

@@ -46,12 +46,7 @@ def select_skill(
     search_tool: str = _SEARCH_TOOL,
     elsewhere: Callable[[str], str | None] = lambda _: None,
 ) -> SkillMetadata:
-    """Return the skill at `path` or, without one, the only enabled skill of that name.
-
-    A path is that of a SKILL.md or its directory, or a skill's id or, without a name, its name. Raises InvalidArgument,
-    SkillNotFound, and AmbiguousSkill with the candidates' paths, or without `with_paths` with their ids. `elsewhere`
-    returns the name by which load_skill loads what is not in the catalogue.
-    """
+    """Return the skill at `path`, or the only enabled one of that name. Raises SkillHubError."""
     refuse_nul(name=name, path=path)
     if path:
         found = _at_path(listing, path)
@@ -76,10 +71,7 @@ def select_skill(
 
 
 def load_skill_context(skill: SkillMetadata, *, with_paths: bool = True, handle: str | None = None) -> LoadedContext:
-    """Return the skill's whole SKILL.md as it is now, with its directory and its files. Raises SkillUnreadable.
-
-    Without `with_paths` the text has no path of this machine, and says which tool reads the files of `handle`.
-    """
+    """Return the skill's whole SKILL.md and files, and its directory if `with_paths`. Raises SkillUnreadable."""
     try:
         status = os.stat(skill.path)
         content = read_whole(skill.dir, SKILL_FILE, skill=skill.name, max_bytes=MAX_SKILL_FILE_BYTES)

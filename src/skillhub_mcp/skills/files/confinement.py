@@ -42,11 +42,7 @@ def open_in_skill(directory: str | Path, wanted: WantedFile, opener: Opener | No
 
 
 def open_by_descriptors(directory: str, wanted: WantedFile) -> int:
-    """Open the file component by component, each relative to its parent's descriptor; the system follows no link.
-
-    Links are resolved here, so that none reaches files outside the skill or withheld files. A race with a rename ends
-    in an error or in a file that was inside when it was reached. Returns a descriptor; raises OSError, too.
-    """
+    """Open the file component by component, resolving links here, so that none leads out. Raises OSError, too."""
     parts = list(wanted.parts)
     root = os.open(directory, TO_DIRECTORY)
     try:
@@ -101,10 +97,7 @@ def _link_parts(target: str, wanted: WantedFile) -> list[str]:
 
 
 def open_by_resolved_path(directory: str, wanted: WantedFile) -> int:
-    """Open the file by its resolved path, for systems without directory descriptors (Windows).
-
-    Weaker: someone with write access to the skill can replace a directory between the check and the opening.
-    """
+    """Open the file by its resolved path, on Windows: a directory may be replaced between check and opening."""
     root = os.path.realpath(directory)
     target = Path(os.path.realpath(os.path.join(root, *wanted.parts)))
     if not target.is_relative_to(root):

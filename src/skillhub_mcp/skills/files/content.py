@@ -1,7 +1,4 @@
-"""Reading a skill's file: one chunk within a byte budget, as text or base64, or the whole file as bytes.
-
-Text is UTF-8, or UTF-16 with a byte order mark; anything else is binary.
-"""
+"""Reading a skill's file, as text (UTF-8 or UTF-16 with a byte order mark), as base64, or whole."""
 
 from __future__ import annotations
 
@@ -57,11 +54,7 @@ class ReadLimits:
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """One chunk of a file. `size` and both offsets are in bytes; `next_offset` is the start of the rest, if any.
-
-    `encoding` is `utf-8`, `utf-16-le`, `utf-16-be` or `base64`. `digest` is that of the whole file if this is a part of
-    it, so that chunks of two versions differ.
-    """
+    """One chunk of a file, with offsets in bytes. `digest` is of the whole file if this is a part of it."""
 
     content: str
     encoding: str
@@ -145,10 +138,7 @@ def read_file(
 
 
 def _base64_chunk(ahead: bytes, most: int) -> tuple[str, int]:
-    """Return about the first `most` bytes of `ahead` as base64, and how many they are.
-
-    It ends between characters if that is possible, as a text may follow.
-    """
+    """Return about the first `most` bytes as base64, and their number; it ends between characters if possible."""
     used = len(ahead)
     if used > most:
         used = longest = max(_GROUP, most - most % _GROUP)
@@ -196,10 +186,7 @@ def _digest(descriptor: int) -> str:
 def read_whole(
     directory: str | Path, file_path: str, *, skill: str, max_bytes: int, serve_dotfiles: bool = False
 ) -> bytes:
-    """Read a whole file of a skill, confined like `read_file`.
-
-    Raises PathNotAllowed, InvalidArgument, and SkillFileNotFound also for a file of more than `max_bytes` bytes.
-    """
+    """Read a whole file, confined like `read_file`; one of more than `max_bytes` raises SkillFileNotFound."""
     wanted = check_path(file_path, skill=skill, serve_dotfiles=serve_dotfiles)
     try:
         with open_in_skill(directory, wanted, None) as descriptor:
@@ -215,21 +202,14 @@ def read_whole(
 
 
 def read_start_of(directory: str | Path, file_path: str, *, skill: str, max_bytes: int) -> tuple[bytes, int]:
-    """Return at most the first `max_bytes` bytes of a skill's file, dotfiles too, and its size in bytes.
-
-    Raises PathNotAllowed, InvalidArgument and SkillFileNotFound.
-    """
+    """Return at most `max_bytes` bytes of a skill's file, dotfiles too, and its size. Raises as `read_whole` does."""
     wanted = check_path(file_path, skill=skill, serve_dotfiles=True)
     with open_in_skill(directory, wanted, None) as descriptor:
         return _read_at(descriptor, 0, max_bytes), os.fstat(descriptor).st_size
 
 
 def read_start(directory: str, name: str, *, skill: str, first_bytes: int, enough: Callable[..., int | None]) -> bytes:
-    """Read the start of the skill's file `name`, as many bytes as `enough` asks for, and return only those.
-
-    `enough(content, whole=...)` returns how many of the bytes read so far are needed, or None to read more. Raises
-    SkillFileNotFound, and PathNotAllowed for a link that leads out of the skill.
-    """
+    """Read as much of a skill's file as `enough(content, whole=...)` asks for. Raises as `read_file` does."""
     try:
         # The fast path: `directory` is canonical, and the system itself refuses to open a link.
         descriptor = os.open(os.path.join(directory, name), TO_PLAIN_FILE) if NO_LINK else None

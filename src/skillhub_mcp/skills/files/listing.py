@@ -24,10 +24,7 @@ _NOT_LISTED = frozenset({"node_modules", "__pycache__"})
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """A file of a skill: its path relative to the skill's directory, with forward slashes, and its size in bytes.
-
-    `stamp` is its mtime, ctime and inode; while it is unchanged, so are the file's bytes.
-    """
+    """A file's path in the skill, with slashes, and its size. An unchanged `stamp` means unchanged bytes."""
 
     path: str
     size: int
@@ -37,11 +34,7 @@ class FileEntry:
 def list_files(
     directory: str | Path, *, serve_dotfiles: bool, max_files: int = 512
 ) -> tuple[tuple[FileEntry, ...], bool]:
-    """List the files that `read_file` serves, sorted by path; the second value says whether there are more.
-
-    Left out: links out of the skill and to directories, node_modules and __pycache__. If there are more than
-    `max_files`, files nearer to the top are preferred.
-    """
+    """List the files that `read_file` serves, those near the top first, and whether there are more."""
     top = os.fspath(directory)
     found: list[FileEntry] = []
     waiting: deque[tuple[str, ...]] = deque([()])
