@@ -34,10 +34,9 @@ def test_a_link_leads_to_a_server_over_http_under_a_name(skillhub: Skillhub) -> 
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        (["cursor"], "CLIENT cannot be used with --link"),
-        (["--all"], "--all cannot be used with --link"),
-        (["--scope", "project"], "--scope project cannot be used with --link"),
-        (["--dry-run"], "--dry-run cannot be used with --link"),
+        (["cursor"], "--link takes no CLIENT, --all and --scope"),
+        (["--all"], "--link takes no CLIENT, --all and --scope"),
+        (["--list"], "--list"),
         (["--env", "OPENAI_API_KEY=sk-1234567890abcdef"], "looks like a secret"),
         (["--link", "zed"], "cursor, lm-studio, vscode, vscode-insiders"),
     ],

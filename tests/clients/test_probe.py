@@ -12,7 +12,7 @@ import pytest
 
 from skillhub_mcp.clients.machine import Machine, System
 from skillhub_mcp.clients.model import HttpServer, StdioServer
-from skillhub_mcp.clients.probe import desktop_environment, probe
+from skillhub_mcp.clients.probe import environment_of, probe
 
 pytestmark = pytest.mark.slow
 
@@ -107,4 +107,7 @@ def test_a_desktop_gives_a_bare_path_and_no_secret() -> None:
     machine = Machine(
         System.MACOS, {"HOME": "/Users/ada", "PATH": "/opt/bin", "OPENAI_API_KEY": "x"}, "/Users/ada", "/"
     )
-    assert desktop_environment(machine) == {"HOME": "/Users/ada", "PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}
+    assert environment_of(StdioServer("x"), machine, from_desktop=True) == {
+        "HOME": "/Users/ada",
+        "PATH": "/usr/bin:/bin:/usr/sbin:/sbin",
+    }

@@ -2,7 +2,7 @@
 
 arguments          the parser, options that several commands share, and usage errors
 checks/            the checks of `doctor`
-client_changes     what `connect` and `disconnect` share: options, changes of clients' files, the report
+client_changes     changes of clients' files: shown, confirmed, written, tried and reported
 completion_words   the names of skills and of recorded roots, for the scripts of shells
 console            drawing on a terminal with rich: text, tables, Markdown, a pager, progress and questions
 findings           the findings of `validate` and `audit` as text

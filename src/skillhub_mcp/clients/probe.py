@@ -47,9 +47,12 @@ class Probed:
         return not self.failure
 
 
-def desktop_environment(machine: Machine) -> dict[str, str]:
-    """Return the environment of a program started from a desktop, whose PATH no shell has extended."""
-    environment = {name: machine.environment[name] for name in _DESKTOP_VARIABLES if name in machine.environment}
+def environment_of(server: Server, machine: Machine, *, from_desktop: bool) -> dict[str, str]:
+    """Return the environment in which a client starts a server; no shell has extended the PATH of a desktop program."""
+    if not from_desktop or isinstance(server, HttpServer):
+        return dict(machine.environment)
+    names = (*_DESKTOP_VARIABLES, *server.variables)
+    environment = {name: machine.environment[name] for name in names if name in machine.environment}
     path = _DESKTOP_PATH.get(machine.system)
     return environment | {"PATH": machine.environment.get("PATH", "") if path is None else path}
 

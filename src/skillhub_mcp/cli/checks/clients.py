@@ -21,8 +21,8 @@ from skillhub_mcp.clients.connection_problems import (
 )
 from skillhub_mcp.clients.connections import Connection
 from skillhub_mcp.clients.machine import Machine, this_system
-from skillhub_mcp.clients.model import ClientScope, HttpServer, StdioServer
-from skillhub_mcp.clients.probe import desktop_environment, probe
+from skillhub_mcp.clients.model import ClientScope, StdioServer
+from skillhub_mcp.clients.probe import environment_of, probe
 from skillhub_mcp.clients.registered import RegisteredFile, registered_files
 from skillhub_mcp.clients.table import CLIENTS, signs_of
 from skillhub_mcp.clients.trust import why_not_started
@@ -99,12 +99,7 @@ def _try(connection: Connection, machine: Machine) -> Tried:
     reason = why_not_started(connection, machine)
     if server is None or reason:
         return Tried(connection, untried=reason)
-    # What is reached at an address needs no command; its token is where the user keeps it.
-    as_in_shell = connection.client.in_terminal or isinstance(server, HttpServer)
-    environment = dict(machine.environment)
-    if not as_in_shell and isinstance(server, StdioServer):
-        named = {name: environment[name] for name in server.variables if name in environment}
-        environment = desktop_environment(machine) | named
+    environment = environment_of(server, machine, from_desktop=not connection.client.in_terminal)
     by_shell_only = False
     if isinstance(server, StdioServer):
         shell = machine.environment.get("PATH", "")

@@ -50,7 +50,7 @@ GROUPS: Mapping[str, tuple[Command, ...]] = {
     ),
     "serve": (
         Command("connect", "register SkillHub with Cursor, VS Code, Claude, …", writes=True),
-        Command("disconnect", "remove SkillHub from clients' files", writes=True),
+        Command("disconnect", "remove SkillHub from clients' files", "connect", writes=True),
         Command("serve", "serve the skills over MCP"),
         Command("token", "list and change the tokens of HTTP clients"),
         Command("publish", "write the library to a directory or bucket", writes=True),

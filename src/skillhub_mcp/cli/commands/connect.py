@@ -1,141 +1,212 @@
-"""`skillhub connect`: register the server with the programs that use it, such as Cursor."""
+"""`skillhub connect` and `disconnect`: register the server with the programs that use it, such as Cursor."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
-from skillhub_mcp.cli.client_changes import (
-    ClientOutcome,
-    add_client_options,
-    connection_name,
-    machine_of,
-    named_clients,
-    refuse_settings,
-    refused,
-    registrar_of,
-    report,
-    server_of_options,
-    settle,
-)
+from skillhub_mcp.cli.arguments import Parser, decode_argument
+from skillhub_mcp.cli.client_changes import ClientOutcome, machine_of, refused, report, settle, started
 from skillhub_mcp.cli.console import print_note, print_table, print_text, shown_path
-from skillhub_mcp.cli.installed_command import COMMAND, CommandOwner, command_on_path, is_passing, own_command
+from skillhub_mcp.cli.installed_command import COMMAND, is_passing, lasting_command
 from skillhub_mcp.cli.next_steps import as_typed, skills_step
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.clients.connection_problems import disconnecting_command
-from skillhub_mcp.clients.connections import Connection, Connections, Plan, no_file_of
+from skillhub_mcp.clients.connections import Connections, Plan, no_file_of
 from skillhub_mcp.clients.entries import DEFAULT_NAME, whole_file
 from skillhub_mcp.clients.links import LINKED, install_link
 from skillhub_mcp.clients.machine import Machine
-from skillhub_mcp.clients.model import Client, ClientScope, Server, StdioServer
-from skillhub_mcp.clients.probe import Probed, desktop_environment, probe
+from skillhub_mcp.clients.model import Client, ClientScope, HttpServer, Server, StdioServer
+from skillhub_mcp.clients.secrets import has_credentials, looks_secret
 from skillhub_mcp.clients.table import CLIENTS, client_named, signs_of
 from skillhub_mcp.errors import ClientFileRefused, InvalidArgument
 from skillhub_mcp.settings import read_settings
 
-DESCRIPTION = (
-    "Register SkillHub with clients: show what changes in their files, ask, write, and start the server as they "
-    "would. Everything else in a file stays as it is, and `skillhub disconnect` restores it."
-)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_DESCRIPTIONS = {
+    "connect": "Register SkillHub with clients: show what changes in their files, ask, write, and start the server as "
+    "they would. Everything else in a file stays as it is, and `skillhub disconnect` restores it.",
+    "disconnect": "Remove SkillHub from clients' files. A file that was not touched since `skillhub connect` gets its "
+    "very bytes back; of any other, only our entry goes. The last hundred copies are in ~/.skillhub/backups.",
+}
 
 
-def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
+def add_arguments(parser: Parser, command: str) -> None:
     """Declare the arguments."""
-    parser.add_argument("--list", action="store_true", help="list the clients: installed, connected, and where")
-    parser.add_argument("--print", dest="printing", action="store_true", help="print the entry, and change nothing")
-    parser.add_argument("--link", choices=LINKED, help="print the link that adds it with one click")
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--http", metavar="URL", help="use the server that is running at this address")
-    how.add_argument("--stdio", action="store_true", help="start a server, also if it uses one at an address")
-    parser.add_argument("--token-variable", metavar="NAME", help="with --http: the variable that holds the token")
-    parser.add_argument("--env", action="append", metavar="NAME[=VALUE]", help="a setting for the server; repeatable")
-    add_client_options(parser)
+    parser.description = _DESCRIPTIONS[command]
+    if command == "disconnect":
+        parser.add_argument("--restore", action="store_true", help="restore the files from the newest copies")
+    else:
+        what = parser.add_mutually_exclusive_group()
+        what.add_argument("--list", action="store_true", help="list the clients: installed, connected, and where")
+        what.add_argument("--print", dest="printing", action="store_true", help="print the entry, and change nothing")
+        what.add_argument("--link", choices=LINKED, help="print the link that adds it with one click")
+        how = parser.add_mutually_exclusive_group()
+        how.add_argument("--http", metavar="URL", help="use the server that is running at this address")
+        how.add_argument("--stdio", action="store_true", help="start a server, also if it uses one at an address")
+        parser.add_argument("--token-variable", metavar="NAME", help="with --http: the variable that holds the token")
+        parser.add_argument(
+            "--env", action="append", default=[], metavar="NAME[=VALUE]", help="a setting for the server; repeatable"
+        )
+    parser.add_argument("clients", nargs="*", metavar="CLIENT", help="client; `skillhub connect --list` lists them")
+    parser.add_argument("--all", action="store_true", help="every client that is installed or connected")
+    parser.add_argument(
+        "--scope", choices=("user", "project"), default="user", help="your own file, or the project's (default: user)"
+    )
+    parser.add_argument("--name", default=DEFAULT_NAME, help="name of the connection (default: skillhub)")
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Connect the clients. Fails where a file was left alone, or its server does not answer. Raises InvalidArgument."""
-    refuse_settings(options)
-    if args.link is not None:
-        return _print_link(args)
-    machine = machine_of(options)
+    """Connect or disconnect. Fails if a file was left alone, or its server does not answer. Raises InvalidArgument."""
+    for typed, setting in (("--skills-dir", "SKILLS_DIR"), ("--roots", "SKILLHUB_ROOTS")):
+        if setting in options:
+            _refuse_choice_of_skills(typed)
+    if not _NAME.fullmatch(args.name):
+        raise InvalidArgument("--name", f"{args.name!r} may have letters, digits, `-` and `_` only")
+    if args.all and args.clients:
+        raise InvalidArgument("--all", "cannot be used with names of clients", hint="remove one of the two")
+    machine, scope = machine_of(options), ClientScope(args.scope)
     connections = Connections(machine)
-    name = connection_name(args)
-    if args.list:
-        return _list(connections, machine, name=name, as_json=args.json)
-    scope = ClientScope(args.scope)
-    server = server_of_options(args, scope)
-    clients = _chosen(args, machine, scope)
-    if args.printing:
-        return _print_entries(clients, scope, server, connections, args)
-    _warn_of_command(server, scope)
-    plans, left_alone = _planned(clients, scope, server, connections, args)
-    outcomes = [*settle(plans, connections, machine, args), *left_alone]
-    if not args.json:
-        _warn_of_directories(outcomes)
-    if not args.dry_run:
-        outcomes = _started(outcomes, machine)
-    report(outcomes, as_json=args.json, dry_run=args.dry_run)
-    answering = [one.server for one in outcomes if one.probed is not None and one.probed.answers]
-    if not args.json and any(isinstance(server, StdioServer) for server in answering):
+    found = [client_named(decode_argument(name)) for typed in args.clients for name in typed.split(",") if name]
+    clients = tuple({client.name: client for client in found}.values())
+    if args.command == "disconnect":
+        outcomes = _disconnect(clients, scope, connections, machine, args)
+    elif args.list:
+        return _list(connections, machine, args)
+    elif args.link is not None:
+        return _print_link(args)
+    else:
+        server = _server_of(args, scope)
+        clients = clients or _installed(args, machine, scope)
+        if args.printing:
+            return _print_entries(clients, scope, server, connections, args)
+        outcomes = _connect(clients, scope, server, connections, machine, args)
+    report(outcomes, args)
+    answering = [one for one in outcomes if one.probed is not None and one.probed.answers]
+    if not args.json and any(isinstance(one.server, StdioServer) for one in answering):
         _note_no_skills()
-    failed = any(outcome.failed or outcome.outcome == "declined" for outcome in outcomes)
-    return EXIT_FAILED if failed else EXIT_OK
+    return EXIT_FAILED if any(outcome.failed for outcome in outcomes) else EXIT_OK
 
 
-def _chosen(args: argparse.Namespace, machine: Machine, scope: ClientScope) -> tuple[Client, ...]:
-    """Return the clients to connect. Raises InvalidArgument for none."""
-    clients = named_clients(args)
-    if clients:
-        return clients
+def _refuse_choice_of_skills(option: str) -> None:
+    raise InvalidArgument(
+        option,
+        "is not written to a client's file, where it would turn off the project's skills and your own",
+        hint="`skillhub roots add DIR` has a directory searched for every client",
+    )
+
+
+def _connect(
+    clients: Sequence[Client],
+    scope: ClientScope,
+    server: Server,
+    connections: Connections,
+    machine: Machine,
+    args: argparse.Namespace,
+) -> list[ClientOutcome]:
+    """Connect the clients, and start what they would. Raises InvalidArgument about the only one."""
+    if isinstance(server, StdioServer) and scope is ClientScope.USER and is_passing(server.command):
+        print_note(
+            f"warning: {server.command} is in a cache, which may be emptied at any time\n"
+            "  `uv tool install .` in a checkout installs it where it stays"
+        )
+    plans: list[Plan] = []
+    left_alone: list[ClientOutcome] = []
+    for client in clients:
+        try:
+            plan = connections.plan(
+                client,
+                scope,
+                server,
+                name=args.name,
+                registrar=_registrar_of(client),
+                # --env is for a server that the client starts, as --stdio is.
+                replaces_address=args.stdio or bool(args.env),
+            )
+            plans.append(plan)
+        except ClientFileRefused as error:
+            # Pasting under a taken name would replace its entry.
+            text = "" if error.name_taken else whole_file(client, server, name=args.name)
+            left_alone.append(refused(client, scope, error, text))
+        except InvalidArgument as error:
+            if len(clients) == 1:
+                raise
+            left_alone.append(refused(client, scope, error))
+    outcomes = [*settle(plans, connections, machine, args), *left_alone]
+    return outcomes if args.dry_run else started(outcomes, machine)
+
+
+def _disconnect(
+    clients: Sequence[Client],
+    scope: ClientScope,
+    connections: Connections,
+    machine: Machine,
+    args: argparse.Namespace,
+) -> list[ClientOutcome]:
+    """Disconnect the clients, or restore their files. Raises InvalidArgument for none."""
+    if not clients and (not args.all or args.restore):
+        given = "is required with --restore" if args.restore else "is required"
+        raise InvalidArgument("CLIENT", given, hint="`skillhub connect --list` says which are connected")
+    plans: list[Plan] = []
+    left_alone: list[ClientOutcome] = []
+    others = {}
+    for client in clients or CLIENTS:
+        try:
+            found = connections.found(client, scope, name=args.name)
+            ours = [disconnecting_command(one) for one in found if one.is_ours and one.name != args.name]
+            if not clients and not any(one.is_ours for one in found):
+                continue
+            if ours:
+                others[client.name] = f"`{ours[0]}` disconnects it"
+            plans.append(
+                connections.plan_restoration(client, scope)
+                if args.restore
+                else connections.plan_removal(client, scope, name=args.name, registrar=_registrar_of(client))
+            )
+        except ClientFileRefused as error:
+            # With --all, SkillHub never wrote to an unreadable file.
+            left_alone += [refused(client, scope, error)] if clients else []
+    if not plans and not left_alone:
+        raise InvalidArgument("--all", "finds no client that is connected", hint="`skillhub connect --list`")
+    settled = settle(plans, connections, machine, args)
+    hinted = [
+        replace(one, hint=others.get(one.client.name, one.hint))
+        if one.outcome == "unchanged" and one.server is None
+        else one
+        for one in settled
+    ]
+    return [*(replace(one, server=None) for one in hinted), *left_alone]
+
+
+def _installed(args: argparse.Namespace, machine: Machine, scope: ClientScope) -> tuple[Client, ...]:
+    """Return the clients that are installed here. Raises InvalidArgument for none, and without --all."""
     found = {client.name: signs for client in CLIENTS if (signs := signs_of(client, machine))}
+    hint = "`skillhub connect --list` lists the clients"
     if not args.all:
-        hint = "`skillhub connect --list` lists the clients"
         if found:
             hint = f"`skillhub connect {' '.join(found)}` connects those that are installed here, and so does --all"
         raise InvalidArgument("CLIENT", "is required", hint=hint)
     here = [client for client in CLIENTS if client.name in found]
     able = [client for client in here if scope is ClientScope.USER or client.files(scope, machine)]
     if not able:
-        reason = "finds no client here that has a file in a project" if found else "finds no client here"
-        hint = "`skillhub connect --list` lists those that it looks for; name yours to connect it all the same"
-        raise InvalidArgument("--all", reason, hint=hint)
+        raise InvalidArgument("--all", f"finds no client here that has a file of the {scope.value}", hint=hint)
     if not args.json:
         for client in able:
             print_note(f"{client.title} is installed: {shown_path(found[client.name][0])}")
     return tuple(able)
 
 
-def _planned(
-    clients: Sequence[Client], scope: ClientScope, server: Server, connections: Connections, args: argparse.Namespace
-) -> tuple[list[Plan], list[ClientOutcome]]:
-    """Return the plans, and the clients whose files are left alone. Raises InvalidArgument about the only one."""
-    name = args.name
-    # --env is for a server that the client starts, as --stdio is.
-    replaces_address = args.stdio or bool(args.env)
-    plans: list[Plan] = []
-    left_alone: list[ClientOutcome] = []
-    for client in clients:
-        try:
-            plan = connections.plan(
-                client, scope, server, name=name, registrar=registrar_of(client), replaces_address=replaces_address
-            )
-            if not args.json:
-                _note_others(connections.found(client, scope, name=name), name=name)
-            plans.append(plan)
-        except ClientFileRefused as error:
-            # Pasting under a taken name would replace its entry.
-            text = "" if error.name_taken else whole_file(client, server, name=name)
-            left_alone.append(refused(client, scope, error, text))
-        except InvalidArgument as error:
-            if len(clients) == 1:
-                raise
-            left_alone.append(refused(client, scope, error))
-    return plans, left_alone
+def _registrar_of(client: Client) -> str | None:
+    """Return the path of the client's own program that registers servers, if it can run here."""
+    return shutil.which(client.registrar) if client.registrar and os.name == "posix" else None
 
 
 def _print_entries(
@@ -156,37 +227,6 @@ def _print_entries(
     return EXIT_OK
 
 
-def _warn_of_command(server: Server, scope: ClientScope) -> None:
-    """Warn of a command in a cache, or of another program with its name."""
-    if not isinstance(server, StdioServer):
-        return
-    if scope is ClientScope.USER and is_passing(server.command):
-        print_note(
-            f"warning: {server.command} is in a cache, which may be emptied at any time\n"
-            "  `uv tool install .` in a checkout installs it where it stays"
-        )
-    on_path = command_on_path() if scope is ClientScope.PROJECT else None
-    if on_path is not None and on_path.owner is CommandOwner.OTHER_PROGRAM:
-        print_note(f"warning: {on_path.path}, which the project's file will start here, is another program")
-
-
-def _note_others(found: Sequence[Connection], *, name: str) -> None:
-    """Note connections under another name: the client would start two servers."""
-    for one in found:
-        if one.is_ours and one.name != name:
-            print_note(f"{one.client.title} has SkillHub as {one.name!r} too: `{disconnecting_command(one)}` ends that")
-
-
-def _warn_of_directories(outcomes: Sequence[ClientOutcome]) -> None:
-    for outcome in outcomes:
-        if isinstance(outcome.server, StdioServer) and "SKILLS_DIR" in outcome.server.environment:
-            print_note(
-                f"warning: the entry for {outcome.client.title} has SKILLS_DIR: it serves that directory alone, and "
-                "neither the project's skills nor your own\n"
-                "  `skillhub roots add DIR` has a directory searched beside the others"
-            )
-
-
 def _note_no_skills() -> None:
     """Print how to serve the first skills if the server finds none."""
     from skillhub_mcp.bootstrap.library import surroundings_of
@@ -200,40 +240,9 @@ def _note_no_skills() -> None:
         print_note(f"\nNo skill is served yet\n  → `{as_typed(step.command, program=sys.argv[0])}` {step.what}")
 
 
-def _started(outcomes: Sequence[ClientOutcome], machine: Machine) -> list[ClientOutcome]:
-    """Start each server that a client was connected to, as that client would; each only once."""
-    probes: list[tuple[Server, Probed]] = []
-    started = []
-    for outcome in outcomes:
-        server = outcome.server
-        if server is None or outcome.is_off or outcome.outcome == "declined":
-            started.append(outcome)
-            continue
-        # All outcomes of one run have the same scope.
-        probed = next((one for same, one in probes if same == server), None)
-        if probed is None:
-            probed = _probe(server, outcome.scope, machine)
-            probes.append((server, probed))
-        started.append(replace(outcome, probed=probed))
-    return started
-
-
-def _probe(server: Server, scope: ClientScope, machine: Machine) -> Probed:
-    """Start a server with the desktop's environment for a user's file, else with this shell's."""
-    environment = dict(machine.environment)
-    own = own_command()
-    if server == StdioServer(COMMAND) and own is not None and shutil.which(COMMAND) is None:
-        return Probed(failure=f"{COMMAND} is not found by its name: put {os.path.dirname(own)} on PATH")
-    if scope is ClientScope.USER and isinstance(server, StdioServer):
-        named = {name: environment[name] for name in server.variables if name in environment}
-        environment = desktop_environment(machine) | named
-    cwd = machine.project if scope is ClientScope.PROJECT else machine.home
-    return probe(server, environment=environment, cwd=cwd)
-
-
-def _list(connections: Connections, machine: Machine, *, name: str, as_json: bool) -> int:
-    rows = [_row(client, connections, machine, name=name) for client in CLIENTS if client.name != "other"]
-    if as_json:
+def _list(connections: Connections, machine: Machine, args: argparse.Namespace) -> int:
+    rows = [_row(client, connections, machine, name=args.name) for client in CLIENTS if client.name != "other"]
+    if args.json:
         print_json({"clients": rows})
         return EXIT_OK
     near = [row for row in rows if row["installed"] or row["connections"] or row["problems"]]
@@ -246,10 +255,8 @@ def _list(connections: Connections, machine: Machine, *, name: str, as_json: boo
             print_text(f"{shown_path(one['path'])} cannot be read as {row['title']}'s file: {one['reason']}\n")
     if others := ", ".join(str(row["client"]) for row in rows if row not in near):
         print_text(f"not found here: {others}")
-    if any(row["installed"] and not row["connections"] for row in near):
-        print_note("\n`skillhub connect --all` connects those that are installed")
-    elif not near:
-        print_note("\n`skillhub connect CLIENT` connects one all the same, `skillhub connect other` prints an entry")
+    which = "--all` connects those that are installed" if near else "CLIENT` connects one all the same"
+    print_note(f"\n`skillhub connect {which}, `skillhub connect other` prints an entry")
     return EXIT_OK
 
 
@@ -289,23 +296,63 @@ def _row(client: Client, connections: Connections, machine: Machine, *, name: st
 
 def _print_link(args: argparse.Namespace) -> int:
     """Print the link. Raises InvalidArgument for options without meaning for a link."""
-    useless = {
-        "CLIENT": args.clients,
-        "--all": args.all,
-        "--list": args.list,
-        "--print": args.printing,
-        "--scope project": args.scope == ClientScope.PROJECT.value,
-        "--dry-run": args.dry_run,
-        "--yes": args.yes,
-    }
-    for option in (option for option, typed in useless.items() if typed):
-        raise InvalidArgument(option, "cannot be used with --link", hint=f"skillhub connect --link {args.link}")
-    name = connection_name(args)
+    if args.clients or args.all or args.scope != "user":
+        hint = f"skillhub connect --link {args.link}"
+        raise InvalidArgument("--link", "takes no CLIENT, --all and --scope", hint=hint)
     client = client_named(args.link)
-    link = install_link(client.name, server_of_options(args, ClientScope.USER), name=name)
+    link = install_link(client.name, _server_of(args, ClientScope.USER), name=args.name)
     if args.json:
-        print_json({"client": client.name, "name": name, "link": link})
+        print_json({"client": client.name, "name": args.name, "link": link})
     else:
         print_text(link)
         print_note(f"Open it in a browser on this machine: {client.title} shows what it will add, and asks.")
     return EXIT_OK
+
+
+def _server_of(args: argparse.Namespace, scope: ClientScope) -> Server:
+    """Return the server that the options describe. Raises InvalidArgument, also for a secret.
+
+    Desktop programs lack the shell's PATH, so a user's file gets an absolute path; a project's file is shared.
+    """
+    values, variables = _environment(args.env)
+    if args.token_variable is not None and (args.http is None or not _VARIABLE.fullmatch(args.token_variable)):
+        reason = "takes the name of a variable, and only with --http"
+        raise InvalidArgument("--token-variable", reason, hint="the token itself is never written to a file")
+    if args.http is None:
+        command = lasting_command() if scope is ClientScope.USER else (COMMAND,)
+        return StdioServer(command[0], command[1:], values, variables)
+    if args.env:
+        raise InvalidArgument("--env", "is for a server that the client starts", hint="remove --env or --http")
+    url = decode_argument(args.http)
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        valid = False
+    if not valid:
+        raise InvalidArgument("--http", f"{url!r} is no address", hint="--http http://127.0.0.1:8000/mcp")
+    if has_credentials(url):
+        reason = "contains what looks like a secret, and no secret is written to a file"
+        raise InvalidArgument("--http", reason, hint="--token-variable NAME names the variable that holds the token")
+    return HttpServer(url, args.token_variable or "")
+
+
+def _environment(typed: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the variables with a value, and those that the client reads from its environment."""
+    values: dict[str, str] = {}
+    names: list[str] = []
+    for one in map(decode_argument, typed):
+        name, equals, value = one.partition("=")
+        if not _VARIABLE.fullmatch(name):
+            raise InvalidArgument("--env", f"{name!r} is no name of a variable", hint="--env NAME=VALUE, or --env NAME")
+        if name in ("SKILLS_DIR", "SKILLHUB_ROOTS"):
+            _refuse_choice_of_skills(f"--env {name}")
+        if equals and looks_secret(name, value):
+            reason = f"{name} looks like a secret, and no secret is written to a file"
+            hint = f"`--env {name}` has the client take its value from the environment"
+            raise InvalidArgument("--env", reason, hint=hint)
+        if equals:
+            values[name] = value
+        else:
+            names.append(name)
+    return values, tuple(dict.fromkeys(names))
