@@ -222,7 +222,7 @@ def nothing_changed(scratch: Path) -> list[Outcome]:
 
     def decide() -> None:
         writer = IndexWriter(database, embedder=None)
-        live = LiveView(roots, writer, LiveOptions(background=False), make_spare=lambda: writer)
+        live = LiveView(roots, writer, LiveOptions(background=False))
         assert live.sync().report is None
 
     a, b, ratio = _pairs(lambda: _timed(decide), lambda: _timed(lambda: bare_walk(environment["SKILLS_DIR"])), 9)

@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.store.publications import Library, opened
 
-from skillhub_mcp.index.connection import connect, run
+from skillhub_mcp.index.lance import connect, run
 from skillhub_mcp.index.schema import indexes
 from skillhub_mcp.store.publish import PublishOptions, publish
 from skillhub_mcp.store.targets import open_target

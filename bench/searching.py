@@ -33,7 +33,7 @@ def figures(library: str, database: str, queries: str) -> tuple[str, float]:
 
     from skillhub_mcp.analysis.analyzer import terms
     from skillhub_mcp.bootstrap.hub import make_hub
-    from skillhub_mcp.index.connection import run
+    from skillhub_mcp.index.lance import run
     from skillhub_mcp.settings import read_settings
 
     settings, _ = read_settings({**os.environ, "SKILLS_DIR": library, "DB_PATH": database})

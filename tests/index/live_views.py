@@ -6,12 +6,11 @@ from pathlib import Path
 
 from skillhub_mcp.analysis.analyzer import terms
 from skillhub_mcp.embedders.base import Embedder
-from skillhub_mcp.index.connection import IN_MEMORY
-from skillhub_mcp.index.impacts import ALL_FIELDS
 from skillhub_mcp.index.live import LiveOptions, LiveView
-from skillhub_mcp.index.row_embedder import EmbeddingOptions
+from skillhub_mcp.index.rows import EmbeddingOptions
 from skillhub_mcp.index.writer import IndexWriter
 from skillhub_mcp.search.candidates import Candidates, find_candidates
+from skillhub_mcp.search.impacts import ALL_FIELDS
 from skillhub_mcp.skills.roots import make_roots
 
 
@@ -28,7 +27,6 @@ def live_view(
         make_roots([str(root) for root in roots]),
         IndexWriter(str(db_path), embedder=embedder, lock_timeout=lock_timeout, embedding=own),
         LiveOptions(automatic=automatic, background=background),
-        make_spare=lambda: IndexWriter(IN_MEMORY, embedder=None),
     )
 
 

@@ -17,7 +17,7 @@ def run(program: str) -> None:
 def test_the_client_of_a_rest_service_is_not_imported_and_works_afterwards() -> None:
     run("""
 import sys
-from skillhub_mcp.index.lance_import import import_lancedb
+from skillhub_mcp.index.lance import import_lancedb
 lancedb = import_lancedb()
 assert not [name for name in sys.modules if name.startswith("lance_namespace")]
 assert import_lancedb() is lancedb
@@ -30,7 +30,7 @@ assert len(sys.meta_path) == len({id(one) for one in sys.meta_path})
 def test_other_code_of_the_process_can_use_all_of_lancedb() -> None:
     run("""
 import tempfile
-from skillhub_mcp.index.lance_import import import_lancedb
+from skillhub_mcp.index.lance import import_lancedb
 import_lancedb()
 import lancedb
 with tempfile.TemporaryDirectory() as directory:
@@ -43,7 +43,7 @@ with tempfile.TemporaryDirectory() as directory:
 def test_where_the_client_is_imported_already_nothing_is_deferred() -> None:
     run("""
 import lance_namespace
-from skillhub_mcp.index.lance_import import import_lancedb
+from skillhub_mcp.index.lance import import_lancedb
 assert import_lancedb().db.ListTablesResponse is lance_namespace.ListTablesResponse
 """)
 
@@ -51,8 +51,8 @@ assert import_lancedb().db.ListTablesResponse is lance_namespace.ListTablesRespo
 def test_a_release_that_needs_the_client_is_imported_as_it_is() -> None:
     run("""
 import sys
-from skillhub_mcp.index import lance_import
-lance_import._placeholder = lambda _, name: type(name, (Exception,), {})  # another one each time: LanceDB refuses that
-lancedb = lance_import.import_lancedb()
+from skillhub_mcp.index import lance
+lance._placeholder = lambda _, name: type(name, (Exception,), {})  # another one each time: LanceDB refuses that
+lancedb = lance.import_lancedb()
 assert lancedb.connect and "lance_namespace" in sys.modules
 """)

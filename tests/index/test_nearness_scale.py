@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from skillhub_mcp.index.nearness_scale import FEWEST_SKILLS, NearnessScale, nearness_scale
+from skillhub_mcp.index.search_index import FEWEST_SKILLS, NearnessScale, nearness_scale
 
 SUBJECTS = 30
 

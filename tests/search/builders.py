@@ -12,14 +12,12 @@ from pathlib import Path
 from skillhub_mcp.analysis.analyzer import normalise_query
 from skillhub_mcp.embedders.base import Embedder, Vector
 from skillhub_mcp.errors import EmbeddingError
-from skillhub_mcp.index.connection import IN_MEMORY
 from skillhub_mcp.index.features import skill_features
-from skillhub_mcp.index.impacts import ALL_FIELDS
 from skillhub_mcp.index.index_files import STATE_FILE
 from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots
 from skillhub_mcp.index.keys import LibraryKeys
 from skillhub_mcp.index.live import LiveOptions, LiveView
-from skillhub_mcp.index.row_embedder import EmbeddingOptions
+from skillhub_mcp.index.rows import EmbeddingOptions
 from skillhub_mcp.index.schema import IndexRow, record_batch, table_schema
 from skillhub_mcp.index.search_index import IndexContents, SearchIndex
 from skillhub_mcp.index.state_file import TableVersionId, decode_state
@@ -29,6 +27,7 @@ from skillhub_mcp.index.views import SyncDepth, View
 from skillhub_mcp.index.writer import IndexWriter
 from skillhub_mcp.search.candidates import Candidates, find_candidates
 from skillhub_mcp.search.hits import Hit
+from skillhub_mcp.search.impacts import ALL_FIELDS
 from skillhub_mcp.search.query import Query
 from skillhub_mcp.search.searcher import Searcher, SearchRequest
 from skillhub_mcp.skills.model import FileStamp, Skill
@@ -181,7 +180,6 @@ class Desk:
             self.roots,
             self.writer,
             LiveOptions(automatic=automatic, background=False),
-            make_spare=lambda: IndexWriter(IN_MEMORY, embedder=None),
         )
 
     def sync(self, depth: SyncDepth = SyncDepth.CHANGES) -> View:

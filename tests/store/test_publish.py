@@ -20,7 +20,7 @@ from skillhub_mcp.errors import (
     SkillHubError,
     StorageUnavailable,
 )
-from skillhub_mcp.store.library import FileToStore, NotPublished, contents_of
+from skillhub_mcp.store.library import contents_of
 from skillhub_mcp.store.publish import PublishOptions, publications, publish, roll_back
 from skillhub_mcp.store.targets import Target
 
@@ -213,7 +213,7 @@ def test_a_locked_skill_that_changes_between_check_and_copy_is_left_out(
     lock(pdf)
     lock(skills_dir / "sql")
 
-    def contents(directory: str, **named: Any) -> Iterator[FileToStore | NotPublished]:
+    def contents(directory: str, **named: Any) -> Iterator[object]:
         if directory != str(pdf):
             yield from contents_of(directory, **named)
             return

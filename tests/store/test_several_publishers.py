@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.conftest import SkillWriter
@@ -149,7 +150,7 @@ def overtake(monkeypatch: pytest.MonkeyPatch, target: Target, *, times: int) -> 
     """Roll back to publication 1 in the moment before another publisher commits."""
     commit, left = PublicationTables.commit, [None] * times
 
-    def overtaken(self: PublicationTables, *args: object, **named: object) -> None:
+    def overtaken(self: PublicationTables, *args: Any, **named: Any) -> None:
         if left:
             left.pop()
             with monkeypatch.context() as patch:

@@ -13,14 +13,13 @@ from tests.search.builders import text_hits
 from tests.store.publications import Library
 
 from skillhub_mcp.errors import IndexUnavailable
-from skillhub_mcp.index.connection import IN_MEMORY
 from skillhub_mcp.index.live import LiveOptions, LiveView
 from skillhub_mcp.index.views import ViewSource
 from skillhub_mcp.index.writer import IndexWriter
 from skillhub_mcp.skills.admission import STRICT
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.store.mirror import Mirror
-from skillhub_mcp.store.replica import Replica, ReplicaOptions
+from skillhub_mcp.store.replica import Replica
 from skillhub_mcp.store.targets import open_target
 
 
@@ -38,7 +37,6 @@ def of_directories(skills: Path, tmp_path: Path, *, background: bool) -> Provide
         make_roots([str(skills)]),
         writer,
         LiveOptions(background=background),
-        make_spare=lambda: IndexWriter(IN_MEMORY, embedder=None),
     )
     return Provided(live, lambda: None)
 
@@ -48,8 +46,8 @@ def of_publication(skills: Path, tmp_path: Path, *, background: bool) -> Provide
     places = {"SKILLS_DIR": str(skills), "DB_PATH": str(tmp_path / "own" / "skills.lancedb")}
     library = Library({**places, "EMBEDDING_PROVIDER": "none", "HOME": str(tmp_path)})
     library.publish(target)
-    options = ReplicaOptions(refresh_seconds=0.2, embedding="none")
-    replica = Replica(target, Mirror(str(tmp_path / "mirror")), options, background=background)
+    mirror = Mirror(str(tmp_path / "mirror"))
+    replica = Replica(target, mirror, embedding="none", refresh_seconds=0.2, background=background)
     return Provided(replica, lambda: library.publish(target))
 
 

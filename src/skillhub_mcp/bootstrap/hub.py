@@ -19,13 +19,11 @@ from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import IndexUnavailable, InvalidSetting
 from skillhub_mcp.events import Observer
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.index.changes import committed_hashes
-from skillhub_mcp.index.connection import IN_MEMORY
-from skillhub_mcp.index.failures import IndexDamaged
 from skillhub_mcp.index.index_files import IndexFiles, something_else
+from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.live import LiveOptions, LiveView
 from skillhub_mcp.index.progress import IndexProgress, ProgressCallback, no_progress
-from skillhub_mcp.index.row_embedder import EmbeddingOptions
+from skillhub_mcp.index.rows import EmbeddingOptions
 from skillhub_mcp.index.state_file import NO_EMBEDDING
 from skillhub_mcp.index.views import ViewSource
 from skillhub_mcp.index.writer import IndexWriter
@@ -165,7 +163,6 @@ def _make_live(
             judge=trust.judged,
             choose_roots=RootsFollower(settings, roots, trust),
         ),
-        make_spare=lambda: IndexWriter(IN_MEMORY, embedder=None),
         observer=observer,
         progress=progress,
     )
@@ -176,15 +173,18 @@ def _make_replica(
 ) -> Replica:
     """Return the view of a publication. Raises StorageNotInstalled, and InvalidSetting for its options."""
     from skillhub_mcp.store.mirror import Mirror
-    from skillhub_mcp.store.replica import Replica, ReplicaOptions
+    from skillhub_mcp.store.replica import Replica
 
-    options = ReplicaOptions(
-        refresh_seconds=settings.replica.refresh_seconds,
+    return Replica(
+        publication_target(settings, settings.index.db_path),
+        Mirror(mirror_directory(settings)),
         embedding=NO_EMBEDDING if embedder is None else embedder.identity,
+        refresh_seconds=settings.replica.refresh_seconds,
         admission=STRICT if settings.skills.strict else LENIENT,
+        background=background,
+        progress=progress,
+        observer=observer,
     )
-    target, mirror = publication_target(settings, settings.index.db_path), Mirror(mirror_directory(settings))
-    return Replica(target, mirror, options, background=background, progress=progress, observer=observer)
 
 
 def _audit_behind(auditor: Auditor, views: ViewSource, _: bool) -> None:
@@ -276,13 +276,4 @@ def library_to_publish(settings: Settings, hub: SkillHub) -> LibraryToStore:
     except IndexDamaged as error:
         hint = "skillhub index --verify finds out what is wrong with it"
         raise IndexUnavailable(f"The index cannot be read: {error}", hint=hint) from error
-    keys = state.keys
-    return library_to_store(
-        view.snapshot,
-        hub.access.now(),
-        table=table,
-        embedding=embedding,
-        labels={path: root.label for path, root in state.roots.items()},
-        rows={keys.directory(key): key for key in committed_hashes(state) if keys.root(key) is not None},
-        entries=state.memory_of([root.path for root in view.snapshot.report.roots]),
-    )
+    return library_to_store(view.snapshot, hub.access.now(), state, table)

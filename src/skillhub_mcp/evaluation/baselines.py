@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhub_mcp.analysis.analyzer import normalise_query, tokens
-from skillhub_mcp.index.impacts import ALL_FIELDS
 from skillhub_mcp.search.hits import DEFAULT_CONFIDENCE, confident, near_misses
+from skillhub_mcp.search.impacts import ALL_FIELDS
 from skillhub_mcp.search.query import ALL_ORIGINS, TermOrigin
 from skillhub_mcp.search.searcher import MEANING, Searcher, SearchMode, SearchRequest
 

@@ -1,17 +1,12 @@
-"""The filter of a search: a category and tags. And conditions as SQL, for LanceDB."""
+"""The filter of a search: a category and tags."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeVar
 
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import fold_name
-
-T = TypeVar("T")
-
-PATHS_PER_STATEMENT = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +33,3 @@ class Filter:
 
 
 NO_FILTER = Filter()
-
-
-def path_in(paths: Sequence[str]) -> str:
-    """Return the SQL condition that a row's path is one of `paths`."""
-    return f"path IN ({','.join(map(quoted, paths))})" if paths else "false"
-
-
-def chunks(keys: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Yield the keys in chunks of at most `size`."""
-    for start in range(0, len(keys), size):
-        yield keys[start : start + size]
-
-
-def quoted(text: str) -> str:
-    """Return `text` as an SQL literal."""
-    return "'" + text.replace("'", "''") + "'"

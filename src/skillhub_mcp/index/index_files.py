@@ -12,7 +12,6 @@ import hashlib
 import logging
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from skillhub_mcp.index.state_file import IndexState, StateHead, decode_state
@@ -24,8 +23,6 @@ FIRST_TABLE = "skills"
 
 _OWN_DIGITS = 12
 
-StateStamp = tuple[int, int, int]
-
 
 class IndexPlace(NamedTuple):
     """Where an index lies: the path of its state file, and the name of its table."""
@@ -34,11 +31,12 @@ class IndexPlace(NamedTuple):
     table: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    stamp: StateStamp
-    head: StateHead | None
-    state: IndexState | None
+class _Read(NamedTuple):
+    """What a state file with a stamp (inode, mtime, size) has; without a head it is no state file."""
+
+    stamp: tuple[int, int, int]
+    head: StateHead | None = None
+    state: IndexState | None = None
 
 
 class IndexFiles:
@@ -46,61 +44,37 @@ class IndexFiles:
 
     def __init__(self, db_path: str, embedder: str) -> None:
         self.database = os.path.realpath(db_path)
+        # The name survives a move of the directory, in which the state files and the locks lie.
+        self.directory, self.database_name = os.path.split(self.database)
         self.embedder = embedder
         self._read: dict[str, _Read] = {}
 
-    @property
-    def directory(self) -> str:
-        """The directory of the database, in which its state files and its lock lie."""
-        return os.path.dirname(self.database)
-
-    @property
-    def database_name(self) -> str:
-        """The database's name in its directory, which survives a move of the directory."""
-        return os.path.basename(self.database)
-
-    def find(self) -> IndexPlace | None:
-        """Return the files of this index, or None if none was committed yet."""
-        path, read = self._own()
-        return None if read is None or read.state is None else IndexPlace(path, read.state.table)
-
     def state(self) -> IndexState | None:
         """Return the committed state; None also if a newer version of SkillHub wrote it."""
-        _, read = self._own()
-        return None if read is None else read.state
+        return self._own()[1].state
 
     def newer(self) -> StateHead | None:
         """Return the head of this index's state file if a newer version of SkillHub wrote it."""
-        _, read = self._own()
-        return None if read is None or read.head is None or not read.head.is_newer else read.head
+        head = self._own()[1].head
+        return head if head is not None and head.is_newer else None
 
-    def claim(self) -> IndexPlace:
-        """Return the files to write, choosing free names for a new index. The caller holds the writer's lock."""
-        found = self.find()
-        if found is not None:
-            return found
-        path, _ = self._own()
+    def place(self) -> IndexPlace:
+        """Return the files of the index; for a new one, free names. To write there, hold the writer's lock."""
+        path, read = self._own()
+        if read.state is not None:
+            return IndexPlace(path, read.state.table)
         used = {other.table for other in self.others()}
         return IndexPlace(path, f"{FIRST_TABLE}_{_digest(self.embedder)}" if FIRST_TABLE in used else FIRST_TABLE)
 
-    def _own(self) -> tuple[str, _Read | None]:
-        """Return the path of the state file and its content; of a new index, a free path and None."""
-        reads = {path: self._look(path) for path in (self._own_path, self._first_path)}
-        for path, read in reads.items():
-            if read is not None and read.head is not None and self._owns(read.head):
-                return path, read
-        first = reads[self._first_path]
-        # A file that is not a state of this format is ignored and overwritten.
-        taken = first is not None and first.head is not None and (first.state is not None or first.head.is_newer)
-        return self._own_path if taken else self._first_path, None
-
     def others(self) -> Iterator[IndexState]:
         """Yield the states of the same database for other embedders."""
-        for path in self._state_paths():
-            read = self._look(path)
-            state = None if read is None else read.state
-            if state is not None and state.database == self.database_name and state.embedder != self.embedder:
-                yield state
+        stem, ending = os.path.splitext(STATE_FILE)
+        with contextlib.suppress(OSError):
+            for name in sorted(os.listdir(self.directory)):
+                if name.startswith(stem) and name.endswith(ending):
+                    state = self._look(os.path.join(self.directory, name)).state
+                    if state is not None and state.database == self.database_name and state.embedder != self.embedder:
+                        yield state
 
     def committed(self, path: str, state: IndexState) -> None:
         """Keep a state that was just written, so that it is not parsed again."""
@@ -108,41 +82,36 @@ class IndexFiles:
         if stamp is not None:
             self._read[path] = _Read(stamp, state.head, state)
 
-    def _state_paths(self) -> list[str]:
+    def _own(self) -> tuple[str, _Read]:
+        """Return the path of the state file and its content; of a new index, a free path."""
         stem, ending = os.path.splitext(STATE_FILE)
-        try:
-            names = sorted(os.listdir(self.directory))
-        except OSError:
-            return []
-        return [os.path.join(self.directory, one) for one in names if one.startswith(stem) and one.endswith(ending)]
+        first_path = os.path.join(self.directory, STATE_FILE)
+        own_path = os.path.join(self.directory, f"{stem}.{_digest(self.database_name, self.embedder)}{ending}")
+        for path in (own_path, first_path):
+            read = self._look(path)
+            if read.head is not None and read.head[2:] == (self.database_name, self.embedder):
+                return path, read
+        # The last one is the first path's. A file that is not a state of this format is ignored and overwritten.
+        is_taken = read.head is not None and (read.state is not None or read.head.is_newer)
+        return own_path if is_taken else first_path, _NOTHING
 
-    def _owns(self, head: StateHead) -> bool:
-        return head.database == self.database_name and head.embedder == self.embedder
-
-    def _look(self, path: str) -> _Read | None:
+    def _look(self, path: str) -> _Read:
         stamp = _stamp(path)
         if stamp is None:
-            return None
+            return _NOTHING
         known = self._read.get(path)
         if known is None or known.stamp != stamp:
             try:
                 with open(path, "rb") as file:
-                    head, state = decode_state(file.read())
+                    known = _Read(stamp, *decode_state(file.read()))
             except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
                 log.warning("%s is not an index state and is ignored: %s", path, error)
-                head, state = None, None
-            known = self._read[path] = _Read(stamp, head, state)
+                known = _Read(stamp)
+            self._read[path] = known
         return known
 
-    @property
-    def _first_path(self) -> str:
-        return os.path.join(self.directory, STATE_FILE)
 
-    @property
-    def _own_path(self) -> str:
-        stem, ending = os.path.splitext(STATE_FILE)
-        own = _digest(self.database_name, self.embedder)
-        return os.path.join(self.directory, f"{stem}.{own}{ending}")
+_NOTHING = _Read((0, 0, 0))
 
 
 def something_else(database: str) -> str | None:
@@ -156,7 +125,7 @@ def something_else(database: str) -> str | None:
     return None
 
 
-def _stamp(path: str) -> StateStamp | None:
+def _stamp(path: str) -> tuple[int, int, int] | None:
     try:
         status = os.stat(path)
     except OSError:

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.index.changes import row_of
-from skillhub_mcp.index.state_file import NO_EMBEDDING, IndexState
+from skillhub_mcp.index.state_file import NO_EMBEDDING, IndexState, row_of
 from skillhub_mcp.skills.roots import is_at_or_below
 from skillhub_mcp.skills.suggestions import near_names
 

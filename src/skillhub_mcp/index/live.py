@@ -17,17 +17,16 @@ from functools import partial
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.events import NULL_OBSERVER, EmbeddingEvent, LibraryEvent, Observer, SyncEvent, observe
-from skillhub_mcp.index.changes import row_of
-from skillhub_mcp.index.failures import NoRoom, damaged
+from skillhub_mcp.index.lance import IN_MEMORY, NoRoom, damaged
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.search_index import SearchIndex
-from skillhub_mcp.index.state_file import IndexState
+from skillhub_mcp.index.state_file import IndexState, row_of
 from skillhub_mcp.index.views import SyncDepth, View, not_built_yet
 from skillhub_mcp.index.watcher import RootWatcher
 from skillhub_mcp.index.writer import Embedded, IndexWriter, SyncReport
 from skillhub_mcp.skills.admission import LENIENT, Admission
 from skillhub_mcp.skills.roots import SkillRoot
-from skillhub_mcp.skills.scanner import JUST_WRITTEN_SECONDS, Scan, scan, scan_from_cache
+from skillhub_mcp.skills.scanner import JUST_WRITTEN_SECONDS, Scan, ScanCache, scan, scan_from_cache
 from skillhub_mcp.skills.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
@@ -36,15 +35,13 @@ FIRST_ANSWER_SECONDS = 20.0
 _CHEAP_SCAN_SECONDS = 0.05
 _MIN_INTERVAL_SECONDS = 1.0
 _POLL_SECONDS = 2.0
-# Scanning takes at most a tenth of one processor, and a hundredth where changes are reported.
+# Scanning takes at most a tenth of one processor, and a hundredth if changes are reported.
 _IDLE_FACTOR, _WATCHED_IDLE_FACTOR = 10, 100
 _CLOSE_SECONDS = 2.0
-# How long a search waits for missing vectors where no thread would bring them later.
+# How long a search waits for missing vectors if no thread would bring them later.
 _EMBEDDING_SECONDS = 10.0
 _EMBEDDING_REST_SECONDS = 2.0
 _UNEXPECTED_REST_SECONDS = 300.0
-# With more changed paths, everything is looked at.
-_MOST_PATHS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +61,7 @@ class LiveOptions:
 
 
 class LiveView:
-    """The skills of `roots`, and the index that `writer` keeps of them; `make_spare` returns a writer in memory."""
+    """The skills of `roots`, and the index that `writer` keeps of them. See `index.views.ViewSource`."""
 
     def __init__(
         self,
@@ -72,7 +69,6 @@ class LiveView:
         writer: IndexWriter,
         options: LiveOptions,
         *,
-        make_spare: Callable[[], IndexWriter],
         observer: Observer = NULL_OBSERVER,
         progress: IndexProgress | None = None,
     ) -> None:
@@ -81,7 +77,7 @@ class LiveView:
         self._observer = observer
         self.roots = roots
         self.writer = writer
-        self._make_spare = make_spare
+        # The index in memory, while the one on disk cannot be written.
         self._spare: IndexWriter | None = None
         self._scan: Scan | None = None
         self._condition = threading.Condition()
@@ -102,7 +98,6 @@ class LiveView:
     # What callers ask
 
     def start(self) -> None:
-        """Begin in the background. See `ViewSource`."""
         with self._condition:
             if not self._options.background or self._threads or self._closed:
                 return
@@ -124,11 +119,9 @@ class LiveView:
             thread.join(_CLOSE_SECONDS)
 
     def peek(self) -> View | None:
-        """Return the present view. See `ViewSource`."""
         return self._view
 
     def snapshot(self, *, fresh: bool = False, admission: Admission | None = None) -> Snapshot:
-        """Return the present skills. See `ViewSource`."""
         if not self._options.automatic and self.writer.state() is None:
             raise self._no_index("there is no index yet")
         beside: Scan | None = None
@@ -140,25 +133,21 @@ class LiveView:
                 beside = scan(self._options.judge(self.roots), memory=memory, keep_absent=True)
             with self._condition:
                 if beside is not None:
-                    self._show(self._admitted(beside))
+                    self._show(beside)
                     self._want(None)
                 else:
                     self._refresh(now=fresh)
-                self._condition.wait_for(
-                    lambda: self._closed or self._view is not None or self._failure is not None, FIRST_ANSWER_SECONDS
-                )
+                self._condition.wait_for(lambda: self._closed or self._view or self._failure, FIRST_ANSWER_SECONDS)
         else:
             with self._syncing:
                 if self._view is None or fresh:
-                    taken = self._take_scan(None) if self._options.automatic else self._committed_scan()
-                    self._show(self._admitted(taken))
+                    self._show(self._take_scan(None) if self._options.automatic else self._committed_scan())
         snapshot, seen = self._required().snapshot, beside or self._scan
         if admission is None or admission is self._options.admission or seen is None:
             return snapshot
         return _admitted(seen, admission)
 
     def view(self, *, instead_of: SearchIndex | None = None) -> tuple[View, SearchIndex]:
-        """Return a view and its index. See `ViewSource`."""
         if instead_of is not None:
             self._discard(instead_of)
         if self._options.background:
@@ -176,16 +165,13 @@ class LiveView:
     def sync(
         self, depth: SyncDepth = SyncDepth.CHANGES, *, only: Sequence[str] | None = None, waiting: bool = False
     ) -> View:
-        """Look for changes now. See `ViewSource`."""
         self._look(depth, only=only, requested=True, waiting=waiting)
         return self._required()
 
     def subscribe(self, listener: Callable[[bool], None]) -> None:
-        """Call `listener` after each look. See `ViewSource`."""
         self._listeners.append(listener)
 
     def is_ready(self) -> bool:
-        """Whether a search would be answered, or fail, without waiting for the first index."""
         return not self._options.background or self._is_settled()
 
     def _is_settled(self) -> bool:
@@ -198,10 +184,7 @@ class LiveView:
                 return
             # If another process has removed this version, what it has committed since answers.
             self._view = replace(self._view, index=None, problem=None)
-            writer = self._spare or self.writer
-            state = writer.state()
-            if state is not None and state.published == failed.published:
-                writer.mark_damaged(failed.published)
+            (self._spare or self.writer).mark_damaged(failed.published)
             self._want(None)
 
     def _required(self) -> View:
@@ -229,10 +212,7 @@ class LiveView:
 
     def _want(self, paths: Collection[str] | None) -> None:
         """Have the thread look at these paths; None for everything. Holds the condition."""
-        if paths is None or self._wanted is None:
-            self._wanted = None
-        else:
-            self._wanted.update(paths)
+        self._wanted = None if paths is None or self._wanted is None else self._wanted.union(paths)
         self._condition.notify_all()
 
     # The threads
@@ -242,7 +222,7 @@ class LiveView:
         while True:
             with self._condition:
                 rest = JUST_WRITTEN_SECONDS if undecided else self._poll_seconds()
-                self._condition.wait_for(lambda: self._closed or self._wanted is None or bool(self._wanted), rest)
+                self._condition.wait_for(lambda: self._closed or self._wanted != set(), rest)
                 if self._closed:
                     return
                 if undecided:
@@ -263,13 +243,13 @@ class LiveView:
         changed = self._follow_roots() or self._watcher.roots_changed() or self._is_replaced()
         with self._condition:
             wanted, self._wanted = self._wanted, set()
-        if not changed and wanted is not None and not wanted:
+        if not changed and wanted == set():
             if self.writer.tidy():
                 changed = True
             elif self._watcher.healthy:
                 return
-        few = bool(wanted) and not changed and len(wanted or ()) <= _MOST_PATHS and self._watcher.healthy
-        self._look(SyncDepth.CHANGES, only=sorted(wanted) if few and wanted is not None else None)
+        is_known = wanted and not changed and self._watcher.healthy
+        self._look(SyncDepth.CHANGES, only=sorted(wanted) if wanted and is_known else None)
 
     def _embed_behind(self) -> None:
         while True:
@@ -281,7 +261,7 @@ class LiveView:
                     return
             rest = _EMBEDDING_REST_SECONDS
             try:
-                if self._embed(None).rows:
+                if self._embed().rows:
                     self._request(())
             except Exception:  # the top of a thread: it is logged, and text search goes on
                 log.exception("Embedding failed unexpectedly; skills without vectors are found by text")
@@ -311,11 +291,10 @@ class LiveView:
         return True
 
     def _fail(self) -> None:
-        failure = IndexUnavailable("The skills could not be read", hint="the server's log says why")
+        self._failure = IndexUnavailable("The skills could not be read", hint="the server's log says why")
         with self._condition:
-            self._failure = failure
             if self._view is not None and self._view.index is None:
-                self._view = replace(self._view, problem=failure)
+                self._view = replace(self._view, problem=self._failure)
             self._looks += 1
             self._looked_at = time.monotonic()
             self._condition.notify_all()
@@ -336,7 +315,7 @@ class LiveView:
             view = self._synced(depth, only=only, requested=requested)
             self._publish(view, whole=only is None)
             if not self._options.background and (self._options.automatic or requested):
-                view = self._embedded(view, _EMBEDDING_SECONDS if waiting else None)
+                view = self._embedded(view, _EMBEDDING_SECONDS if waiting else float("inf"))
                 if requested and not waiting and view.problem is None and self.writer.tidy():
                     view = replace(view, index=self._open(self.writer))
                 self._publish(view, whole=only is None)
@@ -360,34 +339,44 @@ class LiveView:
     def _synced(self, depth: SyncDepth, *, only: Sequence[str] | None, requested: bool) -> View:
         if not self._options.automatic and depth is SyncDepth.CHANGES and not requested:
             return self._as_committed()
-        seen = self._take_scan(only, depth=depth)
+        seen = self._take_scan(only, reread=depth is not SyncDepth.CHANGES)
         with self._condition:
             # The skills are served before their rows are written, and need no second look meanwhile.
             self._looked_at = time.monotonic()
-            self._show(self._admitted(seen))
+            self._show(seen)
             self._condition.notify_all()
-        verify, rebuild = depth is SyncDepth.VERIFY, depth is SyncDepth.REBUILD
-        reason = "requested" if rebuild or verify else self._reason(seen)
         try:
-            if rebuild:
+            if depth is SyncDepth.REBUILD:
                 _refuse_unavailable(seen.snapshot)
+            reason = "requested" if depth is not SyncDepth.CHANGES else self._reason(seen)
             if reason is None:
                 self.writer.note(self.roots, seen.memory, opened=seen.opened > 0 and self._looks == 0)
                 return self._view_of(seen, self.writer)
-            written, report = self._write(seen, reason, rebuild=rebuild, verify=verify)
+            seen, report = self._write(seen, reason, depth)
         except IndexUnavailable as problem:
             return self._without_writing(seen, problem)
         self._spare = None
-        return replace(self._view_of(written, self.writer), report=report)
+        return replace(self._view_of(seen, self.writer), report=report)
 
     def _reason(self, seen: Scan) -> str | None:
         """Return why the index has to be written, or None."""
         needed = self.writer.reason_to_write(self.roots)
         if needed is not None or self._spare is not None:
             return needed or "the index could not be written before"
-        return None if _is_in_sync(self.writer.state(), seen, self.roots) else "skills changed"
+        return None if self._is_in_sync(self.writer, seen) else "skills changed"
 
-    def _write(self, seen: Scan, reason: str, *, rebuild: bool, verify: bool) -> tuple[Scan, SyncReport | None]:
+    def _is_in_sync(self, writer: IndexWriter, seen: Scan) -> bool:
+        """Whether a writer's committed state has the rows of a scan."""
+        committed = self._memory_of(writer.state())
+        hashes = {one.directory: one.stamp.content_hash for one in seen.snapshot.everything}
+        return hashes == {
+            directory: entry.stamp.content_hash for directory, entry in committed.items() if row_of(entry) is not None
+        }
+
+    def _memory_of(self, state: IndexState | None) -> ScanCache:
+        return {} if state is None else state.memory_of([root.path for root in self.roots])
+
+    def _write(self, seen: Scan, reason: str, depth: SyncDepth) -> tuple[Scan, SyncReport | None]:
         made_at = time.monotonic()
 
         def take_scan() -> Scan:
@@ -395,14 +384,20 @@ class LiveView:
             return seen if time.monotonic() - made_at < _MIN_INTERVAL_SECONDS else self._take_scan(None)
 
         with observe(self._observer, SyncEvent()) as event:
-            written, report = self.writer.sync(self.roots, take_scan, reason=reason, rebuild=rebuild, verify=verify)
+            written, report = self.writer.sync(
+                self.roots,
+                take_scan,
+                reason=reason,
+                rebuild=depth is SyncDepth.REBUILD,
+                verify=depth is SyncDepth.VERIFY,
+            )
             if report is not None:
                 event.written, event.removed, event.rebuilt = report.written, report.removed, report.rebuilt
                 event.embedding_failed = report.embedding_failure is not None
         return written, report
 
     def _view_of(self, seen: Scan, writer: IndexWriter) -> View:
-        snapshot, shown = self._admitted(seen), self._view
+        snapshot, shown = _admitted(seen, self._options.admission), self._view
         if shown is not None and shown.snapshot == snapshot:
             # The same skills stay the same snapshot object, which keeps what was computed from it.
             snapshot = shown.snapshot
@@ -417,30 +412,29 @@ class LiveView:
         """Return the view of the last commit if the disk is full, or of an index in memory."""
         shown = self._view
         if self.writer.is_cancelled:
-            return View(self._admitted(seen), None if shown is None else shown.index, problem=problem)
+            return replace(self._view_of(seen, self.writer), problem=problem)
         if shown is None or shown.problem is None or shown.problem.message != problem.message:
             log.error("%s; %s", problem.message, problem.hint)
         if _is_full(problem) and self.writer.reason_to_write(self.roots) is None:
             return replace(self._view_of(seen, self.writer), problem=problem)
         try:
-            spare = self._spare or self._make_spare()
-            if spare.reason_to_write(self.roots) is not None or not _is_in_sync(spare.state(), seen, self.roots):
+            spare = self._spare or IndexWriter(IN_MEMORY, embedder=None)
+            if spare.reason_to_write(self.roots) is not None or not self._is_in_sync(spare, seen):
                 spare.sync(self.roots, lambda: seen, reason="the index on disk cannot be written")
             self._spare = spare
         except IndexUnavailable as second:
             log.warning("An index in memory failed too: %s", second.message)
-            return View(self._admitted(seen), None, problem=problem)
+            return replace(self._view_of(seen, self.writer), index=None, problem=problem)
         return replace(self._view_of(seen, spare), problem=problem)
 
     def _as_committed(self) -> View:
         """Return the view of what is committed, without looking at the files."""
         if self._view is not None and self._view.index is not None and not self._is_replaced():
             return self._view
-        seen = self._committed_scan()
-        reason = self.writer.reason_to_write(self.roots)
+        view, reason = self._view_of(self._committed_scan(), self.writer), self.writer.reason_to_write(self.roots)
         if reason is None:
-            return self._view_of(seen, self.writer)
-        return View(self._admitted(seen), None, problem=self.writer.refusal() or self._no_index(reason))
+            return view
+        return replace(view, index=None, problem=self.writer.refusal() or self._no_index(reason))
 
     def _no_index(self, reason: str) -> IndexUnavailable:
         return IndexUnavailable(
@@ -449,44 +443,38 @@ class LiveView:
         )
 
     def _committed_scan(self) -> Scan:
-        state = self.writer.state()
-        memory = {} if state is None else state.memory_of([root.path for root in self.roots])
+        memory = self._memory_of(self.writer.state())
         snapshot = scan_from_cache(self._options.judge(self.roots), memory=memory)
         self._scan = Scan(snapshot, memory, opened=0, changed=False)
         return self._scan
 
-    def _take_scan(self, only: Sequence[str] | None, *, depth: SyncDepth = SyncDepth.CHANGES) -> Scan:
+    def _take_scan(self, only: Sequence[str] | None, *, reread: bool = False) -> Scan:
         # Another process may have forgotten a root.
-        before, paths = None if self._is_replaced() else self._scan, [root.path for root in self.roots]
-        state = self.writer.state() if before is None else None
-        memory = before.memory if before is not None else {} if state is None else state.memory_of(paths)
+        before, state = None if self._is_replaced() else self._scan, self.writer.state()
         # What was never looked at is looked at whole.
-        is_known = before is not None or (state is not None and state.roots.keys() >= set(paths))
-        seen = scan(
+        is_known = before is not None or (state is not None and all(root.path in state.roots for root in self.roots))
+        self._scan = scan(
             self._options.judge(self.roots),
-            memory=memory,
-            reread=depth in (SyncDepth.VERIFY, SyncDepth.REBUILD),
+            memory=self._memory_of(state) if before is None else before.memory,
+            reread=reread,
             only=only if is_known else None,
             keep_absent=True,
             before=before,
             on_progress=partial(self.progress.report, "reading"),
         )
-        self._scan = seen
         if only is None:
-            self._scan_seconds = seen.snapshot.report.seconds
-        return seen
+            self._scan_seconds = self._scan.snapshot.report.seconds
+        return self._scan
 
-    def _admitted(self, seen: Scan) -> Snapshot:
-        return _admitted(seen, self._options.admission)
-
-    def _show(self, snapshot: Snapshot) -> None:
+    def _show(self, seen: Scan) -> None:
         """Serve the skills, with the present index if there is one."""
+        snapshot = _admitted(seen, self._options.admission)
         if self._view is None:
             self._view = View(snapshot, None)
         elif self._view.snapshot != snapshot:
             self._view = replace(self._view, snapshot=snapshot)
 
-    def _embedded(self, view: View, seconds: float | None) -> View:
+    def _embedded(self, view: View, seconds: float) -> View:
         """Return the view with what embedding adds to it."""
         if view.problem is not None or not self.writer.unembedded(self.roots):
             return view
@@ -504,7 +492,7 @@ class LiveView:
             )
         return replace(view, index=self._open(self.writer), report=report)
 
-    def _embed(self, seconds: float | None) -> Embedded:
+    def _embed(self, seconds: float = float("inf")) -> Embedded:
         with observe(self._observer, EmbeddingEvent()) as event:
             try:
                 done = self.writer.embed(self.roots, seconds=seconds)
@@ -514,15 +502,6 @@ class LiveView:
                 done = Embedded(failure=problem.message)
             event.written, event.failed = done.rows, done.failure is not None
         return done
-
-
-def _is_in_sync(state: IndexState | None, seen: Scan, roots: Sequence[SkillRoot]) -> bool:
-    """Whether a committed state has the rows of a scan."""
-    committed = {} if state is None else state.memory_of([root.path for root in roots])
-    hashes = {one.directory: one.stamp.content_hash for one in seen.snapshot.everything}
-    return state is not None and hashes == {
-        directory: entry.stamp.content_hash for directory, entry in committed.items() if row_of(entry) is not None
-    }
 
 
 def _admitted(seen: Scan, admission: Admission) -> Snapshot:

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.index.filter import path_in
 from skillhub_mcp.index.keys import LibraryKeys
-from skillhub_mcp.index.nearness_scale import NearnessScale
+from skillhub_mcp.index.lance import is_in
 from skillhub_mcp.index.row_block import RowBlock, empty_block
 from skillhub_mcp.index.state_file import TableVersionId
 from skillhub_mcp.index.statistics import Statistics
-from skillhub_mcp.index.table import TableVersion, roots_condition
+from skillhub_mcp.index.table import TableVersion
 
 if TYPE_CHECKING:
     from typing import Any
@@ -25,6 +24,31 @@ if TYPE_CHECKING:
 
 # Rows in memory: about 4 KB each, and as much again for a vector of 1,000 numbers.
 _MOST_ROWS = 4_096
+# Of fewer skills there are too few pairs to say which is usual.
+FEWEST_SKILLS = 8
+# A pair as near as the nearest hundredth of all has one subject. Unlike the nearest neighbour of each skill, that does
+# not depend on how many skills there are, nor on copies.
+_NEAR_SHARE = 0.99
+_SMALLEST_SPAN = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class NearnessScale:
+    """The usual cosine of two skills that have nothing in common (`far`), and of two with one subject (`near`)."""
+
+    far: float
+    near: float
+
+    def share(self, cosines: NDArray[Any], *, least: float = 0.0) -> NDArray[Any]:
+        """Return how near each cosine is: 0 at `far`, one half at `near`, 1 as far beyond it or farther; 0 for nan.
+
+        What is farther than `far` has a share below 0, down to `least`.
+        """
+        import numpy as np
+
+        shares = (cosines - self.far) / (2.0 * max(self.near - self.far, _SMALLEST_SPAN))
+        clipped: NDArray[Any] = np.nan_to_num(np.clip(shares, least, 1.0)).astype(np.float32)
+        return clipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +101,7 @@ class SearchIndex:
     @cached_property
     def nearness_scale(self) -> NearnessScale | None:
         """What a cosine means with the model that made the vectors; None for too few of them."""
-        return self.table.nearness_scale(self._roots)
+        return nearness_scale(self.table.sample(self._roots))
 
     @property
     def dimension(self) -> int | None:
@@ -102,7 +126,7 @@ class SearchIndex:
 
         With `among`, a collection of keys, only those rows.
         """
-        condition = self._roots if among is None else f"{self._roots} AND {path_in(sorted(among))}"
+        condition = self._roots if among is None else f"{self._roots} AND {is_in('path', sorted(among))}"
         own = vector if self.contents.embedded else None
         by_terms, by_vector = self.table.find(
             tuple(dict.fromkeys(terms)), most=most, vector=own, nearest=nearest, condition=condition
@@ -146,8 +170,25 @@ class SearchIndex:
 
     @cached_property
     def _roots(self) -> str:
-        return roots_condition(self.contents.labels)
+        return is_in("root", sorted(self.contents.labels))
 
 
 def _known(places: NDArray[Any]) -> NDArray[Any]:
     return places[places >= 0]
+
+
+def nearness_scale(vectors: NDArray[Any]) -> NearnessScale | None:
+    """Return the scale of the model that made a sample of vectors (skills, dimension), each of length 1.
+
+    None for fewer than `FEWEST_SKILLS`.
+    """
+    import numpy as np
+
+    if len(vectors) < FEWEST_SKILLS:
+        return None
+    # Not by BLAS: it takes a millisecond, and the thread that helped it keeps a processor busy for a tenth of a second.
+    cosines = np.einsum("id,jd->ij", vectors, vectors)[np.triu_indices(len(vectors), k=1)]
+    # `np.quantile` would import numpy's masked arrays, which take ten times as long as this.
+    places = np.multiply((0.5, _NEAR_SHARE), len(cosines) - 1)
+    far, near = np.interp(places, np.arange(len(cosines)), np.sort(cosines))
+    return NearnessScale(float(far), float(near))

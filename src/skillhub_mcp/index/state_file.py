@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 from skillhub_mcp._util.atomic_write import atomic_write
 from skillhub_mcp._util.file_modes import private_mode
-from skillhub_mcp.index.keys import LibraryKeys, RootKeys
+from skillhub_mcp.index.keys import LibraryKeys, make_key
 from skillhub_mcp.index.schema import SCHEMA_VERSION
+from skillhub_mcp.skills.admission import LENIENT
 from skillhub_mcp.skills.model import FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.rules import Diagnostic, Severity
 from skillhub_mcp.skills.scanner import CachedSkillFile, ScanCache
@@ -96,11 +97,18 @@ class IndexState:
 
     def memory_of(self, roots: Collection[str]) -> dict[str, CachedSkillFile]:
         """Return the entries of some roots by directory."""
-        found: dict[str, CachedSkillFile] = {}
-        for path in roots:
-            if path in self.roots:
-                found.update(self.roots[path].files)
-        return found
+        own = (self.roots[path].files for path in roots if path in self.roots)
+        return {directory: entry for files in own for directory, entry in files.items()}
+
+    @property
+    def hashes(self) -> dict[str, str]:
+        """The content hash of each row by key."""
+        return {
+            make_key(root.label, path, directory): entry.stamp.content_hash
+            for path, root in self.roots.items()
+            for directory, entry in root.files.items()
+            if row_of(entry) is not None
+        }
 
     def unembedded(self, roots: Collection[str]) -> int:
         """Return how many rows of some roots have no vector."""
@@ -109,6 +117,11 @@ class IndexState:
     def with_version(self, version: int, roots: Mapping[str, RootState]) -> IndexState:
         """Return the state of another version of the same table."""
         return replace(self, published=self.published._replace(version=version), roots=roots)
+
+
+def row_of(entry: CachedSkillFile) -> Skill | None:
+    """Return the skill that has a row, whatever a server admits; None for a file that no server can use."""
+    return None if entry.skill is None or LENIENT.refuses(entry.diagnostics) else entry.skill
 
 
 def encode_state(state: IndexState) -> bytes:
@@ -132,12 +145,8 @@ def decode_state(content: bytes) -> tuple[StateHead, IndexState | None]:
     Raises ValueError, LookupError, TypeError or AttributeError for a file that is no state.
     """
     written = json.loads(content)
-    head = StateHead(
-        int(written["format"]),
-        int(written["schema"]),
-        str(written.get("database", "")),
-        str(written.get("embedder", "")),
-    )
+    whose = (str(written.get(name, "")) for name in ("database", "embedder"))
+    head = StateHead(int(written["format"]), int(written["schema"]), *whose)
     if head.format != STATE_FORMAT or head.schema != SCHEMA_VERSION:
         return head, None
     table = written["table"]
@@ -167,25 +176,29 @@ def _digest(roots: Mapping[str, Any]) -> str:
 
 
 def _root_to_json(path: str, root: RootState) -> dict[str, Any]:
-    keys, start = RootKeys(root.label, path), len(root.label) + 1
+    start = len(root.label) + 1
     return {
         "label": root.label,
         "source": root.source,
         "seen": int(root.seen),
         "statistics": root.statistics,
         "unembedded": root.unembedded,
-        "files": {keys.key(directory)[start:]: entry_to_json(entry) for directory, entry in root.files.items()},
+        "files": {
+            make_key(root.label, path, directory)[start:]: entry_to_json(entry)
+            for directory, entry in root.files.items()
+        },
     }
 
 
 def _root_from_json(path: str, root: Any) -> RootState:
-    keys, label = RootKeys(root["label"], path), root["label"]
-    files = {}
-    for below, file in root["files"].items():
-        directory = keys.directory(f"{label}/{below}" if below else label)
-        files[directory] = entry_from_json(file, directory=directory, root=path)
+    places = {os.path.join(path, below) if below else path: file for below, file in root["files"].items()}
     return RootState(
-        label, str(root["source"]), files, os.path.basename(root["statistics"]), int(root["unembedded"]), root["seen"]
+        label=str(root["label"]),
+        source=str(root["source"]),
+        files={place: entry_from_json(file, directory=place, root=path) for place, file in places.items()},
+        statistics=os.path.basename(root["statistics"]),
+        unembedded=int(root["unembedded"]),
+        seen=root["seen"],
     )
 
 

@@ -12,14 +12,14 @@ import math
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 
 from skillhub_mcp._util.atomic_write import atomic_write
 from skillhub_mcp._util.file_modes import private_mode
 from skillhub_mcp.analysis.spelling import Speller
-from skillhub_mcp.index.connection import IN_MEMORY
 from skillhub_mcp.index.features import FIELDS, SkillTerms
+from skillhub_mcp.index.lance import IN_MEMORY
 from skillhub_mcp.index.table import TableVersion
 
 log = logging.getLogger(__name__)
@@ -32,10 +32,10 @@ class Statistics:
     Words are those of the short fields as written.
     """
 
-    skills: int
-    lengths: Sequence[int]
-    terms: Mapping[str, int]
-    words: Mapping[str, int]
+    skills: int = 0
+    lengths: Sequence[int] = (0,) * len(FIELDS)
+    terms: Mapping[str, int] = field(default_factory=dict)
+    words: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def mean_lengths(self) -> Sequence[float]:
@@ -57,17 +57,17 @@ class Statistics:
         return math.log1p((self.skills - having + 0.5) / (having + 0.5))
 
 
-NO_SKILLS = Statistics(0, (0,) * len(FIELDS), {}, {})
-
-
 class StatisticsBuilder:
     """Builds `Statistics` by adding skills to those `before`, and removing some."""
 
-    def __init__(self, before: Statistics = NO_SKILLS) -> None:
-        self._skills = before.skills
-        self._lengths = list(before.lengths)
-        self._terms = Counter(before.terms)
-        self._words = Counter(before.words)
+    def __init__(self, before: Iterable[Statistics] = ()) -> None:
+        self._skills = 0
+        self._lengths = [0] * len(FIELDS)
+        self._terms, self._words = Counter[str](), Counter[str]()
+        for one in before:
+            self._count(one.skills, one.lengths)
+            self._terms.update(one.terms)
+            self._words.update(one.words)
 
     def add(self, skill: SkillTerms) -> None:
         """Count a skill."""
@@ -77,41 +77,24 @@ class StatisticsBuilder:
 
     def remove(self, skill: SkillTerms) -> None:
         """Count a skill no longer."""
-        self._count(-1, skill.lengths)
+        self._count(-1, [-length for length in skill.lengths])
         self._terms.subtract(skill.terms)
         self._words.subtract(skill.words)
 
-    def merge(self, other: Statistics) -> None:
-        """Count the skills of other statistics too."""
-        self._skills += other.skills
-        self._lengths = [own + more for own, more in zip(self._lengths, other.lengths, strict=True)]
-        self._terms.update(other.terms)
-        self._words.update(other.words)
-
-    def _count(self, times: int, lengths: Sequence[int]) -> None:
-        self._skills += times
-        self._lengths = [own + times * more for own, more in zip(self._lengths, lengths, strict=True)]
+    def _count(self, skills: int, lengths: Iterable[int]) -> None:
+        self._skills += skills
+        self._lengths = [own + more for own, more in zip(self._lengths, lengths, strict=True)]
 
     def build(self) -> Statistics:
         """Return the statistics of the skills counted so far."""
         return Statistics(self._skills, self._lengths, dict(+self._terms), dict(+self._words))
 
 
-def counted(skills: Iterable[SkillTerms]) -> Statistics:
-    """Return the statistics of skills."""
-    builder = StatisticsBuilder()
+def counted(skills: Iterable[SkillTerms], before: Iterable[Statistics] = ()) -> Statistics:
+    """Return the statistics of skills, and of those `before`."""
+    builder = StatisticsBuilder(before)
     for skill in skills:
         builder.add(skill)
-    return builder.build()
-
-
-def summed(several: Sequence[Statistics]) -> Statistics:
-    """Return the statistics of the skills of several roots together."""
-    if len(several) == 1:
-        return several[0]
-    builder = StatisticsBuilder()
-    for one in several:
-        builder.merge(one)
     return builder.build()
 
 
@@ -124,11 +107,11 @@ class RootStatistics:
 
     def save(self, table: str, label: str, version: TableVersion, statistics: Statistics) -> str:
         """Keep the statistics of a root as of a version, and return their name. Raises OSError."""
-        name = statistics_name(table, label, version.version)
+        name = f"statistics-{table}-{label}-{version.version}.json"
         if self._db_path != IN_MEMORY:
-            path = os.path.join(self._db_path, name)
             written = json.dumps({"table": version.table_id, **asdict(statistics)}, separators=(",", ":"))
             mode = private_mode(self._db_path) or 0o660
+            path = os.path.join(self._db_path, name)
             atomic_write(path, written.encode("utf-8", "surrogatepass"), mode=mode, follow=False)
             # A server asks for those of the version before for a moment only.
             self._kept.clear()
@@ -137,34 +120,22 @@ class RootStatistics:
 
     def load(self, name: str, label: str, version: TableVersion) -> Statistics:
         """Return the statistics with a name, or count those of a root again if they are lost. Raises IndexDamaged."""
-        known = self._kept.get(name)
-        if known is not None:
-            return known
+        if name in self._kept:
+            return self._kept[name]
         try:
             with open(os.path.join(self._db_path, name), encoding="utf-8") as file:
                 written = json.load(file)
             if written.pop("table") == version.table_id:
                 return Statistics(**written)
-            log.info("The statistics of %s are of another table and are counted again", label)
         except (OSError, ValueError, LookupError, TypeError) as error:
             log.info("The statistics of %s are counted again: %s", label, error)
         return counted(version.counted_of(label))
 
-    def is_there(self, name: str) -> bool:
-        """Whether there are statistics with a name."""
-        return name in self._kept or os.path.isfile(os.path.join(self._db_path, name))
-
     def remove_unused(self, table: str, used: Collection[str]) -> None:
         """Delete the statistics of a table that neither the present nor the previous version uses."""
-        if self._db_path == IN_MEMORY:
-            self._kept = {name: own for name, own in self._kept.items() if name in used}
-            return
-        with contextlib.suppress(OSError):
-            for name in os.listdir(self._db_path):
-                if name.startswith(f"statistics-{table}-") and name not in used:
-                    os.unlink(os.path.join(self._db_path, name))
-
-
-def statistics_name(table: str, label: str, version: int) -> str:
-    """Return the name of the file with the statistics of a root as of a version of a table."""
-    return f"statistics-{table}-{label}-{version}.json"
+        self._kept = {name: own for name, own in self._kept.items() if name in used}
+        if self._db_path != IN_MEMORY:
+            with contextlib.suppress(OSError):
+                for name in os.listdir(self._db_path):
+                    if name.startswith(f"statistics-{table}-") and name not in used:
+                        os.unlink(os.path.join(self._db_path, name))

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import os
 import re
@@ -20,9 +19,16 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from skillhub_mcp._util.file_modes import make_private_directory
-from skillhub_mcp.index.connection import IN_MEMORY, blocking, connect, run
-from skillhub_mcp.index.failures import LANCE_FAILURES, IndexDamaged, NoRoom, damaged
-from skillhub_mcp.index.filter import PATHS_PER_STATEMENT, chunks, path_in
+from skillhub_mcp.index.lance import (
+    IN_MEMORY,
+    IndexDamaged,
+    blocking,
+    chunks,
+    connect,
+    damaged,
+    is_in,
+    run,
+)
 from skillhub_mcp.index.schema import TERMS_INDEX, indexes, vector_fields, vector_table
 from skillhub_mcp.index.table import TableVersion
 
@@ -100,25 +106,21 @@ class Store:
     def update(self, committed: int, pieces: Pieces, *, removed: Collection[str]) -> TableVersion:
         """Write changed rows, remove those with some keys, and return the new version."""
         table = run(self._begun_at(committed))
-        try:
-            for piece in pieces:
-                run(_merge(table, piece))
-            for keys in chunks(sorted(removed), PATHS_PER_STATEMENT):
-                run(table.delete(path_in(keys)))
-            return run(self._open(run(table.version())))
-        except NoRoom:
-            self._drop_leftovers()
-            raise
+        for piece in pieces:
+            run(_merge(table, piece))
+        for keys in chunks(sorted(removed)):
+            run(table.delete(is_in("path", keys)))
+        return run(self._open(run(table.version())))
 
     @blocking
     async def add_vectors(
-        self, committed: int, vectors: Mapping[str, Sequence[float]], hashes: Mapping[str, str], *, dimension: int
+        self, committed: int, vectors: Mapping[str, Sequence[float]], hashes: Mapping[str, str]
     ) -> TableVersion:
         """Write vectors by key, with the hashes of their texts; vectors of another length are dropped first."""
         import pyarrow as pa
 
         table = await self._begun_at(committed)
-        schema = await table.schema()
+        schema, dimension = await table.schema(), len(next(iter(vectors.values())))
         fields = vector_fields(dimension)
         if "vector" in schema.names and schema.field("vector").type.list_size != dimension:
             await table.drop_columns([field.name for field in fields])
@@ -173,11 +175,6 @@ class Store:
             os.unlink(path)
         return self.merge(committed, remove_files=True)
 
-    @blocking
-    async def _remove_files(self) -> None:
-        table = await (await self._connected()).open_table(self.name)
-        await table.optimize(cleanup_older_than=_NEVER, delete_unverified=True)
-
     def discard(self) -> None:
         """Remove a table that cannot be overwritten: it is derived from the files."""
         try:
@@ -188,11 +185,6 @@ class Store:
         except OSError as error:
             raise damaged(error) from error
         self._connection = None
-
-    def _drop_leftovers(self) -> None:
-        # On a full disk the files of writes that failed would add up.
-        with contextlib.suppress(*LANCE_FAILURES, IndexDamaged):
-            self._remove_files()
 
     async def _connected(self) -> Any:
         if self._connection is None:

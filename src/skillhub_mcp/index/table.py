@@ -6,11 +6,8 @@ import asyncio
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.index.connection import blocking, run
-from skillhub_mcp.index.failures import IndexDamaged, damaged
 from skillhub_mcp.index.features import SkillTerms, stored_terms
-from skillhub_mcp.index.filter import PATHS_PER_STATEMENT, chunks, path_in, quoted
-from skillhub_mcp.index.nearness_scale import NearnessScale, nearness_scale
+from skillhub_mcp.index.lance import IndexDamaged, blocking, chunks, damaged, is_in, run
 from skillhub_mcp.index.row_block import RowBlock, row_block
 from skillhub_mcp.index.schema import EMBEDDING, TABLE_ID, TEXT_FIELDS
 
@@ -29,7 +26,7 @@ _SAMPLED = 400
 class TableVersion:
     """A version of the table that never changes. Methods raise IndexDamaged; safe to use from several threads.
 
-    A condition is SQL for LanceDB, such as `roots_condition` returns; it is applied before anything is counted off.
+    A condition is SQL for LanceDB, such as `is_in` returns; it is applied before anything is counted off.
     """
 
     def __init__(self, table: Any, schema: Any, version: int) -> None:
@@ -76,7 +73,7 @@ class TableVersion:
 
     def rows_with(self, keys: Collection[str]) -> RowBlock:
         """Return the rows with some keys, in an order of their own; unknown keys are left out."""
-        return self._block(self._table.query().where(path_in(sorted(keys))).limit(len(keys)))
+        return self._block(self._table.query().where(is_in("path", sorted(keys))).limit(len(keys)))
 
     @blocking
     async def _block(self, query: Any) -> RowBlock:
@@ -107,8 +104,8 @@ class TableVersion:
     def rows_of(self, keys: Collection[str], columns: Sequence[str] | None = None) -> Iterator[Any]:
         """Yield the rows with some keys, as Arrow's tables, with all their columns or some."""
         names = self.schema.names if columns is None else columns
-        for some in chunks(sorted(keys), PATHS_PER_STATEMENT):
-            yield self.read(names, path_in(some))
+        for some in chunks(sorted(keys)):
+            yield self.read(names, is_in("path", some))
 
     def hashes(self, condition: str) -> dict[str, str]:
         """Return the content hash of each row by key."""
@@ -122,7 +119,7 @@ class TableVersion:
 
     def counted_of(self, label: str) -> Iterator[SkillTerms]:
         """Yield what statistics count of all rows of a root."""
-        yield from _counted(self.read(_COUNTED, roots_condition([label])))
+        yield from _counted(self.read(_COUNTED, is_in("root", [label])))
 
     def without_vector(self, condition: str) -> list[str]:
         """Return the keys of the rows that have no vector."""
@@ -138,22 +135,22 @@ class TableVersion:
         found: dict[str, Sequence[float]] = {}
         if self.dimension is None:
             return found
-        for some in chunks(sorted(set(hashes)), PATHS_PER_STATEMENT):
-            condition = f"embedded_hash IN ({','.join(map(quoted, some))}) AND vector IS NOT NULL"
-            read = self.read(["embedded_hash", "vector"], condition)
+        for some in chunks(sorted(set(hashes))):
+            condition = is_in("embedded_hash", some)
+            read = self.read(["embedded_hash", "vector"], f"{condition} AND vector IS NOT NULL")
             vectors = _vectors(read.column("vector"), self.dimension)
             if not np.isnan(vectors).any():
                 found.update(zip(read.column("embedded_hash").to_pylist(), vectors, strict=True))
         return found
 
-    def nearness_scale(self, condition: str) -> NearnessScale | None:
-        """Return what a cosine means with the model that made the vectors; None for too few of them."""
-        return None if self.dimension is None else nearness_scale(self._sample(condition, self.dimension))
-
     @blocking
-    async def _sample(self, condition: str, dimension: int) -> NDArray[Any]:
+    async def sample(self, condition: str) -> NDArray[Any]:
+        """Return some hundreds of the vectors, evenly spread: shape (rows, dimension)."""
         import numpy as np
 
+        dimension = self.dimension or 0
+        if not dimension:
+            return np.zeros((0, 0), dtype=np.float32)
         query = self._table.query().where(f"{condition} AND vector IS NOT NULL").with_row_id()
         ids = np.sort(_ids(await query.select(["_rowid"]).to_arrow()))
         if not len(ids):
@@ -176,12 +173,6 @@ class TableVersion:
         except ValueError as error:
             raise damaged(error) from error
         run(self._by_terms(text.split(" ")[:1] if wanted else [], 1, "true"))
-
-
-def roots_condition(labels: Iterable[str]) -> str:
-    """Return the SQL condition that a row is of one of the roots with these labels."""
-    own = ",".join(map(quoted, sorted(labels)))
-    return f"root IN ({own})" if own else "false"
 
 
 def _no_ids() -> NDArray[Any]:

@@ -45,12 +45,12 @@ class SyncDepth(Enum):
 class ViewSource(Protocol):
     """Provides immutable views; a caller takes one and uses it for its whole answer. Safe to use from several threads.
 
-    `index.live.LiveView` follows directories, `store.replica.Replica` a publication.
+    `index.live.LiveView` follows directories, `store.replica.Replica` a publication. `progress` is that of what has to
+    be done before there is an index.
     """
 
     @property
-    def progress(self) -> IndexProgress:
-        """The progress of what has to be done before there is an index."""
+    def progress(self) -> IndexProgress: ...
 
     def start(self) -> None:
         """Begin in the background, so that the first query need not wait."""

@@ -9,31 +9,42 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from skillhub_mcp.embedders.base import Embedder
 from skillhub_mcp.errors import IndexUnavailable
-from skillhub_mcp.index.changes import changes, committed_hashes, is_noted, labelled, row_of
-from skillhub_mcp.index.connection import IN_MEMORY
-from skillhub_mcp.index.failures import IndexDamaged, NoRoom
 from skillhub_mcp.index.index_files import FIRST_TABLE, IndexFiles, IndexPlace
-from skillhub_mcp.index.keys import label_of
+from skillhub_mcp.index.keys import LibraryKeys, free_label, label_of
+from skillhub_mcp.index.lance import IN_MEMORY, IndexDamaged, NoRoom, is_in
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
-from skillhub_mcp.index.row_batches import RowBatches
-from skillhub_mcp.index.row_embedder import ASK_AGAIN, EmbeddingOptions, RowEmbedder, StoredVector
+from skillhub_mcp.index.rows import EmbeddingOptions, RowBatches, RowEmbedder, StoredVector
 from skillhub_mcp.index.schema import SCHEMA_VERSION, table_schema, text_hash
 from skillhub_mcp.index.search_index import IndexContents, SearchIndex
-from skillhub_mcp.index.state_file import NO_EMBEDDING, STATE_FORMAT, IndexState, RootState, TableVersionId, write_state
-from skillhub_mcp.index.statistics import NO_SKILLS, RootStatistics, Statistics, StatisticsBuilder, summed
+from skillhub_mcp.index.state_file import (
+    NO_EMBEDDING,
+    STATE_FORMAT,
+    IndexState,
+    RootState,
+    TableVersionId,
+    row_of,
+    write_state,
+)
+from skillhub_mcp.index.statistics import RootStatistics, Statistics, StatisticsBuilder, counted
 from skillhub_mcp.index.store import Store
-from skillhub_mcp.index.table import TableVersion, roots_condition
+from skillhub_mcp.index.table import TableVersion
 from skillhub_mcp.index.writer_lock import WriterLock, unwritable
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.scanner import Scan, ScanCache
 
 log = logging.getLogger(__name__)
+
+KEPT_ROOT_SECONDS = 30 * 24 * 3600.0
+# How old the time at which a root was last seen may be: noting it costs a write of the state.
+_NOTED_SECONDS = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +66,7 @@ class Embedded:
     failure: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Order:
+class _Order(NamedTuple):
     """What a sync is to write, and why. See `IndexWriter.sync`."""
 
     roots: Sequence[SkillRoot]
@@ -65,15 +75,11 @@ class _Order:
     rebuild: bool
     verify: bool
 
-    @property
-    def paths(self) -> frozenset[str]:
-        return frozenset(root.path for root in self.roots)
-
 
 class _Builders(dict[str, StatisticsBuilder]):
     """The statistics of roots by label, each begun with what `before` returns when it is first asked for."""
 
-    def __init__(self, before: Callable[[str], Statistics]) -> None:
+    def __init__(self, before: Callable[[str], Iterable[Statistics]] = lambda _: ()) -> None:
         self._before = before
 
     def __missing__(self, label: str) -> StatisticsBuilder:
@@ -93,7 +99,7 @@ class IndexWriter:
         *,
         embedder: Embedder | None,
         lock_timeout: float = 600.0,
-        embedding: EmbeddingOptions = ASK_AGAIN,
+        embedding: EmbeddingOptions | None = None,
         progress: ProgressCallback = no_progress,
     ) -> None:
         self.db_path = db_path
@@ -102,17 +108,18 @@ class IndexWriter:
         self._files = IndexFiles(db_path, self.embedding)
         self._progress = progress
         self._cancelled = threading.Event()
-        self._lock = WriterLock(db_path, self._files, timeout=lock_timeout, check=self._check_cancelled)
+        self._lock = WriterLock(db_path, self._files, timeout=lock_timeout, is_cancelled=self._cancelled.is_set)
         self._statistics = RootStatistics(db_path)
         self._stores: dict[str, Store] = {}
         self._kept: IndexState | None = None
         self._failed: TableVersionId | None = None
-        self._sendable = embedding.sendable
+        own = embedding or EmbeddingOptions()
+        self._sendable = own.sendable
         # What was not sent, and at which version of the table.
         self._kept_back: tuple[int, tuple[Skill, ...]] = (-1, ())
         self._embedder = None
         if embedder is not None:
-            self._embedder = RowEmbedder(embedder, options=embedding, cancelled=self._cancelled, progress=progress)
+            self._embedder = RowEmbedder(embedder, options=own, cancelled=self._cancelled, progress=progress)
 
     # Reading
 
@@ -125,8 +132,9 @@ class IndexWriter:
         found = None if self._in_memory else self._files.newer()
         if found is None:
             return None
-        newer = f"format {found.format}" if found.format > STATE_FORMAT else f"schema {found.schema}"
-        known = STATE_FORMAT if found.format > STATE_FORMAT else SCHEMA_VERSION
+        newer, known = f"schema {found.schema}", SCHEMA_VERSION
+        if found.format > STATE_FORMAT:
+            newer, known = f"format {found.format}", STATE_FORMAT
         return IndexUnavailable(
             f"The index at {self.db_path} was written by a newer SkillHub ({newer}; this one reads up to {known})",
             hint="update skillhub, or set SKILLHUB_DB_PATH to another path; the newer index is left as it is",
@@ -160,7 +168,7 @@ class IndexWriter:
             contents,
             published=state.published,
             open_table=lambda: self.open_table(state),
-            count=lambda table: summed([self._count(root, table) for root in own.values()]),
+            count=lambda table: counted((), [self._count(root, table) for root in own.values()]),
         )
 
     def _count(self, root: RootState, table: TableVersion) -> Statistics:
@@ -168,6 +176,8 @@ class IndexWriter:
 
     def open_table(self, state: IndexState) -> TableVersion:
         """Open the committed version. Raises IndexDamaged."""
+        if state.published == self._failed:
+            raise IndexDamaged("it cannot be read")
         return self.store(state.table).open(state.published.version, created_as=state.published.table_id)
 
     def mark_damaged(self, published: TableVersionId) -> None:
@@ -177,26 +187,18 @@ class IndexWriter:
     def states(self) -> list[IndexState]:
         """Return the committed states of the database's indexes for all embedders. Loads no database."""
         own = self.state()
-        return ([] if own is None else [own]) + ([] if self._in_memory else list(self._files.others()))
+        return [*([] if own is None else [own]), *self._files.others()]
 
     def forget(self, roots: Collection[str]) -> None:
         """Drop the rows and entries of some roots, of the database's indexes for all embedders."""
-        for state in self.states():
-            own = self
-            if state.embedder != self.embedding:
-                own = IndexWriter(self.db_path, embedder=None, progress=self._progress)
-                own.embedding, own._files = state.embedder, IndexFiles(self.db_path, state.embedder)
-            own._forget(roots)
-
-    def _forget(self, roots: Collection[str]) -> None:
         with self._writing():
-            state = self.state()
-            if state is None or state.roots.keys().isdisjoint(roots):
-                return
-            kept = {path: root for path, root in state.roots.items() if path not in roots}
-            removed = changes((), kept, committed_hashes(state)).removed
-            version = self.store(state.table).update(state.published.version, (), removed=removed)
-            self._save(state.with_version(version.version, kept), state)
+            for state in self.states():
+                kept = {path: root for path, root in state.roots.items() if path not in roots}
+                if len(kept) < len(state.roots):
+                    rest = replace(state, roots=kept)
+                    removed = state.hashes.keys() - rest.hashes.keys()
+                    version = self.store(state.table).update(state.published.version, (), removed=removed)
+                    self._save(rest.with_version(version.version, kept), state)
 
     # Writing
 
@@ -242,52 +244,47 @@ class IndexWriter:
                 raise unwritable(self.db_path, str(error)) from error
 
     def _sync(self, order: _Order, state: IndexState | None) -> SyncReport | None:
-        if state is None or not self.store(state.table).exists:
-            return self._rebuild(order, None)
-        base, why = None, "it cannot be read"
-        try:
-            base = None if state.published == self._failed else self.open_table(state)
-            if base is not None and not (order.rebuild and state.roots.keys() <= order.paths):
-                return self._update(order, state, base)
-        except NoRoom:
-            raise
-        except IndexDamaged as error:
-            self._check_cancelled()
-            why = str(error)
-        else:
-            if base is not None:
-                return self._rebuild(order, base)
-        log.warning("The index at %s is damaged and is rebuilt: %s", self.db_path, why)
-        if not order.rebuild:
-            order = replace(order, reason="it is damaged")
+        base = None
+        if state is not None and self.store(state.table).exists:
+            try:
+                base = self.open_table(state)
+                if not order.rebuild or state.roots.keys() - {root.path for root in order.roots}:
+                    return self._update(order, state, base)
+            except NoRoom:
+                raise
+            except IndexDamaged as error:
+                self._check_cancelled()
+                log.warning("The index at %s is damaged and is rebuilt: %s", self.db_path, error)
+                order = order if order.rebuild else order._replace(reason="it is damaged")
         return self._rebuild(order, base)
 
     def _update(self, order: _Order, state: IndexState, base: TableVersion) -> SyncReport | None:
         """Write the differences from the committed version beside the rows of other roots."""
-        next_roots = labelled(order.roots, order.scan.memory, state)
-        stored = base.hashes("true") if order.verify else committed_hashes(state)
-        if order.rebuild:
-            stored = {key: "" if state.keys.root(key) in order.paths else found for key, found in stored.items()}
-        found = changes(order.scan.snapshot.everything, next_roots, stored)
+        next_roots = _next_roots(order.roots, order.scan.memory, state)
+        stored = base.hashes("true") if order.verify else state.hashes
+        present = _by_key(order.scan, next_roots)
+        written = {
+            key: skill for key, skill in present.items() if order.rebuild or stored.get(key) != skill.stamp.content_hash
+        }
+        removed = stored.keys() - replace(state, roots=next_roots).hashes.keys()
         by_label = {root.label: root for root in state.roots.values()}
-        builders = _Builders(lambda label: self._count(by_label[label], base) if label in by_label else NO_SKILLS)
-        batches = self._batches(found.written, None if order.rebuild else base, builders)
+        builders = _Builders(lambda label: [self._count(by_label[label], base)] if label in by_label else ())
+        batches = self._batches(written, None if order.rebuild else base, builders)
         version = base
-        if found:
-            version = self.store(state.table).update(base.version, batches.pieces(base.schema), removed=found.removed)
-            for key, terms in base.counted({*found.written, *found.removed}):
+        if written or removed:
+            version = self.store(state.table).update(base.version, batches.pieces(base.schema), removed=removed)
+            for key, terms in base.counted({*written, *removed}):
                 builders[label_of(key)].remove(terms)
         self._commit(state.table, version, next_roots, builders, state)
-        if not found and state.roots.keys() == next_roots.keys():
+        if not (written or removed) and state.roots.keys() == next_roots.keys():
             return None
-        return SyncReport(order.reason, len(found.written), len(found.removed), order.rebuild, batches.failure)
+        return SyncReport(order.reason, len(written), len(removed), order.rebuild, batches.failure)
 
     def _rebuild(self, order: _Order, base: TableVersion | None) -> SyncReport:
         """Write a new table with the rows of these roots. Servers that have others write theirs again."""
-        next_roots = labelled(order.roots, order.scan.memory, None)
-        found = changes(order.scan.snapshot.everything, next_roots, {})
-        builders = _Builders(lambda _: NO_SKILLS)
-        batches = self._batches(found.written, None if order.rebuild else base, builders)
+        next_roots = _next_roots(order.roots, order.scan.memory, None)
+        written, builders = _by_key(order.scan, next_roots), _Builders()
+        batches = self._batches(written, None if order.rebuild else base, builders)
         store, schema = self.store(self._place().table), table_schema(batches.dimension, embedding=self.embedding)
         try:
             version = store.rebuild(batches.pieces, schema)
@@ -300,7 +297,7 @@ class IndexWriter:
             builders.clear()
             version = store.rebuild(batches.pieces, schema)
         self._commit(store.name, version, next_roots, builders, None)
-        return SyncReport(order.reason, len(found.written), 0, True, batches.failure)
+        return SyncReport(order.reason, len(written), 0, True, batches.failure)
 
     def _batches(self, skills: Mapping[str, Skill], known: TableVersion | None, builders: _Builders) -> RowBatches:
         """Return the rows of skills, with the vectors that `known` has of the same texts."""
@@ -325,45 +322,45 @@ class IndexWriter:
         builders: _Builders,
         before: IndexState | None,
     ) -> None:
-        next_roots = {}
-        for path, root in roots.items():
-            name = root.statistics
-            if root.label in builders or not self._statistics.is_there(root.statistics):
-                name = self._statistics.save(table, root.label, version, builders[root.label].build())
-            next_roots[path] = replace(root, statistics=name)
+        names = {label: self._statistics.save(table, label, version, own.build()) for label, own in builders.items()}
+        roots = {path: replace(root, statistics=names.get(root.label, root.statistics)) for path, root in roots.items()}
         if self._embedder is not None and (before is None or before.published.version != version.version):
-            next_roots = _with_unembedded(next_roots, version)
+            roots = _with_unembedded(roots, version)
         published = TableVersionId(version.table_id, version.version)
-        state = IndexState(self._files.database_name, self.embedding, table, published, next_roots)
-        self._save(state, before)
+        self._save(IndexState(self._files.database_name, self.embedding, table, published, roots), before)
 
     def _save(self, state: IndexState, before: IndexState | None) -> None:
         """Commit a state. Raises OSError."""
         if self._in_memory:
             self._kept = state
         else:
-            place = self._place()
-            write_state(place.state_path, state)
-            self._files.committed(place.state_path, state)
+            own = state.embedder == self.embedding
+            files = self._files if own else IndexFiles(self.db_path, state.embedder)
+            path = files.place().state_path
+            write_state(path, state)
+            files.committed(path, state)
         used = {root.statistics for one in (state, before) if one is not None for root in one.roots.values()}
         self._statistics.remove_unused(state.table, used)
 
     def _place(self) -> IndexPlace:
-        return IndexPlace("", FIRST_TABLE) if self._in_memory else self._files.claim()
+        return IndexPlace("", FIRST_TABLE) if self._in_memory else self._files.place()
 
     def note(self, roots: Sequence[SkillRoot], memory: ScanCache, *, opened: bool) -> None:
         """Commit the present stamps of files, if some were `opened` in vain, and that the roots are in use.
 
         Nothing is noted while another process writes, and where nothing can be written.
         """
-        state = self.state()
-        if state is None or (not opened and is_noted(state, [root.path for root in roots])):
+        state, last = self.state(), time.time() - _NOTED_SECONDS
+        seen = state is not None and all(
+            root.path in state.roots and state.roots[root.path].seen > last for root in roots
+        )
+        if state is None or (seen and not opened):
             return
 
         def save() -> bool:
             present = self.state()
             if present is not None and present.published == state.published:
-                self._save(replace(present, roots=labelled(roots, memory, present)), present)
+                self._save(replace(present, roots=_next_roots(roots, memory, present)), present)
             return True
 
         self._if_free(save)
@@ -394,7 +391,7 @@ class IndexWriter:
         withheld = sum(not may_send(skill) for skill in kept_back) if version == state.published.version else 0
         return max(0, state.unembedded([root.path for root in roots]) - withheld)
 
-    def embed(self, roots: Sequence[SkillRoot], *, seconds: float | None = None) -> Embedded:
+    def embed(self, roots: Sequence[SkillRoot], *, seconds: float = float("inf")) -> Embedded:
         """Embed what has no vector, and commit it now and then. With `seconds`, only for so long."""
         embedder = self._embedder
         if embedder is None or not self.unembedded(roots) or embedder.pause > 0.0:
@@ -411,7 +408,7 @@ class IndexWriter:
             try:
                 table = self.open_table(state)
                 labels = [state.roots[root.path].label for root in roots if root.path in state.roots]
-                skills = _skills(state, table.without_vector(roots_condition(labels)))
+                skills = _skills(state, table.without_vector(is_in("root", labels)))
                 may_send = self._sendable()
                 withheld = tuple(skill for skill in skills.values() if not may_send(skill))
                 self._kept_back = state.published.version, withheld
@@ -436,13 +433,10 @@ class IndexWriter:
                 return 0
             texts = {key: skill.searchable_text for key, skill in _skills(state, vectors).items()}
             added = {key: vector for key, (text, vector) in vectors.items() if texts.get(key) == text}
-            if not added:
-                return 0
-            dimension = len(next(iter(added.values())))
-            hashes = {key: text_hash(texts[key]) for key in added}
-            store = self.store(state.table)
-            version = store.add_vectors(state.published.version, added, hashes, dimension=dimension)
-            self._save(state.with_version(version.version, _with_unembedded(state.roots, version)), state)
+            if added:
+                hashes = {key: text_hash(texts[key]) for key in added}
+                version = self.store(state.table).add_vectors(state.published.version, added, hashes)
+                self._save(state.with_version(version.version, _with_unembedded(state.roots, version)), state)
         return len(added)
 
     def tidy(self) -> bool:
@@ -451,26 +445,51 @@ class IndexWriter:
         Return whether another version was committed.
         """
         state = self.state()
-        if state is None or self._cancelled.is_set() or not self.store(state.table).exists:
+        if state is None or self.is_cancelled or not self.store(state.table).exists:
             return False
         return self._if_free(self._tidy)
 
     def _tidy(self) -> bool:
         state = self.state()
-        if state is None:
+        version = None if state is None else self.store(state.table).tidy(state.published.version)
+        if state is None or version is None:
             return False
-        version = self.store(state.table).tidy(state.published.version)
-        if version is not None:
-            self._save(state.with_version(version.version, state.roots), state)
-        return version is not None
+        self._save(state.with_version(version.version, state.roots), state)
+        return True
 
     def store(self, table: str) -> Store:
         """Return the store of a table of this database."""
         return self._stores.setdefault(table, Store(self.db_path, table))
 
     def _check_cancelled(self) -> None:
-        if self._cancelled.is_set():
+        if self.is_cancelled:
             raise IndexUnavailable("Indexing was stopped", hint="call again")
+
+
+def _next_roots(roots: Sequence[SkillRoot], memory: ScanCache, committed: IndexState | None) -> dict[str, RootState]:
+    """Return the roots of the next state: these with the entries of a scan, and others that were seen lately.
+
+    Their statistics and vectors are as they were committed.
+    """
+    now = time.time()
+    before = {} if committed is None else committed.roots
+    own = {root.path for root in roots}
+    states = {path: root for path, root in before.items() if path not in own and now - root.seen < KEPT_ROOT_SECONDS}
+    for root in roots:
+        known = before.get(root.path)
+        if known is None:
+            label = free_label(root.source.value, {state.label for state in (*states.values(), *before.values())})
+            known = RootState(label, root.source.value, {}, "", 0, now)
+        # Two roots of one server may lie in each other. A row of the inner one belongs to servers that have it alone.
+        kept = {at: one for at, one in known.files.items() if at in memory}
+        entries = {at: one for at, one in memory.items() if one.root == root.path}
+        states[root.path] = replace(known, files={**kept, **entries}, seen=now)
+    return states
+
+
+def _by_key(scan: Scan, roots: Mapping[str, RootState]) -> dict[str, Skill]:
+    keys = LibraryKeys({path: root.label for path, root in roots.items()})
+    return {keys.key(skill.root, skill.directory): skill for skill in scan.snapshot.everything}
 
 
 def _with_unembedded(roots: Mapping[str, RootState], version: TableVersion) -> dict[str, RootState]:
@@ -479,10 +498,9 @@ def _with_unembedded(roots: Mapping[str, RootState], version: TableVersion) -> d
     return {path: replace(root, unembedded=labels.count(root.label)) for path, root in roots.items()}
 
 
-def _skills(state: IndexState, keys: Mapping[str, object] | Sequence[str]) -> dict[str, Skill]:
+def _skills(state: IndexState, keys: Iterable[str]) -> dict[str, Skill]:
     """Return the skills of some keys that have a row."""
-    library = state.keys
-    found = {}
+    library, found = state.keys, {}
     for key in keys:
         root = library.root(key)
         entry = None if root is None else state.roots[root].files.get(library.directory(key))

@@ -7,23 +7,21 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from skillhub_mcp._util.file_modes import make_private_directory, missing_feature, private_mode
 from skillhub_mcp.errors import IndexUnavailable
-from skillhub_mcp.index.connection import IN_MEMORY
-from skillhub_mcp.index.failures import damaged
 from skillhub_mcp.index.index_files import IndexFiles
+from skillhub_mcp.index.lance import IN_MEMORY, damaged
 
 if TYPE_CHECKING:
-    from filelock import BaseFileLock
+    from filelock import AcquireReturnProxy
 
 LOCK_FILE = "index.lock"
 # Several servers of one index would each pay the provider for the same texts.
 EMBEDDING_LOCK = ".embedding.lock"
-_STEP_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 
 
 def unwritable(db_path: str, reason: str) -> IndexUnavailable:
@@ -41,85 +39,63 @@ def unwritable(db_path: str, reason: str) -> IndexUnavailable:
 
 
 class WriterLock:
-    """The locks of the index at `db_path`; an index in memory has no other process, and needs none.
+    """The locks of the index at `db_path`; an index in memory needs none.
 
-    `timeout` is how many seconds to wait for another writer, and `check` is called while waiting, and ends it by
-    raising.
+    `timeout` is how many seconds to wait for another writer. While waiting, `is_cancelled` is called and ends it.
     """
 
-    def __init__(self, db_path: str, files: IndexFiles, *, timeout: float, check: Callable[[], None]) -> None:
+    def __init__(self, db_path: str, files: IndexFiles, *, timeout: float, is_cancelled: Callable[[], bool]) -> None:
         self._db_path = db_path
         self._files = files
         self._timeout = timeout
-        self._check = check
+        self._is_cancelled = is_cancelled
         self._in_memory = db_path == IN_MEMORY
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """Hold the writer's lock. Raises IndexUnavailable, also for an OSError of the work under it."""
-        if self._in_memory:
-            yield
-            return
+        from filelock import Timeout
+
         try:
-            make_private_directory(self._files.directory)
-            with self._acquired(self._lock(LOCK_FILE)):
+            if not self._in_memory:
+                make_private_directory(self._files.directory)
+            with self._acquired(LOCK_FILE, self._timeout):
                 yield
+        except Timeout as error:
+            if self._is_cancelled():
+                raise IndexUnavailable("Indexing was stopped", hint="call again") from error
+            raise IndexUnavailable(
+                f"Another process has been writing the index at {self._db_path} for {self._timeout:g} seconds",
+                hint="wait for that process, or stop it",
+            ) from error
         except (OSError, NotImplementedError) as error:
             raise unwritable(self._db_path, str(damaged(error))) from error
 
-    @contextlib.contextmanager
-    def at_once(self) -> Iterator[None]:
+    def at_once(self) -> contextlib.AbstractContextManager[object]:
         """Hold the writer's lock. Raises OSError if another process holds it."""
-        with contextlib.nullcontext() if self._in_memory else self._lock(LOCK_FILE).acquire(timeout=0):
-            yield
+        return self._acquired(LOCK_FILE, 0)
 
     @contextlib.contextmanager
     def embedding_turn(self) -> Iterator[bool]:
         """Hold the lock for embedding if no other process does; yield whether. Raises IndexUnavailable."""
         from filelock import Timeout
 
-        files = None if self._in_memory else self._files.find()
-        if files is None:
-            yield self._in_memory
-            return
-        lock = self._lock(os.path.basename(files.state_path) + EMBEDDING_LOCK)
         try:
-            lock.acquire(timeout=0)
+            lock = self._acquired(os.path.basename(self._files.place().state_path) + EMBEDDING_LOCK, 0)
         except Timeout:
             yield False
             return
         except (OSError, NotImplementedError) as error:
             raise unwritable(self._db_path, str(damaged(error))) from error
-        try:
+        with lock:
             yield True
-        finally:
-            lock.release()
 
-    def _lock(self, name: str) -> BaseFileLock:
+    def _acquired(self, name: str, timeout: float) -> AcquireReturnProxy | contextlib.nullcontext[None]:
         from filelock import FileLock
 
-        # Who can open a lock's file can hold it, and keep every writer waiting.
+        if self._in_memory:
+            return contextlib.nullcontext()
+        # A process that can open the file can hold the lock, and keep every writer waiting.
         mode = private_mode(self._files.directory) or 0o660
-        return FileLock(os.path.join(self._files.directory, name), mode=mode)
-
-    @contextlib.contextmanager
-    def _acquired(self, lock: BaseFileLock) -> Iterator[None]:
-        from filelock import Timeout
-
-        deadline = time.monotonic() + self._timeout
-        while not lock.is_locked:
-            self._check()
-            try:
-                # In steps, so that a closing server does not wait for another writer.
-                lock.acquire(timeout=max(0.0, min(_STEP_SECONDS, deadline - time.monotonic())))
-            except Timeout as error:
-                if time.monotonic() < deadline:
-                    continue
-                raise IndexUnavailable(
-                    f"Another process has been writing the index at {self._db_path} for {self._timeout:g} seconds",
-                    hint="wait for that process, or stop it",
-                ) from error
-        try:
-            yield
-        finally:
-            lock.release()
+        lock = FileLock(os.path.join(self._files.directory, name), mode=mode)
+        return lock.acquire(timeout=timeout, poll_interval=_POLL_SECONDS, cancel_check=self._is_cancelled)

@@ -5,6 +5,7 @@ contributions     what each word of a query contributes to a score, and in which
 engine            one search for one caller: view, policy, cache, tail, near misses where nothing fits
 facets            counts by category, tag and source
 hits              hits with their scores, whether the first fits, and which are shown
+impacts           what an occurrence of a term is worth to a skill
 likelihood        the probability that the first hit is right
 near_copies       hits that say nearly the same, and which is shown
 query             parsing a text into clauses of terms

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.index.features import hash_term, marked, unpack_counts
-from skillhub_mcp.index.impacts import ALL_FIELDS, impact
+from skillhub_mcp.search.impacts import ALL_FIELDS, impact
 
 if TYPE_CHECKING:
     from typing import Any

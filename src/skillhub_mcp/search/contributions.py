@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.index.features import FIELDS
-from skillhub_mcp.index.impacts import impact
+from skillhub_mcp.search.impacts import impact
 from skillhub_mcp.search.query import Alternative, Clause, Query, TermOrigin
 
 if TYPE_CHECKING:

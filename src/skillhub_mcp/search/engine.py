@@ -16,8 +16,8 @@ from typing import NamedTuple, TypeVar
 from skillhub_mcp.analysis.analyzer import normalise_query, tokens
 from skillhub_mcp.errors import IndexUnavailable, InvalidArgument
 from skillhub_mcp.events import NULL_OBSERVER, Observer, SearchEvent, observe
-from skillhub_mcp.index.failures import IndexDamaged
 from skillhub_mcp.index.filter import NO_FILTER, Filter
+from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.search_index import SearchIndex
 from skillhub_mcp.index.views import ViewSource
 from skillhub_mcp.policy.access import Access, Policy
@@ -368,19 +368,19 @@ def _distinct(hits: Sequence[Hit], named: str, snapshot: Snapshot, *, most: int 
         skill = snapshot.by_directory(hit.directory)
         if skill is not None:
             found.append((hit, skill))
-    ranks = {skill.directory: snapshot.root_rank(skill) for _, skill in found}
-    found.sort(key=lambda one: (-one[0].score, ranks[one[1].directory], one[1].name, one[1].stamp.content_hash))
+    roots = {skill.root: skill for _, skill in found}
+    ranks = {root: snapshot.root_rank(skill) for root, skill in roots.items()}
+    found.sort(key=lambda one: (-one[0].score, ranks[one[1].root], one[1].name, one[1].stamp.content_hash))
     compared = [
-        Candidate(skill.name, skill.description, -1 if skill.directory == named else ranks[skill.directory])
+        Candidate(skill.name, skill.description, -1 if skill.directory == named else ranks[skill.root])
         for _, skill in found[:COMPARED_HITS]
     ]
     distinct = []
-    for group in (*near_copies(compared), *([number] for number in range(len(compared), len(found)))):
-        (hit, skill), *copies = (found[number] for number in group)
-        best = found[min(group)][0]
+    for group in near_copies(compared):
+        (hit, skill), best = found[group[0]], found[min(group)][0]
         shown = hit if hit is best else hit._replace(score=best.score)
-        distinct.append(_Distinct(shown, skill, [copy for _, copy in copies]))
-    return distinct
+        distinct.append(_Distinct(shown, skill, [found[copy][1] for copy in group[1:]]))
+    return [*distinct, *(_Distinct(hit, skill, []) for hit, skill in found[len(compared) :])]
 
 
 def _left_out(found: _Found, directory: str, place: int | None, limit: int, *, has_words: bool) -> LeftOut | None:

@@ -14,7 +14,7 @@ import math
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhub_mcp.index.impacts import LARGEST_IMPACT
+from skillhub_mcp.search.impacts import LARGEST_IMPACT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

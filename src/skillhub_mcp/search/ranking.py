@@ -1,7 +1,7 @@
 """Ranking: the BM25F score of every candidate, and the nearness in meaning of the best. Pure.
 
 1. A clause is worth the best of its alternatives that the skill has: rarity times impact. The impact of a term on a
-   skill is BM25F's saturated frequency over the weighted fields (`index.impacts`), computed when it was indexed.
+   skill is BM25F's saturated frequency over the weighted fields (`search.impacts`), computed when it was indexed.
 2. The text score of a skill is the sum over the clauses; its share of the best one's is between 0 and 1.
 3. Where there are vectors, the nearness of the best by text is added: a cosine on the scale of the library's own
    descriptions. What is farther than two of these mostly are loses by it. With a provider's model the nearest of all

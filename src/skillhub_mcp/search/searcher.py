@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Literal
 from skillhub_mcp.embedders.circuit_breaker import CircuitBreaker
 from skillhub_mcp.errors import EmbeddingError, RerankingError
 from skillhub_mcp.events import NULL_OBSERVER, Observer, SearchStepEvent, observe
-from skillhub_mcp.index.impacts import ALL_FIELDS
-from skillhub_mcp.index.nearness_scale import NearnessScale
+from skillhub_mcp.index.search_index import NearnessScale, SearchIndex
 from skillhub_mcp.search.candidates import NEAREST, Candidates, find_candidates
 from skillhub_mcp.search.contributions import Contribution, contributions
 from skillhub_mcp.search.hits import Hit, Reason
+from skillhub_mcp.search.impacts import ALL_FIELDS
 from skillhub_mcp.search.likelihood import Evidence, Meaning, evidence_of, likelihood
 from skillhub_mcp.search.query import ALL_ORIGINS, Query, TermOrigin, parse_query
 from skillhub_mcp.search.ranking import Ranking, best, rank, text_scores
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from skillhub_mcp.embedders.base import Embedder, Vector
-    from skillhub_mcp.index.search_index import SearchIndex
 
 log = logging.getLogger(__name__)
 

@@ -1,7 +1,6 @@
 """A team's library as a LanceDB database: published to a directory or a bucket, and served from there by replicas.
 
 targets       where a publication is stored, and its objects
-records       one publication as a value
 library       what of a library is published, under which keys
 tables        the three tables: `files`, `skills` and `publications`
 publish       writes what changed; the newest row of `publications` is the commit

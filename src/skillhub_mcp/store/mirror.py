@@ -6,23 +6,21 @@ files of a skill become a directory when they are first needed, named by the dig
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from skillhub_mcp._util.atomic_write import atomic_write
+from skillhub_mcp._util.atomic_write import atomic_write, replacing
 from skillhub_mcp._util.file_modes import make_private_directory
 from skillhub_mcp.errors import PublicationDamaged, SkillFilesUnavailable
-from skillhub_mcp.index.failures import IndexDamaged
+from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.skills.model import Skill
-from skillhub_mcp.store.records import Publication, StoredFile, StoredObject
-from skillhub_mcp.store.tables import PublishedRow, file_bytes
+from skillhub_mcp.store.tables import Publication, PublishedRow, StoredFile, StoredObject, file_bytes
 from skillhub_mcp.store.targets import Target, digest_of
 
 log = logging.getLogger(__name__)
@@ -132,27 +130,18 @@ class Mirror:
     def _fetch(self, target: Target, path: str, one: StoredObject) -> None:
         place = self._path(path)
         make_private_directory(os.path.dirname(place))
-        descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(place), prefix=".fetched-")
         try:
-            with open(descriptor, "wb") as file:
-                found = digest_of(_written(target.chunks(path), file.write))
-            if found != one.sha256:
-                raise PublicationDamaged(target.name, path, "is not what was published")
-            os.replace(temporary, place)
+            with replacing(place) as file:
+                for chunk in target.chunks(path):
+                    file.write(chunk)
+                file.seek(0)
+                if digest_of(iter(lambda: file.read(_CHUNK_BYTES), b"")) != one.sha256:
+                    raise PublicationDamaged(target.name, path, "is not what was published")
         except FileNotFoundError as error:
             raise PublicationDamaged(target.name, path, "is missing") from error
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary)
 
     def _path(self, path: str) -> str:
         return os.path.join(self.directory, *path.split("/"))
-
-
-def _written(chunks: Iterator[bytes], write: Callable[[bytes], object]) -> Iterator[bytes]:
-    for chunk in chunks:
-        write(chunk)
-        yield chunk
 
 
 def _is_copy(path: str, files: Sequence[StoredFile]) -> bool:

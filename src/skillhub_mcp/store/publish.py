@@ -22,7 +22,7 @@ from skillhub_mcp.errors import (
     PublicationMissing,
     SkillChanged,
 )
-from skillhub_mcp.index.filter import PATHS_PER_STATEMENT, chunks
+from skillhub_mcp.index.lance import PATHS_PER_STATEMENT, chunks
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.schema import SCHEMA_VERSION
 from skillhub_mcp.index.state_file import entry_to_json
@@ -30,8 +30,16 @@ from skillhub_mcp.index.store import manifest_name
 from skillhub_mcp.index.table import TableVersion
 from skillhub_mcp.skills.model import is_skill_file
 from skillhub_mcp.store.library import NOT_AS_LOCKED, LibraryToStore, NotPublished, SkillToStore, contents_of
-from skillhub_mcp.store.records import FORMAT, Publication, StoredFile, StoredObject
-from skillhub_mcp.store.tables import OtherPublisher, PublicationTables, PublishedRow, rows_digest
+from skillhub_mcp.store.tables import (
+    FORMAT,
+    OtherPublisher,
+    Publication,
+    PublicationTables,
+    PublishedRow,
+    StoredFile,
+    StoredObject,
+    rows_digest,
+)
 from skillhub_mcp.store.targets import FILES, PUBLICATIONS, SKILLS, Target, digest_of
 
 log = logging.getLogger(__name__)
@@ -169,7 +177,7 @@ class _Publication:
             fresh = True
         before: Publication | None = None
         known: Mapping[str, PublishedRow] = {}
-        ours = (FORMAT, SCHEMA_VERSION, self._library.embedding)
+        ours = (FORMAT, SCHEMA_VERSION, self._library.table.embedding)
         if newest is not None and not fresh and (newest.format, newest.schema_version, newest.embedding) == ours:
             table = self._tables.skills(newest)
             if table.dimension == self._library.table.dimension:
@@ -227,9 +235,8 @@ class _Publication:
                         self._left_out.append(found)
                         if is_skill_file(found.path):
                             return None
-                        continue
-                    digest = digest_of([found.content])
-                    files[StoredFile(found.path, digest, len(found.content), found.executable)] = found.content
+                    else:
+                        files[found[0]] = found[1]
         except (SkillChanged, LockUnreadable):
             self._left_out.append(NotPublished(skill.skill.name, "", NOT_AS_LOCKED))
             return None
@@ -278,10 +285,7 @@ class _Publication:
             own = [row for row in rows if before is None or row.skill.key in changed]
             return _batches(self._library.table, own, schema, self._progress)
 
-        embedding, dimension = self._library.embedding, self._library.table.dimension
-        table = self._tables.write_skills(
-            before, pieces, removed=report.removed, dimension=dimension, embedding=embedding
-        )
+        table = self._tables.write_skills(before, pieces, removed=report.removed, like=self._library.table)
         files = {file.sha256 for row in rows for file in row.files}
         dropped = self._dropped(written_at)
         older_than = None
@@ -307,22 +311,22 @@ class _Publication:
             skills_version=table.version,
             files_version=files_version,
             table_id=table.table_id,
-            embedding=embedding,
+            embedding=self._library.table.embedding,
             written_at=written_at,
             roots=self._library.roots,
+            objects=self._objects({SKILLS: table.version, FILES: files_version}, before),
         )
-        publication = publication.model_copy(update={"objects": self._objects(publication, before)})
         self._tables.commit(publication, emptied=self._options.rebuild, dropped=dropped)
         return replace(report, number=publication.number, dropped=sorted(dropped))
 
-    def _objects(self, publication: Publication, before: Publication | None) -> dict[str, StoredObject]:
-        """Return what a reader of a publication needs, with digests: what is new is read back."""
+    def _objects(self, versions: Mapping[str, int], before: Publication | None) -> dict[str, StoredObject]:
+        """Return what a reader of some versions of the tables needs, with digests: what is new is read back."""
         known = {} if before is None else before.objects
         try:
             return {
                 path: known.get(path) or StoredObject(size, digest_of(self._target.chunks(path)))
                 for path, size in self._target.list().items()
-                if _is_needed(path, publication)
+                if _is_needed(path, versions)
             }
         except FileNotFoundError as error:
             raise OtherPublisher from error
@@ -347,12 +351,11 @@ class _Publication:
         }
 
 
-def _is_needed(path: str, publication: Publication) -> bool:
+def _is_needed(path: str, versions: Mapping[str, int]) -> bool:
     table, _, below = path.partition(".lance/")
-    version = {SKILLS: publication.skills_version, FILES: publication.files_version}.get(table)
-    if version is None or below.startswith("_transactions/"):
+    if table not in versions or below.startswith("_transactions/"):
         return False
-    return not below.startswith("_versions/") or below == f"_versions/{manifest_name(version)}"
+    return not below.startswith("_versions/") or below == f"_versions/{manifest_name(versions[table])}"
 
 
 def _embedded_hashes(table: TableVersion, keys: Sequence[str]) -> dict[str, str]:

@@ -24,13 +24,12 @@ from skillhub_mcp.errors import (
     StorageUnavailable,
 )
 from skillhub_mcp.events import NULL_OBSERVER, LibraryEvent, Observer, PublicationEvent, observe
-from skillhub_mcp.index.connection import connect, run
-from skillhub_mcp.index.failures import IndexDamaged
 from skillhub_mcp.index.keys import LibraryKeys
+from skillhub_mcp.index.lance import IndexDamaged, connect, run
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.search_index import IndexContents, SearchIndex
 from skillhub_mcp.index.state_file import TableVersionId, entry_from_json
-from skillhub_mcp.index.statistics import counted, summed
+from skillhub_mcp.index.statistics import counted
 from skillhub_mcp.index.store import Store
 from skillhub_mcp.index.views import SyncDepth, View
 from skillhub_mcp.skills.admission import LENIENT, Admission
@@ -39,8 +38,7 @@ from skillhub_mcp.skills.roots import SOURCES, SkillRoot, Source
 from skillhub_mcp.skills.scanner import ScanCache, scan_from_cache
 from skillhub_mcp.skills.snapshot import Snapshot
 from skillhub_mcp.store.mirror import Mirror
-from skillhub_mcp.store.records import Publication
-from skillhub_mcp.store.tables import PublicationTables, PublishedRow, published_rows, rows_digest
+from skillhub_mcp.store.tables import Publication, PublicationTables, PublishedRow, published_rows, rows_digest
 from skillhub_mcp.store.targets import FILES, PUBLICATIONS, SKILLS, Target
 
 log = logging.getLogger(__name__)
@@ -73,15 +71,6 @@ class PublicationHealth:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicaOptions:
-    """The storage is polled every `refresh_seconds`; `embedding` is the identity of the embedder of queries."""
-
-    refresh_seconds: float = 30.0
-    embedding: str = ""
-    admission: Admission = LENIENT
-
-
 @dataclass(frozen=True)
 class _Served:
     """A publication that is served: its view and index, what was read of each SKILL.md, its rows, and its files."""
@@ -97,16 +86,18 @@ class _Served:
 class Replica:
     """The snapshot and the index of a publication. See `index.views.ViewSource`.
 
-    Without `background` there is no thread: one poll, when it is first needed, answers all queries. Safe to use from
-    several threads.
+    The storage is polled every `refresh_seconds`; `embedding` is the identity of the embedder of queries. Without
+    `background` there is no thread: one poll, when it is first needed, answers all queries.
     """
 
     def __init__(
         self,
         target: Target,
         mirror: Mirror,
-        options: ReplicaOptions,
         *,
+        embedding: str,
+        refresh_seconds: float = 30.0,
+        admission: Admission = LENIENT,
         background: bool = True,
         observer: Observer = NULL_OBSERVER,
         progress: IndexProgress | None = None,
@@ -114,7 +105,9 @@ class Replica:
         self.progress = progress or IndexProgress()
         self._target = target
         self._mirror = mirror
-        self._options = options
+        self._embedding = embedding
+        self._refresh_seconds = refresh_seconds
+        self._admission = admission
         self._background = background
         self._observer = observer
         self._condition = threading.Condition()
@@ -134,7 +127,6 @@ class Replica:
     # What the hub asks
 
     def start(self) -> None:
-        """Begin in the background. See `ViewSource`."""
         with self._condition:
             if self._background and self._thread is None and not self._closed:
                 self._thread = threading.Thread(target=self._run, name="skillhub-replica", daemon=True)
@@ -150,17 +142,14 @@ class Replica:
             self._thread.join(_CLOSE_SECONDS)
 
     def peek(self) -> View | None:
-        """Return the present view. See `ViewSource`."""
         return None if self._served is None else self._served.view
 
     def snapshot(self, *, fresh: bool = False, admission: Admission | None = None) -> Snapshot:
-        """Return the skills as of the last poll. See `ViewSource`."""
         del fresh
         served = self._wait()
         return served.view.snapshot if admission is None else _snapshot(served.publication, served.entries, admission)
 
     def view(self, *, instead_of: SearchIndex | None = None) -> tuple[View, SearchIndex]:
-        """Return a view and its index. See `ViewSource`."""
         served = self._wait()
         if served.index is instead_of:
             self._poll(check=True)
@@ -170,13 +159,11 @@ class Replica:
         return served.view, served.index
 
     def is_ready(self) -> bool:
-        """Whether a search would be answered, or fail, at once. See `ViewSource`."""
         return not self._background or self._failure is not None or self._served is not None
 
     def sync(
         self, depth: SyncDepth = SyncDepth.CHANGES, *, only: Sequence[str] | None = None, waiting: bool = False
     ) -> View:
-        """Poll in the caller's thread, and return the view. Raises IndexUnavailable."""
         del only, waiting
         if depth is SyncDepth.REBUILD:
             hint = "run skillhub publish where the skills are"
@@ -185,7 +172,6 @@ class Replica:
         return self._required().view
 
     def subscribe(self, listener: Callable[[bool], None]) -> None:
-        """Call `listener` when another publication is served. See `ViewSource`."""
         self._listeners.append(listener)
 
     # What is particular to a replica
@@ -193,14 +179,14 @@ class Replica:
     def files_of(self, skill: Skill) -> str:
         """Return the directory with the files of a skill, as it was published. Raises SkillFilesUnavailable."""
         several = [one for one in (self._served, self._former) if one and skill.directory in one.rows]
-        same = [one for one in several if one.entries[skill.directory].skill == skill]
-        for one in [*same, *several]:
-            try:
-                return self._mirror.files_of(skill, one.rows[skill.directory], one.files)
-            except SkillFilesUnavailable:
-                self._seen = None
-                raise
-        raise SkillFilesUnavailable(skill.name, "it is no longer published")
+        if not several:
+            raise SkillFilesUnavailable(skill.name, "it is no longer published")
+        one = next((one for one in several if one.entries[skill.directory].skill == skill), several[0])
+        try:
+            return self._mirror.files_of(skill, one.rows[skill.directory], one.files)
+        except SkillFilesUnavailable:
+            self._seen = None
+            raise
 
     def health(self) -> PublicationHealth:
         """Return which publication is served, and the state of the storage."""
@@ -230,7 +216,7 @@ class Replica:
         while not self._closed:
             self._poll()
             with self._condition:
-                rest = self._options.refresh_seconds * (1.0 - _JITTER * random.random())  # noqa: S311 - no secret
+                rest = self._refresh_seconds * (1.0 - _JITTER * random.random())  # noqa: S311 - no secret
                 self._condition.wait_for(lambda: self._closed, rest)
 
     def _start_from_mirror(self) -> None:
@@ -290,16 +276,17 @@ class Replica:
             log.warning("The storage of the publication fails, %s: %s; %s", serves, problem, hint)
         elif not problem and before.storage is StorageState.FAILING:
             log.info("The storage of the publication answers again, after %d seconds", now - before.since)
-        failure = IndexUnavailable(f"The publication cannot be read: {problem}", hint=hint) if problem else None
         with self._condition:
             checked_at = before.checked_at if problem else now
             self._health = PublicationHealth(before.number, state, since, checked_at, problem)
-            self._failure = failure
+            self._failure = (
+                IndexUnavailable(f"The publication cannot be read: {problem}", hint=hint) if problem else None
+            )
             self._condition.notify_all()
 
     def _serve(self, publication: Publication) -> None:
         before = self._served
-        served = _opened(self._mirror.directory, publication, self._options)
+        served = _opened(self._mirror.directory, publication, self._embedding, self._admission)
         if before is not None and before.publication.number != publication.number:
             self._former = before
         skills = served.view.snapshot.everything
@@ -307,7 +294,7 @@ class Replica:
             self._served = served
             self._health = replace(self._health, number=publication.number)
             self._condition.notify_all()
-        used = [one for one in (served, self._former) if one is not None]
+        used = [served, self._former or served]
         objects = {path for one in used for path in one.publication.objects}
         try:
             self._mirror.trim(objects, {row.digest for one in used for row in one.rows.values()})
@@ -320,7 +307,7 @@ class Replica:
         self.progress.finish()
 
 
-def _opened(directory: str, publication: Publication, options: ReplicaOptions) -> _Served:
+def _opened(directory: str, publication: Publication, embedding: str, admission: Admission) -> _Served:
     """Open a publication in a mirror. Raises IndexDamaged, and PublicationDamaged for what was not published so."""
     table = Store(directory, SKILLS).open(publication.skills_version, created_as=publication.table_id)
     rows = published_rows(table)
@@ -335,7 +322,7 @@ def _opened(directory: str, publication: Publication, options: ReplicaOptions) -
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise PublicationDamaged("the publication", f"the table {SKILLS!r}", f"cannot be read: {error}") from error
     labels = list(publication.roots)
-    embedded = publication.embedding == options.embedding and table.dimension is not None
+    embedded = publication.embedding == embedding and table.dimension is not None
     contents = IndexContents(
         keys=LibraryKeys({label: label for label in labels}),
         labels=frozenset(labels),
@@ -346,9 +333,9 @@ def _opened(directory: str, publication: Publication, options: ReplicaOptions) -
         contents,
         published=TableVersionId(publication.table_id, publication.skills_version),
         open_table=lambda: table,
-        count=lambda version: summed([counted(version.counted_of(label)) for label in labels]),
+        count=lambda version: counted(terms for label in labels for terms in version.counted_of(label)),
     )
-    snapshot = _snapshot(publication, entries, options.admission)
+    snapshot = _snapshot(publication, entries, admission)
     return _Served(publication, View(snapshot, index), index, entries, rows, files)
 
 

@@ -19,8 +19,8 @@ from skillhub_mcp.cli.library_place import place_of_lock
 from skillhub_mcp.cli.output import plural
 from skillhub_mcp.disclosure.counts import SkillCounts, count_skills
 from skillhub_mcp.errors import CLOSE_TO_OTHERS, PolicyUnreadable, TrustUnreadable
-from skillhub_mcp.index.failures import IndexDamaged
 from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots
+from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.locks.lock_verifier import LockStanding
 from skillhub_mcp.locks.states import LockState
 from skillhub_mcp.policy.files import tokens_file, trust_file

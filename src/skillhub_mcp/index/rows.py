@@ -1,6 +1,6 @@
-"""Asking the embedder for the vectors of rows: in batches, with a pause after a failure, and without any lock.
+"""Rows as they are written: skills are read, analysed and embedded in pieces, never all at once in memory.
 
-It knows neither the table nor the state: `index.writer` says which texts lack a vector, and publishes what comes back.
+`index.writer` says which texts lack a vector, and publishes what an embedder returns for them.
 """
 
 from __future__ import annotations
@@ -9,32 +9,44 @@ import logging
 import threading
 import time
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from skillhub_mcp.analysis.analyzer import TermCache
 from skillhub_mcp.embedders.abandonable import start_abandonable
 from skillhub_mcp.embedders.base import Embedder, Vector
 from skillhub_mcp.embedders.circuit_breaker import CircuitBreaker
-from skillhub_mcp.errors import EmbeddingError
+from skillhub_mcp.errors import EmbeddingError, SkillUnreadable
+from skillhub_mcp.index.features import skill_features
+from skillhub_mcp.index.keys import label_of
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
+from skillhub_mcp.index.schema import IndexRow, record_batch, text_hash
+from skillhub_mcp.index.statistics import StatisticsBuilder
+from skillhub_mcp.skills.documents import read_instructions
 from skillhub_mcp.skills.model import Skill
+
+if TYPE_CHECKING:
+    from typing import Any
 
 log = logging.getLogger(__name__)
 
 # No more than one request of any provider takes, so that a failure loses no answered batch.
 BATCH_TEXTS = 100
 # Publishing costs a version of the table and the time of its writer. What was paid for is published soon.
-_PUBLISHED_AT_ONCE = 2_500
+PUBLISHED_AT_ONCE = 2_500
 _PUBLISHED_AFTER_SECONDS = 20.0
 _FIRST_PAUSE_SECONDS = 15.0
 _LONGEST_PAUSE_SECONDS = 300.0
 _STEP_SECONDS = 0.2
-
+# A piece that is written is a file of the table: so many rows, or about so many characters of bodies.
+_ROWS_PER_PIECE = 1_800
+_CHARACTERS_PER_PIECE = 48 << 20
+_PREPARED_AT_ONCE = 1_000
 
 # A text, and its vector.
 StoredVector = tuple[str, Sequence[float]]
-Publish = Callable[[Mapping[str, StoredVector]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +60,6 @@ class EmbeddingOptions:
     pause_seconds: float = _FIRST_PAUSE_SECONDS
     on_failure: Callable[[], None] = lambda: None
     sendable: Callable[[], Callable[[Skill], bool]] = lambda: lambda _: True
-
-
-ASK_AGAIN = EmbeddingOptions()
 
 
 class RowEmbedder:
@@ -80,9 +89,9 @@ class RowEmbedder:
     def embed(
         self,
         texts: Mapping[str, str],
-        publish: Publish,
+        publish: Callable[[Mapping[str, StoredVector]], object],
         *,
-        seconds: float | None = None,
+        seconds: float = float("inf"),
         dimension: int | None = None,
     ) -> str | None:
         """Have the `texts` embedded, by key, and `publish` their vectors now and then. Return why it failed.
@@ -90,15 +99,15 @@ class RowEmbedder:
         With `seconds` a user is waiting, and what is not embedded by then is left for later, which is not a failure.
         `dimension` is the length that vectors must have, if known. Raises what `publish` raises.
         """
-        deadline = float("inf") if seconds is None else time.monotonic() + seconds
         ready: dict[str, StoredVector] = {}
-        published_at, done, failure = time.monotonic(), 0, None
-        todo = list(texts.items())
+        done, failure, todo = 0, None, list(texts.items())
+        published_at = time.monotonic()
+        deadline = published_at + seconds
         while done < len(todo) and not self._cancelled.is_set() and time.monotonic() < deadline:
             self._progress("embedding", done, len(todo))
             batch = todo[done : done + min(BATCH_TEXTS, self.embedder.texts_at_once)]
             try:
-                vectors = self._ask([text for _, text in batch], waiting=seconds is not None)
+                vectors = self._ask([text for _, text in batch], waiting=seconds < float("inf"))
                 dimension = _checked_dimension(vectors, dimension)
             except EmbeddingError as error:
                 failure = None if self._cancelled.is_set() else self.record_failure(error)
@@ -107,7 +116,7 @@ class RowEmbedder:
             for (key, text), vector in zip(batch, vectors, strict=True):
                 # An eighth of the memory of a list of numbers.
                 ready[key] = text, array("f", vector)
-            if len(ready) >= _PUBLISHED_AT_ONCE or time.monotonic() - published_at > _PUBLISHED_AFTER_SECONDS:
+            if len(ready) >= PUBLISHED_AT_ONCE or time.monotonic() - published_at > _PUBLISHED_AFTER_SECONDS:
                 publish(ready)
                 ready, published_at = {}, time.monotonic()
         # The progress bar of a step that ends early ends here.
@@ -142,6 +151,82 @@ class RowEmbedder:
             if self._cancelled.is_set() and not answer.done():
                 raise EmbeddingError("Embedding was stopped before it finished")
         return answer.result()
+
+
+class RowBatches:
+    """The rows of `skills` by key, in pieces, with the `vectors` that are there already, by the hash of their text.
+
+    A `local` embedder makes missing ones; any other adds them later. `failure` says why a local embedder failed. The
+    `builder` of its label counts each row. `check` is called for each row, and raises if writing is to stop.
+    """
+
+    def __init__(
+        self,
+        skills: Mapping[str, Skill],
+        vectors: Mapping[str, Sequence[float]],
+        builder: Callable[[str], StatisticsBuilder],
+        *,
+        local: RowEmbedder | None,
+        check: Callable[[], None],
+        progress: ProgressCallback,
+    ) -> None:
+        self._skills = sorted(skills.items(), key=lambda one: label_of(one[0]))
+        self._vectors = dict(vectors)
+        self._local = local
+        self._check = check
+        self._progress = progress
+        self._builder = builder
+        self.failure: str | None = None
+        # A table must know the length of vectors before its first row.
+        self._embed(0)
+        self.dimension = len(next(iter(self._vectors.values()))) if self._vectors else None
+
+    def pieces(self, schema: Any) -> Iterator[list[Any]]:
+        """Yield the rows in pieces, as Arrow's batches with that schema."""
+        pending: list[IndexRow] = []
+        characters = 0
+        for row in self._rows():
+            pending.append(row)
+            characters += len(row.instructions)
+            if len(pending) >= _ROWS_PER_PIECE or characters >= _CHARACTERS_PER_PIECE:
+                yield [record_batch(pending, schema)]
+                pending, characters = [], 0
+        if pending:
+            yield [record_batch(pending, schema)]
+
+    def _rows(self) -> Iterator[IndexRow]:
+        total = len(self._skills)
+        for number, (key, skill) in enumerate(self._skills):
+            self._check()
+            self._progress("indexing", number, total)
+            if number % _PREPARED_AT_ONCE == 0:
+                # The terms of tokens that are known: another set now and then bounds the memory.
+                known: TermCache = {}
+                self._embed(number)
+            try:
+                instructions = read_instructions(skill)
+            except SkillUnreadable as error:
+                # It was removed after the scan: the row can be found until the next scan removes it.
+                log.warning("%s: %s", error.path, error.message)
+                instructions = ""
+            features = skill_features(skill, instructions, known)
+            self._builder(label_of(key)).add(features.own)
+            yield IndexRow(key, skill, instructions, features, self._vectors.get(text_hash(skill.searchable_text)))
+        self._progress("indexing", total, total)
+
+    def _embed(self, begin: int) -> None:
+        """Have a local embedder make the vectors that the next rows lack."""
+        if self._local is None or self._local.pause > 0.0 or self.failure is not None:
+            return
+        several = self._skills[begin : begin + _PREPARED_AT_ONCE]
+        texts = {text_hash(skill.searchable_text): skill.searchable_text for _, skill in several}
+        missing = [text for key, text in texts.items() if key not in self._vectors]
+        try:
+            made = self._local.embedder.embed_documents(missing, waiting=False) if missing else []
+        except EmbeddingError as error:
+            self.failure = self._local.record_failure(error)
+            return
+        self._vectors.update(zip(map(text_hash, missing), made, strict=True))
 
 
 def _checked_dimension(vectors: Sequence[Vector], dimension: int | None) -> int | None:

@@ -10,8 +10,8 @@ import pytest
 from tests.search.builders import WordEmbedder
 
 from skillhub_mcp.embedders.base import Vector
-from skillhub_mcp.index import row_embedder
-from skillhub_mcp.index.row_embedder import BATCH_TEXTS, EmbeddingOptions, RowEmbedder, StoredVector
+from skillhub_mcp.index import rows
+from skillhub_mcp.index.rows import BATCH_TEXTS, EmbeddingOptions, RowEmbedder, StoredVector
 
 # Only bounds how long a test can hang.
 LONG = 20.0
@@ -63,7 +63,7 @@ def test_what_came_before_a_failure_is_published_and_the_rest_is_asked_for_again
 
 def test_many_vectors_are_published_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
     published = Published()
-    monkeypatch.setattr(row_embedder, "_PUBLISHED_AT_ONCE", BATCH_TEXTS * 2)
+    monkeypatch.setattr(rows, "PUBLISHED_AT_ONCE", BATCH_TEXTS * 2)
     rows_of(WordEmbedder()).embed(texts(BATCH_TEXTS * 5), published)
     assert [len(vectors) for vectors in published] == [200, 200, 100]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skillhub_mcp.index.features import FIELDS
-from skillhub_mcp.index.impacts import LARGEST_IMPACT, impact
+from skillhub_mcp.search.impacts import LARGEST_IMPACT, impact
 
 MEAN = [2.0, 20.0, 3.0, 1.0, 200.0]
 
