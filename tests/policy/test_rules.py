@@ -20,6 +20,7 @@ from skillhub_mcp.policy.rules import (
     Rules,
     in_force,
     parse_rules,
+    rules_text,
 )
 from skillhub_mcp.policy.tool_actions import Action
 
@@ -175,6 +176,32 @@ def test_a_skill_name_is_one_exact_name_and_nothing_wider(name: Any) -> None:
     for verdict in ("allow", "deny", "confirm"):
         with pytest.raises(BadJson, match=r"skill_name must be one exact name in lower-case kebab-case"):
             parse_rules(written(**{verdict: [{"tool": "skill_load", "skill_name": name}]}), TOOL_ACTIONS)
+
+
+@pytest.mark.parametrize("group", ["internal-*", "*", "source:project", "category:office", "tag:py*"])
+def test_a_rule_may_select_a_glob_or_a_group_and_is_written_back_as_it_was(group: str) -> None:
+    text = written(deny=[{"tool": "skill_load", "select": group}])
+    rules = parse_rules(text, TOOL_ACTIONS)
+    assert rules.deny == (PermissionRule("skill_load", group),)
+    assert parse_rules(rules_text(rules), TOOL_ACTIONS) == rules
+    terms = ("internal-notes", "source:project", "category:office", "tag:python")
+    assert rules.decide(Action.LOAD, terms, tools=TOOL_ACTIONS) is Decision.DENY
+    others = ("internal", "source:hub", "category:dev", "tag:rust")
+    assert (rules.decide(Action.LOAD, others, tools=TOOL_ACTIONS) is Decision.DENY) is (group == "*")
+
+
+@pytest.mark.parametrize(
+    ("rule", "reason"),
+    [
+        ({"select": "pdf"}, "select must be a glob of names, or source:"),
+        ({"select": "tag:"}, "select must be a glob of names, or source:"),
+        ({"select": 3}, "select must be a glob of names, or source:"),
+        ({"select": "a-*", "skill_name": "a"}, "has both skill_name and select"),
+    ],
+)
+def test_a_group_that_is_not_understood_is_refused(rule: dict[str, Any], reason: str) -> None:
+    with pytest.raises(BadJson, match=reason):
+        parse_rules(written(allow=[{"tool": "skill_load", **rule}]), TOOL_ACTIONS)
 
 
 def test_a_projects_rules_narrow_its_own_skills_and_allow_only_where_the_person_has_none() -> None:

@@ -38,6 +38,11 @@ PLAIN = replace(PDF, name="plain", category=None)
         ((), ("other", "documents"), True, False),
         ((), ("other",), False, False),
         (("nobody",), (), False, False),
+        (("p*",), (), True, True),
+        (("PD?", "x"), (), True, False),
+        (("category:Documents",), (), True, False),
+        (("source:hub",), (), True, True),
+        (("tag:documents",), (), False, False),
     ],
 )
 def test_names_decide_where_given_else_categories_else_all_are_served(

@@ -46,6 +46,7 @@ from skillhub_mcp.policy.rules import NOTHING_RULED, Decision, Rules, RulesInFor
 from skillhub_mcp.policy.tool_actions import Action, ToolActions
 from skillhub_mcp.policy.trust import TrustMode
 from skillhub_mcp.skills.model import Skill, Trust
+from skillhub_mcp.skills.selectors import terms_of
 from skillhub_mcp.skills.visibility import Visibility
 
 if TYPE_CHECKING:
@@ -239,7 +240,7 @@ class Policy:
         replace(self, asks=False).check_visible(skill, Action.RUN)
         found = digest()
         # A project gives its skills no rights beside being run.
-        rights = self.rules.own.run_rights((skill.name, skill.alias), tools=self.tools, digest=found)
+        rights = self.rules.own.run_rights(terms_of(skill), tools=self.tools, digest=found)
         wanted = tuple(packages())
         agreed = [grant for grant in granted if grant[:3] == (Action.RUN, skill.directory, found)]
         # To run what a repository brings is more than to read it: it waits for trust, or for leave to run these files.
@@ -277,7 +278,7 @@ class Policy:
         rules = self.rules.with_project if self.heeds_project(skill) else self.rules.own
         # Allowing a name does not allow what a project puts under it. Leave to run is for a digest anyway.
         is_meant = not skill.awaits_trust or action is Action.RUN
-        return rules.decide(action, (skill.name, skill.alias), tools=self.tools, digest=digest, is_meant=is_meant)
+        return rules.decide(action, terms_of(skill), tools=self.tools, digest=digest, is_meant=is_meant)
 
     def heeds_project(self, skill: Skill) -> bool:
         """Whether the project's rules are about `skill`."""

@@ -10,6 +10,7 @@ from skillhub_mcp.policy.choices import Choices, choice_key
 from skillhub_mcp.policy.rules import Rules
 from skillhub_mcp.policy.tool_actions import Action, ToolActions
 from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.selectors import terms_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class RulesAt:
 
 def denials(files: Iterable[RulesAt], skill: Skill, action: Action, *, tools: ToolActions) -> list[DecisionSource]:
     """Return every rule that denies `action` on a skill."""
-    denying, names = tools.denying(action), (skill.name, skill.alias)
+    denying, names = tools.denying(action), terms_of(skill)
     return [
         DecisionSource(file.path, json.dumps(rule.as_json(), ensure_ascii=False))
         for file in files

@@ -15,11 +15,13 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Any
 
 from skillhub_mcp._util.safe_json import BadJson, read_json, unique_keys
 from skillhub_mcp.policy.tool_actions import Action, ToolActions
 from skillhub_mcp.skills.model import Skill, Trust
 from skillhub_mcp.skills.names import is_specified_name
+from skillhub_mcp.skills.selectors import is_rule_selector, is_selector, selects, terms_of
 
 
 class Decision(Enum):
@@ -38,7 +40,10 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class PermissionRule:
-    """A tool and a skill, or every skill. A rule may name the `digest` that may run, `network` and `packages`."""
+    """A tool, and the skill, glob or group that it is about, or every skill.
+
+    One that allows running may name the `digest` that may run, and may allow the `network` and `packages`.
+    """
 
     tool: str
     skill_name: str | None = None
@@ -47,8 +52,8 @@ class PermissionRule:
     packages: bool = False
 
     def applies_to(self, tools: Collection[str], names: Collection[str]) -> bool:
-        """Whether the rule is about one of `tools`, for a skill that goes by `names`."""
-        return self.tool in tools and (self.skill_name is None or self.skill_name in names)
+        """Whether the rule is about one of `tools`, for a skill that goes by `names`: its terms."""
+        return self.tool in tools and (self.skill_name is None or selects(self.skill_name, names))
 
     def concerns_the_same(self, other: PermissionRule, tools: ToolActions) -> bool:
         """Whether `other` is about the same skill, or every one, and the same action: a rule has several spellings."""
@@ -60,11 +65,15 @@ class PermissionRule:
         """Return the rule as a file holds it."""
         return {
             "tool": self.tool,
-            **({} if self.skill_name is None else {"skill_name": self.skill_name}),
+            **({} if self.skill_name is None else {self._key: self.skill_name}),
             **({} if self.digest is None else {"digest": self.digest}),
             **({"network": True} if self.network else {}),
             **({"packages": True} if self.packages else {}),
         }
+
+    @property
+    def _key(self) -> str:
+        return "select" if is_selector(self.skill_name or "") else "skill_name"
 
     def fits(self, digest: str | None) -> bool:
         """Whether the rule is about files of that digest; None stands for any."""
@@ -240,7 +249,7 @@ def effects_of(
     """Return what `after` decides otherwise than `before`, about loading and then, if different, about running."""
     found: dict[tuple[Action, Decision], set[str]] = {}
     for skill in skills:
-        names, old, now = (skill.name, skill.alias), before.about(skill), after.about(skill)
+        names, old, now = terms_of(skill), before.about(skill), after.about(skill)
         changed = {
             action: new
             for action in (Action.LOAD, Action.RUN)
@@ -263,29 +272,43 @@ def _parse_list(name: str, value: object, tools: ToolActions) -> tuple[Permissio
 def _parse_rule(list_name: str, place: str, value: object, tools: ToolActions) -> PermissionRule:
     if not isinstance(value, Mapping) or not isinstance(value.get("tool"), str):
         raise BadJson(f'{place} must be an object with a "tool"')
-    unknown = sorted(set(value) - {"tool", "skill_name", *_RUN_KEYS})
+    unknown = sorted(set(value) - {"tool", "skill_name", "select", *_RUN_KEYS})
     if unknown:
-        raise BadJson(f"{place} has the unknown key {unknown[0]!r}; only skill_name and digest narrow a rule")
+        raise BadJson(f"{place} has the unknown key {unknown[0]!r}; only skill_name, select and digest narrow a rule")
     tool = value["tool"]
     if tool not in tools.by_tool:
         raise BadJson(f"{place}: {tool!r} is not a tool of this hub")
     run_keys = [key for key in _RUN_KEYS if key in value]
     if run_keys and not (list_name == "allow" and tools.action(tool) is Action.RUN):
         raise BadJson(f"{place}: {run_keys[0]} belongs to rules that allow running commands")
+    name = _narrowed(place, value, tools)
     if "skill_name" not in value:
         if set(run_keys) - {"packages"}:
             raise BadJson(f"{place}: {run_keys[0]} belongs to a rule with a skill_name")
-        return PermissionRule(tool, packages=_flag(place, value, "packages"))
-    name = value["skill_name"]
-    if not isinstance(name, str) or not is_specified_name(name):
-        raise BadJson(f"{place}: skill_name must be one exact name in lower-case kebab-case, not {name!r}")
-    if tools.action(tool) is None:
-        raise BadJson(f"{place}: {tool} concerns no single skill, so it takes no skill_name")
+        return PermissionRule(tool, name, packages=_flag(place, value, "packages"))
     digest = value.get("digest")
     if "digest" in value and not (isinstance(digest, str) and _DIGEST.fullmatch(digest)):
         raise BadJson(f"{place}: digest must be sha256: and 64 hexadecimal digits in lower case")
     network, packages = (_flag(place, value, key) for key in ("network", "packages"))
     return PermissionRule(tool, name, digest, network, packages)
+
+
+def _narrowed(place: str, value: Mapping[str, Any], tools: ToolActions) -> str | None:
+    """Return the skill, glob or group that a rule is about; None for every skill."""
+    keys = [key for key in ("skill_name", "select") if key in value]
+    if not keys:
+        return None
+    name = value[keys[0]]
+    if len(keys) > 1:
+        raise BadJson(f"{place} has both skill_name and select; keep one")
+    if tools.action(value["tool"]) is None:
+        raise BadJson(f"{place}: {value['tool']} concerns no single skill, so it takes no {keys[0]}")
+    if keys == ["skill_name"] and not (isinstance(name, str) and is_specified_name(name)):
+        raise BadJson(f"{place}: skill_name must be one exact name in lower-case kebab-case, not {name!r}")
+    if keys == ["select"] and not (isinstance(name, str) and is_rule_selector(name)):
+        allowed = "a glob of names, or source:, category: or tag: and a name, in lower case"
+        raise BadJson(f"{place}: select must be {allowed}, not {name!r}")
+    return str(name)
 
 
 def _flag(place: str, value: Mapping[str, object], key: str) -> bool:

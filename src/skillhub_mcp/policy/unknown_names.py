@@ -10,6 +10,7 @@ from skillhub_mcp.policy.rules import Rules
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import fold_name
 from skillhub_mcp.skills.problems import Problem
+from skillhub_mcp.skills.selectors import selects, terms_of
 from skillhub_mcp.skills.suggestions import near_names
 from skillhub_mcp.skills.visibility import Visibility
 
@@ -29,26 +30,32 @@ class UnknownName:
 
 @dataclass(frozen=True)
 class KnownNames:
-    """What can be named: skills by name or safe alias, and categories."""
+    """What can be named: skills by name, safe alias or group, and categories."""
 
     skills: Sequence[Skill]
 
     def unknown_to_rules(self, names: Iterable[str]) -> tuple[UnknownName, ...]:
         """Return those of `names`, as rules have them, that no skill has."""
-        known = {name for skill in self.skills for name in (skill.name, skill.alias)}
-        return _unknown((name for name in names if name not in known), {skill.alias for skill in self.skills} - {""})
+        terms = list(map(terms_of, self.skills))
+        unknown = (name for name in names if not any(selects(name, one) for one in terms))
+        return _unknown(unknown, self._nameable)
 
     def unknown_skills(self, visibility: Visibility) -> tuple[UnknownName, ...]:
         """Return the names in a filter that no skill has."""
-        known = {fold_name(name) for skill in self.skills for name in (skill.name, skill.alias)}
-        unknown = (name for name in sorted(visibility.names or ()) if fold_name(name) not in known)
-        return _unknown(unknown, {skill.name for skill in self.skills})
+        terms = [tuple(map(fold_name, (skill.name, *terms_of(skill)))) for skill in self.skills]
+        named = sorted(visibility.names or ())
+        unknown = (name for name in named if not any(selects(fold_name(name), one) for one in terms))
+        return _unknown(unknown, self._nameable)
 
     def unknown_categories(self, visibility: Visibility) -> tuple[UnknownName, ...]:
         """Return the categories in a filter that no skill has."""
         categories = {skill.category for skill in self.skills if skill.category is not None}
         known = set(map(fold_name, categories))
         return _unknown((one for one in sorted(visibility.categories or ()) if fold_name(one) not in known), categories)
+
+    @property
+    def _nameable(self) -> set[str]:
+        return {term for skill in self.skills for term in (skill.name, *terms_of(skill)) if term}
 
 
 def rules_problems(known: KnownNames, path: str, rules: Rules, *, changeable: bool) -> tuple[Problem, ...]:

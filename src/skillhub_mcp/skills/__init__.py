@@ -23,6 +23,7 @@ roots             the directories to search, in order of precedence, with their 
 rules             the table of rules for a SKILL.md
 scanner           one scan: walk the roots, read changed files
 snapshot          the skills at one moment, and which of two gets a name
+selectors         what rules and filters may name: a skill, a glob, or a group
 suggestions       names close to an unknown one
 visibility        the filter of a server or a token
 """

@@ -69,7 +69,10 @@ NO_SHAPE = HeaderShape()
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """Everything about a skill except its body. `directory` is its path as configured, and its key in the index."""
+    """Everything about a skill except its body. `directory` is its path as configured, and its key in the index.
+
+    `root` and `source` are those of its root. `category` and `tags` are lowercase.
+    """
 
     name: str
     description: str
@@ -91,6 +94,7 @@ class Skill:
     user_invocable: bool = True
     argument_hint: str | None = None
     trust: Trust = Trust.OWN
+    source: str = "hub"
 
     @property
     def alias(self) -> str:

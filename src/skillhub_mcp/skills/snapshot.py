@@ -207,16 +207,17 @@ def make_snapshot(skills: Iterable[Skill], report: ScanReport, *, before: Snapsh
 
 
 def _trusted(skills: Iterable[Skill], roots: Sequence[SkillRoot], before: Snapshot | None) -> list[Skill]:
-    """Return the skills with the trust of their roots, in their order."""
-    trust = {root.path: root.trust for root in roots}
+    """Return the skills with the trust and the source of their roots, in their order."""
+    of_root = {root.path: (root.trust, root.source.value) for root in roots}
 
     def trusted(skill: Skill) -> Skill:
-        wanted = trust.get(skill.root, skill.trust)
-        if skill.trust is wanted:
+        wanted = of_root.get(skill.root, (skill.trust, skill.source))
+        if (skill.trust, skill.source) == wanted:
             return skill
         known = None if before is None else before.by_directory(skill.directory)
-        is_same = known is not None and known.trust is wanted and known.stamp is skill.stamp
-        return known if is_same and known is not None else replace(skill, trust=wanted)
+        if known is not None and (known.trust, known.source) == wanted and known.stamp is skill.stamp:
+            return known
+        return replace(skill, trust=wanted[0], source=wanted[1])
 
     return list(map(trusted, skills))
 

@@ -1,0 +1,76 @@
+"""What a name, a glob or a group in a rule or a filter means."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from skillhub_mcp.skills.model import FileStamp, Skill
+from skillhub_mcp.skills.selectors import is_rule_selector, selects, terms_of
+
+SKILL = Skill(
+    name="pdf-forms",
+    description="d",
+    directory="/r/pdf-forms",
+    root="/r",
+    category="office",
+    tags=("pdf", "forms"),
+    always_apply=False,
+    allowed_tools=(),
+    license=None,
+    compatibility=None,
+    metadata={},
+    diagnostics=(),
+    stamp=FileStamp(0, 0, "", 0),
+    source="user",
+)
+
+
+@pytest.mark.parametrize(
+    ("selector", "meant"),
+    [
+        ("pdf-forms", True),
+        ("pdf-*", True),
+        ("*", True),
+        ("pdf-form?", True),
+        ("docx-*", False),
+        # A glob of names is not about groups, nor one of groups about others.
+        ("off*", False),
+        ("category:office", True),
+        ("category:off*", True),
+        ("category:dev", False),
+        ("tag:forms", True),
+        ("tag:office", False),
+        ("source:user", True),
+        ("source:hub", False),
+        ("source:*", True),
+    ],
+)
+def test_a_selector_means_a_name_a_glob_or_a_group(selector: str, meant: bool) -> None:
+    assert selects(selector, terms_of(SKILL)) is meant
+
+
+def test_no_skill_enters_a_group_by_its_name() -> None:
+    named = replace(SKILL, name="category:office", category=None)
+    assert not selects("category:office", terms_of(named))
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        ("pdf-*", True),
+        ("tag:pdf", True),
+        ("source:user", True),
+        ("category:*", True),
+        ("pdf", False),
+        ("Pdf*", False),
+        ("tag:", False),
+        ("tag:PDF", False),
+        ("pdf *", False),
+        ("../*", False),
+        ("", False),
+    ],
+)
+def test_a_rule_selects_by_a_glob_or_a_group_in_lower_case(text: str, allowed: bool) -> None:
+    assert is_rule_selector(text) is allowed
