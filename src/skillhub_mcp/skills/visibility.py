@@ -11,7 +11,7 @@ from skillhub_mcp.skills.selectors import is_selector, selects, terms_of
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """The names, globs or groups, or else the categories, that are served, folded. None serves all; an empty one none."""
+    """The names, globs or groups, or else the categories, that are served. None serves all; an empty set nothing."""
 
     names: frozenset[str] | None = None
     categories: frozenset[str] | None = None
