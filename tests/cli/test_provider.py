@@ -13,7 +13,7 @@ from tests.conftest import SkillWriter
 from tests.fakes.embedding_api import TROUBLES, EmbeddingApi
 from tests.hubs import hub_of
 
-from skillhub_mcp.bootstrap import models
+from skillhub_mcp.bootstrap import hub
 from skillhub_mcp.embedders import make_embedder
 from skillhub_mcp.index import live
 
@@ -123,7 +123,7 @@ def test_an_index_without_embeddings_is_told_and_still_answers(skillhub: Skillhu
 @pytest.fixture
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """The waits for a provider are what they are, but shorter."""
-    monkeypatch.setattr(models, "make_embedder", partial(make_embedder, waiting=0.6, unhurried=0.7))
+    monkeypatch.setattr(hub, "make_embedder", partial(make_embedder, waiting=0.6, unhurried=0.7))
 
 
 @pytest.mark.acceptance("S2-11")
