@@ -13,7 +13,7 @@ from tests.hubs import hub_of
 from tests.search.builders import WordEmbedder
 
 from skillhub_mcp.hub import SearchAnswer, SkillHub
-from skillhub_mcp.skills.visibility import Visibility
+from skillhub_mcp.policy.visibility import Visibility
 
 
 @pytest.fixture

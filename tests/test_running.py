@@ -26,8 +26,8 @@ from skillhub_mcp.policy.access import Grant
 from skillhub_mcp.policy.files import change_choices, put_rule
 from skillhub_mcp.policy.rules import Decision, PermissionRule
 from skillhub_mcp.policy.tool_actions import Action
+from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.skills.digest import skill_digest
-from skillhub_mcp.skills.visibility import Visibility
 
 pytestmark = [pytest.mark.skipif(os.name != "posix", reason="commands are run on POSIX systems only"), pytest.mark.slow]
 

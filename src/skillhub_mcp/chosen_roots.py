@@ -12,12 +12,12 @@ from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidSetting, RootsUnreadable
 from skillhub_mcp.policy.files import roots_file, trust_file
 from skillhub_mcp.policy.project_trust import ProjectTrust
+from skillhub_mcp.policy.recorded_roots import NO_RECORD, RecordedRoots
 from skillhub_mcp.policy.trust import TrustMode, TrustRecord
 from skillhub_mcp.project import Project, client_project, find_project, is_no_project
 from skillhub_mcp.settings import DEFAULT_SKILLS_DIR, Settings
 from skillhub_mcp.skills.plugins import Plugin, installed_plugins
 from skillhub_mcp.skills.problems import Problem
-from skillhub_mcp.skills.recorded_roots import NO_RECORD, RecordedRoots
 from skillhub_mcp.skills.roots import AGENTS_SKILLS, SkillRoot, builtin_directory, choose_roots
 
 log = logging.getLogger(__name__)

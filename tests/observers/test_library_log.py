@@ -17,8 +17,8 @@ from skillhub_mcp.bootstrap.observers import log_library
 from skillhub_mcp.index.views import SyncDepth
 from skillhub_mcp.policy.access_tokens import make_token
 from skillhub_mcp.policy.files import change_tokens
+from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.settings import read_settings
-from skillhub_mcp.skills.visibility import Visibility
 
 pytestmark = pytest.mark.slow
 

@@ -27,9 +27,9 @@ from skillhub_mcp.policy.files import add_rule, change_choices, choices_file, ru
 from skillhub_mcp.policy.rules import Decision, PermissionRule, Rules, RunRights, in_force
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.policy.trust import TrustMode
+from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.skills.model import Skill, Trust
 from skillhub_mcp.skills.registry import Registry
-from skillhub_mcp.skills.visibility import Visibility
 
 
 @pytest.fixture

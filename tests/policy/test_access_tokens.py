@@ -21,7 +21,7 @@ from skillhub_mcp.policy.access_tokens import (
     tokens_text,
 )
 from skillhub_mcp.policy.files import change_tokens, tokens_file
-from skillhub_mcp.skills.visibility import Visibility
+from skillhub_mcp.policy.visibility import Visibility
 
 DIGEST = "0" * 64
 ONE: dict[str, Any] = {"name": "ci", "sha256": DIGEST, "skills": ["a"], "categories": ["b"], "created": "2026-11-21"}

@@ -16,8 +16,8 @@ from skillhub_mcp.policy.unknown_names import (
     server_filter_problems,
     tokens_problems,
 )
+from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.skills.registry import Registry
-from skillhub_mcp.skills.visibility import Visibility
 
 
 @pytest.fixture

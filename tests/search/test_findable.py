@@ -10,10 +10,10 @@ from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.roots import Source
-from skillhub_mcp.skills.visibility import Visibility
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from tests.server.connections import Caller
 
 from skillhub_mcp.policy.access_tokens import make_token
 from skillhub_mcp.policy.files import change_tokens
-from skillhub_mcp.skills.visibility import Visibility
+from skillhub_mcp.policy.visibility import Visibility
 
 INITIALIZE = {
     "jsonrpc": "2.0",

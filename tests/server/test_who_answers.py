@@ -20,10 +20,10 @@ from skillhub_mcp.bootstrap.library import registry_admission
 from skillhub_mcp.bootstrap.server import make_publisher
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.settings import read_settings
 from skillhub_mcp.skills.roots import Source
-from skillhub_mcp.skills.visibility import Visibility
 
 
 @pytest.fixture

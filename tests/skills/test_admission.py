@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.conftest import SkillWriter
 from tests.skills.conftest import Looker
@@ -14,7 +16,6 @@ from skillhub_mcp.skills.admission import (
     REGISTRY_STRICT,
     STRICT,
     Admission,
-    registry_strict,
 )
 from skillhub_mcp.skills.model import FileStamp
 from skillhub_mcp.skills.parser import parse_skill
@@ -132,7 +133,7 @@ def test_two_hundred_lines_are_taken_and_one_more_is_not() -> None:
     assert refused_for(lines(200), REGISTRY_STRICT) == set()
     assert refused_for(lines(201), REGISTRY_STRICT) == {"registry-lines"}
     assert refused_for(lines(201), REGISTRY_LENIENT) == set()
-    bounded = registry_strict(max_header_lines=3, max_line_characters=500)
+    bounded = replace(REGISTRY_STRICT, max_header_lines=3, max_line_characters=500)
     assert (refused_for(lines(3), bounded), refused_for(lines(4), bounded)) == (set(), {"registry-lines"})
 
 
@@ -142,7 +143,7 @@ def test_a_line_of_five_hundred_characters_is_taken_and_one_more_is_not() -> Non
     assert refused_for(f"name: a\ndescription: b\n{longest}", REGISTRY_STRICT) == set()
     assert refused_for(f"name: a\ndescription: b\n{longest}x", REGISTRY_STRICT) == {"registry-line-length"}
     assert refused_for(f"# {longest}\nname: a\ndescription: b", REGISTRY_STRICT) == {"registry-line-length"}
-    bounded = registry_strict(max_header_lines=200, max_line_characters=20)
+    bounded = replace(REGISTRY_STRICT, max_header_lines=200, max_line_characters=20)
     assert refused_for("name: a\ndescription: b\nlicense: Apache-2.0 or MIT", bounded) == {"registry-line-length"}
 
 

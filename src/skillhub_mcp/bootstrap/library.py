@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.chosen_roots import plugins_of, project_of, project_trust, recorded_roots, roots_of, trust_path
@@ -12,11 +13,11 @@ from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import RootsUnreadable, SkillUnverifiable
 from skillhub_mcp.policy.access import Access
 from skillhub_mcp.policy.files import change_trust
+from skillhub_mcp.policy.recorded_roots import NO_RECORD
 from skillhub_mcp.project import Project
 from skillhub_mcp.settings import DEFAULT_SKILLS_DIR, Settings
-from skillhub_mcp.skills.admission import REGISTRY_LENIENT, Admission, registry_strict
+from skillhub_mcp.skills.admission import REGISTRY_LENIENT, REGISTRY_STRICT, Admission
 from skillhub_mcp.skills.problems import Problem
-from skillhub_mcp.skills.recorded_roots import NO_RECORD
 from skillhub_mcp.skills.roots import Source, agent_context_roots, builtin_directory
 from skillhub_mcp.skills.snapshot import Snapshot
 
@@ -77,7 +78,8 @@ def registry_admission(settings: Settings, *, lenient: bool = False) -> Admissio
     """Return the rules by which the registry admits skills, with the limits that `settings` give."""
     if lenient:
         return REGISTRY_LENIENT
-    return registry_strict(
+    return replace(
+        REGISTRY_STRICT,
         max_header_lines=settings.skills.registry_max_lines,
         max_line_characters=settings.skills.registry_max_line_characters,
     )

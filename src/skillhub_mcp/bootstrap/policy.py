@@ -32,6 +32,7 @@ from skillhub_mcp.policy.rules import PermissionRule
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.policy.trust import TrustMode
 from skillhub_mcp.policy.unknown_names import KnownNames, rules_problems, server_filter_problems, tokens_problems
+from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.settings import DEFAULT_USAGE_LOG, Settings
 from skillhub_mcp.skills.admission import AGENT_CONTEXT
 from skillhub_mcp.skills.discovery import FilesOf, own_directory
@@ -39,7 +40,6 @@ from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.roots import agent_context_roots
 from skillhub_mcp.skills.snapshot import Snapshot
-from skillhub_mcp.skills.visibility import Visibility
 
 if TYPE_CHECKING:
     from skillhub_mcp.auditing.auditor import Auditor

@@ -18,12 +18,11 @@ from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.skills.discovery import WalkProblem, skill_path
 from skillhub_mcp.skills.model import SKILL_FILE, Skill, Trust, is_skill_file, skill_directory
 from skillhub_mcp.skills.name_resolution import Names, is_folder_of, resembles
-from skillhub_mcp.skills.names import fold_name
+from skillhub_mcp.skills.names import fold_name, not_found
 from skillhub_mcp.skills.problems import sentences
 from skillhub_mcp.skills.roots import Source, leads_out, split_source
 from skillhub_mcp.skills.scanner import is_outdated
 from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot
-from skillhub_mcp.skills.suggestions import not_found
 
 NOTHING_SERVED = "available skills: (none)"
 

@@ -17,8 +17,7 @@ from typing import Literal
 
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.skills.model import skill_directory
-from skillhub_mcp.skills.names import safe_alias
-from skillhub_mcp.skills.suggestions import near_names
+from skillhub_mcp.skills.names import near_names, safe_alias
 
 Why = Literal["unknown", "ambiguous", "off"]
 

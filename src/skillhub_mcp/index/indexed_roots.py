@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.index.state_file import NO_EMBEDDING, IndexState, row_of
+from skillhub_mcp.skills.names import near_names
 from skillhub_mcp.skills.roots import is_at_or_below
-from skillhub_mcp.skills.suggestions import near_names
 
 _OPTION = "--forget"
 _NANOSECONDS = 1e9

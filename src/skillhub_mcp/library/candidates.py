@@ -26,10 +26,9 @@ from skillhub_mcp.library.tree import Tree, TreeEntryKind
 from skillhub_mcp.library.unpack import ChosenFile, digests_in, skill_files
 from skillhub_mcp.skills.discovery import MAX_DEPTH, is_skipped_directory
 from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE, FileStamp, Skill, is_skill_file
-from skillhub_mcp.skills.names import fold_name
+from skillhub_mcp.skills.names import fold_name, not_found
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.places import PROJECT_PLACES
-from skillhub_mcp.skills.suggestions import not_found
 
 _NO_SKILL = f"a skill is a directory with a {SKILL_FILE}: look whether its path or its ref is another"
 _MOST_MANIFEST_BYTES = 1024 * 1024

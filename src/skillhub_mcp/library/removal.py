@@ -12,7 +12,7 @@ from skillhub_mcp.library.places import is_plain_name, places_of, unwritable
 from skillhub_mcp.library.trash import TrashEntry, entries, last_with, lock_text_before
 from skillhub_mcp.locks.lock_file import Lock, lock_text, parse_lock
 from skillhub_mcp.locks.plain_files import read_lock
-from skillhub_mcp.skills.suggestions import near_names
+from skillhub_mcp.skills.names import near_names
 
 _LISTED = 20
 

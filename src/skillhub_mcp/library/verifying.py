@@ -17,8 +17,7 @@ from skillhub_mcp.locks.npx_hash import computed_hash
 from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.locks.states import NO_DIFFERENCES, Differences, differences
 from skillhub_mcp.skills.model import SKILL_FILE
-from skillhub_mcp.skills.names import is_utf_8
-from skillhub_mcp.skills.suggestions import near_names
+from skillhub_mcp.skills.names import is_utf_8, near_names
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,9 +45,9 @@ from skillhub_mcp.policy.files import PolicyFile
 from skillhub_mcp.policy.rules import NOTHING_RULED, Decision, Rules, RulesInForce, RunRights, in_force
 from skillhub_mcp.policy.tool_actions import Action, ToolActions
 from skillhub_mcp.policy.trust import TrustMode
+from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.skills.model import Skill, Trust
 from skillhub_mcp.skills.selectors import terms_of
-from skillhub_mcp.skills.visibility import Visibility
 
 if TYPE_CHECKING:
     from skillhub_mcp.auditing.auditor import Auditor

@@ -12,8 +12,8 @@ from datetime import date
 from functools import cached_property
 
 from skillhub_mcp._util.safe_json import BadJson, read_json, unique_keys
+from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.skills.names import fold_name
-from skillhub_mcp.skills.visibility import Visibility
 
 _FORMAT = 1
 _PREFIX = "skillhub_"

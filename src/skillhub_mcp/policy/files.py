@@ -23,11 +23,11 @@ from skillhub_mcp.errors import (
 )
 from skillhub_mcp.policy.access_tokens import Tokens, parse_tokens, tokens_text
 from skillhub_mcp.policy.choices import NO_CHOICES, choices_text, parse_choices
+from skillhub_mcp.policy.recorded_roots import NO_RECORD, parse_record, record_text
 from skillhub_mcp.policy.reviews import NO_REVIEWS, parse_reviews, reviews_text
 from skillhub_mcp.policy.rules import NO_RULES, Decision, ListedRule, PermissionRule, Rules, parse_rules, rules_text
 from skillhub_mcp.policy.tool_actions import ToolActions
 from skillhub_mcp.policy.trust import NO_AGREEMENT, parse_trust, trust_text
-from skillhub_mcp.skills.recorded_roots import NO_RECORD, parse_record, record_text
 from skillhub_mcp.skills.roots import is_at_or_below
 
 T = TypeVar("T")

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 from skillhub_mcp.policy.access_tokens import Tokens
 from skillhub_mcp.policy.rules import Rules
+from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.skills.model import Skill
-from skillhub_mcp.skills.names import fold_name
+from skillhub_mcp.skills.names import fold_name, near_names
 from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.selectors import selects, terms_of
-from skillhub_mcp.skills.suggestions import near_names
-from skillhub_mcp.skills.visibility import Visibility
 
 _SHOWN = 12
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fastmcp.server.auth import AccessToken
 from fastmcp.server.dependencies import get_access_token
 
-from skillhub_mcp.skills.visibility import Visibility
+from skillhub_mcp.policy.visibility import Visibility
 
 # The caller if none is named.
 NAMELESS = "anonymous"

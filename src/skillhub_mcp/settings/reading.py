@@ -90,7 +90,7 @@ def near_setting(name: str) -> str:
         if known in BY_NAME:
             return known
     # Imported here, since few have such a name.
-    from skillhub_mcp.skills.suggestions import near_names
+    from skillhub_mcp.skills.names import near_names
 
     by_rest = {setting.name.removeprefix(_PREFIX): setting.name for setting in SETTINGS}
     return next((by_rest[rest] for rest in near_names(plain, by_rest, limit=1)), "")

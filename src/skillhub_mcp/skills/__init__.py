@@ -11,12 +11,11 @@ keys              the frontmatter's top-level keys, and which hosts read them
 loader            `SkillLoader`, for Python programs
 model             the values: skill, document, file stamp
 name_resolution   which skill a name refers to, for one caller
-names             comparison of names, the specification's form, safe aliases
+names             comparison of names, the specification's form, safe aliases, similar names
 parser            frontmatter to a `Skill`
 places            what may be a root, where clients keep skills, and why a place is not searched
 plugins           the plugins of clients: where their skills are, and which are switched on
 problems          what is wrong with the skills that a scan found, and how to fix it
-recorded_roots    the roots that a person recorded
 registry          the registry: an index by name and source, with a report
 repairs           repairs of a frontmatter that YAML refuses
 roots             the directories to search, in order of precedence, with their sources
@@ -24,6 +23,4 @@ rules             the table of rules for a SKILL.md
 scanner           one scan: walk the roots, read changed files
 snapshot          the skills at one moment, and which of two gets a name
 selectors         what rules and filters may name: a skill, a glob, or a group
-suggestions       names close to an unknown one
-visibility        the filter of a server or a token
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from skillhub_mcp.skills.model import HeaderShape, Skill
 from skillhub_mcp.skills.rules import RULES, Diagnostic, Severity, violation
@@ -66,11 +66,6 @@ REGISTRY_LENIENT = Admission(_UNUSABLE - {"description-missing"})
 
 REGISTRY_STRICT = Admission(_UNUSABLE | _NAMED | _REGISTRY, markup=False, max_header_lines=200, max_line_characters=500)
 """The strict registry: a name is required, and markup and long frontmatter are refused."""
-
-
-def registry_strict(*, max_header_lines: int, max_line_characters: int) -> Admission:
-    """Return the strict registry's admission with other limits."""
-    return replace(REGISTRY_STRICT, max_header_lines=max_header_lines, max_line_characters=max_line_characters)
 
 
 def is_strict(rule: str) -> bool:

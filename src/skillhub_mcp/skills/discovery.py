@@ -95,11 +95,9 @@ def is_skipped_directory(name: str) -> bool:
     return name.startswith(".") or name in _SKIPPED
 
 
-class _Subdirectories(NamedTuple):
-    """Names and canonical paths of the directories to walk: those of a directory's own, and those that it links to."""
-
-    own: list[tuple[str, str]]
-    linked: list[tuple[str, str]]
+# Directories to walk: whether it is a link, its name and its canonical path. Sorted with links last: the name of a
+# skill must not depend on the order of the directory entries.
+_Subdirectories = list[tuple[bool, str, str]]
 
 
 class _Walker:
@@ -167,19 +165,13 @@ class _Walker:
             if found is not None:
                 self._found.setdefault(directory, found)
             return
-        self._walk_below(listed, depth + 1)
-
-    def _walk_below(self, listed: _Subdirectories, depth: int) -> None:
-        # Sorted, with links last: the name of a skill must not depend on the order of the directory entries.
-        for name, path in sorted(listed.own):
-            self._walk(path, name, depth)
-        for name, path in sorted(listed.linked):
+        for _, below, path in sorted(listed):
             # The name of a link may not be UTF-8.
-            self._walk(path, name if is_utf_8(name) else os.path.basename(path), depth)
+            self._walk(path, below if is_utf_8(below) else os.path.basename(path), depth + 1)
 
     def _list(self, directory: str, depth: int) -> tuple[os.DirEntry[str] | None, _Subdirectories]:
         """Return the entry of a directory's SKILL.md, or else its subdirectories to walk."""
-        subdirectories = _Subdirectories([], [])
+        subdirectories: _Subdirectories = []
         skipped: list[tuple[SkipReason, str]] = []
         try:
             with os.scandir(directory) as listed:
@@ -194,10 +186,10 @@ class _Walker:
             # One below a root that is not there any more was removed since it was listed, which is no problem.
             if not (depth and isinstance(error, FileNotFoundError)):
                 self._report(directory, error)
-            return None, _Subdirectories([], [])
+            return None, []
         for reason, path in skipped:
             self._skip(reason, path)
-        if depth and not any(subdirectories):
+        if depth and not subdirectories:
             self._skip(SkipReason.NO_SKILL, directory)
         return None, subdirectories
 
@@ -231,7 +223,7 @@ class _Walker:
             if not deeper:
                 skipped.append((SkipReason.TOO_DEEP, entry.path))
         else:
-            (subdirectories.own if path == entry.path else subdirectories.linked).append((entry.name, path))
+            subdirectories.append((path != entry.path, entry.name, path))
 
     def _skills_at_or_below(self, path: str) -> Iterator[str]:
         for directory, names, files in os.walk(path):

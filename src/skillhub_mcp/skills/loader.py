@@ -14,11 +14,10 @@ from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.files import read_whole
 from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, FileStamp
 from skillhub_mcp.skills.name_resolution import Names
-from skillhub_mcp.skills.names import shown_name
+from skillhub_mcp.skills.names import not_found, shown_name
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.skills.scanner import read_snapshot
-from skillhub_mcp.skills.suggestions import not_found
 
 NO_SKILLS = "(no skills available)"
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from skillhub_mcp.errors import InvalidArgument
+from skillhub_mcp.skills.names import near_names
 from skillhub_mcp.skills.rules import RULES
-from skillhub_mcp.skills.suggestions import near_names
 from skillhub_mcp.validation.verdict import ValidationResult
 
 

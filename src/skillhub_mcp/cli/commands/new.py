@@ -120,7 +120,7 @@ def _files(args: argparse.Namespace, directory: str) -> tuple[dict[str, bytes], 
     """Return the files of the skill by relative path, and what its author does next. Raises InvalidArgument."""
     from skillhub_mcp.authoring.draft import described, draft_files, renamed, says_when
     from skillhub_mcp.authoring.files import examples, files_of
-    from skillhub_mcp.skills.suggestions import near_names
+    from skillhub_mcp.skills.names import near_names
 
     name, typed = os.path.basename(directory), decode_argument(args.description or "").strip()
     advice = []

@@ -24,6 +24,7 @@ from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.policy.files import change_roots
+from skillhub_mcp.policy.recorded_roots import RECORDABLE_PLACES, RecordedRoots
 from skillhub_mcp.redaction import redacted
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, settings_of
@@ -31,7 +32,6 @@ from skillhub_mcp.skills.discovery import walk_roots
 from skillhub_mcp.skills.discovery_report import MAX_DIRECTORIES
 from skillhub_mcp.skills.model import Trust
 from skillhub_mcp.skills.places import PlaceReason, RootsChoice, why_searched, word_of
-from skillhub_mcp.skills.recorded_roots import RECORDABLE_PLACES, RecordedRoots
 from skillhub_mcp.skills.roots import SkillRoot, absolute, is_at_or_below
 
 DESCRIPTION = (

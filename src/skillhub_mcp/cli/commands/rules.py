@@ -32,8 +32,7 @@ from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.digest import skill_digest
 from skillhub_mcp.skills.model import Skill
-from skillhub_mcp.skills.names import is_specified_name, safe_alias
-from skillhub_mcp.skills.suggestions import near_names
+from skillhub_mcp.skills.names import is_specified_name, near_names, safe_alias
 
 DESCRIPTION = (
     "Add or forget rules for skills; without arguments, print them. Deny takes precedence over allow. Without rules "

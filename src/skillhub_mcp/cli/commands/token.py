@@ -17,10 +17,10 @@ from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.policy.access_tokens import NOT_GIVEN, Token, Tokens, filter_of, make_token
 from skillhub_mcp.policy.files import change_tokens, tokens_file
 from skillhub_mcp.policy.unknown_names import KnownNames
+from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
-from skillhub_mcp.skills.suggestions import near_names
-from skillhub_mcp.skills.visibility import Visibility
+from skillhub_mcp.skills.names import near_names
 
 DESCRIPTION = (
     "List, create and revoke bearer tokens for HTTP clients. The file holds only their hashes; a server with "

@@ -29,7 +29,7 @@ from skillhub_mcp.locks.lock_file import Lock
 from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
-from skillhub_mcp.skills.suggestions import near_names
+from skillhub_mcp.skills.names import near_names
 
 if TYPE_CHECKING:
     from skillhub_mcp.locks.lock_file import LockedSkill

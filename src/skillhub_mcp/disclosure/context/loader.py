@@ -18,7 +18,7 @@ from skillhub_mcp.sanitize import contained, in_attribute, in_element, path_for_
 from skillhub_mcp.skills.files import list_files, read_whole
 from skillhub_mcp.skills.frontmatter import decode
 from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE
-from skillhub_mcp.skills.suggestions import not_found
+from skillhub_mcp.skills.names import not_found
 
 _NANOSECONDS_PER_MILLISECOND = 1_000_000
 _SEARCH_TOOL = "skill_search"

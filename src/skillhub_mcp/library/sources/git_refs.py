@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from skillhub_mcp.errors import SourceUnreachable
 from skillhub_mcp.library.sources.source import SkillSource, is_commit, may_be_ref
-from skillhub_mcp.skills.suggestions import near_names
+from skillhub_mcp.skills.names import near_names
 
 HEADS, TAGS = "refs/heads/", "refs/tags/"
 _LISTED = 5

@@ -14,7 +14,7 @@ from skillhub_mcp.library.sources.git import GitOptions, GitRepository
 from skillhub_mcp.library.sources.git_refs import RemoteRef, asked_for, parse_refs, settle
 from skillhub_mcp.library.sources.source import SkillSource
 from skillhub_mcp.library.tree import TreeEntry, TreeEntryKind, in_order
-from skillhub_mcp.skills.suggestions import near_names
+from skillhub_mcp.skills.names import near_names
 
 _SHA1_DIGITS = 40
 _MAX_TARGET_CHARACTERS = 4_096

@@ -29,7 +29,7 @@ from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import unpack_skill
 from skillhub_mcp.skills.frontmatter import parse
 from skillhub_mcp.skills.model import SKILL_FILE
-from skillhub_mcp.skills.suggestions import not_found
+from skillhub_mcp.skills.names import not_found
 
 log = logging.getLogger(__name__)
 

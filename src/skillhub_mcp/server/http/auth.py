@@ -28,10 +28,10 @@ from skillhub_mcp._util.safe_json import BadJson
 from skillhub_mcp.errors import RateLimited, TokensUnreadable
 from skillhub_mcp.policy.access_tokens import NOT_GIVEN, Token, Tokens, digest_of, filter_of, may_run_of
 from skillhub_mcp.policy.files import PolicyFile
+from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.server.callers import Caller, CallerToken
 from skillhub_mcp.server.http.front_page import MCP_PATH
 from skillhub_mcp.server.http.rate_limit import WrongTokens, address_of, too_many_requests
-from skillhub_mcp.skills.visibility import Visibility
 
 log = logging.getLogger(__name__)
 

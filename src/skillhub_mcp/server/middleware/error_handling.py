@@ -27,7 +27,7 @@ from skillhub_mcp.server.error_responses import (
     known_cause,
     protocol_error,
 )
-from skillhub_mcp.skills.suggestions import near_names
+from skillhub_mcp.skills.names import near_names
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from skillhub_mcp.errors import PathNotAllowed, SkillFileNotFound
 from skillhub_mcp.skills.files.confinement import HAS_DESCRIPTORS, NO_LINK, TO_DIRECTORY, open_in_skill
 from skillhub_mcp.skills.files.paths import MAX_DEPTH, WantedFile, path_problem
-from skillhub_mcp.skills.suggestions import near_names
+from skillhub_mcp.skills.names import near_names
 
 _HINTED_FILES = 5
 _MAX_LISTED_ENTRIES = 10_000

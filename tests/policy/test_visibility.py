@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.skills.model import FileStamp, Skill
-from skillhub_mcp.skills.visibility import Visibility
 
 PDF = Skill(
     name="pdf",

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from skillhub_mcp._util.safe_json import BadJson
-from skillhub_mcp.skills.recorded_roots import NO_RECORD, RecordedRoots, parse_record, record_text
+from skillhub_mcp.policy.recorded_roots import NO_RECORD, RecordedRoots, parse_record, record_text
 
 
 def test_what_is_added_comes_last_once_and_for_its_project_alone() -> None:
