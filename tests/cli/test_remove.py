@@ -50,7 +50,7 @@ def test_removed_skills_are_found_no_more_and_undo_brings_all_of_them_back(libra
     done = skillhub("remove", "pdf", "docx")
     assert done.code == 0
     assert done.out == f"pdf is removed from {library}\ndocx is removed from {library}\n"
-    assert done.err == "\n`skillhub remove --undo` brings them back\n"
+    assert done.err == "\nto undo: `skillhub remove --undo`\n"
     # The command itself refreshed the index: nothing else does it here.
     assert skillhub("search", "about pdfs", "--json", SKILLHUB_SKIP_AUTO_REINDEX="1").json["searched"] == 1
     assert (list(skills_in(library)), locked(library)) == (["xlsx"], {})
@@ -124,7 +124,7 @@ def test_a_skill_of_another_root_is_removed_by_the_option_that_is_told(
     assert "skillhub remove mail --user" in go("mail").err
     done = go("git", "--project")
     assert done.code == 0
-    assert "`skillhub remove --undo --project` brings it back" in done.err
+    assert "to undo: `skillhub remove --undo --project`" in done.err
     assert locked(project) == {}
     assert go("--undo", "--project").code == 0
     assert list(locked(project)) == ["git"]

@@ -51,8 +51,7 @@ def test_not_every_skill_is_called_current_while_one_is_not_there(
     done = skillhub("update", "--check")
     assert (done.code, done.out) == (0, "")
     (line,) = done.err.splitlines()
-    assert line.startswith("pdf is not in ")
-    assert line.endswith("brings back what the lock says")
+    assert line.endswith(": pdf; `skillhub add --frozen` brings back what the lock says")
 
 
 def test_a_skill_that_was_renamed_upstream_takes_no_name_that_is_taken(
@@ -112,7 +111,7 @@ def test_what_changed_upstream_is_told_shown_and_installed(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
 ) -> None:
     assert skillhub("add", repository.url, "--yes").code == 0
-    assert skillhub("update", "--check").err == "Every skill of the lock is current\n"
+    assert skillhub("update", "--check").err == "There is nothing to update\n"
     assert skillhub("update").err == "There is nothing to update\n"
     # Another directory's change is none of the skill.
     repository.commit({"README.md": "Hello."})
@@ -166,7 +165,7 @@ def test_an_edited_skill_is_updated_only_as_the_person_says(
     # Theirs stay as they are, and count as edits of what the source has now.
     done = skillhub("update", "pdf", "--yes", "--ours")
     assert (done.code, "edited here, and kept: SKILL.md, notes.md" in done.out) == (0, True)
-    assert "pdf has edits that are not locked" in done.err
+    assert "edits that are not locked: `skillhub lock pdf`" in done.err
     assert ((pdf / "notes.md").read_text(), "Newer." in (pdf / "SKILL.md").read_text()) == ("mine\n", False)
     assert standing(skillhub("update", "--check", "--json")) == {"pdf": "current"}
     assert skillhub("verify").code == 1

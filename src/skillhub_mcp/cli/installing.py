@@ -6,12 +6,12 @@ import argparse
 import difflib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.auditing.rules import AUDIT_RULES
 from skillhub_mcp.cli.console import confirm, one_line, print_note, print_text, shown_path
 from skillhub_mcp.cli.findings import finding_json
-from skillhub_mcp.cli.library_place import LibraryPlace, note_index_problem, refresh_index
+from skillhub_mcp.cli.library_place import LibraryPlace, RefreshedIndex, refresh_index
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, error_json, plural, print_json, size_text
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.library.inspection import Capabilities
@@ -39,6 +39,12 @@ _VERBS = {
     Verb.NOTHING: "is there already, as in its source",
 }
 _DONE = {Verb.ADD: "Added", Verb.UPDATE: "Updated", Verb.REPLACE: "Replaced", Verb.KEEP: "Kept", Verb.LOCK: "Locked"}
+_POWERS = {
+    "scripts": "scripts",
+    "executables": "may be run",
+    "hosts": "hosts in URLs",
+    "tools": "allowed-tools",
+}
 _WANTED_RISK = 2  # critical and high; `skillhub audit` shows the rest
 
 
@@ -80,100 +86,51 @@ def finish(
 
     Raises what `install` raises.
     """
-    proposals = prepared.proposals
-    beside = {one.name: _neighbours(one.name, place, options) for one in proposals if one.verb is Verb.ADD}
-    wanted = [one for one in proposals if one.verb is not Verb.NOTHING]
+    found = {one.name: _neighbours(one, place, options) for one in prepared.proposals}
+    wanted = [one for one in prepared.proposals if one.verb is not Verb.NOTHING]
     if not args.json:
-        for one in proposals:
-            print_text("\n".join(_lines(one, beside.get(one.name, Neighbours()))))
+        for one in prepared.proposals:
+            print_text("\n".join(_lines(one, found[one.name])))
         _report_refused(prepared.refused)
     agreed = bool(wanted) and not args.dry_run and (args.yes or (not args.json and _asked(wanted, place)))
-    done = _brought_in(wanted, place, args, options) if agreed else _Outcome()
-    refused = (*prepared.refused, *done.refused)
+    refused = [*prepared.refused]
+    index, unserved = RefreshedIndex(), list[str]()
+    if agreed:
+        refused += install(place.root, place.lock_path, wanted)
+        installed = [one for one in wanted if one.name not in {each.name for each in refused}]
+        if not args.json:
+            _report_refused(refused[len(prepared.refused) :])
+            _report_installed(installed, place)
+        titles = {one.incoming.known_as: os.path.realpath(os.path.join(place.root, one.name)) for one in installed}
+        index = refresh_index(options, list(titles))
+        unserved = [
+            title
+            for title, directory in titles.items()
+            if not index.problem and os.path.realpath(index.answering.get(title, ("",))[0]) != directory
+        ]
     if args.json:
-        print_json(
-            place.json(
-                **more,
-                dry_run=args.dry_run,
-                installed=agreed,
-                unserved=done.unserved,
-                awaiting_trust=done.awaiting,
-                skills=[_json(one, beside.get(one.name), place) for one in proposals],
-                refused=[{"name": one.name, "error": error_json(one.error)} for one in refused],
-                index_problem=done.problem or None,
+        result = {
+            "dry_run": args.dry_run,
+            "installed": agreed,
+            "unserved": unserved,
+            "awaiting_trust": sorted(index.awaiting),
+            "skills": [_json(one, found[one.name], place) for one in prepared.proposals],
+            "refused": [{"name": one.name, "error": error_json(one.error)} for one in refused],
+            "index_problem": index.problem or None,
+        }
+        print_json(place.json(**more, **result))
+    else:
+        if index.awaiting:
+            print_note(f"{in_line(', '.join(sorted(index.awaiting)))}: awaiting trust, see `skillhub trust`")
+        for title in unserved:
+            print_note(
+                f"{in_line(title)} does not load this skill: see {in_line(typed_command('skillhub why', title))}"
             )
-        )
-    elif agreed:
-        _report(done, place)
+        index.note_problem()
     if agreed or args.dry_run or not wanted:
         return EXIT_FAILED if refused else EXIT_OK
     print_note("Nothing was changed; --yes does it without a question")
     return EXIT_FAILED
-
-
-class _Outcome(NamedTuple):
-    """What was installed and refused; the titles that load another skill or await trust; why the index is old."""
-
-    installed: Sequence[Proposal] = ()
-    refused: Sequence[Refused] = ()
-    unserved: Sequence[str] = ()
-    awaiting: Sequence[str] = ()
-    problem: str = ""
-
-
-def _brought_in(
-    wanted: Sequence[Proposal], place: LibraryPlace, args: argparse.Namespace, options: Mapping[str, str]
-) -> _Outcome:
-    refused = install(place.root, place.lock_path, wanted)
-    installed = [one for one in wanted if one.name not in {each.name for each in refused}]
-    here = {one.incoming.known_as: os.path.realpath(os.path.join(place.root, one.name)) for one in installed}
-    try:
-        index = refresh_index(options, list(here))
-    except KeyboardInterrupt:
-        if not args.json:
-            _tell(installed, place)
-        what = plural(len(installed), "skill")
-        print_note(f"Interrupted: {what} came in; the next search or `skillhub index` refreshes the index")
-        raise
-    unserved = [
-        title
-        for title, directory in here.items()
-        if not index.problem and os.path.realpath(index.answering.get(title, ("",))[0]) != directory
-    ]
-    return _Outcome(installed, refused, unserved, sorted(index.awaiting), index.problem)
-
-
-def _report(done: _Outcome, place: LibraryPlace) -> None:
-    _report_refused(done.refused)
-    _tell(done.installed, place)
-    if done.awaiting:
-        what = in_line(done.awaiting[0]) if len(done.awaiting) == 1 else plural(len(done.awaiting), "skill")
-        verb = "awaits" if len(done.awaiting) == 1 else "await"
-        print_note(f"{what} {verb} trust, as all that a project brings: `skillhub trust` shows it, and asks")
-    for title in done.unserved:
-        print_note(
-            f"{in_line(title)} does not load this skill: {in_line(typed_command('skillhub why', title))} says why"
-        )
-    note_index_problem(done.problem)
-
-
-def _report_refused(refused: Iterable[Refused]) -> None:
-    for one in refused:
-        hint = f" ({one.error.hint})" if one.error.hint else ""
-        print_note(f"refused: {in_line(one.name)}: {in_line(one.error.message + hint)}")
-
-
-def powers_lines(powers: Capabilities, *, new: bool) -> Iterator[str]:
-    """Yield a line for each kind of capability, with up to five names."""
-    word = "new " if new else ""
-    for what, names in (
-        ("scripts", powers.scripts),
-        ("may be run", powers.executables - powers.scripts),
-        ("hosts in URLs", powers.hosts),
-        ("allowed-tools", powers.tools),
-    ):
-        if names:
-            yield f"{word}{what}: {_some(sorted(names), _SHOWN)}"
 
 
 def _asked(wanted: Sequence[Proposal], place: LibraryPlace) -> bool:
@@ -183,32 +140,31 @@ def _asked(wanted: Sequence[Proposal], place: LibraryPlace) -> bool:
     return confirm(f"{verb} {what} in {in_line(shown_path(place.root))}?")
 
 
-def _tell(wanted: Sequence[Proposal], place: LibraryPlace) -> None:
+def _report_refused(refused: Iterable[Refused]) -> None:
+    for one in refused:
+        hint = f" ({one.error.hint})" if one.error.hint else ""
+        print_note(f"refused: {in_line(one.name)}: {in_line(one.error.message + hint)}")
+
+
+def _report_installed(installed: Sequence[Proposal], place: LibraryPlace) -> None:
     for verb, done in _DONE.items():
-        names = [in_line(one.name) for one in wanted if one.verb is verb]
+        names = [in_line(one.name) for one in installed if one.verb is verb]
         if names:
             print_text(f"{done} {', '.join(names)} in {in_line(shown_path(place.root))}")
-    if any(one.lost or one.displaced or one.verb is Verb.REPLACE for one in wanted):
+    if any(one.lost or one.displaced or one.verb is Verb.REPLACE for one in installed):
         print_note("What was dropped lies in its trash")
-    if edited := [one.name for one in wanted if one.entry.ours and digest_of(one.after) != one.entry.ours.digest]:
-        lock = in_line(place.command("lock", names=edited))
-        has = "has" if len(edited) == 1 else "have"
-        print_note(f"{in_line(', '.join(edited))} {has} edits that are not locked: `{lock}` locks them")
-    added = [one.name for one in wanted if one.verb is Verb.ADD]
-    if added and (hint := place.attributes_hint()):
-        print_note(hint)
-    if added:
+    if edited := [one.name for one in installed if one.entry.ours and digest_of(one.after) != one.entry.ours.digest]:
+        print_note(in_line(f"edits that are not locked: `{place.command('lock', names=edited)}` locks them"))
+    if added := [one.name for one in installed if one.verb is Verb.ADD]:
         names = added if len(added) <= _SHOWN else ["NAME"]
-        them = "it" if len(added) == 1 else "them"
-        print_note(f"\n`{in_line(place.command('remove', names=names))}` removes {them} again")
+        print_note(f"\nto undo: `{in_line(place.command('remove', names=names))}`")
 
 
-def _lines(one: Proposal, beside: Neighbours) -> Iterator[str]:
-    size = plural(len(one.files), "file")
-    total = sum(file.size for file in one.files.values())
-    has_edits = one.verb is Verb.NOTHING and one.kept
-    verb = "is there already, with your edits" if has_edits else _VERBS[one.verb]
-    yield f"{in_line(one.name)}  ({verb}; {size}, {size_text(total)})"
+def _lines(one: Proposal, near: Neighbours) -> Iterator[str]:
+    """Yield what is shown of a skill before the question."""
+    verb = "is there already, with your edits" if one.verb is Verb.NOTHING and one.kept else _VERBS[one.verb]
+    size = size_text(sum(file.size for file in one.files.values()))
+    yield f"{in_line(one.name)}  ({verb}; {plural(len(one.files), 'file')}, {size})"
     if one.incoming.description:
         yield f"  {one_line(one.incoming.description)}"
     if one.incoming.rename and one.incoming.title != one.name:
@@ -221,16 +177,26 @@ def _lines(one: Proposal, beside: Neighbours) -> Iterator[str]:
     if one.verb is Verb.NOTHING:
         return
     yield f"  {_signed(one)}"
-    yield from (f"  ! {line}" for line in _warnings(one, beside))
+    yield from (f"  ! {line}" for line in _warnings(one, near))
     is_update = one.before is not None
-    yield from (
-        f"  {in_line(line)}" for line in powers_lines(one.news if is_update else one.look.powers, new=is_update)
-    )
+    powers = powers_json(one.news if is_update else one.look.powers)
+    for kind, what in _POWERS.items():
+        if names := [name for name in powers[kind] if kind != "executables" or name not in powers["scripts"]]:
+            yield f"  {'new ' if is_update else ''}{what}: {_some(names)}"
     if is_update:
         yield from _changes(one)
 
 
-def _warnings(one: Proposal, beside: Neighbours) -> Iterator[str]:
+def _signed(one: Proposal) -> str:
+    found = one.signature
+    if found.state is SignatureState.GOOD:
+        return in_line(f"signed by {found.principal} ({found.fingerprint})")
+    if found.state is SignatureState.UNKNOWN:
+        return in_line(f"signed by {found.fingerprint}: {found.reason}")
+    return "not signed" if found.state is SignatureState.UNSIGNED else in_line(found.reason)
+
+
+def _warnings(one: Proposal, near: Neighbours) -> Iterator[str]:
     for problem in one.look.problems[:_SHOWN]:
         yield in_line(f"invalid ({problem.rule}): {problem.message}")
     reported = [finding for finding in one.look.findings if finding.severity.rank < _WANTED_RISK]
@@ -240,26 +206,26 @@ def _warnings(one: Proposal, beside: Neighbours) -> Iterator[str]:
     if len(reported) > _SHOWN:
         yield f"and {len(reported) - _SHOWN:,} more findings; --json lists them all"
     yield from map(in_line, one.notes)
-    for name in one.displaced:
-        yield f"it replaces {in_line(name)}, which has the same name"
-    for path in beside.before:
-        yield f"{in_line(shown_path(path))} has a skill of that name, which wins over this one"
-    for path in beside.behind:
-        yield f"it would win the name over the skill in {in_line(shown_path(path))}"
-    if beside.alike:
-        yield f"its name looks like that of {_some(beside.alike, _SHOWN)}, which you have"
+    yield from (f"it replaces {in_line(name)}, which has the same name" for name in one.displaced)
+    yield from (
+        f"{in_line(shown_path(path))} has a skill of that name, which wins over this one" for path in near.before
+    )
+    yield from (f"it would win the name over the skill in {in_line(shown_path(path))}" for path in near.behind)
+    if near.alike:
+        yield f"its name looks like that of {_some(near.alike)}, which you have"
 
 
 def _changes(one: Proposal) -> Iterator[str]:
+    """Yield the files that change, and the difference of the SKILL.md."""
     found = one.changes
-    rows = [*(("+", path) for path in found.added), *(("-", path) for path in found.removed)]
-    rows += [("~", path) for path in found.changed]
-    yield from (f"  {sign} {in_line(path)}" for sign, path in rows[:_SHOWN_FILES])
+    kinds = {"+": found.added, "-": found.removed, "~": found.changed}
+    rows = [f"{sign} {path}" for sign, paths in kinds.items() for path in paths]
+    yield from (f"  {in_line(row)}" for row in rows[:_SHOWN_FILES])
     if len(rows) > _SHOWN_FILES:
         yield f"  … and {len(rows) - _SHOWN_FILES:,} more files; --json lists them all"
     for paths, what in ((one.kept, "edited here, and kept"), (one.lost, "edited here, and replaced")):
         if paths:
-            yield f"  {what}: {_some(paths, _SHOWN)}"
+            yield f"  {what}: {_some(paths)}"
     difference = list(document_difference(one))
     yield from (f"    {in_line(line)}" for line in difference[:_SHOWN_LINES])
     if len(difference) > _SHOWN_LINES:
@@ -276,21 +242,14 @@ def document_difference(one: Proposal) -> Iterator[str]:
     yield from (line for line in lines if not line.startswith(("--- ", "+++ ")))
 
 
-def _signed(one: Proposal) -> str:
-    found = one.signature
-    if found.state is SignatureState.GOOD:
-        return in_line(f"signed by {found.principal} ({found.fingerprint})")
-    if found.state is SignatureState.UNKNOWN:
-        return in_line(f"signed by {found.fingerprint}: {found.reason}")
-    return "not signed" if found.state is SignatureState.UNSIGNED else in_line(found.reason)
-
-
-def _neighbours(name: str, place: LibraryPlace, options: Mapping[str, str]) -> Neighbours:
+def _neighbours(one: Proposal, place: LibraryPlace, options: Mapping[str, str]) -> Neighbours:
     from skillhub_mcp.chosen_roots import project_trust, roots_of
     from skillhub_mcp.policy.trust import TrustMode
     from skillhub_mcp.settings import settings_of
     from skillhub_mcp.skills.discovery import walk_roots
 
+    if one.verb is not Verb.ADD:
+        return Neighbours()
     settings, real = settings_of(options), os.path.realpath(place.root)
     asks = settings.policy.trust != TrustMode.ALL.value
 
@@ -301,12 +260,12 @@ def _neighbours(name: str, place: LibraryPlace, options: Mapping[str, str]) -> N
     roots = tuple(sorted(project_trust(settings).judged(roots_of(settings)), key=comes_last))
     at = next((number for number, root in enumerate(roots) if root.real == real), len(roots))
     found = walk_roots(roots).found
-    names = [{one.name for one in found if one.root == root.path} for root in roots]
-    return neighbours(name, names, at, [root.path for root in roots])
+    names = [{skill.name for skill in found if skill.root == root.path} for root in roots]
+    return neighbours(one.name, names, at, [root.path for root in roots])
 
 
-def _json(one: Proposal, beside: Neighbours | None, place: LibraryPlace) -> dict[str, Any]:
-    near = beside or Neighbours()
+def _json(one: Proposal, near: Neighbours, place: LibraryPlace) -> dict[str, Any]:
+    ours, signature = one.entry.ours, one.signature
     return {
         "name": one.name,
         "action": one.verb.value,
@@ -316,24 +275,18 @@ def _json(one: Proposal, beside: Neighbours | None, place: LibraryPlace) -> dict
         "directory": os.path.join(place.root, one.name),
         "path": one.incoming.path,
         "moved_from": one.incoming.moved_from,
-        "digest": one.entry.ours.digest if one.entry.ours else None,
+        "digest": ours.digest if ours else None,
         "commit": one.incoming.tree.commit or None,
         "files": len(one.files),
         "bytes": sum(file.size for file in one.files.values()),
-        "signature": {
-            "state": one.signature.state.value,
-            "fingerprint": one.signature.fingerprint or None,
-            "principal": one.signature.principal or None,
-            "reason": one.signature.reason or None,
-        },
+        "signature": {"state": signature.state.value}
+        | {key: getattr(signature, key) or None for key in ("fingerprint", "principal", "reason")},
         "problems": [{"rule": found.rule, "message": found.message, "line": found.line} for found in one.look.problems],
         "findings": [finding_json(found) for found in one.look.findings],
-        "accepted": sorted(dict(one.entry.ours.findings)) if one.entry.ours else [],
-        "powers": _powers(one.look.powers),
-        "new_powers": _powers(one.news),
-        "added": list(one.changes.added),
-        "removed": list(one.changes.removed),
-        "changed": list(one.changes.changed),
+        "accepted": sorted(dict(ours.findings)) if ours else [],
+        "powers": powers_json(one.look.powers),
+        "new_powers": powers_json(one.news),
+        **{key: list(getattr(one.changes, key)) for key in ("added", "removed", "changed")},
         "kept_edits": list(one.kept),
         "lost_edits": list(one.lost),
         "difference": list(document_difference(one)),
@@ -345,11 +298,12 @@ def _json(one: Proposal, beside: Neighbours | None, place: LibraryPlace) -> dict
     }
 
 
-def _powers(powers: Capabilities) -> dict[str, list[str]]:
-    return {kind: sorted(getattr(powers, kind)) for kind in ("scripts", "executables", "hosts", "tools")}
+def powers_json(powers: Capabilities) -> dict[str, list[str]]:
+    """Return what a skill can do as JSON values."""
+    return {kind: sorted(getattr(powers, kind)) for kind in _POWERS}
 
 
-def _some(names: Iterable[str], most: int) -> str:
+def _some(names: Iterable[str]) -> str:
     listed = list(names)
-    more = f" and {len(listed) - most:,} more" if len(listed) > most else ""
-    return ", ".join(map(in_line, listed[:most])) + more
+    more = f" and {len(listed) - _SHOWN:,} more" if len(listed) > _SHOWN else ""
+    return ", ".join(map(in_line, listed[:_SHOWN])) + more

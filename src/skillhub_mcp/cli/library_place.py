@@ -41,19 +41,6 @@ class LibraryPlace:
         """Return the keys that begin every report of a library command."""
         return {"root": self.root, "lock": self.lock_path, **more}
 
-    def attributes_hint(self) -> str:
-        """Return how to keep git from changing line ends of project skills; empty if not needed."""
-        project = os.path.dirname(self.lock_path)
-        if self.option != "--project" or not os.path.lexists(os.path.join(project, ".git")):
-            return ""
-        line = f"{AGENTS_SKILLS.replace(os.sep, '/')}/** -text"
-        path = os.path.join(project, ".gitattributes")
-        if os.path.isfile(path):
-            with open(path, encoding="utf-8", errors="replace") as file:
-                if line in file.read().splitlines():
-                    return ""
-        return f"`echo {shlex.quote(line)} >> .gitattributes` keeps git from changing their line ends"
-
 
 def add_place_options(parser: argparse.ArgumentParser) -> None:
     """Add --project and --user, of which a command takes one or none."""
@@ -63,7 +50,10 @@ def add_place_options(parser: argparse.ArgumentParser) -> None:
 
 
 def place_of(args: argparse.Namespace, options: Mapping[str, str]) -> LibraryPlace:
-    """Return the library that the options choose. Raises InvalidArgument and InvalidSetting."""
+    """Return the library that the options choose, and note if a replica serves other skills.
+
+    Raises InvalidArgument and InvalidSetting.
+    """
     from skillhub_mcp.chosen_roots import project_of
     from skillhub_mcp.settings import settings_of
 
@@ -73,6 +63,8 @@ def place_of(args: argparse.Namespace, options: Mapping[str, str]) -> LibraryPla
     settings = settings_of(options)
     if "SKILLS_DIR" in options:
         option = f"--skills-dir {shlex.quote(options['SKILLS_DIR'])}"
+    if not option and not getattr(args, "list", False):
+        note_publication(settings)
     if args.project:
         project = project_of(settings).root
         # Beside the project, where npx skills has it too.
@@ -80,15 +72,6 @@ def place_of(args: argparse.Namespace, options: Mapping[str, str]) -> LibraryPla
     root = expand_home(os.path.join("~", AGENTS_SKILLS) if args.user else settings.skills.dirs[0])
     root = os.path.abspath(root)
     return LibraryPlace(root, os.path.join(root, LOCK_NAME), option)
-
-
-def place_of_root(root: str, settings: Settings) -> LibraryPlace:
-    """Return the library of a root, with the option that has a command keep it."""
-    from skillhub_mcp.chosen_roots import project_of
-
-    project = project_of(settings).root
-    is_project = os.path.realpath(root) == os.path.realpath(os.path.join(project, AGENTS_SKILLS))
-    return place_of_lock(os.path.join(project if is_project else root, LOCK_NAME), settings)
 
 
 def place_of_lock(lock_path: str, settings: Settings) -> LibraryPlace:
@@ -126,14 +109,6 @@ def note_publication(settings: Settings) -> None:
         print_note(f"{served}. What follows is about the skills of this machine.")
 
 
-def note_publication_beside(place: LibraryPlace, options: Mapping[str, str]) -> None:
-    """Print the same note unless an option names the library. Raises InvalidSetting."""
-    from skillhub_mcp.settings import settings_of
-
-    if not place.option:
-        note_publication(settings_of(options))
-
-
 def named_directories(
     typed: Sequence[str], place: LibraryPlace, options: Mapping[str, str], *, command: str
 ) -> list[str]:
@@ -144,37 +119,29 @@ def named_directories(
     from skillhub_mcp.locks.plain_files import read_lock
     from skillhub_mcp.settings import settings_of
 
-    if not typed:
-        return []
-    settings = settings_of(options)
-    lock = read_lock(place.lock_path)
+    lock = read_lock(place.lock_path) if typed else None
     locked = {one.name for one in lock.skills} if lock is not None else set()
-    return [_directory(one, place, locked, settings, command=command) for one in typed]
+    return [_directory(one, place, locked, settings_of(options), command=command) for one in typed]
 
 
 def _directory(typed: str, place: LibraryPlace, locked: set[str], settings: Settings, *, command: str) -> str:
     from skillhub_mcp.library.places import is_plain_name
 
-    name, path = decode_argument(typed), path_argument(typed)
+    name, path, parent = decode_argument(typed), path_argument(typed), ""
     if path is not None and name not in locked:
-        path = skill_directory(path)
-        root, name = os.path.split(path)
-        if os.path.realpath(root) == os.path.realpath(place.root):
+        parent, name = os.path.split(skill_directory(path))
+        if os.path.realpath(parent) == os.path.realpath(place.root):
             return name
-        if (hint := _in_another_root(name, place, settings, command=command, only=root)) is not None:
-            raise SkillNotFound(decode_argument(typed), hint=hint, reason=f"it does not lie in {place.root}")
-        return decode_argument(typed)
-    if name in locked or not is_plain_name(name) or os.path.lexists(os.path.join(place.root, name)):
+    elif name in locked or not is_plain_name(name) or os.path.lexists(os.path.join(place.root, name)):
         return name
-    found = _holding(place.root, name)
-    if len(found) > 1:
-        hint = f"give the directory: {' or '.join(map(repr, found))}"
-        raise SkillNotFound(name, near=found, hint=hint, reason=f"several directories of {place.root} hold one")
-    if found:
+    elif found := _holding(place.root, name):
+        if len(found) > 1:
+            hint = f"give the directory: {' or '.join(map(repr, found))}"
+            raise SkillNotFound(name, near=found, hint=hint, reason=f"several directories of {place.root} hold one")
         return found[0]
-    if (hint := _in_another_root(name, place, settings, command=command)) is not None:
-        raise SkillNotFound(name, hint=hint, reason=f"{place.root} has no directory of that name")
-    return name
+    if (elsewhere := _in_another_root(name, settings, command=command, parent=parent)) is not None:
+        raise SkillNotFound(decode_argument(typed), hint=elsewhere, reason=f"{place.root} does not have it")
+    return decode_argument(typed)
 
 
 def _holding(root: str, name: str) -> list[str]:
@@ -183,25 +150,22 @@ def _holding(root: str, name: str) -> list[str]:
     from skillhub_mcp.skills.roots import make_roots
     from skillhub_mcp.skills.scanner import read_snapshot
 
-    there = set(present(root))
-    skills = read_snapshot(make_roots([root])).named(name)
-    real = os.path.realpath(root)
-    below = (os.path.split(skill.directory) for skill in skills)
+    there, real = set(present(root)), os.path.realpath(root)
+    below = (os.path.split(skill.directory) for skill in read_snapshot(make_roots([root])).named(name))
     return sorted(last for parent, last in below if os.path.realpath(parent) == real and last in there)
 
 
-def _in_another_root(
-    name: str, place: LibraryPlace, settings: Settings, *, command: str, only: str | None = None
-) -> str | None:
-    """Return how `command` is given the skill in a directory of that name below another root, or below `only` that."""
-    from skillhub_mcp.chosen_roots import roots_of
+def _in_another_root(name: str, settings: Settings, *, command: str, parent: str) -> str | None:
+    """Return how `command` is given the skill of that name in another root, or in `parent`; None if it has none."""
+    from skillhub_mcp.chosen_roots import project_of, roots_of
     from skillhub_mcp.library.places import is_plain_name
 
     for root in roots_of(settings):
-        if root.real == os.path.realpath(place.root) or (only is not None and root.real != os.path.realpath(only)):
-            continue
-        if is_plain_name(name) and os.path.isdir(os.path.join(root.path, name)):
-            other = place_of_root(root.path, settings)
+        is_asked = not parent or root.real == os.path.realpath(parent)
+        if is_asked and is_plain_name(name) and os.path.isdir(os.path.join(root.path, name)):
+            project = project_of(settings).root
+            is_project = root.real == os.path.realpath(os.path.join(project, AGENTS_SKILLS))
+            other = place_of_lock(os.path.join(project if is_project else root.path, LOCK_NAME), settings)
             return f"{root.path} has one: {other.command(*shlex.split(command), names=[name])}"
     return None
 
@@ -213,11 +177,10 @@ class RefreshedIndex(NamedTuple):
     answering: Mapping[str, tuple[str, str]] = {}
     awaiting: frozenset[str] = frozenset()
 
-
-def note_index_problem(problem: str) -> None:
-    """Warn that the index was not refreshed, if there is a problem."""
-    if problem:
-        print_note(f"warning: the index is not refreshed: {in_line(problem)}")
+    def note_problem(self) -> None:
+        """Warn that the index was not refreshed, if there is a problem."""
+        if self.problem:
+            print_note(f"warning: the index is not refreshed: {in_line(self.problem)}")
 
 
 def refresh_index(options: Mapping[str, str], names: Sequence[str] = ()) -> RefreshedIndex:
@@ -229,7 +192,7 @@ def refresh_index(options: Mapping[str, str], names: Sequence[str] = ()) -> Refr
     try:
         if settings_of(options).replica.read_only:
             return RefreshedIndex()
-        with open_hub({**options, "SKILLHUB_USAGE": "off", "SKILLHUB_SKIP_AUTO_REINDEX": "0"}) as hub:
+        with open_hub({**options, "SKILLHUB_USAGE_LOG": "", "SKILLHUB_SKIP_AUTO_REINDEX": "0"}) as hub:
             view = hub.refresh(waiting=True)
             snapshot, policy = hub.snapshot_and_policy()
             known = Names(snapshot, policy)

@@ -38,7 +38,7 @@ GROUPS: Mapping[str, tuple[Command, ...]] = {
         Command("update", "update installed skills from their sources", writes=True),
         Command("remove", "remove installed skills, or undo that", writes=True),
         Command("lock", "record the current files in skills-lock.json", writes=True),
-        Command("verify", "compare installed skills with the lock file"),
+        Command("verify", "compare installed skills with the lock file", "lock"),
     ),
     "control": (
         Command("enable", "enable disabled skills", "enable", writes=True),

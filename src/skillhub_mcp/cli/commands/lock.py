@@ -1,89 +1,161 @@
-"""`skillhub lock`: lock the skills that are there, as they are or as those of a source."""
+"""`skillhub lock` and `verify`: record the skills that are there, and compare them with the record."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.cli.arguments import decode_argument
+from skillhub_mcp.cli.arguments import Parser, decode_argument
 from skillhub_mcp.cli.console import print_note, print_text, shown_path
 from skillhub_mcp.cli.installing import add_terms
-from skillhub_mcp.cli.library_place import (
-    LibraryPlace,
-    add_place_options,
-    named_directories,
-    note_publication_beside,
-    place_of,
-)
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
+from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, named_directories, place_of
+from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json
 from skillhub_mcp.redaction import redacted
 from skillhub_mcp.sanitize import in_line
 
 if TYPE_CHECKING:
-    from skillhub_mcp.library.locking_present import PresentSkill
+    from skillhub_mcp.library.verifying import VerifiedLibrary, VerifiedSkill
+
+_DESCRIPTIONS = {
+    "lock": "Record the current files of the skills in skills-lock.json, which `npx skills` has too. A skill that was "
+    "edited since it was locked is recorded again only if it is named.",
+    "verify": "Compare every file of the locked skills with the lock file, and list the differences. The exit code is "
+    "1 if there are any.",
+}
 
 
-DESCRIPTION = (
-    "Record the current files of the skills in skills-lock.json, which `npx skills` has too. A skill that was edited "
-    "since it was locked is recorded again only if it is named."
-)
-
-
-def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
+def add_arguments(parser: Parser, command: str) -> None:
     """Declare the arguments."""
+    parser.description = _DESCRIPTIONS[command]
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these skills, by name, directory or path")
-    parser.add_argument("--adopt", metavar="SOURCE", help="record this source, if its files are the same")
-    add_terms(parser)
+    if command == "lock":
+        parser.add_argument("--adopt", metavar="SOURCE", help="record this source, if its files are the same")
+        add_terms(parser)
     add_place_options(parser)
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Lock the skills. Raises what `library.locking_present` and `add_from` raise."""
-    from skillhub_mcp.library.locking_present import Locking, lock_present
+    """Lock or verify the skills. Raises what `library.locking_present`, `library.verifying` and `add_from` raise."""
+    from skillhub_mcp.cli.commands.add import add_from
+    from skillhub_mcp.library.verifying import present
 
     place = place_of(args, options)
-    note_publication_beside(place, options)
-    names = named_directories(args.names, place, options, command="lock")
+    names = named_directories(args.names, place, options, command=args.command)
+    if args.command == "verify":
+        return _verify(args, place, names)
     if args.adopt:
         # Adding a skill that is there with the same files records its source.
-        from skillhub_mcp.cli.commands.add import add_from
-        from skillhub_mcp.library.verifying import present
+        return add_from(decode_argument(args.adopt), args, options, place, only=names or present(place.root))
+    return _lock(args, place, names)
 
-        return add_from(decode_argument(args.adopt), args, options, only=names or present(place.root))
+
+def _lock(args: argparse.Namespace, place: LibraryPlace, names: list[str]) -> int:
+    from skillhub_mcp.library.locking_present import Locking, lock_present
+
     found = lock_present(place.root, place.lock_path, names, dry_run=args.dry_run)
+    edited = [one.name for one in found if one.done is Locking.EDITED]
     if args.json:
-        print_json(place.json(dry_run=args.dry_run, skills=[_json(one) for one in found]))
-    else:
-        _tell(found, place, dry_run=args.dry_run)
-    return EXIT_FAILED if any(one.done is Locking.EDITED for one in found) else EXIT_OK
-
-
-def _json(one: PresentSkill) -> dict[str, object]:
-    ours = None if one.locked is None else one.locked.ours
-    return {
-        "name": one.name,
-        "done": one.done.value,
-        "source": None if one.locked is None else redacted(one.locked.source),
-        "digest": None if ours is None else ours.digest,
-        "files": list(one.files),
-        "problem": one.problem or None,
-    }
-
-
-def _tell(found: tuple[PresentSkill, ...], place: LibraryPlace, *, dry_run: bool) -> None:
-    from skillhub_mcp.library.locking_present import Locking
-
-    verb = "would be" if dry_run else "is"
+        skills = [
+            {
+                "name": one.name,
+                "done": one.done.value,
+                "source": None if one.locked is None else redacted(one.locked.source),
+                "digest": None if one.locked is None or one.locked.ours is None else one.locked.ours.digest,
+                "files": list(one.files),
+                "problem": one.problem or None,
+            }
+            for one in found
+        ]
+        print_json(place.json(dry_run=args.dry_run, skills=skills))
+        return EXIT_FAILED if edited else EXIT_OK
+    is_new = False
     for one in found:
         name = in_line(one.name)
         if one.done in (Locking.LOCKED, Locking.LOCKED_ANEW):
-            print_text(f"{name} {verb} {one.done.value}")
+            is_new = True
+            print_text(f"{name} {'would be' if args.dry_run else 'is'} {one.done.value}")
         elif one.problem:
             print_text(f"{name} is left as it is: {in_line(one.problem)}")
         elif one.done is Locking.EDITED:
             named = f" ({in_line(one.files[0])})" if one.files else ""
             again = in_line(place.command("lock", names=[one.name]))
             print_text(f"{name} was edited since it was locked{named}: `{again}` locks it again")
-    if not any(one.done in (Locking.LOCKED, Locking.LOCKED_ANEW) for one in found):
+    if not is_new:
         print_note(f"{in_line(shown_path(place.lock_path))} stays as it is")
+    return EXIT_FAILED if edited else EXIT_OK
+
+
+def _verify(args: argparse.Namespace, place: LibraryPlace, names: list[str]) -> int:
+    from skillhub_mcp.library.verifying import verify
+
+    found = verify(place.root, place.lock_path, names, lock_command=place.command("lock"))
+    if args.json:
+        skills = [_verified_json(one) for one in found.skills]
+        print_json(place.json(ok=found.ok, skills=skills, unlocked=list(found.unlocked)))
+        return EXIT_OK if found.ok else EXIT_FAILED
+    for one in found.skills:
+        if not one.ok:
+            print_text("\n".join(map(in_line, _differences(one))))
+    if found.ok:
+        print_text(f"{plural(len(found.skills), 'skill')} as {in_line(shown_path(place.lock_path))} says")
+    if ends := [one.locked.name for one in found.skills if one.differs.line_ends]:
+        print_note(f"Only line ends differ from what was locked: {in_line(', '.join(ends))}")
+    if differ := [one.locked.name for one in found.skills if one.npx_differs]:
+        print_note(in_line(f"npx skills has another hash: `{place.command('lock', names=differ)}` writes it again"))
+    if found.unlocked:
+        print_note(f"{plural(len(found.unlocked), 'skill')} that no lock names: `{place.command('lock')}` locks them")
+    if fixes := list(_fixes(found, place)):
+        print_note("\n" + "\n".join(map(in_line, fixes)))
+    return EXIT_OK if found.ok else EXIT_FAILED
+
+
+def _differences(one: VerifiedSkill) -> Iterator[str]:
+    yield f"{one.locked.name}: {one.problem or 'not as it was locked'}"
+    kinds = {"changed": "changed", "added": "added", "missing": "missing", "modes": "executable bit changed"}
+    for kind, what in kinds.items():
+        yield from (f"  {what}: {one.differs.shown(path)}" for path in getattr(one.differs, kind))
+
+
+def _verified_json(one: VerifiedSkill) -> dict[str, object]:
+    differs = one.differs
+    return {
+        "name": one.locked.name,
+        "ok": one.ok,
+        "changed": list(differs.changed),
+        "added": list(differs.added),
+        "missing": list(differs.missing),
+        "executable_bits": list(differs.modes),
+        "unknown_files": differs.unknown,
+        "irregular": {
+            path: {"locked": each.locked or None, "now": each.now or None} for path, each in differs.irregular.items()
+        },
+        "line_ends": differs.line_ends,
+        "computed_hash_fits": not one.npx_differs,
+        "problem": one.problem or None,
+        "in_trash": one.in_trash,
+        "locked_by": "npx skills" if one.by_npx else "skillhub",
+    }
+
+
+def _fixes(found: VerifiedLibrary, place: LibraryPlace) -> Iterator[str]:
+    """Yield the commands that restore or lock what differs."""
+    from skillhub_mcp.library.sources.upstream import is_its_own_source
+
+    wrong = [one for one in found.skills if one.differs or one.is_missing]
+    edited = [one.locked.name for one in wrong if one.differs]
+    if trashed := [one.locked.name for one in wrong if one.is_missing and one.in_trash]:
+        yield f"`{place.command('remove', '--undo', names=trashed)}` brings back what is in the trash"
+    base = os.path.dirname(place.lock_path)
+    restorable = [
+        one.locked
+        for one in wrong
+        if one.locked.ours is not None
+        and not one.locked.ours.has_edits
+        and not is_its_own_source(one.locked, place.root, base)
+    ]
+    if restorable:
+        yield f"`{place.command('add', '--frozen', *(['--replace'] if edited else []))}` brings back what the lock says"
+    if edited:
+        yield f"`{place.command('lock', names=edited)}` locks what is there"

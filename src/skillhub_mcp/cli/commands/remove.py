@@ -5,18 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from skillhub_mcp.cli.arguments import decode_argument
 from skillhub_mcp.cli.console import print_note, print_text, shown_path
 from skillhub_mcp.cli.library_place import (
-    LibraryPlace,
     RefreshedIndex,
     add_place_options,
     named_directories,
-    note_index_problem,
-    note_publication_beside,
     place_of,
     refresh_index,
 )
@@ -24,10 +20,6 @@ from skillhub_mcp.cli.output import EXIT_OK, print_json
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
 from skillhub_mcp.sanitize import in_line
-
-if TYPE_CHECKING:
-    from skillhub_mcp.library.removal import MovedSkill
-
 
 DESCRIPTION = (
     "Move installed skills into the trash of their directory, all or none, and drop them from the lock file. --undo "
@@ -38,8 +30,9 @@ DESCRIPTION = (
 def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     """Declare the arguments."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="name of a skill or of its directory, or its path")
-    parser.add_argument("--undo", action="store_true", help="bring back what was removed last, or each NAME")
-    parser.add_argument("--force", action="store_true", help="also remove skills that are not in a lock file")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--undo", action="store_true", help="bring back what was removed last, or each NAME")
+    how.add_argument("--force", action="store_true", help="also remove skills that are not in a lock file")
     add_place_options(parser)
 
 
@@ -51,11 +44,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     from skillhub_mcp.library.removal import bring_back, remove
 
     place = place_of(args, options)
-    note_publication_beside(place, options)
     if args.undo:
-        if args.force:
-            hint = "skillhub remove --undo brings back all of the last removal, or each NAME"
-            raise InvalidArgument("--force", "cannot be combined with --undo", hint=hint)
         names = [decode_argument(name) for name in args.names]
         moved = bring_back(place.root, place.lock_path, names, dry_run=args.dry_run)
     else:
@@ -65,8 +54,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             _refuse_root(name, options)
         names = named_directories(args.names, place, options, command="remove")
         moved = remove(place.root, place.lock_path, names, force=args.force, dry_run=args.dry_run)
-    names = [one.name for one in moved]
-    index = RefreshedIndex() if args.dry_run else refresh_index(options, names)
+    index = RefreshedIndex() if args.dry_run else refresh_index(options, [one.name for one in moved])
     if args.json:
         skills = [
             {
@@ -80,8 +68,19 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         ]
         result = {"restored" if args.undo else "removed": skills, "index_problem": index.problem or None}
         print_json(place.json(dry_run=args.dry_run) | result)
-    else:
-        _tell(moved, place, index, undo=args.undo, dry_run=args.dry_run)
+        return EXIT_OK
+    root, verb = in_line(shown_path(place.root)), "would be" if args.dry_run else "is"
+    for one in moved:
+        name, where = in_line(one.name), root if one.is_there else in_line(shown_path(place.lock_path))
+        print_text(f"{name} {verb} {f'back in {root}' if args.undo else f'removed from {where}'}")
+        if one.linked_to and not args.undo:
+            print_note(f"{name} is a link: {in_line(one.linked_to)} stays as it is")
+        if one.name in index.answering and not args.undo:
+            directory, source = index.answering[one.name]
+            print_note(f"{name} now loads {in_line(shown_path(directory))} ({source})")
+    index.note_problem()
+    if not (args.undo or args.dry_run) and any(one.is_there for one in moved):
+        print_note(f"\nto undo: `{in_line(place.command('remove', '--undo'))}`")
     return EXIT_OK
 
 
@@ -91,29 +90,6 @@ def _refuse_root(typed: str, options: Mapping[str, str]) -> None:
     from skillhub_mcp.settings import settings_of
 
     path = expand_home(typed)
-    roots = roots_of(settings_of(options))
-    if os.path.isdir(path) and any(os.path.realpath(path) == root.real for root in roots):
+    if os.path.isdir(path) and any(os.path.realpath(path) == root.real for root in roots_of(settings_of(options))):
         hint = f"`skillhub roots remove {shlex.quote(typed)}` searches this directory no longer"
         raise SkillNotFound(typed, hint=hint, reason="it is a directory of skills")
-
-
-def _tell(
-    moved: Sequence[MovedSkill], place: LibraryPlace, index: RefreshedIndex, *, undo: bool, dry_run: bool
-) -> None:
-    root = in_line(shown_path(place.root))
-    verb = "would be" if dry_run else "is"
-    for one in moved:
-        name = in_line(one.name)
-        if undo:
-            print_text(f"{name} {verb} back in {root}")
-            continue
-        print_text(f"{name} {verb} removed from {root if one.is_there else in_line(shown_path(place.lock_path))}")
-        if one.linked_to:
-            print_note(f"{name} is a link: {in_line(one.linked_to)} stays as it is")
-        answering = index.answering.get(one.name)
-        if answering is not None:
-            print_note(f"{name} now loads {in_line(shown_path(answering[0]))} ({answering[1]})")
-    note_index_problem(index.problem)
-    if not (undo or dry_run) and any(one.is_there for one in moved):
-        what = "it" if len(moved) == 1 else "them"
-        print_note(f"\n`{in_line(place.command('remove', '--undo'))}` brings {what} back")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skillhub_mcp._util.tempdir import scratch_directory
 from skillhub_mcp.cli.console import print_note, print_text, shown_path
@@ -15,7 +15,6 @@ from skillhub_mcp.cli.library_place import (
     LibraryPlace,
     add_place_options,
     named_directories,
-    note_publication_beside,
     open_options,
     place_of,
 )
@@ -25,14 +24,11 @@ from skillhub_mcp.library.install import prepare
 from skillhub_mcp.library.places import is_plain_name
 from skillhub_mcp.library.sources.locked_source import place_of as source_place_of
 from skillhub_mcp.library.sources.upstream import Compared, SourceStanding, Upstreams
-from skillhub_mcp.locks.lock_file import Lock
+from skillhub_mcp.locks.lock_file import Lock, LockedSkill
 from skillhub_mcp.locks.plain_files import read_lock
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.names import near_names
-
-if TYPE_CHECKING:
-    from skillhub_mcp.locks.lock_file import LockedSkill
 
 DESCRIPTION = (
     "Show what the sources of installed skills have changed, and install it when you agree. A skill that you edited "
@@ -52,54 +48,31 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Compare, show, ask and update; with --check only compare. Raises what `library` raises."""
-    place = place_of(args, options)
-    note_publication_beside(place, options)
-    settings = settings_of(options)
+    place, settings = place_of(args, options), settings_of(options)
     terms = terms_of(args, settings)
     opening = open_options(settings, insecure=args.insecure, place=place)
-    names = named_directories(args.names, place, options, command="update")
-    skills = _locked_skills(place, names)
+    skills = _locked_skills(place, named_directories(args.names, place, options, command="update"))
     with closing(Upstreams(opening, place.root, unpin=args.unpin)) as upstreams:
         seen = list(upstreams.compare(skills))
-        failed = any(one.error is not None for one in seen)
-        reported = [one for one in seen if one.standing is not SourceStanding.CURRENT or args.names]
-        if args.check:
-            return _report_check(args, seen, reported, place)
+        compared = [_json(one) for one in seen]
+        failed = any(one.standing is SourceStanding.UNKNOWN for one in seen)
         incoming = [one.incoming for one in seen if one.incoming is not None]
         if not args.json:
-            _tell_compared(reported, seen, place)
+            _report([one for one in seen if one.standing is not SourceStanding.CURRENT or args.names], seen, place)
+            if not seen:
+                print_note(f"No skill is locked in {place.lock_path}")
+            elif not incoming and not failed and all(_is_there(one, place) for one in seen):
+                print_note("There is nothing to update")
+            elif args.check and incoming:
+                print_note(f"\n`{place.command('update')}` shows the changes, and asks")
+        if args.check:
+            if args.json:
+                print_json(place.json(skills=compared))
+            return EXIT_FAILED if failed else EXIT_OK
         with scratch_directory("look") as scratch:
             prepared = prepare(place.root, place.lock_path, incoming, terms, scratch)
-            code = finish(prepared, place, args, options, {"compared": [_comparison_json(one) for one in seen]})
-    if not incoming and not args.json and not failed:
-        print_note("There is nothing to update" if seen else f"No skill is locked in {place.lock_path}")
+            code = finish(prepared, place, args, options, {"compared": compared})
     return EXIT_FAILED if failed and code == EXIT_OK else code
-
-
-def _report_check(
-    args: argparse.Namespace, seen: Sequence[Compared], reported: Sequence[Compared], place: LibraryPlace
-) -> int:
-    if args.json:
-        print_json(place.json(skills=[_comparison_json(one) for one in seen]))
-    else:
-        _tell_compared(reported, seen, place)
-        if any(one.standing is SourceStanding.OUTDATED for one in seen):
-            print_note(f"\n`{place.command('update')}` shows the changes, and asks")
-        elif not seen:
-            print_note(f"No skill is locked in {place.lock_path}")
-        elif not reported and not _missing_note(seen, place):
-            print_note("Every skill of the lock is current")
-    return EXIT_FAILED if any(one.standing is SourceStanding.UNKNOWN for one in seen) else EXIT_OK
-
-
-def _tell_compared(reported: Iterable[Compared], found: Iterable[Compared], place: LibraryPlace) -> None:
-    """Print a line for each skill in `reported`, then notes, also about missing skills."""
-    reported = list(reported)
-    for one in reported:
-        name, source = in_line(one.locked.name), in_line(shown_path(one.source))
-        print_text(f"{name}  {one.standing.value}{_between(one)}  {source}")
-    for note in filter(None, [*(_comparison_note(one, place) for one in reported), _missing_note(found, place)]):
-        print_note(note)
 
 
 def _locked_skills(place: LibraryPlace, names: Sequence[str]) -> tuple[LockedSkill, ...]:
@@ -114,41 +87,42 @@ def _locked_skills(place: LibraryPlace, names: Sequence[str]) -> tuple[LockedSki
     return tuple(known[name] for name in dict.fromkeys(names)) if names else lock.skills
 
 
-def _comparison_note(one: Compared, place: LibraryPlace) -> str:
-    """Return why a comparison failed, or what the user can do; empty for nothing."""
-    name = in_line(one.locked.name)
+def _report(reported: Sequence[Compared], seen: Iterable[Compared], place: LibraryPlace) -> None:
+    """Print a line for each skill in `reported`, then notes, also about missing skills."""
+    for one in reported:
+        before, now = one.locked.ours.commit if one.locked.ours is not None else "", one.commit
+        is_newer = one.standing is SourceStanding.OUTDATED and before and now
+        commits = f"  {before[:_SHOWN_DIGITS]} → {now[:_SHOWN_DIGITS]}" if is_newer else ""
+        source = in_line(shown_path(one.source))
+        print_text(f"{in_line(one.locked.name)}  {one.standing.value}{commits}  {source}")
+    for one in reported:
+        for note in _notes(one, place):
+            print_note(in_line(f"{one.locked.name}: {note}"))
+    if missing := [in_line(one.locked.name) for one in seen if not _is_there(one, place)]:
+        root, fix = in_line(shown_path(place.root)), in_line(place.command("add", "--frozen"))
+        print_note(f"not in {root}: {', '.join(missing)}; `{fix}` brings back what the lock says")
+
+
+def _notes(one: Compared, place: LibraryPlace) -> Iterator[str]:
+    """Yield why a comparison failed, or what the user can do."""
     if one.error is not None:
-        hint = f" ({one.error.hint})" if one.error.hint else ""
-        return f"{name}: {in_line(one.error.message + hint)}"
-    if one.went_back and one.locked.ours is not None:
+        yield one.error.message + (f" ({one.error.hint})" if one.error.hint else "")
+    elif one.went_back and one.locked.ours is not None:
         now, before = one.commit[:_SHOWN_DIGITS], one.locked.ours.commit[:_SHOWN_DIGITS]
-        return f"{name}: its source went back to an older commit, {now}: you have {before}"
-    if one.incoming is not None and one.incoming.moved_from is not None:
-        return f"{name}: it has moved to {in_line(one.incoming.path or '.')} in its source"
-    if one.standing is SourceStanding.PINNED:
-        unpin = in_line(place.command("update", "--unpin", names=[one.locked.name]))
-        return f"{name}: at the tag or commit asked for: `{unpin}` follows its source"
-    if one.standing is SourceStanding.GONE:
-        remove = in_line(place.command("remove", names=[one.locked.name]))
-        return f"{name}: its source has it no longer; it stays: `{remove}` removes it"
-    return ""
+        yield f"its source went back to an older commit, {now}: you have {before}"
+    elif one.incoming is not None and one.incoming.moved_from is not None:
+        yield f"it has moved to {one.incoming.path or '.'} in its source"
+    elif one.standing is SourceStanding.PINNED:
+        yield f"pinned: `{place.command('update', '--unpin', names=[one.locked.name])}` follows its source"
+    elif one.standing is SourceStanding.GONE:
+        yield f"gone from its source: `{place.command('remove', names=[one.locked.name])}` removes it here"
 
 
-def _missing_note(found: Iterable[Compared], place: LibraryPlace) -> str:
-    """Return which locked skills are missing from the root, and how to restore them; empty for none."""
-    missing = [
-        in_line(one.locked.name)
-        for one in found
-        if is_plain_name(one.locked.name) and not os.path.lexists(os.path.join(place.root, one.locked.name))
-    ]
-    if not missing:
-        return ""
-    are = "is" if len(missing) == 1 else "are"
-    root, fix = in_line(shown_path(place.root)), in_line(place.command("add", "--frozen"))
-    return f"{', '.join(missing)} {are} not in {root}: `{fix}` brings back what the lock says"
+def _is_there(one: Compared, place: LibraryPlace) -> bool:
+    return not is_plain_name(one.locked.name) or os.path.lexists(os.path.join(place.root, one.locked.name))
 
 
-def _comparison_json(one: Compared) -> dict[str, Any]:
+def _json(one: Compared) -> dict[str, Any]:
     ours, error = one.locked.ours, one.error
     return {
         "name": one.locked.name,
@@ -162,10 +136,3 @@ def _comparison_json(one: Compared) -> dict[str, Any]:
         "digest": ours.digest if ours is not None else None,
         "error": None if error is None else error_json(error),
     }
-
-
-def _between(one: Compared) -> str:
-    before = one.locked.ours.commit if one.locked.ours is not None else ""
-    if one.standing is SourceStanding.OUTDATED and before and one.commit:
-        return f"  {before[:_SHOWN_DIGITS]} → {one.commit[:_SHOWN_DIGITS]}"
-    return ""
