@@ -426,7 +426,7 @@ class OutputUnwritable(_About, code="OUTPUT_UNWRITABLE", fact="path"):
 
 
 class TerminalUnavailable(_About, code="TERMINAL_UNAVAILABLE"):
-    """A command draws on a terminal, and the process has none."""
+    """A command asks on a terminal, and the process has none."""
 
     text = "There is no terminal to pick a skill on ({subject})"
     fix = "skillhub pick --list WORDS prints the skills that fit, and skillhub search TASK those for a task"

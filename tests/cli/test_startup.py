@@ -23,7 +23,6 @@ HEAVY = (
     "opentelemetry",
     "prometheus_client",
     "rich",
-    "textual",
 )
 
 PROBE = f"""

@@ -14,7 +14,5 @@ main               the entry point: runs the command and turns failures into mes
 next_steps         the commands to type next on this machine
 open_hub           the hub for a command, from its options and the environment
 output             results on stdout, everything else on stderr, as text or JSON
-picker             the picker on a terminal (Textual)
-picker_rows        the rows of the picker: which fit what was typed, in which order
 renames            what to type instead of a name that is gone or known from another tool
 """

@@ -184,20 +184,14 @@ def print_markdown(text: str) -> None:
     if not is_drawn(sys.stdout):
         print(on_terminal(text))
         return
-    rich_console(sys.stdout).print(markdown(text), soft_wrap=False)
-
-
-def markdown(text: str) -> Any:
-    """Return Markdown from a skill as a rich renderable that hides neither HTML nor the targets of links."""
     from markdown_it import MarkdownIt
     from rich.markdown import Markdown
 
     rendered = Markdown("", hyperlinks=False)
     # rich leaves out HTML, so comments in a skill would not be seen.
-    rendered.parsed = (
-        MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).parse(on_terminal(text))
-    )
-    return rendered
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    rendered.parsed = parser.parse(on_terminal(text))
+    rich_console(sys.stdout).print(rendered, soft_wrap=False)
 
 
 def shown_path(path: str) -> str:
@@ -210,13 +204,18 @@ def confirm(question: str, *, default: bool = False) -> bool:
     """Ask on the terminal; without one, return False."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
+    typed = ask(f"{question} {'[Y/n]' if default else '[y/N]'}")
+    return typed is not None and typed.strip().lower() in (("", "y", "yes") if default else ("y", "yes"))
+
+
+def ask(question: str) -> str | None:
+    """Ask on the terminal; at its end, return None."""
     hide_progress()
-    print(question, "[Y/n] " if default else "[y/N] ", end="", file=sys.stderr, flush=True)
+    print(question, end=" ", file=sys.stderr, flush=True)
     typed = sys.stdin.readline()
     if not typed:
         print(file=sys.stderr)
-        return False
-    return typed.strip().lower() in (("", "y", "yes") if default else ("y", "yes"))
+    return typed or None
 
 
 class _Collected(io.StringIO):

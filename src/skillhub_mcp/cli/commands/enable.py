@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.name_resolution import Names
-from skillhub_mcp.skills.names import fold_name, typed_command
+from skillhub_mcp.skills.names import fold_name
 
 if TYPE_CHECKING:
     from skillhub_mcp.policy.access import Policy
@@ -61,34 +61,25 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         ]
         print_json({"dry_run": args.dry_run, "skills": rows})
         return EXIT_OK
-    if args.dry_run:
-        for one in chosen:
-            print_text(f"{in_line(one.skill.name)} would be {args.command}d")
-        return EXIT_OK
     where = " in this project" if args.project else ""
     for one, now in zip(chosen, answering, strict=True):
         name, standing = in_line(one.skill.name), policy.availability(one.skill)
-        print_text(f"{name} is {'enabled' if on else 'disabled'}{where}")
+        print_text(f"{name} {'would be' if args.dry_run else 'is'} {args.command}d{where}")
+        if args.dry_run:
+            continue
         if now is not None and one.others and now.directory != one.answered:
             print_note(f"{name} now loads {in_line(now.directory)} ({snapshot.source(now).value})")
-        elif one.is_named and one.others and now is None and not on:
-            handles = map(names.handle, (*snapshot.namesakes(one.skill), *one.others))
-            other = next(handle for handle in handles if handle != one.skill.name)
-            back = f"`{in_line(typed_command('skillhub enable', other))}` brings that one back"
-            print_note(f"All {len(one.others) + 1} skills of that name are off: {back}")
         if (standing is Availability.OFF) is on:
             other = "with" if not args.project else "without"
             print_note(f"{name} is still {'disabled' if on else 'enabled'} here: run this again {other} --project")
         elif on and standing is not Availability.ON:
-            of_project = standing in (Availability.DENIED, Availability.UNDECIDED) and policy.heeds_project(one.skill)
-            more = ". What its project's rules say of it, this with --project overrides" if of_project else ""
-            print_note(f"{name} is still not served: {standing.value}{more}")
+            print_note(f"{name} is still not served: {standing.value}")
     return EXIT_OK
 
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """A skill to switch, its namesakes in order of priority, and the directory of who answered to its name before.
+    """A skill to switch, its namesakes, and the directory of the skill that had its name before.
 
     One that `is_named` was given by its bare name, which is that of all of them.
     """
@@ -100,12 +91,21 @@ class _Choice:
 
 
 def _choice(hub: SkillHub, typed: str) -> _Choice:
-    """Return what a person typed. Raises SkillNotFound."""
-    skill = _find(hub, typed)
+    """Return what a person typed: a name in any case, name@source or a path. Raises SkillNotFound."""
+    spelt = {one.skill.name for one in hub.listed() if fold_name(one.skill.name) == fold_name(typed)}
+    skill = hub.find(spelt.pop() if len(spelt) == 1 else typed)
     snapshot, policy = hub.snapshot_and_policy()
     before = _answering(Names(snapshot, policy), policy, skill.name)
-    is_named = fold_name(typed) in (fold_name(skill.name), fold_name(skill.alias))
-    return _Choice(skill, namesakes(hub, skill), "" if before is None else before.directory, is_named)
+    others = tuple(
+        one.skill
+        for one in hub.listed()
+        if one.skill.directory != skill.directory and _folded(skill) & _folded(one.skill)
+    )
+    return _Choice(skill, others, "" if before is None else before.directory, fold_name(typed) in _folded(skill))
+
+
+def _folded(skill: Skill) -> set[str]:
+    return {fold_name(skill.name), fold_name(skill.alias)}
 
 
 def _answering(names: Names, policy: Policy, name: str) -> Skill | None:
@@ -114,35 +114,11 @@ def _answering(names: Names, policy: Policy, name: str) -> Skill | None:
     return found if found is not None and policy.offers(found) else None
 
 
-def namesakes(hub: SkillHub, skill: Skill) -> tuple[Skill, ...]:
-    """Return the other skills that go by a name of `skill`."""
-    names = {fold_name(skill.name), fold_name(skill.alias)}
-    return tuple(
-        one.skill
-        for one in hub.listed()
-        if one.skill.directory != skill.directory and names & {fold_name(one.skill.name), fold_name(one.skill.alias)}
-    )
-
-
 def _switched(one: _Choice, choices: Choices, *, on: bool, project: str | None) -> Choices:
-    skill = one.skill
-    if not one.is_named:
-        return switched_by_path(choices, skill, one.others, on=on, project=project)
-    # A name applies to every skill with that name; a skill given by name@source or path is saved by path.
-    directories = (skill.directory, *(other.directory for other in one.others))
-    return choices.switched(skill.name, also=(skill.name, skill.alias, *directories), on=on, project=project)
-
-
-def switched_by_path(
-    choices: Choices, skill: Skill, others: Sequence[Skill], *, on: bool, project: str | None
-) -> Choices:
-    """Return the choices with `skill` on or off, and its namesakes, the `others`, as they were."""
-    names = (skill.name, skill.alias)
-    also = names if on and not others else ()
+    skill, names = one.skill, (one.skill.name, one.skill.alias)
+    if one.is_named:
+        # A name applies to every skill with that name; a skill given by name@source or path is saved by path.
+        directories = (skill.directory, *(other.directory for other in one.others))
+        return choices.switched(skill.name, also=(*names, *directories), on=on, project=project)
+    also = names if on and not one.others else ()
     return choices.switched(skill.directory, also=also, names=names, on=on, project=project)
-
-
-def _find(hub: SkillHub, typed: str) -> Skill:
-    """Return the skill with this name in any case, name@source or path. Raises SkillNotFound."""
-    names = {one.skill.name for one in hub.listed() if fold_name(one.skill.name) == fold_name(typed)}
-    return hub.find(names.pop() if len(names) == 1 else typed)

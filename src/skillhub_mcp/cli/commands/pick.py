@@ -1,12 +1,14 @@
-"""`skillhub pick`: choose a skill on the terminal, and switch, edit and preview skills."""
+"""`skillhub pick`: search by words, and print the name of the skill whose number is typed."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
 
 from skillhub_mcp.cli.arguments import decode_argument
-from skillhub_mcp.cli.console import columns, one_line, print_note, print_text
+from skillhub_mcp.cli.console import ask, columns, one_line, print_line, print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import (
     EXIT_FAILED,
@@ -17,90 +19,127 @@ from skillhub_mcp.cli.output import (
     print_json,
     problems_json,
 )
-from skillhub_mcp.cli.picker_rows import (
-    NO_MATCH,
-    NOT_SEARCHED,
-    SCOPES,
-    PickerScope,
-    count_text,
-    fitting_rows,
-    nearest_rows,
-    picker_rows,
-    searched_for,
-    warning_about,
-)
-from skillhub_mcp.hub import MAX_LIMIT
+from skillhub_mcp.errors import TerminalUnavailable
+from skillhub_mcp.hub import MAX_LIMIT, ListedSkill, SkillHub
+from skillhub_mcp.policy.access import Availability
 from skillhub_mcp.sanitize import in_line
-from skillhub_mcp.settings import settings_of
+from skillhub_mcp.skills.names import fold_name, typed_command
+from skillhub_mcp.skills.roots import Source
 
 DESCRIPTION = (
-    "Search as you type, preview, edit, disable and enable skills, and print the name of the one that you take. The "
-    "screen is the terminal, whatever stdin and stdout are, so a shell can use the output."
+    "Search for skills by words, and print the name of the one whose number you type. The list and the question are on "
+    "stderr, so a shell can use the output."
 )
 EPILOG = "exit codes: 0 a skill was taken, 130 none was"
+_LINES_AROUND = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     """Declare the arguments."""
     parser.add_argument("typed", nargs="*", metavar="WORD", help="initial search text")
-    parser.add_argument("--scope", choices=SCOPES, default="all", help="initial scope; repo is the project's")
+    parser.add_argument("--scope", choices=("all", "repo", "user"), default="all", help="repo is the project's skills")
     parser.add_argument("--list", action="store_true", help="print the skills that fit; needs no terminal")
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Open the picker, or with --list or --json print what it would show. Raises TerminalUnavailable."""
+    """Ask until a skill is chosen, or with --list or --json print what fits. Raises TerminalUnavailable."""
     typed = decode_argument(" ".join(args.typed))
-    if args.list or args.json:
-        return _list(typed, args.scope, options, as_json=args.json)
-    from skillhub_mcp.cli.picker import HubSkills, Picker, own_terminal
-
-    with own_terminal():
-        skills = HubSkills(settings_of(options))
-        try:
-            if not skills.read():
-                note_empty_result(skills.hub.why_nothing(for_models=False))
-                return EXIT_FAILED
-            chosen = Picker(skills, typed=typed, scope=args.scope).run()
-        finally:
-            skills.hub.close()
-    if chosen is None:
-        return EXIT_INTERRUPTED
-    if warning := warning_about(chosen):
-        print_note(warning)
-    print_text(in_line(chosen.handle))
-    return EXIT_OK
-
-
-def _list(typed: str, scope: PickerScope, options: Mapping[str, str], *, as_json: bool) -> int:
+    asking = not (args.list or args.json)
+    if asking and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise TerminalUnavailable("stdin or stderr is redirected")
     with open_hub({**options, "SKILLHUB_USAGE": "off"}) as hub:
-        rows = picker_rows(hub.listed())
-        empty = None if rows else hub.why_nothing(for_models=False)
-        found = searched_for(hub.search(typed, limit=MAX_LIMIT)) if rows and typed.strip() else NOT_SEARCHED
-    fitting = fitting_rows(rows, typed, scope, found)
-    shown = fitting or nearest_rows(rows, scope, found)
-    if as_json:
-        skills = [
-            {
-                "name": row.name,
-                "handle": row.handle,
-                "description": row.description,
-                "source": row.source,
-                "scope": row.scope,
-                "state": row.state,
-                "path": row.directory,
-            }
-            for row in shown
-        ]
+        listed = [one for one in hub.listed() if args.scope in ("all", _scope(one))]
+        empty = None if hub.listed() else hub.why_nothing(for_models=False)
+        if asking and empty is None:
+            return _ask(hub, listed, typed)
+        shown, fits = _fitting(hub, listed, typed)
+    if args.json:
         problems = {} if empty is None else {"problems": problems_json(empty.causes)}
-        counts = {"count": len(shown), "total": len(rows), "confident": bool(fitting)}
-        print_json({"skills": skills, **counts, **problems})
+        counts = {"count": len(shown), "total": len(listed), "confident": fits}
+        print_json({"skills": [_as_json(one) for one in shown], **counts, **problems})
     elif empty is not None:
-        print_empty_result(empty)
+        (note_empty_result if asking else print_empty_result)(empty)
     else:
-        if shown and not fitting:
+        if shown and not fits:
             print_text("No good match. Nearest:")
-        for row in shown:
-            head = f"{row.state:<7} {in_line(row.handle)}  {row.source}, {row.scope}  "
-            print_text(head + one_line(row.description, width=max(columns() - len(head), 20)))
-        print_text(count_text(shown, rows) if shown else NO_MATCH)
-    return EXIT_FAILED if empty is not None and empty.mistake else EXIT_OK
+        for one in shown:
+            head = f"{one.standing.value:<7} {in_line(one.handle)}  {one.source.value}, {_scope(one)}  "
+            print_text(head + one_line(one.skill.description, width=max(columns() - len(head), 20)))
+        print_text(_count_text(shown, listed))
+    return EXIT_FAILED if empty is not None and (asking or empty.mistake) else EXIT_OK
+
+
+def _ask(hub: SkillHub, listed: Sequence[ListedSkill], typed: str) -> int:
+    """Show what fits until a number, or nothing, is typed."""
+    while True:
+        shown, fits = _fitting(hub, listed, typed)
+        if shown and not fits:
+            print_note("No good match. Nearest:")
+        width, room = columns(sys.stderr), max(shutil.get_terminal_size().lines - _LINES_AROUND, 1)
+        for number, one in enumerate(shown[:room], start=1):
+            state = "" if one.standing is Availability.ON else f" ({one.standing.value})"
+            head = f"{number:>3}  {in_line(one.handle)}{state}  {_scope(one)}  "
+            text = one_line(one.skill.description, width=max(width - len(head), 20))
+            print_line(
+                f"{number:>3}  ", (one.handle, "bold"), (state, "yellow"), f"  {_scope(one)}  {text}", stream=sys.stderr
+            )
+        print_note(_count_text(shown, listed))
+        answer = (ask("number to take, words to search, Enter to leave:") or "").strip()
+        if not answer:
+            return EXIT_INTERRUPTED
+        if not answer.isdecimal():
+            typed = answer
+        elif 1 <= int(answer) <= len(shown):
+            chosen = shown[int(answer) - 1]
+            if chosen.standing is not Availability.ON:
+                why = in_line(typed_command("skillhub why", chosen.handle))
+                print_note(f"agents neither find nor load it ({chosen.standing.value}): {why}")
+            print_text(in_line(chosen.handle))
+            return EXIT_OK
+
+
+def _fitting(hub: SkillHub, listed: Sequence[ListedSkill], typed: str) -> tuple[list[ListedSkill], bool]:
+    """Return what fits, best first, or near misses, and whether they fit; without a word, all by name.
+
+    A skill fits if a search finds it, or if its name, description or path contains every word.
+    """
+    words = fold_name(typed).split()
+    if not words:
+        return sorted(listed, key=lambda one: (one.skill.name, one.skill.directory)), True
+    answer = hub.search(typed, limit=MAX_LIMIT)
+    places = {hit.skill.directory: place for place, hit in enumerate(answer.hits)}
+
+    def place(one: ListedSkill) -> tuple[int, str]:
+        return places.get(one.skill.directory, len(places)), one.handle
+
+    found = [one for one in listed if one.skill.directory in places]
+    containing = [one for one in listed if all(word in _text(one) for word in words)]
+    fitting = {one.skill.directory: one for one in (*containing, *(found if answer.confident else ()))}
+    return sorted(fitting.values() or found, key=place), bool(fitting)
+
+
+def _text(one: ListedSkill) -> str:
+    return fold_name(f"{one.skill.name}\n{one.skill.description}\n{one.skill.directory}")
+
+
+def _scope(one: ListedSkill) -> str:
+    return "repo" if one.source is Source.PROJECT else "user"
+
+
+def _count_text(shown: Sequence[ListedSkill], listed: Sequence[ListedSkill]) -> str:
+    others = sum(one.standing is not Availability.ON for one in shown)
+    return (
+        f"{len(shown):,} of {len(listed):,} skills{f', {others:,} not on' if others else ''}" if shown else "(no match)"
+    )
+
+
+def _as_json(one: ListedSkill) -> dict[str, object]:
+    return {
+        "name": one.skill.name,
+        "handle": one.handle,
+        "description": " ".join(one.skill.description.split()),
+        "source": one.source.value,
+        "scope": _scope(one),
+        "state": one.standing.value,
+        "path": one.skill.directory,
+    }
