@@ -7,13 +7,15 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 
-from skillhub_mcp.cli.commands.completion import ASKED_FOR, SHELLS, fixed_words, script
+from skillhub_mcp.cli.commands.completion import SHELLS, SKILLS, fixed_words, script
+from skillhub_mcp.cli.completion_words import run
 from skillhub_mcp.cli.main import make_parser
 
 AWKWARD = "Chat with PDF; $(touch owned)"
@@ -29,7 +31,7 @@ LINES = {
     "skillhub connect cursor vsc": ["vscode", "vscode-insiders"],
     "skillhub new x --from-template pdf": ["pdf-invoice-extractor"],
     "skillhub validate kep": ["kept"],
-    "skillhub --skills-dir kept show ": [AWKWARD],
+    "skillhub show Chat": [AWKWARD],
 }
 # Each prints a line for each of LINES: what is offered, separated by tabs.
 PROGRAMS = {
@@ -55,7 +57,8 @@ def place(tmp_path: Path, write_skill: SkillWriter) -> Path:
     """A directory to type in: with a program `skillhub`, and skills."""
     for name in ("csv-profiler", "csv-cleaner", "log-triage"):
         write_skill(name)
-    write_skill(AWKWARD, root=tmp_path / "kept", directory="chat")
+    write_skill(AWKWARD, directory="chat")
+    (tmp_path / "kept").mkdir()
     program = tmp_path / "bin" / "skillhub"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m skillhub_mcp "$@"\n', encoding="utf-8")
@@ -128,19 +131,67 @@ def test_without_a_shell_it_says_how_to_install_the_script(skillhub: Skillhub) -
 
 def test_every_argument_whose_words_are_known_exists() -> None:
     root = make_parser()
-    for command, argument in (*ASKED_FOR, *fixed_words(())):
+    for command, argument in (*((one, name) for one, names in SKILLS.items() for name in names), *fixed_words(())):
         assert argument in {action.dest for action in root.command(command.split()).arguments()}, (command, argument)
 
 
-def test_every_name_of_a_skill_is_asked_for() -> None:
-    root = make_parser()
-    names = set()
-    for command, parser in root.subcommands.items():
-        for path, one in ((command, parser), *((f"{command} {word}", sub) for word, sub in parser.subcommands.items())):
-            names |= {
-                (path, action.dest)
-                for action in one.arguments()
-                if not action.option_strings and action.metavar == "NAME" and "skill" in (action.help or "")
-            }
-    assert names - set(ASKED_FOR) == set()
-    assert len(names) > 5
+@pytest.fixture
+def words(
+    hub_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> Callable[[], list[str]]:
+    """Ask for the names of skills."""
+
+    def ask() -> list[str]:
+        monkeypatch.setenv("SKILLS_DIR", hub_environment["SKILLS_DIR"])
+        assert run([]) == 0
+        sys.stdout.flush()
+        return capsysbinary.readouterr().out.decode(errors="surrogateescape").splitlines()
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("name: plain", "plain"),
+        ('name: "Chat with PDF"  ', "Chat with PDF"),
+        ("name: 'quoted'\r", "quoted"),
+        ("description: d\nname: second", "second"),
+        ("name: 請求書", "請求書"),
+        ("no: name", "folder"),
+        ("name:", "folder"),
+    ],
+)
+def test_a_skill_is_completed_by_its_own_name(
+    words: Callable[[], list[str]], skills_dir: Path, line: str, name: str
+) -> None:
+    (skills_dir / "folder").mkdir()
+    (skills_dir / "folder" / "SKILL.md").write_text(f"---\n{line}\n---\nbody\n", encoding="utf-8", newline="")
+    assert words() == [name]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_does_not_block_completion(
+    words: Callable[[], list[str]], skills_dir: Path, write_skill: SkillWriter
+) -> None:
+    write_skill("one")
+    (skills_dir / "pipe").mkdir()
+    os.mkfifo(skills_dir / "pipe" / "SKILL.md")
+    assert set(words()) <= {"one", "pipe"}
+
+
+def test_completion_loads_no_command_and_no_hub(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:
+    write_skill("one")
+    program = """
+import sys
+from skillhub_mcp.__main__ import main
+sys.argv[1:] = ["__complete"]
+try:
+    main()
+except SystemExit:
+    print(sorted({"skillhub_mcp.bootstrap", "skillhub_mcp.hub", "skillhub_mcp.cli.main", "yaml"} & set(sys.modules)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=hub_environment, capture_output=True, check=True, timeout=60
+    )
+    assert done.stdout.decode() == "one\n[]\n"

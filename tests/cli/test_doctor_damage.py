@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Skillhub
-from tests.conftest import SkillWriter, own_file
+from tests.conftest import SkillWriter
 
 pytestmark = pytest.mark.slow
 
@@ -58,15 +57,6 @@ def test_a_table_whose_files_are_deleted_or_truncated_is_noticed_and_mended(
     assert [skillhub(*search).json["skills"] for search in SEARCHES] == sound
 
 
-def test_all_files_gone_is_noticed_and_a_missing_directory_is_written_again(skillhub: Skillhub, database: Path) -> None:
-    for file in [path for path in database.rglob("*") if path.is_file()]:
-        file.unlink()
-    assert skillhub("doctor").code == 1
-    shutil.rmtree(database)
-    # A missing table is no damage: it is written by whoever syncs next.
-    assert skillhub("doctor").code == 0
-
-
 def test_what_changes_between_two_versions_is_no_damage(
     skillhub: Skillhub, database: Path, write_skill: SkillWriter
 ) -> None:
@@ -79,15 +69,3 @@ def test_what_changes_between_two_versions_is_no_damage(
         if file.is_file():
             os.utime(file)
     assert skillhub("doctor").code == 0
-
-
-def test_other_problems_are_told_beside_the_damage(
-    skillhub: Skillhub, database: Path, write_skill: SkillWriter, tmp_path: Path
-) -> None:
-    for data in database.glob("*.lance/data/*"):
-        truncate(data)
-    silent = write_skill("silent", frontmatter="name: silent")
-    rules = own_file("permissions.json")
-    rules.write_text("{", encoding="utf-8")
-    found = skillhub("doctor", "--json").json
-    assert {problem["subject"] for problem in found["problems"]} == {str(database), f"{silent}/SKILL.md", str(rules)}

@@ -323,7 +323,7 @@ def test_a_publication_that_is_not_there_is_told_once_with_the_setting_that_name
         assert refused.error["hint"].startswith(meant)
     doctor = skillhub("doctor", "--json", **wrong)
     (problem,) = doctor.json["problems"]
-    assert problem["subject"].startswith("the checks of the clients, roots, index, ")
+    assert problem["subject"].startswith("the check of the clients")
     assert problem["fix"].startswith(meant)
 
 

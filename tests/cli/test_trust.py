@@ -203,9 +203,7 @@ def test_what_its_project_denies_a_person_switches_on_for_themselves(skillhub: S
     deny = '{"permissions": {"deny": [{"tool": "load_skill"}]}}'
     (repo / ".skillhub" / "permissions.json").write_text(deny, encoding="utf-8")
     done = skillhub("enable", "obey", *here(repo))
-    assert done.err == (
-        "obey is still not served: denied. What its project's rules say of it, this with --project overrides\n"
-    )
+    assert done.err == "obey is still not served: denied\n"
     assert skillhub("enable", "obey", "--project", *here(repo)).err == ""
     assert skillhub("show", "obey", *here(repo)).code == 0
     # It denies nothing of the hub's.

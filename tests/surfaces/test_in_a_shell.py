@@ -173,7 +173,7 @@ def test_the_words_that_a_shell_completes_hide_nothing(
 ) -> None:
     for name, value in hostile.items():
         monkeypatch.setenv(name, value)
-    assert completion_words.run([completion_words.COMMAND, completion_words.SKILLS]) == 0
+    assert completion_words.run([]) == 0
     words = capsysbinary.readouterr().out.decode().splitlines()
     assert len(words) > len(PAYLOADS)
     assert [one for word in words for one in hidden(word)] == []

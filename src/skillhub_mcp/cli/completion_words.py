@@ -1,7 +1,6 @@
-"""The words that a shell completes and that change from day to day: skills and recorded roots.
+"""The names of skills, for the completion script of a shell.
 
-Tab waits for this, so it imports neither the commands nor the hub, and reads no more of a SKILL.md than its beginning;
-of a large library only of those that were written since they were indexed.
+Tab waits for this, so it imports neither the commands nor the hub, and reads only the beginning of each SKILL.md.
 """
 
 from __future__ import annotations
@@ -9,10 +8,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 
-from skillhub_mcp.chosen_roots import recorded_roots, roots_of
-from skillhub_mcp.environment import expand_home
+from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
@@ -22,70 +20,33 @@ from skillhub_mcp.skills.names import safe_alias
 
 # What a shell's script calls; help does not list it.
 COMMAND = "__complete"
-SKILLS = "skills"
-ROOTS = "roots"
-
-_SETTINGS = {"--skills-dir": "SKILLS_DIR", "--roots": "SKILLHUB_ROOTS", "--cwd": "SKILLHUB_CWD"}
 _BEGINNING = 4_096
-# So many bytes an index has of some thousand skills: reading fewer SKILL.md takes less time than importing its reader.
-_MANY_BYTES = 1 << 21
-_NAME = re.compile(rb"^name:[ \t]*(\S.*?)[ \t\r]*$", re.MULTILINE)
-_QUOTES = (b'"', b"'")
+_NAME = re.compile(rb"""^name:[ \t]*(["']?)(\S.*?)\1[ \t\r]*$""", re.MULTILINE)
 
 
-def run(argv: Sequence[str]) -> int:
-    """Print the words of a kind, one a line: the argument after `COMMAND`. The rest is the command line so far."""
+def run(argv: Sequence[str]) -> int:  # noqa: ARG001 - the signature of the other entry point
+    """Print the names, one a line."""
     try:
-        kind, typed = argv[1], argv[2:]
-        words = set(_skills(typed) if kind == SKILLS else _recorded() if kind == ROOTS else ())
-    except (SkillHubError, LookupError):
+        names = set(_names())
+    except SkillHubError:
         # Completion offers nothing; the command itself says what is wrong.
         return 1
-    sys.stdout.buffer.write(b"".join(word + b"\n" for word in sorted(words) if _is_harmless(word)))
+    sys.stdout.buffer.write(b"".join(os.fsencode(name) + b"\n" for name in sorted(names) if in_line(name) == name))
     return 0
 
 
-def _is_harmless(word: bytes) -> bool:
-    """Whether a shell can show the word as it is, and the person sees all of it before it is taken."""
-    text = os.fsdecode(word)
-    return in_line(text) == text
+def _names() -> Iterator[str]:
+    for found in walk_roots(roots_of(settings_of({}))).found:
+        name = _name_in(os.path.join(found.directory, SKILL_FILE)) or found.name
+        yield name if in_line(name) == name else safe_alias(name)
 
 
-def _skills(typed: Sequence[str]) -> Iterable[bytes]:
-    settings = settings_of(_options(typed))
-    roots = roots_of(settings)
-    for found in walk_roots(roots).found:
-        name = _name_in(os.path.join(found.directory, SKILL_FILE)) or os.fsencode(found.name)
-        yield name if _is_harmless(name) else os.fsencode(safe_alias(os.fsdecode(name)))
-
-
-def _options(typed: Sequence[str]) -> dict[str, str]:
-    """Return the settings that the command line so far has."""
-    options = {}
-    for place, word in enumerate(typed):
-        option, equals, value = word.partition("=")
-        if option in _SETTINGS:
-            following = typed[place + 1] if place + 1 < len(typed) else ""
-            options[_SETTINGS[option]] = value if equals else following
-    return {name: expand_home(value) for name, value in options.items() if value}
-
-
-def _name_in(path: str) -> bytes | None:
-    """Return the name that a SKILL.md gives itself, None where it cannot be seen at a glance."""
+def _name_in(path: str) -> str | None:
+    """Return the name that a SKILL.md gives itself, if its beginning has one."""
     try:
         # Reading a pipe of that name would block completion.
         with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
-            beginning = file.read(_BEGINNING) or b""
+            found = _NAME.search(file.read(_BEGINNING) or b"")
     except OSError:
         return None
-    found = _NAME.search(beginning)
-    if found is None:
-        return None
-    name = found[1]
-    return name[1:-1] if name[:1] in _QUOTES and name[-1:] == name[:1] else name
-
-
-def _recorded() -> Iterable[bytes]:
-    record = recorded_roots()
-    yield from (os.fsencode(entry) for entry in record.everywhere)
-    yield from (os.fsencode(entry) for own in record.projects.values() for entry in own)
+    return None if found is None else os.fsdecode(found[2])

@@ -1,7 +1,6 @@
 """The distribution that owns the `skillhub-mcp` command on PATH: this one, another copy, or a different program.
 
-On the Python package index the name `skillhub-mcp` belongs to another program with the same command and the same
-import package, so neither name identifies the program. The metadata of the installed distribution does.
+On the Python package index that name belongs to another program, so only the summary of a distribution tells.
 """
 
 from __future__ import annotations
@@ -10,18 +9,15 @@ import os
 import shutil
 import sys
 import sysconfig
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
+from importlib.metadata import Distribution, PackageNotFoundError, distributions, metadata
 from itertools import pairwise
 from pathlib import Path
 
 import skillhub_mcp
 
 COMMAND = "skillhub-mcp"
-
-_NAME = "skillhub-mcp"
 # Where an environment keeps its packages, below the directory that also holds its scripts.
 _SITE_PACKAGES = (
     "lib/python3*/site-packages",
@@ -60,7 +56,7 @@ def command_on_path(*, path: str | None = None) -> InstalledCommand | None:
     if owner is None:
         return InstalledCommand(found, "", "", "", CommandOwner.UNKNOWN)
     summary = owner.metadata["Summary"] or ""
-    return InstalledCommand(found, owner.metadata["Name"] or "", owner.version, summary, _compare(owner))
+    return InstalledCommand(found, owner.metadata["Name"] or "", owner.version, summary, _owner(found, owner))
 
 
 def own_command() -> str | None:
@@ -94,51 +90,26 @@ def is_passing(command: str) -> bool:
     )
 
 
-def _compare(owner: Distribution) -> CommandOwner:
+def _owner(found: str, owning: Distribution) -> CommandOwner:
+    own = own_command()
+    if own is not None and os.path.realpath(own) == os.path.realpath(found):
+        return CommandOwner.THIS
     try:
-        own = distribution(_NAME)
+        summary = metadata(COMMAND)["Summary"]
     except PackageNotFoundError:
         # Run from source: every installed distribution is another one.
         return CommandOwner.OTHER_PROGRAM
-    if _place(owner) == _place(own) and _normalized(owner) == _normalized(own):
-        return CommandOwner.THIS
-    same = _normalized(owner) == _normalized(own) and owner.metadata["Summary"] == own.metadata["Summary"]
+    same = owning.metadata["Summary"] == summary
     return CommandOwner.SAME_PROGRAM if same else CommandOwner.OTHER_PROGRAM
 
 
 def _owning_distribution(script: Path) -> Distribution | None:
-    """Return the distribution whose list of files has the script; where several do, the one that wrote it last."""
-    # A tool installer links the script from its own environment: that one holds the distribution.
-    real = script.resolve()
-    claims = []
-    for candidate in _distributions_beside(real):
-        if any(entry.name == COMMAND for entry in candidate.entry_points if entry.group == "console_scripts"):
-            listed = (file for file in candidate.files or () if file.stem == COMMAND and file.suffix in ("", ".exe"))
-            if any(Path(str(file.locate())).resolve() == real for file in listed):
-                claims.append(candidate)
-    return max(claims, key=_installed_at, default=None)
-
-
-def _distributions_beside(script: Path) -> Iterator[Distribution]:
-    places = [str(place) for pattern in _SITE_PACKAGES for place in sorted(script.parent.parent.glob(pattern))]
-    if script.parent == Path(sysconfig.get_path("scripts")).resolve():
-        places.insert(0, sysconfig.get_path("purelib"))
-    seen: set[Path] = set()
-    for place in places:
-        real = Path(place).resolve()
-        if real not in seen:
-            seen.add(real)
-            yield from distributions(path=[place])
-
-
-def _place(owner: Distribution) -> Path:
-    return Path(str(owner.locate_file(""))).resolve()
-
-
-def _normalized(owner: Distribution) -> str:
-    return (owner.metadata["Name"] or "").lower().replace("_", "-").replace(".", "-")
-
-
-def _installed_at(owner: Distribution) -> float:
-    record = next((file for file in owner.files or () if file.name == "RECORD"), None)
-    return 0.0 if record is None else os.path.getmtime(str(record.locate()))
+    """Return the distribution beside the script, or beside what it links to, that installs this command."""
+    directory = script.resolve().parent
+    places = [str(place) for pattern in _SITE_PACKAGES for place in sorted(directory.parent.glob(pattern))]
+    if directory == Path(sysconfig.get_path("scripts")).resolve():
+        places = [sysconfig.get_path("purelib")]
+    for one in distributions(path=places):
+        if any(entry.name == COMMAND for entry in one.entry_points.select(group="console_scripts")):
+            return one
+    return None

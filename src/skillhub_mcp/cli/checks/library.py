@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
-from collections.abc import Sequence
 
 from skillhub_mcp.bootstrap.hub import choose_embedder, index_writer
 from skillhub_mcp.bootstrap.library import unsearched_places
@@ -18,6 +17,7 @@ from skillhub_mcp.cli.console import shown_path
 from skillhub_mcp.cli.library_place import place_of_lock
 from skillhub_mcp.cli.output import plural
 from skillhub_mcp.disclosure.counts import SkillCounts, count_skills
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import CLOSE_TO_OTHERS, PolicyUnreadable, TrustUnreadable
 from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots
 from skillhub_mcp.index.lance import IndexDamaged
@@ -30,7 +30,6 @@ from skillhub_mcp.skills.model import Trust
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.places import shell_path
 from skillhub_mcp.skills.problems import Problem, refusal_problems, root_problems, shadowing
-from skillhub_mcp.skills.roots import SkillRoot
 
 # Doctor does not wait for the audit of a large library.
 _AUDITED_AT_ONCE = 300
@@ -39,7 +38,7 @@ _TRUST_STATES = {Trust.AWAITED: "awaits trust", Trust.CHANGED: "has changed sinc
 
 
 def check_roots(installation: Installation) -> CheckResult:
-    """Return the roots with their number of skills, those that cannot be searched, and the places that are none."""
+    """Return the roots with their numbers of skills, those that cannot be searched, and places that are no roots."""
     snapshot = installation.view.snapshot
     unreadable = recorded_roots_problem()
     elsewhere = unsearched_places(installation.settings, snapshot)
@@ -47,7 +46,7 @@ def check_roots(installation: Installation) -> CheckResult:
     refused = Counter(one.root for one in snapshot.report.refused)
     there = [(root, counts[root.path]) for root in snapshot.report.roots if os.path.isdir(root.path)]
     project = project_of(installation.settings).root
-    place = "" if project in (os.sep, os.path.realpath(installation.home)) else shown_path(project)
+    place = "" if project in (os.sep, os.path.realpath(expand_home("~"))) else shown_path(project)
     return CheckResult(
         state=f"project: {place}" if place else "no project here: SKILLHUB_CWD names one",
         problems=(
@@ -55,17 +54,16 @@ def check_roots(installation: Installation) -> CheckResult:
             *root_problems(snapshot.report),
         ),
         warnings=tuple(place.as_problem() for place in elsewhere),
-        details=tuple(_root_detail(root, count, refused[root.path]) for root, count in there),
+        details=tuple(
+            f"{root.source.value:<10}{plural(count, 'skill')}"
+            f"{f' and {refused[root.path]:,} refused' if refused[root.path] else ''}  {root.given}"
+            for root, count in there
+        ),
         facts={
             "roots": [{"path": root.path, "source": root.source.value, "skills": count} for root, count in there],
             "not_searched": [{"path": one.place.path, "skills": one.skills} for one in elsewhere],
         },
     )
-
-
-def _root_detail(root: SkillRoot, count: int, refused: int) -> str:
-    how_many = plural(count, "skill") + (f" and {refused:,} refused" if refused else "")
-    return f"{root.source.value:<10}{how_many}  {root.given}"
 
 
 def check_skills(installation: Installation) -> CheckResult:
@@ -97,13 +95,13 @@ def check_skills(installation: Installation) -> CheckResult:
 
 
 def check_trust(installation: Installation) -> CheckResult:
-    """Return the projects that await trust, and the files that keep what they say from being used."""
+    """Return the projects that await trust, and the files about trust that cannot be read."""
     snapshot, policy = installation.view.snapshot, installation.policy()
     problems = []
     try:
         trust_file(trust_path()).read()
     except TrustUnreadable as error:
-        # Of what others may write the check of files tells, with the command.
+        # The check of the files reports what others may write.
         if error.fix != CLOSE_TO_OTHERS:
             problems.append(Problem(error.path, f"cannot be used: {error.reason}", error.fix))
     if policy is not None and policy.unreadable is not None:
@@ -120,7 +118,7 @@ def check_trust(installation: Installation) -> CheckResult:
                 root.path,
                 f"{_TRUST_STATES[root.trust]} ({plural(counts[root.path], 'skill')}): they cannot override your skills "
                 "or be pinned",
-                f"`skillhub trust {shell_path(root.within, home=installation.home)}` shows what the project brings",
+                f"`skillhub trust {shell_path(root.within, home=expand_home('~'))}` shows what the project brings",
             )
             for root in awaiting
         ),
@@ -129,12 +127,11 @@ def check_trust(installation: Installation) -> CheckResult:
 
 
 def check_rules(installation: Installation) -> CheckResult:
-    """Return the names that nothing has, the file that cannot be read, and the causes of an empty hub."""
+    """Return misspelt names, the file that cannot be read, and the causes of an empty hub."""
     hub, snapshot = installation.hub, installation.view.snapshot
     path = installation.settings.http.tokens_file
     try:
         if path:
-            # Where it is missing a server over HTTP does not start; one over stdio does.
             tokens_file(path).read()
         named = name_problems(installation.settings, snapshot)
         if hub.skills():
@@ -146,16 +143,14 @@ def check_rules(installation: Installation) -> CheckResult:
         causes = hub.why_nothing(for_models=False).causes
     except PolicyUnreadable as error:
         if error.fix == CLOSE_TO_OTHERS:
-            # The check of the files says so, with the fix.
             return CheckResult()
         return CheckResult(problems=(Problem(error.path, error.message, error.hint or "fix the file"),))
-    # Of skills elsewhere the roots tell.
     causes = tuple(cause for cause in causes if cause.subject not in reported and not cause.only_here)
     return CheckResult(problems=(*named, *causes))
 
 
 def check_locks(installation: Installation) -> CheckResult:
-    """Return the locks that cannot be read, the skills that were edited, and how all of them stand."""
+    """Return the lock files that cannot be read, and the skills that were edited."""
     skills = installation.view.snapshot.everything
     found = installation.hub.lock_standings(skills, provenance=False)
     standings = [(skill, one) for skill, one in zip(skills, found, strict=True) if one is not None]
@@ -167,44 +162,23 @@ def check_locks(installation: Installation) -> CheckResult:
         problems=tuple(
             Problem(path, error.message, error.hint or "correct it") for path, error in sorted(unreadable.items())
         ),
-        warnings=tuple(
-            Problem(
-                skill.directory,
-                f"is not as it was locked{_first_difference(one)}{withheld}",
-                _lock_fix(one, installation.settings),
-            )
-            for skill, one in edited
-        ),
+        warnings=tuple(_edited(skill.directory, one, withheld, installation.settings) for skill, one in edited),
         details=(f"locks     {unchanged:,} unchanged, {len(edited):,} edited",) if unchanged or edited else (),
-        facts={
-            "locks": {
-                "unchanged": unchanged,
-                "edited": len(edited),
-                "unreadable": sorted(unreadable),
-                "skills": [
-                    {"name": skill.name, "path": skill.directory} | one.facts()
-                    for skill, one in standings
-                    if one.state is not LockState.UNLOCKED
-                ],
-            }
-        },
+        facts={"locks": {"unchanged": unchanged, "edited": len(edited), "unreadable": sorted(unreadable)}},
     )
 
 
-def _first_difference(standing: LockStanding) -> str:
+def _edited(directory: str, standing: LockStanding, withheld: str, settings: Settings) -> Problem:
     first = standing.differs.first
-    return f" ({standing.differs.shown(first)})" if first else ""
-
-
-def _lock_fix(standing: LockStanding, settings: Settings) -> str:
-    """Return what shows the difference of a skill that was edited, and what locks it."""
+    difference = f" ({standing.differs.shown(first)})" if first else ""
     place = place_of_lock(standing.lock_path, settings)
     name = standing.locked.name if standing.locked is not None else "NAME"
-    return f"see `{place.command('verify')}`; `{place.command('lock', names=[name])}` locks it as it is now"
+    fix = f"see `{place.command('verify')}`; `{place.command('lock', names=[name])}` locks it as it is now"
+    return Problem(directory, f"is not as it was locked{difference}{withheld}", fix)
 
 
 def check_audit(installation: Installation) -> CheckResult:
-    """Return the critical findings, and how many are less."""
+    """Return the critical findings, and the number of high ones."""
     auditor, policy = installation.hub.auditor, installation.policy()
     if auditor is None or policy is None:
         return CheckResult(facts={"audit": None})
@@ -231,7 +205,7 @@ def check_audit(installation: Installation) -> CheckResult:
 
 
 def check_index(installation: Installation) -> CheckResult:
-    """Bring the index up to date, read all of it and return what is wrong with it."""
+    """Read the whole index and return what is wrong with it."""
     view, settings = installation.view, installation.settings
     problems: list[Problem] = []
     try:
@@ -246,18 +220,23 @@ def check_index(installation: Installation) -> CheckResult:
     failure = installation.embedding_failure
     if failure is not None and settings.embedding.provider != "onnx":
         what = f"skills without vectors are found by text alone: {failure}"
-        problems.append(Problem("embeddings", what, "check the provider, its key and EMBEDDING_BASE_URL"))
+        problems.append(
+            Problem(
+                "embeddings",
+                what,
+                f"check the provider, its key and EMBEDDING_BASE_URL; after a change of model, run {_REBUILD}",
+            )
+        )
     states = [] if settings.replica.read_only else index_writer(settings).states()
     roots = indexed_roots(states, {root.path for root in view.snapshot.report.roots})
     unused = tuple(one for one in roots if one.skills and not one.used)
-    warnings, notes = _unused_roots(unused)
     embedder = choose_embedder(settings)
     embeddings = "none" if embedder is None else embedder.identity
     is_ready = view.index is not None and not problems
     return CheckResult(
         problems=tuple(problems),
-        warnings=warnings,
-        notes=notes,
+        warnings=tuple(_unused(one) for one in unused if not one.there),
+        notes=tuple(_unused(one) for one in unused if one.there),
         details=(f"index     {'ready' if is_ready else 'not ready'}, embeddings: {embeddings}",),
         facts={
             "index": "ready" if is_ready else "failed",
@@ -267,56 +246,29 @@ def check_index(installation: Installation) -> CheckResult:
     )
 
 
-def _unused_roots(roots: Sequence[IndexedRoot]) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Return the warnings and notes about roots that the index has, and this configuration does not use.
-
-    One that is there is perhaps another project's, or another server's, and no waste. One that is gone may be a disk
-    that is not mounted.
-    """
-    warnings, notes = [], []
-    for one in roots:
-        if one.there:
-            what = f"is not used by this configuration; the index has {root_facts(one)}"
-            fix = "leave it for the project or the server that uses it; `skillhub index --forget` drops such rows"
-            notes.append(Problem(one.path, what, fix))
-        else:
-            what = f"is gone or not mounted, and no root here; the index has {root_facts(one)}"
-            warnings.append(
-                Problem(one.path, what, f"if it is gone for good, skillhub index --forget {shlex.quote(one.path)}")
-            )
-    return tuple(warnings), tuple(notes)
+def _unused(root: IndexedRoot) -> Problem:
+    """Return the finding about rows that this configuration does not use: perhaps another project or server does."""
+    if root.there:
+        what = f"is not used by this configuration; the index has {root_facts(root)}"
+        fix = "leave it for the project or the server that uses it; `skillhub index --forget` drops such rows"
+        return Problem(root.path, what, fix)
+    what = f"is gone or not mounted, and no root here; the index has {root_facts(root)}"
+    return Problem(root.path, what, f"if it is gone for good, skillhub index --forget {shlex.quote(root.path)}")
 
 
 def check_published(installation: Installation) -> CheckResult:
-    """Return what was adapted to be published, and warnings about what cannot be. Nothing where no rules are known."""
+    """Return warnings about skills that cannot be published."""
     snapshot = installation.view.snapshot
-    publisher = make_publisher(installation.settings, installation.hub)
     try:
-        published = list(publisher.publications())
+        published = list(make_publisher(installation.settings, installation.hub).publications())
     except PolicyUnreadable:
         published = []
-    withheld = tuple(
-        Problem(
-            one.skill.directory,
-            f"not published to hosts that read skills natively: {one.withheld}",
-            "correct that for their sake; the tools serve it as it is",
-        )
-        for one in published
-        # Of a root that is away, its own problem says why nothing in it can be read.
-        if one.withheld and snapshot.unavailable_root(one.skill) is None
-    )
+    fix = "correct that for their sake; the tools serve it as it is"
     return CheckResult(
-        warnings=withheld,
-        facts={
-            "published": [
-                {
-                    "name": one.skill.name,
-                    "path": one.skill.directory,
-                    "uri": one.uri,
-                    "changes": list(one.changes),
-                    "withheld": one.withheld,
-                }
-                for one in published
-            ]
-        },
+        warnings=tuple(
+            Problem(one.skill.directory, f"not published to hosts that read skills natively: {one.withheld}", fix)
+            for one in published
+            # If a root is not mounted, its own problem says so.
+            if one.withheld and snapshot.unavailable_root(one.skill) is None
+        )
     )
