@@ -9,8 +9,6 @@ import pytest
 from tests.cli.conftest import Skillhub
 from tests.conftest import SkillWriter
 
-from skillhub_mcp.auditing.kept import KeptAudit, KeptFile
-
 
 @pytest.fixture
 def gone(skillhub: Skillhub, write_skill: SkillWriter, hub_environment: dict[str, str], tmp_path: Path) -> Path:
@@ -28,20 +26,6 @@ def states(database: str) -> bytes:
     return b"".join(file.read_bytes() for file in Path(database).parent.glob("index_state*"))
 
 
-@pytest.mark.slow
-def test_audits_that_are_kept_beside_the_index_go_too_and_no_other_roots(
-    skillhub: Skillhub, gone: Path, hub_environment: dict[str, str], skills_dir: Path
-) -> None:
-    beside = Path(hub_environment["DB_PATH"]).parent
-    audits = KeptFile(str(beside / "audit.json"))
-    ours, theirs = str(skills_dir / "ours"), str(gone / "theirs")
-    for directory in (ours, theirs):
-        audits.add({directory: KeptAudit("1", "s", ())}, most=10)
-    assert skillhub("index", "--forget", str(gone)).code == 0
-    assert list(audits.read()) == [ours]
-
-
-@pytest.mark.slow
 def test_another_projects_root_is_no_warning_and_one_that_is_gone_is(skillhub: Skillhub, gone: Path) -> None:
     there = skillhub("doctor", "--json").json
     (told,) = there["unused_roots"]
@@ -52,7 +36,6 @@ def test_another_projects_root_is_no_warning_and_one_that_is_gone_is(skillhub: S
     assert f"skillhub index --forget {gone}" in json.dumps(skillhub("doctor", "--json").json["warnings"])
 
 
-@pytest.mark.slow
 def test_it_is_listed_then_tried_and_then_forgotten_with_all_that_is_kept_of_it(
     skillhub: Skillhub, gone: Path, hub_environment: dict[str, str]
 ) -> None:

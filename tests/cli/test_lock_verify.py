@@ -211,10 +211,7 @@ def test_list_show_and_doctor_tell_how_a_skill_stands_against_its_lock(skillhub:
     assert "lock:          edited, from ./one\n" in skillhub("show", "one", *chosen).out
     assert skillhub("show", "two", "--json", *chosen).json["lock"] == {"state": "unlocked"}
     doctor = skillhub("doctor", "--json", *chosen).json
-    (told,) = doctor["locks"].pop("skills")
     assert doctor["locks"] == {"unchanged": 0, "edited": 1, "unreadable": []}
-    assert (told["name"], told["path"]) == ("one", str(root / "one"))
-    assert told | one["lock"] == told
     (root / "skills-lock.json").write_text("{")
     assert skillhub("doctor", "--json", *chosen).json["locks"]["unreadable"] == [str(root / "skills-lock.json")]
 

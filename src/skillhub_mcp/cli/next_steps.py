@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from skillhub_mcp.skills.discovery_report import UnsearchedPlace
 
 _PROGRAM = "skillhub"
-_NAMED_CLIENTS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +52,15 @@ def skills_step(own_skills: int, elsewhere: Sequence[UnsearchedPlace]) -> NextSt
 def _client_step(clients: Sequence[tuple[str, str]]) -> NextStep:
     if not clients:
         return NextStep(f"{_PROGRAM} connect --list", "lists the clients that can use them")
-    titles = [title for _, title in clients]
     if len(clients) == 1:
-        return NextStep(f"{_PROGRAM} connect {clients[0][0]}", f"lets {titles[0]} use them")
-    named = " and ".join(titles) if len(titles) <= _NAMED_CLIENTS else f"your {len(titles):,} clients"
-    return NextStep(f"{_PROGRAM} connect --all", f"lets {named} use them")
+        return NextStep(f"{_PROGRAM} connect {clients[0][0]}", f"lets {clients[0][1]} use them")
+    return NextStep(f"{_PROGRAM} connect --all", f"lets your {len(clients):,} clients use them")
 
 
 def as_typed(command: str, *, program: str, path: str | None = None) -> str:
     """Return a command as it works in this shell: with the path of `program` unless PATH finds it."""
-    rest = command.removeprefix(_PROGRAM)
     found = shutil.which(_PROGRAM, path=path)
-    known = os.path.basename(program).removesuffix(".exe") == _PROGRAM and os.path.isfile(program)
-    if rest == command or not known or (found is not None and os.path.realpath(found) == os.path.realpath(program)):
+    is_ours = os.path.basename(program).removesuffix(".exe") == _PROGRAM and os.path.isfile(program)
+    if not is_ours or (found is not None and os.path.realpath(found) == os.path.realpath(program)):
         return command
-    return f"{min(program, os.path.relpath(program), key=len)}{rest}"
+    return min(program, os.path.relpath(program), key=len) + command.removeprefix(_PROGRAM)

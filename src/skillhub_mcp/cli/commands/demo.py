@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,27 +60,12 @@ _MENTIONED_FILE = re.compile(r"(?<![\w/.:-])((?:[\w-]+/)+[\w-]+\.[A-Za-z0-9]+)")
 
 @dataclass(frozen=True, slots=True)
 class DemoStep:
-    """One call: its arguments, its result as shown, its duration and its tokens."""
+    """One call with its arguments, and its result as shown."""
 
     call: str
     seen: str
     milliseconds: float
     tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class Journey:
-    """The steps of one task, and the number and the tokens of all skills in full."""
-
-    task: str
-    steps: tuple[DemoStep, ...]
-    skills: int
-    upfront_tokens: int
-
-    @property
-    def tokens(self) -> int:
-        """The tokens of all steps."""
-        return sum(step.tokens for step in self.steps)
 
 
 DESCRIPTION = "Start a real server over stdio, then search for, load and read a skill as an agent would."
@@ -102,13 +87,25 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         environment["SKILLHUB_DB_PATH"] = str(Path(scratch, "skills.lancedb"))
         settings, _ = read_settings(environment)
         with terminal_progress("asking a server over stdio"):
-            journey = asyncio.run(_walk(task, settings.skills.dirs, environment))
-    steps = _steps_here(options)
+            steps = asyncio.run(_walk(task, environment))
+    skills, upfront = _upfront_cost(settings.skills.dirs)
+    after, tokens = _steps_here(options), sum(step.tokens for step in steps)
     if args.json:
-        print_json({**asdict(journey), "tokens": journey.tokens, "next": [asdict(step) for step in steps]})
+        costs = {"skills": skills, "upfront_tokens": upfront, "tokens": tokens}
+        print_json({"task": task, "steps": list(map(asdict, steps)), **costs, "next": list(map(asdict, after))})
     else:
-        _print(journey, steps)
-    return EXIT_OK if any(step.call.startswith("load_skill") for step in journey.steps) else EXIT_FAILED
+        _print(task, steps)
+        print_text(f"\nThe agent read about {tokens:,} tokens.")
+        print_text(f"All {skills:,} skills in full would have cost about {upfront:,}.")
+        share = tokens / max(upfront, 1)
+        filled = min(round(share * _BAR), _BAR)
+        print_line(("━" * filled, "green"), ("━" * (_BAR - filled), "dim"), f" {share:.0%}")
+        print_line("")
+        print_line(("Next, on this machine", "bold"))
+        width = max(len(one.command) for one in after)
+        for one in after:
+            print_line("  ", (f"{one.command:<{width}}", "cyan"), f"   {one.what}")
+    return EXIT_OK if any(step.call.startswith("load_skill") for step in steps) else EXIT_FAILED
 
 
 def _steps_here(options: Mapping[str, str]) -> list[NextStep]:
@@ -126,52 +123,47 @@ def _steps_here(options: Mapping[str, str]) -> list[NextStep]:
 def _clients_to_connect(options: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return the name and the title of each client that is installed here and not connected."""
     from skillhub_mcp.cli.client_changes import machine_of
-    from skillhub_mcp.clients.connections import Connections
-    from skillhub_mcp.clients.model import ClientScope
+    from skillhub_mcp.clients.registered import registered_files
     from skillhub_mcp.clients.table import CLIENTS, signs_of
-    from skillhub_mcp.errors import ClientFileRefused
 
     machine = machine_of(options)
-    connections = Connections(machine)
-    found = []
-    for client in CLIENTS:
-        if signs_of(client, machine):
-            try:
-                connected = any(one.is_ours for one in connections.found(client, ClientScope.USER))
-            except ClientFileRefused:
-                # `skillhub connect` says what is the matter with its file.
-                connected = False
-            if not connected:
-                found.append((client.name, client.title))
-    return found
+    connected = {file.client.name for file in registered_files(machine) if file.connections}
+    return [(one.name, one.title) for one in CLIENTS if one.name not in connected and signs_of(one, machine)]
 
 
-async def _walk(task: str, directories: Sequence[str], environment: dict[str, str]) -> Journey:
+async def _walk(task: str, environment: dict[str, str]) -> list[DemoStep]:
     from fastmcp import Client
     from fastmcp.client.transports import StdioTransport
 
     command, *words = lasting_command()
     transport = StdioTransport(
-        command=command,
-        args=[*words, "--transport", "stdio"],
-        env=environment,
-        keep_alive=False,
+        command=command, args=[*words, "--transport", "stdio"], env=environment, keep_alive=False
     )
-    steps: list[DemoStep] = []
     async with Client(transport) as client:
-        steps.append(await _list_tools(client))
-        hits, step = await _call(client, "search_skills", {"query": task})
-        steps.append(_with_result(step, _hits_text(hits)))
+        steps = [await _list_tools(client)]
+
+        async def call(tool: str, show: Callable[[Any], str], **arguments: str) -> Any:
+            start = time.perf_counter()
+            result = await client.call_tool(tool, arguments, raise_on_error=False)
+            elapsed = (time.perf_counter() - start) * 1000
+            text = str(getattr(result.content[0], "text", ""))
+            if result.is_error:
+                raise SkillHubError(f"{tool} failed: {text}")
+            typed = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+            answer = json.loads(text)
+            steps.append(DemoStep(f"{tool}({typed})", show(answer), elapsed, estimate_tokens(text)))
+            return answer
+
+        hits = await call("search_skills", _hits_text, query=task)
         if hits["skills"]:
             name = hits["skills"][0]["name"]
-            loaded, step = await _call(client, "load_skill", {"skill_name": name})
-            steps.append(_with_result(step, _first_lines(loaded["instructions"])))
+            loaded = await call("load_skill", lambda skill: _first_lines(skill["instructions"]), skill_name=name)
             file = _file_to_read(loaded)
             if file is not None:
-                content, step = await _call(client, "read_skill_file", {"skill_name": name, "file_path": file})
-                steps.append(_with_result(step, _first_lines(content["content"])))
-    skills, upfront = _upfront_cost(directories)
-    return Journey(task, tuple(steps), skills, upfront)
+                await call(
+                    "read_skill_file", lambda read: _first_lines(read["content"]), skill_name=name, file_path=file
+                )
+    return steps
 
 
 async def _list_tools(client: Client[Any]) -> DemoStep:
@@ -187,21 +179,6 @@ def _file_to_read(loaded: Any) -> str | None:
     mentioned = _MENTIONED_FILE.findall(loaded["instructions"])
     present = [file for file in mentioned if (Path(loaded["path"]) / file).is_file()]
     return next((file for file in present if not file.startswith("scripts/")), next(iter(present), None))
-
-
-async def _call(client: Client[Any], tool: str, arguments: dict[str, str]) -> tuple[Any, DemoStep]:
-    start = time.perf_counter()
-    result = await client.call_tool(tool, arguments, raise_on_error=False)
-    elapsed = (time.perf_counter() - start) * 1000
-    text = str(getattr(result.content[0], "text", ""))
-    if result.is_error:
-        raise SkillHubError(f"{tool} failed: {text}")
-    typed = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
-    return json.loads(text), DemoStep(f"{tool}({typed})", "", elapsed, estimate_tokens(text))
-
-
-def _with_result(step: DemoStep, seen: str) -> DemoStep:
-    return DemoStep(step.call, seen, step.milliseconds, step.tokens)
 
 
 def _hits_text(hits: Any) -> str:
@@ -228,10 +205,10 @@ def _upfront_cost(directories: Sequence[str]) -> tuple[int, int]:
     return len(skills), sum(estimate_tokens(text) for text in texts)
 
 
-def _print(journey: Journey, steps: Sequence[NextStep]) -> None:
-    print_line(("task  ", "dim"), (journey.task, "bold"))
+def _print(task: str, steps: Sequence[DemoStep]) -> None:
+    print_line(("task  ", "dim"), (task, "bold"))
     width = columns()
-    for number, step in enumerate(journey.steps, start=1):
+    for number, step in enumerate(steps, start=1):
         tool = step.call.partition("(")[0]
         print_line("")
         cost = f"  {step.milliseconds:,.0f} ms, about {step.tokens:,} tokens"
@@ -240,16 +217,3 @@ def _print(journey: Journey, steps: Sequence[NextStep]) -> None:
             print_line("   ", (one_line(step.call, width=width - 3), "green"))
         for line in step.seen.splitlines():
             print_line("   ", ("│ ", "dim"), one_line(line, width=width - 5))
-    share = journey.tokens / max(journey.upfront_tokens, 1)
-    print_line("")
-    print_text(
-        f"The agent read about {journey.tokens:,} tokens. All {journey.skills:,} skills in full would have cost about "
-        f"{journey.upfront_tokens:,}."
-    )
-    filled = min(round(share * _BAR), _BAR)
-    print_line(("━" * filled, "green"), ("━" * (_BAR - filled), "dim"), f" {share:.0%}")
-    print_line("")
-    print_line(("Next, on this machine", "bold"))
-    commands = max(len(step.command) for step in steps)
-    for one in steps:
-        print_line("  ", (f"{one.command:<{commands}}", "cyan"), f"   {one.what}")

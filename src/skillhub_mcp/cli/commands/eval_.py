@@ -8,7 +8,6 @@ import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -24,7 +23,6 @@ from skillhub_mcp.settings import settings_of
 if TYPE_CHECKING:
     from skillhub_mcp.evaluation.report import Report
 
-_IDS_FILE = "index.jsonl"
 _SHOWN_HITS = 3
 _SHOWN_PAIRS = 50
 # The share of a skill's own score from which on another competes with it.
@@ -96,8 +94,7 @@ def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         with terminal_progress() as progress, open_hub(own) as hub:
             hub.refresh()
             listed = {one.handle: one.skill.directory for one in hub.listed()}
-            ids = _ids(settings.skills.dirs)
-            relevant = relevant_directories(queries, ids, listed, args.queries)
+            relevant = relevant_directories(queries, {}, listed, args.queries)
             reports = evaluate(
                 hub,
                 queries,
@@ -115,17 +112,6 @@ def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         print_note(f"nDCG@10 is {mean.ndcg_at_10:.3f}, below {args.min_ndcg:g}")
         return EXIT_FAILED
     return EXIT_OK
-
-
-def _ids(roots: Sequence[str]) -> Mapping[str, str]:
-    from skillhub_mcp.evaluation.queries import read_skill_ids
-
-    beside = [os.path.join(place, _IDS_FILE) for root in roots for place in (root, os.path.dirname(root))]
-    for path in filter(os.path.isfile, beside):
-        # A file with this name that was not given explicitly may be something else.
-        with suppress(QueriesUnreadable):
-            return read_skill_ids(path)
-    return {}
 
 
 def _share(written: str) -> float:
@@ -154,8 +140,7 @@ def _from_log(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         for number, (text, skills) in enumerate(((t, s) for t, s in answered.items() if s), start=1)
     ]
     if args.output and not queries:
-        # What is there may be the queries of an earlier log, and no queries can be run.
-        why = "has only loads of skills that are not served" if usage.chosen else "has no search that led to a load"
+        why = "has no search that led to a load of a skill that is served"
         raise QueriesUnreadable(args.log, 0, why, hint=f"{args.output} is left as it is; {NAME_A_LOG}")
     if args.output:
         write_file(args.output, "".join(f"{_json_line(query, 'utf-8')}\n" for query in queries).encode())
@@ -164,12 +149,8 @@ def _from_log(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             print_text(_json_line(query, sys.stdout.encoding))
     chosen, searches = plural(len(usage.chosen), "query", "queries"), plural(usage.searches, "search", "searches")
     print_note(f"{chosen} of {searches} led to a load")
-    gone = {one for skills in usage.chosen.values() for one in skills} - served
-    if gone:
-        dropped = len(usage.chosen) - len(queries)
-        print_note(
-            f"left out: {len(gone)} skills that are no longer served, {dropped} queries with no other relevant skill"
-        )
+    if dropped := len(usage.chosen) - len(queries):
+        print_note(f"left out: {plural(dropped, 'query', 'queries')} whose skills are no longer served")
     return EXIT_OK
 
 
@@ -197,8 +178,6 @@ def _print_reports(reports: Sequence[Report]) -> None:
     error = calibration_error(ours.scored)
     if error is not None:
         print_text(f"\nscores as probabilities: off by {error:.2f} in the mean")
-    if ours.refused_where_kept is not None:
-        print_text(f"a score that 95 % of the answerable reach refuses {ours.refused_where_kept:.0%} of the others")
     if ours.worst:
         print_text("\nworst:")
     for one in ours.worst:

@@ -6,7 +6,9 @@ import argparse
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
+from typing import Any
 
 from skillhub_mcp.bootstrap.hub import index_writer
 from skillhub_mcp.bootstrap.library import forget_kept
@@ -21,7 +23,6 @@ from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots, is_forg
 from skillhub_mcp.index.views import SyncDepth, View
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, settings_of
-from skillhub_mcp.skills.admission import is_strict
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.snapshot import Shadowed
 
@@ -62,11 +63,11 @@ def _index(options: Mapping[str, str], depth: SyncDepth, *, as_json: bool) -> in
     with open_hub(updating) as hub:
         view = hub.refresh(depth)
         counts, lost = count_skills(*hub.snapshot_and_policy()), Names(view.snapshot, hub.access.now()).shadowed()
-    seconds = time.perf_counter() - start
+    facts = _report_json(view, counts, lost, time.perf_counter() - start)
     if as_json:
-        print_json(_report_json(view, counts, lost, seconds))
+        print_json(facts)
     else:
-        print_text(_report_text(view, counts, lost, seconds))
+        print_text("\n".join(_report_lines(facts, view)))
     if view.problem is not None:
         raise view.problem
     report = view.snapshot.report
@@ -97,54 +98,41 @@ def _report_json(view: View, counts: SkillCounts, lost: Sequence[Shadowed], seco
             for refused in report.refused
         ],
         "shadowed": [
-            {
-                "name": s.skill.name,
-                "path": s.skill.directory,
-                "served_instead": s.winner.directory,
-                "reason": s.why.value,
-            }
-            for s in lost
+            {"name": s.skill.name, "path": s.skill.directory, "served_instead": s.winner.directory} for s in lost
         ],
-        "problems": [
-            {"path": problem.path, "reason": problem.reason, "fix": problem.fix} for problem in report.problems
-        ],
+        "problems": [asdict(problem) for problem in report.problems],
     }
 
 
-def _report_text(view: View, counts: SkillCounts, lost: Sequence[Shadowed], seconds: float) -> str:
+def _report_lines(facts: Mapping[str, Any], view: View) -> list[str]:
     """Return the report as text."""
-    report = view.snapshot.report
-    strict = sum(is_strict(refused.reason.rule) for refused in report.refused)
-    by_rules = f", {strict:,} of them only because of SKILLHUB_STRICT" if strict else ""
-    people = f", {counts.not_for_models:,} not for models" if counts.not_for_models else ""
-    excluded = {"off": counts.off, "denied": counts.denied, "filtered": counts.filtered}
-    lines = [
-        f"found     {report.found:,}",
-        f"served    {counts.served:,}{people}",
-        *(f"{state:<10}{count:,}" for state, count in excluded.items() if count),
-        f"shadowed  {len(lost):,} by another skill with the same name",
-        f"refused   {len(report.refused):,}{by_rules}",
+    excluded = {state: count for state, count in facts["excluded"].items() if count}
+    people = f", {facts['not_for_models']:,} not for models" if facts["not_for_models"] else ""
+    counts = {**excluded, "shadowed": len(facts["shadowed"]), "refused": len(facts["refused"])}
+    lines = [f"found     {facts['found']:,}", f"served    {facts['served']:,}{people}"]
+    lines += [f"{name:<10}{count:,}" for name, count in counts.items()]
+    lines += [
         f"index     {_index_sentence(view)}",
-        f"digest    {view.snapshot.digest}",
-        f"time      {seconds:.2f} s",
+        f"digest    {facts['digest']}",
+        f"time      {facts['seconds']:.2f} s",
     ]
-    lines += [f"\n{in_line(f'{problem.path} {problem.reason}; {problem.fix}')}" for problem in report.problems]
-    for refused in report.refused:
-        by_strict = " by a strict rule" if is_strict(refused.reason.rule) else ""
-        lines.append(f"\n{in_line(refused.directory)}/SKILL.md is refused{by_strict}:")
-        for d in refused.diagnostics:
-            where = f"line {d.line}: " if d.line else ""
-            lines.append(in_line(f"  {where}{d.message} ({d.rule}); {d.hint}"))
-    if lost:
+    lines += [f"\n{in_line(f'{one.path} {one.reason}; {one.fix}')}" for one in view.snapshot.report.problems]
+    for refused in facts["refused"]:
+        lines.append(f"\n{in_line(refused['path'])}/SKILL.md is refused:")
+        for d in refused["diagnostics"]:
+            where = f"line {d['line']}: " if d["line"] else ""
+            lines.append(in_line(f"  {where}{d['message']} ({d['rule']}); {d['hint']}"))
+    if facts["shadowed"]:
         lines.append("\nshadowed:")
-        lines += [in_line(f"  {s.skill.directory} by {s.winner.directory}") for s in lost]
-    violations = _violations(view)
-    if violations:
+        lines += [in_line(f"  {one['path']} by {one['served_instead']}") for one in facts["shadowed"]]
+    if facts["diagnostics"]:
         lines.append("\nrules broken by skills that are not refused:")
-        lines += [f"  {count:>6,}  {rule}" for rule, count in violations]
-    if not (report.found or report.problems):
-        lines += [f"\nNo SKILL.md was found: {in_line(cause.sentence())}" for cause in nothing_there(report)]
-    return "\n".join(lines)
+        lines += [f"  {count:>6,}  {rule}" for rule, count in facts["diagnostics"].items()]
+    if not (facts["found"] or facts["problems"]):
+        lines += [
+            f"\nNo SKILL.md was found: {in_line(cause.sentence())}" for cause in nothing_there(view.snapshot.report)
+        ]
+    return lines
 
 
 def _violations(view: View) -> list[tuple[str, int]]:
@@ -192,19 +180,30 @@ def _forget(typed: Sequence[str], settings: Settings, *, dry_run: bool, as_json:
     writer = index_writer(settings)
     roots = indexed_roots(writer.states(), {root.path for root in roots_of(settings)})
     chosen = roots_to_forget(typed, roots)
-    if chosen and not dry_run:
-        _drop_kept(settings, chosen, roots)
-        writer.forget([one.path for one in chosen])
-    reported = chosen if typed else tuple(one for one in roots if one.is_forgettable)
     forgotten = bool(chosen) and not dry_run
+    if forgotten:
+        names, staying = [one.path for one in chosen], [one.path for one in roots if one not in chosen]
+        # The caches beside the index go first: if this is stopped in between, the roots can still be forgotten.
+        try:
+            forget_kept(settings, partial(is_forgotten, forgotten=names, staying=staying))
+        except OSError as error:
+            raise IndexUnavailable(
+                f"The caches beside the index at {settings.index.db_path} cannot be written: {error.strerror or error}",
+                hint="free space or grant access there",
+            ) from error
+        writer.forget(names)
+    reported = chosen if typed else tuple(one for one in roots if one.is_forgettable)
     if as_json:
         print_json({"forgotten": forgotten, "roots": [root_json(one) for one in reported]})
         return EXIT_OK
-    print_text("\n".join(map(in_line, _root_lines(reported, forgotten=forgotten))))
-    if forgotten and any(one.there for one in chosen):
-        print_note("a server or a project that still uses it indexes it again")
-    elif reported and not forgotten:
-        _hint(reported, named=bool(typed))
+    for one in reported:
+        gone = "" if one.there else ", not there any more"
+        print_text(in_line(f"{'forgotten  ' if forgotten else ''}{one.path}  {root_facts(one)}{gone}"))
+    if not reported:
+        print_text("every root that the index has is there and used by this configuration")
+    elif not forgotten:
+        why = "because of --dry-run" if typed else "another project or server may use these; name one, as --forget ROOT"
+        print_note(f"nothing was forgotten: {why}")
     return EXIT_OK
 
 
@@ -228,35 +227,6 @@ def root_facts(root: IndexedRoot) -> str:
         f"{plural(root.skills, 'skill')} of {max(1, round(root.size / _KIBIBYTE)) if root.size else 0:,} KiB{vectors}"
         f"{f', last read {day}' if day else ''}"
     )
-
-
-def _drop_kept(settings: Settings, chosen: Sequence[IndexedRoot], roots: Sequence[IndexedRoot]) -> None:
-    """Drop the caches beside the index first: stopped in between, the roots are still there to be forgotten."""
-    names = [one.path for one in chosen]
-    staying = [one.path for one in roots if one not in chosen]
-    try:
-        forget_kept(settings, partial(is_forgotten, forgotten=names, staying=staying))
-    except OSError as error:
-        raise IndexUnavailable(
-            f"What is kept beside the index at {settings.index.db_path} cannot be written: {error.strerror or error}",
-            hint="free space or grant access there",
-        ) from error
-
-
-def _root_lines(roots: Sequence[IndexedRoot], *, forgotten: bool) -> list[str]:
-    if not roots:
-        return ["every root that the index has is there and used by this configuration"]
-    verb = "forgotten  " if forgotten else ""
-    return [f"{verb}{one.path}  {root_facts(one)}{'' if one.there else ', not there any more'}" for one in roots]
-
-
-def _hint(roots: Sequence[IndexedRoot], *, named: bool) -> None:
-    if named:
-        print_note("nothing was forgotten, because of --dry-run")
-        return
-    print_note("nothing was forgotten: another project or server may use these; name one, as --forget ROOT")
-    if any(one.vectors for one in roots):
-        print_note("using it again computes its vectors, and costs, again")
 
 
 def _day(root: IndexedRoot) -> str:
