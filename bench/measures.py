@@ -23,7 +23,6 @@ from bench.serving import load, native_listing, reply_times, resident_megabytes
 from bench.wire import StdioServer
 
 from skillhub_mcp.evaluation.measures import mean_quality
-from skillhub_mcp.locks.lock_verifier import LockVerifier
 
 _HERE = Path(__file__).parent
 _OURS = (sys.executable, "-m", "skillhub_mcp")
@@ -264,15 +263,12 @@ def served_as_locked(scratch: Path) -> list[Outcome]:
         return time.process_time() - began
 
     looks = _pairs(lambda: look("1"), lambda: look("0"), 41)
-    locks = hubs["1"].access.now().locks
-    hashed = locks.digests.hashed if isinstance(locks, LockVerifier) else -1
     for hub in hubs.values():
         hub.close()
-    assert hashed == 0, f"{hashed} files were hashed"
     return [
         Outcome(
             "CPU of a look at 10,000 locked skills and a search, with SKILLHUB_FROZEN=1 against without",
-            f"{1000 * looks[0]:.0f} ms / {1000 * looks[1]:.0f} ms, and no file is hashed",
+            f"{1000 * looks[0]:.0f} ms / {1000 * looks[1]:.0f} ms",
             looks[2],
             1.1,
         ),

@@ -40,7 +40,7 @@ from skillhub_mcp.bootstrap.server import server_options  # noqa: E402 - as abov
 from skillhub_mcp.cli.arguments import Parser  # noqa: E402 - as above
 from skillhub_mcp.cli.main import make_parser  # noqa: E402 - as above
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens  # noqa: E402 - as above
-from skillhub_mcp.locks.lock_schema import SCHEMA_NAME, STANDING_FIELDS, field_meanings, json_schema  # noqa: E402 - as above
+from skillhub_mcp.locks.lock_file import SCHEMA_NAME, STANDING_FIELDS, field_meanings, json_schema  # noqa: E402 - as above
 from skillhub_mcp.settings import GROUPS, TOOL_SETS, read_settings  # noqa: E402 - as above
 from skillhub_mcp.skills.discovery_report import MAX_DIRECTORIES  # noqa: E402 - as above
 from skillhub_mcp.skills.places import CLIENT_SKILLS, ClientSkills  # noqa: E402 - as above
@@ -148,7 +148,7 @@ def lock() -> str:
     )
     return page(
         "The lock of installed skills",
-        "locks/lock_schema.py",
+        "locks/lock_file.py",
         "`skills-lock.json` says which skills came from where, and what their files were. It is the lock of `npx "
         "skills`, version 1: both programs read and write it, and each keeps what the other wrote. It lies beside the "
         "skills, and for a project's `.agents/skills` in the project. "
@@ -168,9 +168,7 @@ def lock() -> str:
         "each of `locks.skills` in `doctor --json`, and `io.skillhub/lock` in `_meta` of `load_skill` have these "
         "fields. One that does not apply is null or left out. Without `--json` the same is said in words.\n\n"
         + told
-        + "\n\n`recorded_by` is read from `~/.agents/.skill-lock.json` for the skills in `~/.agents/skills`, from "
-        "`metadata.github-*` of a SKILL.md, and from entries of the lock that have no `skillhub`. A digest of ours "
-        "comes before all of them.\n\nLists and servers ask no source; `skillhub update` does.\n\n"
+        + "\n\nLists and servers ask no source; `skillhub update` does.\n\n"
         "## What is not understood\n\nA lock of a newer version is read for what it says, and never written. One with "
         "markers of a merge, torn JSON, a skill that is named twice or a field of another kind is refused with its "
         "line (`LOCK_UNREADABLE`), never reset and never written over.",

@@ -110,13 +110,13 @@ def test_a_file_that_was_added_is_a_change(hub: SkillHub, skill: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda skill: (skill / "l").symlink_to("/etc/passwd"), "its link 'l' was added"),
-        (lambda skill: (skill / "l").symlink_to("SKILL.md"), "its link 'l' was added"),
-        (lambda skill: (skill / "l").symlink_to("/etc"), "its link 'l' was added"),
-        (lambda skill: os.mkfifo(skill / "p"), "its FIFO 'p' was added"),
-        (lambda skill: (skill / "own").unlink(), "its link 'own' is gone"),
-        (lambda skill: _retargeted(skill / "own", "/etc/passwd"), "its link 'own' is not what was locked"),
-        (lambda skill: _retargeted(skill / "run.py", "/etc/passwd"), "its link 'run.py' is not what was locked"),
+        (lambda skill: (skill / "l").symlink_to("/etc/passwd"), "its file 'l'"),
+        (lambda skill: (skill / "l").symlink_to("SKILL.md"), "its file 'l'"),
+        (lambda skill: (skill / "l").symlink_to("/etc"), "its file 'l'"),
+        (lambda skill: os.mkfifo(skill / "p"), "its file 'p'"),
+        (lambda skill: (skill / "own").unlink(), "its file 'own'"),
+        (lambda skill: _retargeted(skill / "own", "/etc/passwd"), "its file 'own'"),
+        (lambda skill: _retargeted(skill / "run.py", "/etc/passwd"), "its file 'run.py'"),
     ],
 )
 def test_a_link_or_a_pipe_that_was_not_locked_so_withholds_the_skill_until_it_is_mended(

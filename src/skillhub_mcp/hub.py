@@ -100,12 +100,11 @@ class SkillHub:
         """Return what the audit is known to have found in `skill`, the worst first; nothing before it was audited."""
         return () if self.auditor is None else self.auditor.known(skill) or ()
 
-    def lock_standings(self, skills: Iterable[Skill], *, provenance: bool = True) -> Iterator[LockStanding | None]:
-        """Yield each skill's standing against its lock; None for a replica. `provenance` reads what others recorded."""
+    def lock_standings(self, skills: Iterable[Skill]) -> Iterator[LockStanding | None]:
+        """Yield each skill's standing against its lock; None for a replica, which has no locks."""
         if self._kept is None:
             return (None for _ in skills)
-        asked = ((one.directory, one.metadata if provenance else None) for one in skills)
-        return self._kept().standings(asked)
+        return self._kept().standings(one.directory for one in skills)
 
     # What is there
 

@@ -28,7 +28,6 @@ from skillhub_mcp.cli import library_place
 from skillhub_mcp.cli.commands import add
 from skillhub_mcp.library import install
 from skillhub_mcp.library.change import changing
-from skillhub_mcp.library.sources import download
 from skillhub_mcp.library.sources.git import GitOptions
 from skillhub_mcp.library.sources.opening import OpenOptions
 
@@ -783,14 +782,13 @@ def test_a_site_that_leads_from_https_to_http_is_not_followed(
 def test_a_source_that_takes_too_long_is_told_and_leaves_nothing(
     end: str, skillhub: Skillhub, skills_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened, limits = library_place.open_options, download.DownloadLimits
+    opened = library_place.open_options
 
     def hurried(*args: Any, **named: Any) -> OpenOptions:
         options = opened(*args, **named)
-        return replace(options, git=GitOptions(timeout_seconds=0.5))
+        return replace(options, git=GitOptions(timeout_seconds=0.5), read_seconds=0.1)
 
     monkeypatch.setattr(add, "open_options", hurried)
-    monkeypatch.setattr(download, "DownloadLimits", partial(limits, read_seconds=0.1))
     with lying_site() as site:
         for path in ("/slow/SKILL.md", "/slow.git/info/refs?service=git-upload-pack"):
             site.answers[path] = silent(site.over)

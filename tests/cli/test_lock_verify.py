@@ -130,21 +130,21 @@ def test_links_are_locked_as_they_are_and_one_more_or_one_that_leads_elsewhere_i
         1,
         [
             "one: not as it was locked",
-            "  changed: link own -> SKILL.md (it was -> scripts/run.sh)",
-            "  added: link l -> /etc/passwd",
-            "  added: FIFO p",
+            "  changed: own (-> SKILL.md)",
+            "  added: l (-> /etc/passwd)",
+            "  added: p (FIFO)",
         ],
     )
     assert "`skillhub lock one` locks what is there" in told.err
     (verified, _) = skillhub("verify", "--json").json["skills"]
     assert (verified["changed"], verified["added"], verified["unknown_files"]) == (["own"], ["l", "p"], False)
-    assert verified["irregular"]["l"] == {"locked": None, "now": "-> /etc/passwd"}
-    assert "(link own -> SKILL.md (it was -> scripts/run.sh))" in skillhub("lock").out
+    assert verified["irregular"]["l"] == "-> /etc/passwd"
+    assert "(own (-> SKILL.md))" in skillhub("lock").out
     assert skillhub("lock", "one").out == "one is locked again\n"
     assert skillhub("verify").code == 0
     for name in ("own", "l", "p"):
         (one / name).unlink()
-    assert "  missing: link l -> /etc/passwd\n" in skillhub("verify").out
+    assert "  missing: l (-> /etc/passwd)\n" in skillhub("verify").out
     skillhub("lock", "one")
     assert json.loads((skills_dir / "skills-lock.json").read_text())["skills"]["one"]["skillhub"].keys() == (
         locks["two"]["skillhub"].keys()
@@ -161,7 +161,7 @@ def test_a_link_in_a_skill_that_was_added_is_an_edit_that_stays_until_the_lock_i
     link, up = skills_dir / "one" / "l", skills_dir / "one" / "up"
     link.symlink_to("/etc/passwd")
     up.symlink_to("..")
-    assert "added: link l -> /etc/passwd" in skillhub("verify").out
+    assert "added: l (-> /etc/passwd)" in skillhub("verify").out
     assert "l (-> /etc/passwd)" in skillhub("add", "--frozen").err
     (source / "scripts" / "run.sh").write_text("echo newer\n")
     updated = skillhub("update", "--yes", "--json")
@@ -216,37 +216,17 @@ def test_list_show_and_doctor_tell_how_a_skill_stands_against_its_lock(skillhub:
     assert skillhub("doctor", "--json", *chosen).json["locks"]["unreadable"] == [str(root / "skills-lock.json")]
 
 
-def test_list_and_show_tell_where_another_program_says_that_a_skill_is_from(
-    skillhub: Skillhub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    root = tmp_path / "home" / ".agents" / "skills"
-    for name in ("npx", "own"):
-        write_skill(root / name, name)
-    head, body = "https://ann:secret@github.com/o/r.git", "---\nname: gh\ndescription: From gh.\nmetadata:\n"
-    entry = {"source": "o/r", "sourceUrl": head, "skillFolderHash": "d" * 40}
-    hostile = {"source": "o/\x1b[2J\u202er\nforged: line", "ref": ["v1"]}
-    (root.parent / ".skill-lock.json").write_text(json.dumps({"version": 3, "skills": {"npx": entry, "own": hostile}}))
-    (root / "gh").mkdir()
-    (root / "gh" / "SKILL.md").write_text(
-        f"{body}  github-repo: https://github.com/o/r\n  github-ref: {'c' * 40}\n---\nDo it.\n"
-    )
-    chosen = ["--skills-dir", str(root)]
-    listed = {one["name"]: one["lock"] for one in skillhub("list", "--source", "hub", "--json", *chosen).json["skills"]}
-    told = {"state": "unlocked", "commit": None, "ref": None, "recorded_by": "npx skills", "verified": False}
-    assert listed["npx"] == {**told, "source": "https://github.com/o/r.git"}
-    assert listed["own"]["source"] == hostile["source"]
-    commit = {"ref": "c" * 40, "commit": "c" * 40}
-    assert listed["gh"] == {**told, **commit, "source": "https://github.com/o/r", "recorded_by": "gh skill"}
-    shown = f"unlocked, from https://github.com/o/r at {'c' * 12}, as gh skill says: not verified\n"
-    assert f"lock:          {shown}" in skillhub("show", "gh", *chosen).out
-    hidden = skillhub("show", "own", *chosen).out
-    assert "\nforged:" not in hidden
-    assert not {"\x1b", "\u202e"} & set(hidden)
-    # What is locked here is told by its lock alone.
-    skillhub("lock", "gh", *chosen)
-    assert "recorded_by" not in skillhub("show", "gh", "--json", *chosen).json["lock"]
+def test_list_and_show_report_a_source_that_only_npx_skills_recorded(skillhub: Skillhub, skills_dir: Path) -> None:
+    write_skill(skills_dir / "npx", "npx")
+    entry = {"source": "o/\x1b[2J\u202er\nforged: line", "sourceType": "github", "computedHash": "d" * 64}
+    (skills_dir / "skills-lock.json").write_text(json.dumps({"version": 1, "skills": {"npx": entry}}))
+    (listed,) = skillhub("list", "--json").json["skills"]
+    reported = {"state": "unlocked", "source": entry["source"], "ref": None}
+    assert listed["lock"] == {**reported, "recorded_by": "npx skills", "verified": False}
+    shown = skillhub("show", "npx").out
+    assert "as npx skills says: not verified" in shown
+    assert "\nforged:" not in shown
+    assert not {"\x1b", "\u202e"} & set(shown)
 
 
 @pytest.mark.parametrize("where", ["project", "home", "second"])

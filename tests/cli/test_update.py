@@ -16,7 +16,7 @@ from tests.library.roots import LOCK
 from tests.library.sources.repositories import Executable, Repository, skill_text
 
 from skillhub_mcp.library import install
-from skillhub_mcp.library.sources.signatures import Signature, SignatureState
+from skillhub_mcp.library.sources.git_tree import Signature, SignatureState
 
 
 @pytest.fixture(autouse=True)

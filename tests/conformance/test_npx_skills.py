@@ -11,8 +11,8 @@ from tests.conftest import SkillWriter, put_file
 from tests.server.connections import listening
 
 from skillhub_mcp.cli.main import run
+from skillhub_mcp.locks.file_digests import computed_hash
 from skillhub_mcp.locks.lock_file import LockedByHub, lock_text, parse_lock
-from skillhub_mcp.locks.npx_hash import computed_hash
 
 pytestmark = pytest.mark.conformance
 

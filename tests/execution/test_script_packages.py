@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skillhub_mcp.errors import PackagesUnavailable
-from skillhub_mcp.execution.script_packages import declared_packages
+from skillhub_mcp.execution.command_policy import declared_packages
 
 
 def script(directory: Path, *lines: str) -> Path:

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from skillhub_mcp.library.change import Change, changing
-from skillhub_mcp.locks.content_digest import digest_of
-from skillhub_mcp.locks.file_digests import digests_of
+from skillhub_mcp.locks.file_digests import digest_of, digests_of
 from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, parse_lock
 from skillhub_mcp.locks.lock_file import lock_text as written_lock
 
@@ -55,7 +54,7 @@ def install(change: Change, texts: Mapping[str, str], *, removals: Sequence[str]
         digests[name] = digest_at(place)
     before = locked(root) if (root / LOCK).exists() else {}
     after = {name: digest for name, digest in {**before, **digests}.items() if name not in removals}
-    change.commit(digests, removals, lock_path=os.fspath(root / LOCK), lock_text=lock_text(after))
+    change.commit(texts, removals, lock_path=os.fspath(root / LOCK), lock_text=lock_text(after))
 
 
 def changed(root: Path) -> None:

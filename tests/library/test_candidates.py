@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ from skillhub_mcp.library.sources.directory_tree import DirectoryTree
 from skillhub_mcp.library.sources.git import GitOptions
 from skillhub_mcp.library.sources.git_tree import open_git
 from skillhub_mcp.library.sources.source import parse_source
-from skillhub_mcp.library.tree import TreeEntry, TreeEntryKind
+from skillhub_mcp.library.tree import Tree, TreeEntry, TreeEntryKind
 from skillhub_mcp.skills.roots import make_roots
 from skillhub_mcp.skills.scanner import ReadDepth, scan
 
@@ -165,26 +164,15 @@ def test_a_manifest_of_many_places_and_skills_that_lie_deep_are_looked_through_o
     assert (len(found.skills), len(found.left_out)) == (1_000, 1_000)
 
 
-@dataclass(frozen=True)
-class _Written:
+class _Written(Tree):
     """A tree of files that lie on no disk."""
 
-    files: Mapping[str, str]
-    commit: str = ""
-
-    @property
-    def entries(self) -> tuple[TreeEntry, ...]:
-        return tuple(TreeEntry(path, TreeEntryKind.FILE, len(self.files[path])) for path in sorted(self.files))
-
-    def tree_id(self, path: str) -> str:
-        del path
-        return ""
+    def __init__(self, files: Mapping[str, str]) -> None:
+        self.files = files
+        self.entries = [TreeEntry(path, TreeEntryKind.FILE, len(files[path])) for path in sorted(files)]
 
     def read(self, path: str) -> Iterator[bytes]:
         yield self.files[path].encode()
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 def test_a_plugin_alone_names_its_skills_too(find: Find) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.traversal import REFUSED
 
-from skillhub_mcp.library.entry_rules import EntryNames, entry_problem, folded
+from skillhub_mcp.library.unpack import EntryNames, entry_problem, folded
 from skillhub_mcp.skills.files.paths import WITHHELD, path_problem
 
 

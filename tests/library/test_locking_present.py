@@ -11,14 +11,10 @@ from tests.library.sources.repositories import Repository, skill_text
 
 from skillhub_mcp.errors import LockUnreadable, SkillConflict, SkillNotFound
 from skillhub_mcp.library.install import installed_skill, locked_as
-from skillhub_mcp.library.locking_present import Locking, lock_present
 from skillhub_mcp.library.plan import plan_step
-from skillhub_mcp.library.verifying import verify
-from skillhub_mcp.locks.content_digest import FileDigest
-from skillhub_mcp.locks.file_digests import digests_of
-from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text, parse_lock
-from skillhub_mcp.locks.npx_hash import computed_hash
-from skillhub_mcp.locks.plain_files import read_lock
+from skillhub_mcp.library.verifying import Locking, lock_present, verify
+from skillhub_mcp.locks.file_digests import FileDigest, computed_hash, digests_of
+from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text, parse_lock, read_lock
 
 
 @pytest.fixture

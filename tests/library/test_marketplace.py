@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhub_mcp.library.marketplace import ManifestPlaces, NotFollowed, inside, marketplace_places, plugin_places
+from skillhub_mcp.library.candidates import ManifestPlaces, NotFollowed, inside, marketplace_places, plugin_places
 
 
 def marketplace(*plugins: object, **more: object) -> str:

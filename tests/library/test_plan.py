@@ -17,7 +17,7 @@ from skillhub_mcp.library.plan import (
     neighbours,
     plan_step,
 )
-from skillhub_mcp.locks.content_digest import FileDigest, digest_of
+from skillhub_mcp.locks.file_digests import FileDigest, digest_of
 
 SOURCE, OTHER = "github:acme/skills", "github:mallory/skills"
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skillhub_mcp.errors import ArchiveRefused
-from skillhub_mcp.library.bounds import BOUNDS, Bounds
-from skillhub_mcp.library.tree import TreeEntry, TreeEntryKind, in_order
+from skillhub_mcp.library.tree import BOUNDS, Bounds, TreeEntry, TreeEntryKind, in_order
 from skillhub_mcp.library.unpack import skill_files
 
 

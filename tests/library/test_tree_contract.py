@@ -20,7 +20,7 @@ from skillhub_mcp.library.sources.source import parse_source
 from skillhub_mcp.library.sources.web_source import WebTree
 from skillhub_mcp.library.tree import Tree, TreeEntry, TreeEntryKind
 from skillhub_mcp.library.unpack import unpack_skill
-from skillhub_mcp.locks.content_digest import content_digest
+from skillhub_mcp.locks.file_digests import content_digest
 
 FILES = {
     "skills/pdf/SKILL.md": SKILL,
@@ -130,10 +130,12 @@ def test_a_skill_of_it_is_unpacked_with_the_same_digest(tree: Tree, tmp_path: Pa
     assert {path: file.size for path, file in unpacked.files.items()} == {path: len(c) for path, c in below.items()}
 
 
-def test_what_is_closed_is_closed_and_may_be_closed_again(tree: Tree) -> None:
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs /proc")
+@pytest.mark.parametrize("kind", TREES)
+def test_a_closed_tree_leaves_no_file_open(kind: str, tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    tree = TREES[kind](tmp_path)
     assert b"".join(tree.read("skills/pdf/SKILL.md")) == SKILL
-    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else None
     tree.close()
     tree.close()
-    if before is not None:
-        assert len(os.listdir("/proc/self/fd")) < before
+    assert len(os.listdir("/proc/self/fd")) == before

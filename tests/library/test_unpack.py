@@ -12,14 +12,12 @@ from pathlib import Path
 import pytest
 from tests.library.archives.archives import SKILL, TarEntry, pack_tar, pack_zip, tar_bytes, write_files
 
-from skillhub_mcp.errors import ArchiveRefused, LibraryUnwritable, SourceUnreachable
+from skillhub_mcp.errors import ArchiveRefused, LibraryUnwritable
 from skillhub_mcp.library.archives import open_archive
-from skillhub_mcp.library.bounds import Bounds
-from skillhub_mcp.library.sources import directory_tree
 from skillhub_mcp.library.sources.directory_tree import DirectoryTree
-from skillhub_mcp.library.tree import Tree
+from skillhub_mcp.library.tree import Bounds, Tree
 from skillhub_mcp.library.unpack import UnpackedSkill, unpack_skill
-from skillhub_mcp.locks.content_digest import FileDigest, content_digest
+from skillhub_mcp.locks.file_digests import FileDigest, content_digest
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "skills"
 
@@ -79,18 +77,12 @@ def test_bounds_are_counted_while_bytes_arrive_and_links_count_as_the_copies_tha
     assert not (new / "two.md").is_symlink()
 
 
-class LyingTree:
+class LyingTree(Tree):
     """A tree whose files are larger than it says, and endless."""
 
     def __init__(self, tree: DirectoryTree) -> None:
         self.entries = tree.entries
-        self.commit = ""
         self.given = 0
-
-    def tree_id(self, path: str) -> str:
-        """Nothing has an id."""
-        del path
-        return ""
 
     def read(self, path: str) -> Iterator[bytes]:
         """Every file is endless."""
@@ -98,9 +90,6 @@ class LyingTree:
         while True:
             self.given += 1
             yield b"x" * 1_000
-
-    def close(self) -> None:
-        """Nothing was opened."""
 
 
 def test_a_source_that_gives_more_than_it_says_is_not_read_on(tmp_path: Path, new: Path) -> None:
@@ -142,26 +131,6 @@ def test_a_destination_that_is_no_empty_directory_is_left_as_it_is(what: str, tm
     with closing(DirectoryTree(str(source))) as tree, pytest.raises(LibraryUnwritable):
         unpack_skill(tree, "", str(destination))
     assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_a_system_without_descriptors_of_directories_unpacks_the_same(
-    tmp_path: Path, new: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    files = {"SKILL.md": SKILL, "a/b/run": b"#!", "a/c.md": b"c"}
-    source = write_files(tmp_path / "source", files, executable=["a/b/run"])
-    (source / "d").symlink_to("a/b")
-    with closing(DirectoryTree(str(source))) as tree:
-        entries, expected = tree.entries, unpack_skill(tree, "", str(new))
-    monkeypatch.setattr(directory_tree, "HAS_DESCRIPTORS", False)
-    (tmp_path / "again").mkdir()
-    with closing(DirectoryTree(str(source))) as tree:
-        assert tree.entries == entries
-        assert unpack_skill(tree, "", str(tmp_path / "again")) == expected
-        (source / "a" / "c.md").unlink()
-        (source / "a" / "c.md").symlink_to(source / "SKILL.md")
-        with pytest.raises(SourceUnreachable):
-            list(tree.read("a/c.md"))
-    assert (tmp_path / "again" / "d" / "run").read_bytes() == b"#!"
 
 
 def digest_of(unpacked: UnpackedSkill) -> str:

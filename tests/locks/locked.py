@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from skillhub_mcp.locks.content_digest import digest_of, irregular_of
-from skillhub_mcp.locks.file_digests import digests_of
-from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text
-from skillhub_mcp.locks.plain_files import read_lock
+from skillhub_mcp.locks.file_digests import digest_of, digests_of, irregular_of
+from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text, read_lock
 
 
 def lock(skill: Path, *, at: Path | None = None) -> Path:

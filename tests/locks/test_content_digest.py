@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from skillhub_mcp.locks.content_digest import content_digest
+from skillhub_mcp.locks.file_digests import content_digest
 
 
 def sha256(content: bytes) -> str:

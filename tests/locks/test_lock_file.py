@@ -78,15 +78,6 @@ def test_fields_that_nobody_here_knows_stay_in_their_places() -> None:
     assert whole["more"] == {"kept": None}
 
 
-def test_names_are_sorted_as_javascript_sorts_the_keys_of_an_object() -> None:
-    names = ["b", "10", "9", "A", "\ue000", "\U0001f600", "01", "4294967295"]
-    lock = Lock(PATH, skills=tuple(LockedSkill(name, "s", "local") for name in names))
-    # Whole numbers first, then UTF-16: an emoji's surrogates come before U+E000.
-    assert list(json.loads(lock_text(lock))["skills"]) == [
-        "9", "10", "01", "4294967295", "A", "b", "\U0001f600", "\ue000",
-    ]  # fmt: skip
-
-
 def test_half_of_a_character_is_written_as_javascript_writes_it() -> None:
     text = OF_NPX.replace("../skills", "\\ud83d")
     assert lock_text(parse_lock(text, PATH)) == text
@@ -113,7 +104,7 @@ def test_entries_are_put_in_and_taken_out_by_name() -> None:
         ('{"skills": {}}', None, "its version is None"),
         ('{"version": true, "skills": {}}', None, "its version is True"),
         ('{"version": 0, "skills": {}}', None, "its version is 0"),
-        ('{"version": 1, "skills": {\n"a": {},\n"a": {}}}', 3, "names 'a' twice"),
+        ('{"version": 1, "skills": {\n"a": {},\n"a": {}}}', None, "the key 'a' appears twice"),
         ('{"version": 1, "skills": {\n"a": []}}', 2, "'a' is not an object"),
         ('{"version": 1, "skills": {"a": {"source": 1}}}', 1, "invalid 'source': Value error, should be a text"),
         ('{"version": 1, "skills": {"a": {"skillhub": []}}}', 1, "invalid 'skillhub': Input should be a dictionary"),

@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 
 from skillhub_mcp.errors import LockUnreadable
-from skillhub_mcp.locks.foreign import Provenance
-from skillhub_mcp.locks.lock_file import LockedByHub, LockedSkill, parse_lock
-from skillhub_mcp.locks.lock_schema import STANDING_FIELDS, field_meanings
+from skillhub_mcp.locks.file_digests import Differences, LockState
+from skillhub_mcp.locks.lock_file import STANDING_FIELDS, LockedByHub, LockedSkill, field_meanings, parse_lock
 from skillhub_mcp.locks.lock_verifier import LockStanding
-from skillhub_mcp.locks.states import Differences, LockState
 
 DIGEST = "sha256:" + "a" * 64
 
@@ -18,7 +16,7 @@ def test_every_field_that_is_reported_of_a_skill_is_documented() -> None:
     problem = LockUnreadable("skills-lock.json", "it is torn")
     locked = LockedSkill("a", "o/r", "github", ours=LockedByHub(DIGEST))
     whole = LockStanding(LockState.EDITED, locked, differs=Differences(line_ends=True), problem=problem).facts()
-    foreign = LockStanding(LockState.UNLOCKED, provenance=Provenance("o/r", by="gh skill")).facts()
+    foreign = LockStanding(LockState.UNLOCKED, LockedSkill("pdf", "o/r")).facts()
     assert {*whole, *foreign} == STANDING_FIELDS.keys()
 
 

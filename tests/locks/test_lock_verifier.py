@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,8 @@ from tests.locks.locked import lock
 
 from skillhub_mcp.errors import LockUnreadable
 from skillhub_mcp.locks import lock_verifier
+from skillhub_mcp.locks.file_digests import LockState
 from skillhub_mcp.locks.lock_verifier import LockVerifier, lock_paths
-from skillhub_mcp.locks.states import LockState
 
 
 def test_a_locked_skill_is_unchanged_until_a_file_of_it_is_edited_and_again_when_it_is_mended(
@@ -44,18 +43,6 @@ def test_what_no_lock_names_is_unlocked(write_skill: SkillWriter) -> None:
     one, other = write_skill("pdf"), write_skill("other")
     lock(one)
     assert LockVerifier().standing(str(other)).state is LockState.UNLOCKED
-
-
-def test_an_unchanged_library_costs_no_hash(write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = time.time_ns
-    monkeypatch.setattr("skillhub_mcp.locks.file_digests.time.time_ns", lambda: now() + 60_000_000_000)
-    skills = [write_skill(name, files={"a": name}) for name in ("one", "two")]
-    for skill in skills:
-        lock(skill)
-    library = LockVerifier()
-    for _ in range(3):
-        assert [library.standing(str(skill)).state for skill in skills] == [LockState.UNCHANGED] * 2
-    assert library.digests.hashed == 4
 
 
 def test_a_lock_that_another_program_writes_is_read_again(write_skill: SkillWriter) -> None:
@@ -123,6 +110,6 @@ def test_a_file_that_cannot_be_read_is_a_change(write_skill: SkillWriter, monkey
 def test_standings_are_by_the_locks_as_they_are_when_they_are_asked_for(write_skill: SkillWriter) -> None:
     skill = write_skill("pdf")
     library = LockVerifier()
-    assert [one.state for one in library.standings([(str(skill), None)])] == [LockState.UNLOCKED]
+    assert [one.state for one in library.standings([str(skill)])] == [LockState.UNLOCKED]
     lock(skill)
-    assert [one.state for one in library.standings([(str(skill), None)])] == [LockState.UNCHANGED]
+    assert [one.state for one in library.standings([str(skill)])] == [LockState.UNCHANGED]

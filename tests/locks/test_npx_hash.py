@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillhub_mcp.locks.npx_hash import computed_hash, npx_order
+from skillhub_mcp.locks.file_digests import computed_hash, npx_order
 
 
 def test_a_skill_has_the_hash_that_npx_skills_wrote_for_it(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skillhub_mcp.errors import LockUnreadable
-from skillhub_mcp.locks.plain_files import read_lock, read_plain
+from skillhub_mcp.locks.lock_file import read_lock, read_plain
 
 needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import pytest
-
-from skillhub_mcp.locks.content_digest import FileDigest, digest_of
-from skillhub_mcp.locks.lock_file import LockedByHub, LockedSkill
-from skillhub_mcp.locks.states import Differences, differences
+from skillhub_mcp.locks.file_digests import Differences, FileDigest, differences, digest_of
+from skillhub_mcp.locks.lock_file import LockedByHub
 
 FILES = {"SKILL.md": FileDigest("a" * 64, 1, False), "run": FileDigest("b" * 64, 2, True)}
-LOCKED = LockedSkill("pdf", "s", "local", ours=LockedByHub(digest_of(FILES), executable=("run",)))
+LOCKED = LockedByHub(digest_of(FILES), executable=("run",))
 
 
 def test_what_is_as_it_was_locked_has_no_difference_whether_or_not_it_is_known_what_each_file_was() -> None:
@@ -33,38 +28,32 @@ def test_a_turned_bit_is_a_difference_but_where_a_system_has_none() -> None:
 
 
 def test_what_is_no_regular_file_is_held_against_the_lock_itself() -> None:
-    locked = replace(LOCKED, ours=LockedByHub(digest_of(FILES), executable=("run",), irregular={"own": "-> run"}))
+    locked = LockedByHub(digest_of(FILES), executable=("run",), irregular={"own": "-> run"})
     link, pipe = (FileDigest("", 0, False, irregular=what) for what in ("-> run", "FIFO"))
     assert not differences(locked, {**FILES, "own": link}, None)
     found = differences(locked, {**FILES, "own": pipe, "new": link}, None)
     assert (found.changed, found.added, found.unknown) == (("own",), ("new",), False)
     assert [found.shown(path) for path in ("own", "new", "run")] == [
-        "FIFO own (it was -> run)",
-        "link new -> run",
+        "own (FIFO)",
+        "new (-> run)",
         "run",
     ]
     gone = differences(locked, FILES, None)
-    assert (gone.missing, gone.shown("own")) == (("own",), "link own -> run")
+    assert (gone.missing, gone.shown("own")) == (("own",), "own (-> run)")
 
 
 def test_a_link_in_the_place_of_a_file_is_one_difference_and_so_is_a_file_in_that_of_a_link() -> None:
     link = FileDigest("", 0, False, irregular="-> /etc/passwd")
     found = differences(LOCKED, {**FILES, "run": link}, FILES)
     assert (found.changed, found.missing, found.added) == (("run",), (), ())
-    assert found.shown("run") == "link run -> /etc/passwd (it was a file)"
+    assert found.shown("run") == "run (-> /etc/passwd)"
     before = {"SKILL.md": FILES["SKILL.md"]}
     ours = LockedByHub(digest_of(before), irregular={"run": "-> /etc/passwd"})
-    back = differences(replace(LOCKED, ours=ours), FILES, before)
+    back = differences(ours, FILES, before)
     assert (back.changed, back.missing, back.added) == (("run",), (), ())
-    assert back.irregular["run"].reason("run") == "its file 'run' is not what was locked"
 
 
 def test_files_that_the_lock_does_not_have_name_no_difference() -> None:
     other = {"SKILL.md": FileDigest("e" * 64, 1, False)}
     assert differences(LOCKED, other, other) == Differences(unknown=True)
     assert differences(LOCKED, other, None).first == ""
-
-
-def test_what_another_program_locked_has_no_digest_to_hold_it_against() -> None:
-    with pytest.raises(ValueError, match="another program"):
-        differences(LockedSkill("pdf", "s", "local"), FILES, None)

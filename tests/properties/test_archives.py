@@ -28,10 +28,9 @@ from tests.library.archives.archives import (
 
 from skillhub_mcp.errors import ArchiveRefused
 from skillhub_mcp.library.archives import open_archive
-from skillhub_mcp.library.entry_rules import EntryNames, entry_problem
 from skillhub_mcp.library.sources.directory_tree import DirectoryTree
 from skillhub_mcp.library.tree import Tree
-from skillhub_mcp.library.unpack import unpack_skill
+from skillhub_mcp.library.unpack import EntryNames, entry_problem, unpack_skill
 
 pytestmark = pytest.mark.slow
 

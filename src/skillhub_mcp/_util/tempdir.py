@@ -7,7 +7,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 
 @contextlib.contextmanager
@@ -22,16 +22,12 @@ def scratch_directory(purpose: str) -> Iterator[str]:
 
 def remove_tree(directory: str) -> None:
     """Remove a directory with everything in it, as far as possible, following no link."""
-
-    def writable(function: Callable[[str], object], path: str, _: object) -> None:
-        """Git's packs are read-only, which keeps Windows from removing them, and directories may be."""
-        with contextlib.suppress(OSError):
-            if path != directory:
-                os.chmod(os.path.dirname(path), stat.S_IRWXU)
-            if not os.path.islink(path):
-                os.chmod(path, stat.S_IRWXU)
-            if function in (os.unlink, os.rmdir):
-                function(path)
-
-    if os.path.lexists(directory):
-        shutil.rmtree(directory, onerror=writable)
+    # The recursion ends at a thousand levels.
+    with contextlib.suppress(RecursionError):
+        for place, directories, names in os.walk(directory):
+            # Windows deletes no file that is read-only.
+            for path in (os.path.join(place, name) for name in (directories if os.name == "posix" else names)):
+                with contextlib.suppress(OSError):
+                    if not os.path.islink(path):
+                        os.chmod(path, stat.S_IRWXU)
+        shutil.rmtree(directory, ignore_errors=True)

@@ -17,8 +17,8 @@ from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.library.inspection import Capabilities
 from skillhub_mcp.library.install import InstallOptions, Prepared, Proposal, Refused, install
 from skillhub_mcp.library.plan import Neighbours, Settlement, Verb, neighbours
-from skillhub_mcp.library.sources.signatures import SignatureState
-from skillhub_mcp.locks.content_digest import digest_of
+from skillhub_mcp.library.sources.git_tree import SignatureState
+from skillhub_mcp.locks.file_digests import digest_of
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.skills.model import SKILL_FILE
 from skillhub_mcp.skills.names import typed_command

@@ -116,7 +116,7 @@ def named_directories(
 
     Raises LockUnreadable, and SkillNotFound for an ambiguous name or a skill of another root.
     """
-    from skillhub_mcp.locks.plain_files import read_lock
+    from skillhub_mcp.locks.lock_file import read_lock
     from skillhub_mcp.settings import settings_of
 
     lock = read_lock(place.lock_path) if typed else None

@@ -20,7 +20,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from skillhub_mcp._util.file_modes import changeable_by_others
 from skillhub_mcp._util.safe_json import BadJson, read_json
 from skillhub_mcp.errors import InvalidSetting
-from skillhub_mcp.execution.processes import kill_group
+from skillhub_mcp.execution.program import kill_group
 
 SETTING = "SKILLHUB_HOOKS"
 

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from skillhub_mcp._util.file_modes import make_private_directory
+from skillhub_mcp._util.tempdir import remove_tree
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.execution.removal import remove_directory
 
 ARGUMENT = "output_dir"
 VARIABLE = "SKILLHUB_OUTPUT_DIR"
@@ -128,7 +128,7 @@ class Outputs:
             used = sorted(((entry.stat(follow_symlinks=False).st_mtime, entry.path) for entry in entries), reverse=True)
             for number, (at, path) in enumerate(used, start=1):
                 if at < time.time() - _KEPT_SECONDS or number >= _MAX_KEPT:
-                    remove_directory(path)
+                    remove_tree(path)
 
 
 def is_place(named: str) -> bool:

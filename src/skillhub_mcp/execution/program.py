@@ -5,7 +5,9 @@ Unlike a skill's command it has the user's own rights and environment.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import tempfile
 import time
@@ -15,7 +17,22 @@ from pathlib import Path
 from typing import IO
 
 from skillhub_mcp.errors import CommandUnavailable
-from skillhub_mcp.execution.processes import kill_group
+
+# Killing usually takes milliseconds; this bounds a process stuck in the kernel.
+_KILL_SECONDS = 5.0
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process that was started in a session of its own, and its children."""
+    # macOS raises PermissionError when only a zombie is left.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if os.name == "posix":
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_KILL_SECONDS)
+
 
 _MAX_PAUSE_SECONDS = 0.05
 # The last message says why the program failed.

@@ -20,7 +20,7 @@ from typing import IO
 
 from skillhub_mcp.errors import CommandUnavailable, InvalidArgument, SandboxFailed, SkillFileNotFound
 from skillhub_mcp.execution.command_policy import absolute_path_entries
-from skillhub_mcp.execution.processes import kill_group
+from skillhub_mcp.execution.program import kill_group
 from skillhub_mcp.execution.sandbox import OFF, Confinement, Sandbox, launched
 from skillhub_mcp.sanitize import in_line
 

@@ -14,11 +14,10 @@ from pathlib import Path
 
 from skillhub_mcp._util.file_modes import make_private_directory
 from skillhub_mcp.errors import InvalidArgument, PackagesUnavailable
-from skillhub_mcp.execution.command_policy import CommandPolicy
+from skillhub_mcp.execution.command_policy import CommandPolicy, declared_packages
 from skillhub_mcp.execution.outputs import ARGUMENT, VARIABLE, Outputs, with_directory
 from skillhub_mcp.execution.runner import CommandResult, RunLimits, run_command
 from skillhub_mcp.execution.sandbox import Confinement, Sandbox
-from skillhub_mcp.execution.script_packages import declared_packages
 
 _MAX_CACHES = 32
 # Where packages come from, for a script that may fetch them.

@@ -15,14 +15,14 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import IO
 
 from skillhub_mcp.errors import ArchiveRefused, SourceUnreachable
-from skillhub_mcp.library.bounds import BOUNDS, Bounds, in_mib
-from skillhub_mcp.library.entry_rules import EntryNames, entry_problem
-from skillhub_mcp.library.tree import TreeEntry, TreeEntryKind, in_order
+from skillhub_mcp.library.tree import BOUNDS, PIECE_BYTES, Bounds, Tree, TreeEntry, TreeEntryKind, in_mib, in_order
+from skillhub_mcp.library.unpack import EntryNames, entry_problem
 
 # An archive without entries begins with its end.
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
@@ -34,7 +34,6 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # What macOS packs beside the files: data of its file system, no file of a skill.
 _MACOS = "__MACOSX/"
 _GIT = ".git"
-_PIECE = 64 * 1024
 _IN_MEMORY = 16 * 1024 * 1024
 _MOST_HEADER = 1024 * 1024
 _HEADERS = (
@@ -55,17 +54,14 @@ _DAMAGED = (
 Open = Callable[[], IO[bytes]]
 
 
-class ArchiveTree:
-    """The files of an archive. It has no commit, and its directories have no ids."""
+class ArchiveTree(Tree):
+    """The files of an archive."""
 
     def __init__(self, file: IO[bytes], name: str, bounds: Bounds, closing: ExitStack) -> None:
-        self.entries: Sequence[TreeEntry] = ()
-        self.commit = ""
         self._file = file
         self._name = name
         self._bounds = bounds
         self._closing = closing
-        self._stamp = _stamp(file)
         self._opens: dict[str, Open] = {}
         self._found: dict[str, TreeEntry] = {}
         self._names = EntryNames()
@@ -73,22 +69,12 @@ class ArchiveTree:
         self._read_entries()
         self.entries = in_order(self._found.values())
 
-    def tree_id(self, path: str) -> str:
-        """Return nothing: an archive has no ids."""
-        del path
-        return ""
-
     def read(self, path: str) -> Iterator[bytes]:
-        """Yield the bytes of a file in pieces. Raises ArchiveRefused, and SourceUnreachable if the archive changed."""
+        """Yield the bytes of a file in pieces. Raises ArchiveRefused and SourceUnreachable."""
         if path not in self._opens:
             raise SourceUnreachable(self._name, f"has no file {path!r}")
-        with _reading(self._name, path):
-            with self._opens[path]() as file:
-                while piece := file.read(_PIECE):
-                    yield piece
-            changed = _stamp(self._file) != self._stamp
-        if changed:
-            raise SourceUnreachable(self._name, "was changed while it was read", hint="try again")
+        with _reading(self._name, path), self._opens[path]() as file:
+            yield from iter(partial(file.read, PIECE_BYTES), b"")
 
     def close(self) -> None:
         """Close the archive."""
@@ -123,7 +109,7 @@ class ArchiveTree:
 
     def _read_zip(self) -> None:
         # zipfile reads the whole directory at once, so the entries are counted first.
-        count = sum(piece.count(_CENTRAL_HEADER) for piece in iter(lambda: self._file.read(_PIECE), b""))
+        count = sum(piece.count(_CENTRAL_HEADER) for piece in iter(lambda: self._file.read(PIECE_BYTES), b""))
         if count > self._bounds.source_entries:
             raise self._refused(f"it has more than {self._bounds.source_entries:,} entries")
         archive = self._closing.enter_context(zipfile.ZipFile(self._file))
@@ -197,7 +183,7 @@ class ArchiveTree:
         # tarfile takes a damaged header for the end.
         file.seek(tar.offset)
         rest = b""
-        while piece := file.read(_PIECE):
+        while piece := file.read(PIECE_BYTES):
             rest = piece
             if piece.strip(b"\0"):
                 raise self._refused("it is damaged, or has bytes behind its end")
@@ -207,7 +193,7 @@ class ArchiveTree:
     def _gunzip(self, spool: IO[bytes], size: int) -> None:
         unpacked = 0
         with gzip.GzipFile(fileobj=self._file) as packed:
-            while piece := packed.read(_PIECE):
+            while piece := packed.read(PIECE_BYTES):
                 unpacked += len(piece)
                 self._check_ratio(unpacked, min(self._file.tell(), size))
                 if unpacked > self._bounds.source_bytes:
@@ -306,8 +292,3 @@ def _is_tar(block: bytes) -> bool:
 def _shown(name: str) -> str:
     text = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-
-
-def _stamp(file: IO[bytes]) -> tuple[int, int]:
-    status = os.fstat(file.fileno())
-    return status.st_mtime_ns, status.st_size

@@ -13,22 +13,25 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from skillhub_mcp._util.atomic_write import atomic_write
-from skillhub_mcp.errors import IntegrityFailed, LibraryBusy, LibraryUnwritable, SkillConflict
-from skillhub_mcp.execution.removal import remove_directory
-from skillhub_mcp.library.places import OwnPlaces, is_directory, is_plain_name, places_of, unwritable
-from skillhub_mcp.library.trash import TrashEntry, new_entry, prune
-from skillhub_mcp.locks.content_digest import digest_of
-from skillhub_mcp.locks.file_digests import digests_of
-from skillhub_mcp.locks.lock_file import Lock, parse_lock
-from skillhub_mcp.locks.plain_files import read_lock_text, read_plain
+from skillhub_mcp._util.tempdir import remove_tree
+from skillhub_mcp.errors import LibraryBusy, LibraryUnwritable, SkillConflict
+from skillhub_mcp.library.places import (
+    OwnPlaces,
+    TrashEntry,
+    is_directory,
+    is_plain_name,
+    new_entry,
+    places_of,
+    prune,
+    unwritable,
+)
+from skillhub_mcp.locks.lock_file import Lock, parse_lock, read_lock_text, read_plain
 
 log = logging.getLogger(__name__)
 
 # Less than the ten seconds within which a command must report something.
 WAIT_SECONDS = 8.0
 _NOTHING: Mapping[str, TrashEntry] = {}
-# Windows syncs only files that are open for writing.
-_TO_SYNC = (os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)) if os.name == "posix" else os.O_RDWR
 
 
 class Change:
@@ -63,7 +66,7 @@ class Change:
 
     def commit(
         self,
-        puts: Mapping[str, str],
+        puts: Collection[str],
         removals: Collection[str] = (),
         *,
         lock_path: str = "",
@@ -72,16 +75,13 @@ class Change:
     ) -> None:
         """Move staged skills into the root, others into the trash or out of it, and replace the lock, if it has a text.
 
-        `puts` has the digest of each staged skill, `restores` the entry of the trash that each skill comes from. Raises
-        IntegrityFailed, SkillConflict, LibraryBusy if the lock was written since `read_lock`, and LibraryUnwritable.
-        Whatever it raises, nothing was changed.
+        `restores` has the entry of the trash that each skill comes from. Raises SkillConflict, LibraryBusy if the lock
+        was written since `read_lock`, and LibraryUnwritable. Whatever it raises, nothing was changed.
         """
         lock_path = os.path.realpath(lock_path) if lock_path else ""
         try:
             self._check(puts, removals, restores)
             before = self._lock_before(lock_path)
-            for name in puts:
-                _sync(self.places.staged(name))
             self._move_all(puts, removals, restores, before)
             if lock_text is not None and lock_text.encode() != before:
                 _write_lock(lock_path, lock_text.encode(), is_new=before is None)
@@ -95,11 +95,7 @@ class Change:
         except OSError as error:
             log.warning("The trash of %s could not be pruned: %s", self.root, error)
 
-    def _check(self, puts: Mapping[str, str], removals: Collection[str], restores: Mapping[str, TrashEntry]) -> None:
-        for name, digest in puts.items():
-            found = digest_of(digests_of(self.places.staged(name)))
-            if found != digest:
-                raise IntegrityFailed(name, expected=digest, found=found, hint="run the command again")
+    def _check(self, puts: Collection[str], removals: Collection[str], restores: Mapping[str, TrashEntry]) -> None:
         for name in (*puts, *removals, *restores):
             place = self.places.skill(name)
             hint = f"move {place} elsewhere, then try again"
@@ -118,7 +114,7 @@ class Change:
 
     def _move_all(
         self,
-        puts: Mapping[str, str],
+        puts: Collection[str],
         removals: Collection[str],
         restores: Mapping[str, TrashEntry],
         lock_before: bytes | None,
@@ -200,21 +196,9 @@ def _clear(directory: str) -> None:
     for name in os.listdir(directory):
         place = os.path.join(directory, name)
         if is_directory(place):
-            remove_directory(place)
+            remove_tree(place)
         else:
             os.unlink(place)
-
-
-def _sync(directory: str) -> None:
-    """Write the content of every file below a directory to the disk itself."""
-    for place, _, names in os.walk(directory):
-        for path in (os.path.join(place, name) for name in names):
-            if not os.path.islink(path):
-                descriptor = os.open(path, _TO_SYNC)
-                try:
-                    os.fsync(descriptor)
-                finally:
-                    os.close(descriptor)
 
 
 def _write_lock(path: str, content: bytes, *, is_new: bool) -> None:

@@ -1,6 +1,6 @@
 """Bringing skills into a root: unpacked aside, inspected, planned, and installed when a person agrees.
 
-The files that were inspected are those that are copied into the root, by their digest.
+The files that were inspected are those that are copied into the root.
 """
 
 from __future__ import annotations
@@ -10,14 +10,21 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from functools import partial
 
-from skillhub_mcp.errors import IntegrityFailed, LibraryUnwritable, SkillConflict, SkillHubError, SkillUnreadable
-from skillhub_mcp.library.bounds import BOUNDS
+from skillhub_mcp.errors import (
+    IntegrityFailed,
+    LibraryUnwritable,
+    SkillConflict,
+    SkillHubError,
+    SkillNotFound,
+    SkillUnreadable,
+)
 from skillhub_mcp.library.candidates import Candidate
 from skillhub_mcp.library.change import changing
-from skillhub_mcp.library.entry_rules import entry_problem
 from skillhub_mcp.library.inspection import NO_CAPABILITIES, Capabilities, Look, accept, look_at
 from skillhub_mcp.library.places import is_plain_name, unwritable
 from skillhub_mcp.library.plan import (
@@ -30,20 +37,34 @@ from skillhub_mcp.library.plan import (
     different,
     plan_step,
 )
-from skillhub_mcp.library.sources.git_tree import GitTree
-from skillhub_mcp.library.sources.locked_source import document_of, entry_from, is_same_place, place_of, shown_source
-from skillhub_mcp.library.sources.signatures import Signature, SignatureState, check_signer, signature_of
-from skillhub_mcp.library.sources.source import SkillSource
-from skillhub_mcp.library.tree import Tree
-from skillhub_mcp.library.unpack import skill_files, unpack_skill
-from skillhub_mcp.locks.content_digest import FileDigest, digest_of, executables_of, irregular_of
-from skillhub_mcp.locks.file_digests import digests_of, same_but_line_ends
-from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text
-from skillhub_mcp.locks.npx_hash import computed_hash
-from skillhub_mcp.locks.plain_files import read_lock
+from skillhub_mcp.library.sources.git_tree import GitTree, Signature, SignatureState, check_signer, signature_of
+from skillhub_mcp.library.sources.opening import OpenOptions, open_source
+from skillhub_mcp.library.sources.source import (
+    SkillSource,
+    SourceKind,
+    document_of,
+    entry_from,
+    is_same_place,
+    place_of,
+    shown_source,
+    source_of,
+)
+from skillhub_mcp.library.tree import BOUNDS, Tree
+from skillhub_mcp.library.unpack import entry_problem, skill_files, unpack_skill
+from skillhub_mcp.locks.file_digests import (
+    FileDigest,
+    computed_hash,
+    differences,
+    digest_of,
+    digests_of,
+    executables_of,
+    irregular_of,
+    same_but_line_ends,
+)
+from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text, read_lock
 from skillhub_mcp.skills.discovery import skill_file_in
-from skillhub_mcp.skills.model import SKILL_FILE, Skill
-from skillhub_mcp.skills.names import is_specified_name, safe_alias
+from skillhub_mcp.skills.model import SKILL_FILE
+from skillhub_mcp.skills.names import is_specified_name, safe_alias, typed_command
 from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.scanner import read_snapshot
 from skillhub_mcp.validation.fixes import renamed
@@ -186,15 +207,9 @@ def installed_skill(root: str, name: str, locked: LockedSkill | None) -> Install
 
 
 def is_as_locked(files: Files, ours: LockedByHub, place: str = "") -> bool:
-    """Whether files are those of a lock, with their executable bits. With their `place`, line ends do not count.
-
-    Raises OSError.
-    """
-    if irregular_of(files) != ours.irregular:
-        return False
-    if os.name != "nt" and executables_of(files) != tuple(sorted(ours.executable)):
-        return False
-    return digest_of(files) == ours.digest or (bool(place) and same_but_line_ends(place, files, ours.digest))
+    """Whether files are those of a lock. With their `place`, line ends do not count. Raises OSError."""
+    same = partial(same_but_line_ends, place, files, ours.digest) if place else bool
+    return not differences(ours, files, modes=os.name != "nt", same_but_line_ends=same)
 
 
 def prepare(root: str, lock_path: str, incoming: Sequence[Incoming], options: InstallOptions, scratch: str) -> Prepared:
@@ -251,7 +266,7 @@ def install(root: str, lock_path: str, proposals: Sequence[Proposal]) -> tuple[R
     refused: list[Refused] = []
     with changing(root) as change:
         lock = change.read_lock(lock_path)
-        puts, brought = {}, []
+        puts, brought = list[str](), list[LockedSkill]()
         for one in wanted:
             try:
                 _check_unchanged(root, lock, one)
@@ -263,7 +278,7 @@ def install(root: str, lock_path: str, proposals: Sequence[Proposal]) -> tuple[R
             brought.append(replace(one.entry, kept=before.kept) if before is not None and is_same else one.entry)
             if one.verb in _BRINGS_FILES and (one.before is None or one.changes):
                 copy_skill(one.directory, change.staged(one.name), root)
-                puts[one.name] = digest_of(one.files)
+                puts.append(one.name)
         if not brought:
             raise refused[0].error
         names = {one.name for one in brought}
@@ -290,15 +305,12 @@ def check_as_locked(locked: LockedSkill, files: Files) -> None:
         elif locked.ours.commit:
             hint = "that commit has other files: the lock was edited"
         raise IntegrityFailed(locked.name, expected=locked.ours.digest, found=found, hint=hint)
-    if executables_of(files) != tuple(sorted(locked.ours.executable)) or irregular_of(files) != locked.ours.irregular:
-        expected, here = (
-            ", ".join([*paths, *(f"{path} ({what})" for path, what in sorted(irregular.items()))]) or "none"
-            for paths, irregular in (
-                (sorted(locked.ours.executable), locked.ours.irregular),
-                (executables_of(files), irregular_of(files)),
-            )
-        )
-        raise IntegrityFailed(f"what may be run of {locked.name}", expected=expected, found=here)
+    if differs := differences(locked.ours, files):
+        path = differs.first
+        subject = f"{locked.name}/{path}"
+        here = "missing" if path not in files else "executable" if files[path].executable else "not executable"
+        here = differs.shown(path) if path in differs.irregular else here
+        raise IntegrityFailed(subject, expected="the file or mode of the lock", found=here)
 
 
 def locked_as(entry: LockedSkill, directory: str, files: Files) -> LockedSkill:
@@ -458,26 +470,17 @@ def displaced(
     for directory, name in coming.items():
         if not name or before.get(os.path.join(top, directory)) == name:
             continue
-        is_update = directory in updated
-        losing = (os.path.relpath(one.directory, top) for one in here if _loses(one, name, directory, is_update))
-        others = [other for other in losing if other not in coming and other not in allowed]
+        namesakes = (os.path.relpath(one.directory, top) for one in here if name in (one.name, one.alias))
+        others = [other for other in namesakes if other not in coming and other not in allowed]
         twins = [other for other, its in coming.items() if its == name and not {other, directory} <= set(allowed)]
         if len(twins) > 1:
             what = f"would be the name of {' and '.join(sorted(twins))}"
             refused[directory] = SkillConflict(name, what, hint="choose one of them")
         elif others and not replace:
-            refused[directory] = _taken(name, others[0], top, lock, is_update)
+            refused[directory] = _taken(name, others[0], top, lock, directory in updated)
         else:
             found[directory] = [other for other in others if is_plain_name(other)]
     return found, refused
-
-
-def _loses(skill: Skill, name: str, directory: str, is_update: bool) -> bool:
-    if name not in (skill.name, skill.alias):
-        return False
-    # One whose directory carries the name keeps it, unless the other's does so too.
-    names = (name, safe_alias(name))
-    return is_update or directory in names or os.path.basename(skill.directory) not in names
 
 
 def _taken(name: str, other: str, root: str, lock: Lock, is_update: bool) -> SkillConflict:
@@ -490,3 +493,83 @@ def _taken(name: str, other: str, root: str, lock: Lock, is_update: bool) -> Ski
     elif not is_plain_name(other):
         hint = "--replace gives the name to the new one"
     return SkillConflict(name, f"{known} (in {place})", hint=hint)
+
+
+def missing_of(
+    root: str, lock_path: str, *, replace: bool = False, verify: str
+) -> tuple[tuple[LockedSkill, ...], tuple[str, ...]]:
+    """Return the skills of a lock that are not in the root as it says, and the names of those with other line ends.
+
+    `verify` is the command that names the files. Raises SkillConflict for one with other files, unless it may be
+    replaced; LockUnreadable; and IntegrityFailed for an entry without a digest.
+    """
+    missing: list[LockedSkill] = []
+    line_ends: list[str] = []
+    lock = read_lock(lock_path)
+    for locked in () if lock is None else lock.skills:
+        refuse_name(locked.name)
+        place = os.path.join(root, locked.name)
+        if replace and os.path.islink(place) and not os.path.exists(place):
+            missing.append(locked)
+            continue
+        there = installed_skill(root, locked.name, locked)
+        try:
+            check_as_locked(locked, there.files or {})
+        except IntegrityFailed as error:
+            if locked.ours is None:
+                raise
+            if there.files is not None and is_as_locked(there.files, locked.ours, place):
+                line_ends.append(locked.name)
+                continue
+            if there.files is not None and not replace:
+                hint = f"`{verify}` names the files; --replace puts what is there into the trash ({error.found})"
+                raise SkillConflict(locked.name, "is there with other files than the lock says", hint=hint) from error
+            missing.append(locked)
+    return tuple(missing), tuple(line_ends)
+
+
+def restore(
+    root: str, lock_path: str, skills: Sequence[LockedSkill], opening: OpenOptions, terms: InstallOptions, scratch: str
+) -> Sequence[str]:
+    """Fetch skills at the commits of their lock, and install them, all or none; the lock stays as it is.
+
+    Returns the directories of skills with the same names that they replace. Raises IntegrityFailed for any other byte
+    or signer, and what `prepare` and a change of the root raise.
+    """
+    staged, names = dict[str, str](), dict[str, str]()
+    with ExitStack() as until_done:
+        trees: dict[str, Tree] = {}
+        for number, locked in enumerate(skills):
+            source = source_of(locked, insecure=opening.insecure)
+            if source.kind is SourceKind.GIT and locked.ours is not None and locked.ours.commit:
+                source = replace(source, ref=locked.ours.commit)
+            key = str(source)
+            if key not in trees:
+                trees[key] = open_source(source, opening)
+                until_done.callback(trees[key].close)
+            check_signer(locked.name, signature_in(trees[key]), required=terms.require_signed)
+            below = place_of(locked)
+            if not any(entry.path.startswith(f"{below}/" if below else "") for entry in trees[key].entries):
+                hint = f"`{typed_command('skillhub update', locked.name)}` looks for it"
+                raise SkillNotFound(locked.name, reason=f"{key} has nothing at {below or '.'!r}", hint=hint)
+            place = os.path.join(scratch, str(number))
+            os.mkdir(place)
+            files = unpack_skill(trees[key], below, place, name=key).files
+            if locked.ours is not None and locked.ours.renamed:
+                files = renamed_files(place, locked.name, files)
+            check_as_locked(locked, files)
+            look = look_at(place, locked.name)
+            if locked.ours is not None:
+                accept(locked.name, look, locked.ours.from_source, terms.accepted, locked.ours.findings)
+            staged[locked.name], names[locked.name] = place, look.name
+    lock = read_lock(lock_path) or Lock(lock_path)
+    allowed = [one.name for one in lock.skills]
+    others, taken = displaced(root, lock, names, allowed=allowed, replace=terms.replace)
+    if taken:
+        raise next(iter(taken.values()))
+    gone = sorted({name for names in others.values() for name in names})
+    with changing(root) as change:
+        for name, place in staged.items():
+            copy_skill(place, change.staged(name), root)
+        change.commit(staged, gone)
+    return gone

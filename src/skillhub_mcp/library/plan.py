@@ -9,7 +9,7 @@ from enum import Enum
 
 from skillhub_mcp.auditing.characters import skeleton
 from skillhub_mcp.errors import SkillConflict
-from skillhub_mcp.locks.content_digest import FileDigest, digest_of
+from skillhub_mcp.locks.file_digests import FileDigest, digest_of
 
 Files = Mapping[str, FileDigest]
 

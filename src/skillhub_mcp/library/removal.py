@@ -8,10 +8,16 @@ from dataclasses import dataclass
 
 from skillhub_mcp.errors import InvalidArgument, SkillConflict, SkillNotFound
 from skillhub_mcp.library.change import changing
-from skillhub_mcp.library.places import is_plain_name, places_of, unwritable
-from skillhub_mcp.library.trash import TrashEntry, entries, last_with, lock_text_before
-from skillhub_mcp.locks.lock_file import Lock, lock_text, parse_lock
-from skillhub_mcp.locks.plain_files import read_lock
+from skillhub_mcp.library.places import (
+    TrashEntry,
+    entries,
+    is_plain_name,
+    last_with,
+    lock_text_before,
+    places_of,
+    unwritable,
+)
+from skillhub_mcp.locks.lock_file import Lock, lock_text, parse_lock, read_lock
 from skillhub_mcp.skills.names import near_names
 
 _LISTED = 20
@@ -44,7 +50,7 @@ def remove(
         found = _to_remove(root, lock, names, force=force)
         gone = [one.name for one in found]
         text = lock_text(lock.without(gone)) if any(one.locked for one in found) else None
-        change.commit({}, [name for name in gone if is_plain_name(name)], lock_path=lock_path, lock_text=text)
+        change.commit((), [name for name in gone if is_plain_name(name)], lock_path=lock_path, lock_text=text)
     return found
 
 
@@ -64,7 +70,7 @@ def bring_back(
         befores = {entry: _parsed(lock_text_before(entry), lock_path) for entry in found.values()}
         locked = [one for moved, entry in found.items() if (one := befores[entry].find(moved.name)) is not None]
         change.commit(
-            {},
+            (),
             lock_path=lock_path,
             lock_text=lock_text(lock.having(*locked)) if locked else None,
             restores={one.name: entry for one, entry in found.items()},

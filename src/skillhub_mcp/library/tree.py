@@ -1,11 +1,41 @@
-"""What a source holds at one moment, before a byte of it is written: entries with their kinds, sizes and modes."""
+"""What a source holds at one moment, before a byte of it is written, and how much is fetched and unpacked at most."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+
+PIECE_BYTES = 64 * 1024
+_MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The most of each, in bytes and counts. Of 12,079 real skills the largest has 30 MiB and 1,965 files."""
+
+    # What one source may send.
+    fetched_bytes: int = 128 * _MIB
+    # One skill, unpacked: its bytes, its files, and the names in the path of a file.
+    skill_bytes: int = 64 * _MIB
+    skill_files: int = 4_096
+    depth: int = 16
+    # How many times its packed size something may have, once it has more than `ratio_from` bytes.
+    ratio: int = 200
+    ratio_from: int = _MIB
+    # A whole archive or directory: all that an archive unpacks to, and entries, directories among them.
+    source_bytes: int = 1024 * _MIB
+    source_entries: int = 200_000
+    # What a repository lists of its entries: their paths above all.
+    listed_bytes: int = 64 * _MIB
+
+
+BOUNDS = Bounds()
+
+
+def in_mib(size: int) -> str:
+    """Return a size in bytes as a person reads it in a message: whole MiB where it is that, else bytes."""
+    return f"{size // _MIB:,} MiB" if size and size % _MIB == 0 else f"{size:,} bytes"
 
 
 class TreeEntryKind(str, Enum):
@@ -34,22 +64,23 @@ def in_order(entries: Iterable[TreeEntry]) -> tuple[TreeEntry, ...]:
     return tuple(sorted(entries, key=lambda entry: entry.path.encode("utf-8", "surrogateescape")))
 
 
-class Tree(Protocol):
-    """A source at one moment: a directory, an archive, or a commit. `close` ends it and removes what it kept."""
+class Tree:
+    """A source at one moment: a directory, an archive, or a commit. `close` ends it and removes what it kept.
 
-    @property
-    def entries(self) -> Sequence[TreeEntry]:
-        """Every entry but directories, in the order of the paths' bytes."""
+    `entries` are all but directories, in the order of the paths' bytes. `commit` is empty for a source without commits.
+    """
 
-    @property
-    def commit(self) -> str:
-        """The commit, as 40 or 64 hexadecimal digits; empty where there is none."""
+    entries: Sequence[TreeEntry] = ()
+    commit: str = ""
 
     def tree_id(self, path: str) -> str:
-        """Return the id that the source has for the directory at `path` (`""` is the top); empty where it has none."""
+        """Return the id that the source has for the directory at `path` (`""` is the top); empty if it has none."""
+        del path
+        return ""
 
     def read(self, path: str) -> Iterator[bytes]:
         """Yield the bytes of the file at `path` in pieces. Raises SourceUnreachable and ArchiveRefused."""
+        raise NotImplementedError
 
     def close(self) -> None:
         """Remove what was kept for reading."""

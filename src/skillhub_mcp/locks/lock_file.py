@@ -5,16 +5,19 @@ npx skills writes the fields of an entry, and SkillHub the object `skillhub` in 
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+import stat
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, ClassVar
 
 from pydantic import ConfigDict, Field, PlainValidator, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
-from skillhub_mcp._util.safe_json import BadJson, read_json
+from skillhub_mcp._util.safe_json import BadJson, read_json, unique_keys
 from skillhub_mcp.errors import LockUnreadable
 
 LOCK_NAME = "skills-lock.json"
@@ -26,9 +29,6 @@ UNKNOWN_ORIGIN = "unknown"
 _FIX = "correct it, or restore it from the repository's history; SkillHub does not change it"
 _MARKERS = ("<<<<<<< ", "=======", ">>>>>>> ")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# JavaScript puts the names that are whole numbers first, in the order of the numbers.
-_NUMBER = re.compile(r"0|[1-9]\d{0,9}")
-_LARGEST_NUMBER = 2**32 - 2
 
 
 def _text(value: object) -> str:
@@ -144,9 +144,7 @@ def parse_lock(text: str, path: str) -> Lock:
         if line.startswith(_MARKERS):
             raise LockUnreadable(path, "it has the markers of a merge", line=number, hint="resolve the merge first")
     try:
-        whole = read_json(text, pairs=_unique)
-    except _InvalidEntryError as error:
-        raise LockUnreadable(path, str(error), line=_line_of(text, error.key), hint=_FIX) from error
+        whole = read_json(text, pairs=unique_keys)
     except BadJson as error:
         raise LockUnreadable(path, str(error), line=error.line, hint=_FIX) from error
     if not isinstance(whole, dict) or not isinstance(whole.get("skills"), dict):
@@ -158,7 +156,7 @@ def parse_lock(text: str, path: str) -> Lock:
     for name, entry in whole.pop("skills").items():
         try:
             skills.append(_skill(name, entry))
-        except _InvalidEntryError as error:
+        except ValueError as error:
             if version == VERSION:
                 raise LockUnreadable(path, str(error), line=_line_of(text, name), hint=_FIX) from error
     return Lock(path, version, tuple(skills), kept=whole)
@@ -169,44 +167,27 @@ def lock_text(lock: Lock) -> str:
     if lock.version != VERSION:
         reason = f"it has the version {lock.version}, and this SkillHub writes {VERSION}"
         raise LockUnreadable(lock.path, reason, hint="update SkillHub")
-    skills = {one.name: _entry(one) for one in sorted(lock.skills, key=_place)}
+    skills = {one.name: _entry(one) for one in sorted(lock.skills, key=lambda one: one.name)}
     text = json.dumps({**lock.kept, "version": lock.version, "skills": skills}, indent=2, ensure_ascii=False) + "\n"
     return _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
-class _InvalidEntryError(ValueError):
-    """An entry is named twice or has an invalid field."""
-
-    def __init__(self, key: str, reason: str) -> None:
-        super().__init__(reason)
-        self.key = key
-
-
-def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise _InvalidEntryError(key, f"it names {key!r} twice")
-        found[key] = value
-    return found
-
-
 def _line_of(text: str, key: str) -> int | None:
-    """Return the last line that has `key` as a key: the second of two, or the entry of that name."""
+    """Return the last line that has `key` as a key."""
     quoted = re.compile(re.escape(json.dumps(key, ensure_ascii=False)) + r"\s*:")
     return next((at for at, line in reversed(list(enumerate(text.splitlines(), 1))) if quoted.search(line)), None)
 
 
 def _skill(name: str, entry: Any) -> LockedSkill:
     if not isinstance(entry, dict):
-        raise _InvalidEntryError(name, f"{name!r} is not an object")
+        raise ValueError(f"{name!r} is not an object")  # noqa: TRY004 - as pydantic reports it
     known = {key: value for key, value in entry.items() if key in _KEYS and value is not None}
     try:
         return replace(ENTRY.validate_python({**known, "name": name}), kept=entry)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
-        raise _InvalidEntryError(name, f"{name!r} has an invalid {place!r}: {first['msg']}") from error
+        raise ValueError(f"{name!r} has an invalid {place!r}: {first['msg']}") from error
 
 
 def _entry(skill: LockedSkill) -> dict[str, Any]:
@@ -232,8 +213,86 @@ def _merged(kept: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
     return {**there, **{key: value for key, value in now.items() if value and key not in there}}
 
 
-def _place(skill: LockedSkill) -> tuple[int, int, bytes]:
-    name = skill.name
-    if _NUMBER.fullmatch(name) and int(name) <= _LARGEST_NUMBER:
-        return 0, int(name), b""
-    return 1, 0, name.encode("utf-16-be", "surrogatepass")
+# The lock of 100,000 skills has about 60 MB.
+MAX_BYTES = 128 * 1024 * 1024
+_TO_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+
+
+def read_plain(path: str, *, follow: bool = False, max_bytes: int = MAX_BYTES) -> bytes | None:
+    """Return the bytes of a regular file, or None if nothing is there. `follow` permits a link.
+
+    Raises OSError, also for anything else than a file and for one of more than `max_bytes`.
+    """
+    try:
+        descriptor = os.open(path, _TO_READ if follow else _TO_READ | _NO_LINK)
+    except FileNotFoundError:
+        return None
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", path)
+        content = file.read(max_bytes + 1)
+        if len(content) > max_bytes:
+            raise OSError(errno.EFBIG, f"it has more than {max_bytes:,} bytes", path)
+        return content
+
+
+def read_lock_text(path: str) -> str | None:
+    """Return the text of the lock at `path`, or None if there is none. Raises LockUnreadable."""
+    try:
+        content = read_plain(path, follow=True)
+        return None if content is None else content.decode("utf-8")
+    except OSError as error:
+        raise LockUnreadable(path, error.strerror or type(error).__name__, hint="make it readable") from error
+    except UnicodeDecodeError as error:
+        raise LockUnreadable(path, "it is not UTF-8", hint="make it readable") from error
+
+
+def read_lock(path: str) -> Lock | None:
+    """Return the lock at `path`, or None if there is none. Raises LockUnreadable."""
+    text = read_lock_text(path)
+    return None if text is None else parse_lock(text, path)
+
+
+SCHEMA_NAME = "skills-lock.schema.json"
+
+# What LockStanding reports of a skill, by name.
+STANDING_FIELDS: Mapping[str, str] = {
+    "state": "`unchanged`; `edited`: its files are not those of the lock; `unlocked`: no lock has a digest of it",
+    "line_ends": "true if the files differ from those of the lock by line ends only, which counts as unchanged",
+    "source": "where it is from; null over HTTP if that is a path of the server's machine",
+    "ref": "the branch, tag or commit that was asked for",
+    "commit": "the commit that was fetched",
+    "digest": "the digest of its files in the lock",
+    "signer": "the signer, or the key's fingerprint",
+    "file": "the first file that is not as it was locked, if that is known",
+    "recorded_by": "`npx skills`, if the lock has no digest of ours",
+    "verified": "false in that case",
+    "problem": "why the lock that may name it cannot be read",
+}
+
+
+def json_schema() -> Mapping[str, Any]:
+    """Return the JSON Schema (2020-12) of a lock. Fields of other programs are permitted."""
+    entry = ENTRY.json_schema()
+    known = entry["properties"]
+    properties = {name: known[name] for name in map(to_camel, NPX_FIELDS)}
+    properties[OURS] = entry["$defs"]["LockedByHub"]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "skills-lock.json",
+        "type": "object",
+        "required": ["version", "skills"],
+        "properties": {
+            "version": {"const": VERSION},
+            "skills": {"type": "object", "additionalProperties": {"type": "object", "properties": properties}},
+        },
+    }
+
+
+def field_meanings() -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Return what each field of npx skills means, and each of SkillHub."""
+    entry = json_schema()["properties"]["skills"]["additionalProperties"]["properties"]
+    ours = entry.pop(OURS)["properties"]
+    reported = ({name: one["description"] for name, one in each.items()} for each in (entry, ours))
+    return next(reported), next(reported)

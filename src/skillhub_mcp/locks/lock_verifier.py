@@ -7,35 +7,32 @@ files are read again when they change. Digests are kept in memory only.
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import LockUnreadable, SkillChanged, SkillHubError
-from skillhub_mcp.locks.content_digest import FileDigest, digest_of, regular_of
 from skillhub_mcp.locks.file_digests import (
+    NO_DIFFERENCES,
+    Differences,
+    FileDigest,
     FileState,
     KnownDigests,
+    LockState,
+    differences,
+    digest_of,
     digests_of,
     file_state,
+    regular_of,
     same_but_line_ends,
     states_of,
 )
-from skillhub_mcp.locks.foreign import (
-    NPX,
-    Provenance,
-    global_lock_path,
-    is_path,
-    provenance_of_metadata,
-    read_global_lock,
-)
-from skillhub_mcp.locks.lock_file import LOCK_NAME, Lock, LockedSkill
-from skillhub_mcp.locks.plain_files import read_lock
-from skillhub_mcp.locks.states import NO_DIFFERENCES, Differences, LockState, differences
+from skillhub_mcp.locks.lock_file import LOCK_NAME, Lock, LockedSkill, read_lock
 from skillhub_mcp.redaction import redacted
 
 if TYPE_CHECKING:
@@ -46,14 +43,15 @@ _AGENTS_SKILLS = os.path.join(".agents", "skills")
 _CHECKED_AT_ONCE = 100
 _RETRY_SECONDS = 0.05
 _SHOWN_DIGITS = 12
+# A source that is a path of the machine on which it was written.
+_PATH = re.compile(r"(?i)file:|[./~\\]|[a-z]:[\\/]")
 
 
 @dataclass(frozen=True, slots=True)
 class LockStanding:
     """A skill compared with its lock: the entry, the lock that has it, and what differs.
 
-    `provenance` is what another program says of a skill without a digest of ours. `problem` is why a lock that may name
-    it cannot be read, and `unread` why one of its files cannot.
+    `problem` is why a lock that may name it cannot be read, and `unread` why one of its files cannot.
     """
 
     state: LockState
@@ -62,24 +60,22 @@ class LockStanding:
     differs: Differences = NO_DIFFERENCES
     problem: LockUnreadable | None = None
     unread: str = ""
-    provenance: Provenance | None = None
 
     def facts(self, *, with_paths: bool = True) -> dict[str, object]:
         """Return what is reported of it, as JSON values; without `with_paths` without paths of this machine."""
         value: dict[str, object] = {"state": self.state.value}
         if self.differs.line_ends:
             value["line_ends"] = True
-        if self.locked is not None and self.locked.ours is not None:
-            ours = self.locked.ours
-            value |= {
-                **_origin(_source(self.locked), self.locked.ref, ours.commit, with_paths=with_paths),
-                "digest": ours.digest,
-                "signer": ours.principal or ours.signer or None,
-                "file": self.differs.first or None,
-            }
-        elif (found := self.provenance) is not None:
-            value |= _origin(found.source, found.ref, found.commit, with_paths=with_paths)
-            value |= {"recorded_by": found.by, "verified": False}
+        if self.locked is not None:
+            ours, source = self.locked.ours, redacted(self.locked.source_url or self.locked.source)
+            value["source"] = source if with_paths or not _PATH.match(source) else None
+            value["ref"] = self.locked.ref or None
+            if ours is None:
+                value |= {"recorded_by": "npx skills", "verified": False}
+            else:
+                signer = ours.principal or ours.signer or None
+                value |= {"commit": ours.commit or None, "digest": ours.digest, "signer": signer}
+                value["file"] = self.differs.first or None
         if self.problem is not None:
             value["problem"] = self.problem.message if with_paths else "its lock cannot be read"
         return value
@@ -91,7 +87,7 @@ class LockStanding:
         reported = self.facts()
         if "source" not in reported:
             return ""
-        ref, commit = str(reported["ref"] or ""), str(reported["commit"] or "")[:_SHOWN_DIGITS]
+        ref, commit = str(reported["ref"] or ""), str(reported.get("commit") or "")[:_SHOWN_DIGITS]
         at = f" at {commit}" if commit else f" at {ref}" if ref else ""
         parts = [
             self.state.value
@@ -102,11 +98,6 @@ class LockStanding:
             f"signed by {reported['signer']}" if reported.get("signer") else "",
         ]
         return ", ".join(filter(None, parts))
-
-
-def _origin(source: str, ref: str, commit: str, *, with_paths: bool) -> dict[str, object]:
-    shown = source if with_paths or not is_path(source) else None
-    return {"source": shown, "ref": ref or None, "commit": commit or None}
 
 
 class _Judged(NamedTuple):
@@ -143,27 +134,18 @@ class LockVerifier:
         # The files of a skill when they were last as locked: they tell later which file is not.
         self._clean: dict[str, Mapping[str, FileDigest]] = {}
         self._line_ends: dict[tuple[str, str, str], bool] = {}
-        self._global: tuple[str, FileState | None, Mapping[str, Provenance]] | None = None
         self._changes = 0
         self._turn: list[_Judged] = []
-        self.digests = KnownDigests()
+        self._digests: KnownDigests = {}
 
-    def standing(self, directory: str, metadata: Mapping[str, object] | None = None) -> LockStanding:
-        """Return how the skill in `directory` compares with its lock now.
+    def standing(self, directory: str) -> LockStanding:
+        """Return how the skill in `directory` compares with its lock now."""
+        return next(self.standings([directory]))
 
-        With the `metadata` of its SKILL.md also what other programs say, if no lock of ours names it.
-        """
-        return next(self.standings([(directory, metadata)]))
-
-    def standings(self, skills: Iterable[tuple[str, Mapping[str, object] | None]]) -> Iterator[LockStanding]:
+    def standings(self, directories: Iterable[str]) -> Iterator[LockStanding]:
         """Yield the standing of each skill, by the locks as they are when the first is asked for."""
         self._refresh()
-        npx_root = os.path.realpath(os.path.join(expand_home("~"), _AGENTS_SKILLS))
-        for directory, metadata in skills:
-            found = self._standing(directory)
-            if metadata is not None and (found.locked is None or found.locked.ours is None):
-                found = replace(found, provenance=self._provenance(directory, found, metadata, npx_root))
-            yield found
+        yield from map(self._standing, directories)
 
     def differs(self, skill: Skill, *, now: bool = False) -> SkillHubError | None:
         """Return SkillChanged or LockUnreadable if `skill` is withheld.
@@ -228,26 +210,23 @@ class LockVerifier:
         if standing.state is not LockState.EDITED:
             return None
         first = standing.differs.first
-        irregular = standing.differs.irregular.get(first)
         reason = "" if first else "its files are not those that were locked"
         if standing.unread:
             reason = f"its files cannot be read: {standing.unread}"
-        elif irregular is not None:
-            reason = irregular.reason(first)
         return SkillChanged(name, first, reason=reason, option=self._option_of(standing.lock_path))
 
     def _standing(self, directory: str) -> LockStanding:
         entry = self._entry(directory)
         if isinstance(entry, LockUnreadable):
             return LockStanding(LockState.UNLOCKED, lock_path=entry.path, problem=entry)
-        if entry is None or entry[0].ours is None:
+        if entry is None or (ours := entry[0].ours) is None:
             return LockStanding(LockState.UNLOCKED, *(entry or ()))
         locked, path = entry
         try:
-            files = digests_of(directory, self.digests)
-            same = partial(self._same_but_line_ends, directory, files, entry[0].ours.digest)
+            files = digests_of(directory, self._digests)
+            same = partial(self._same_but_line_ends, directory, files, ours.digest)
             known = self._clean.get(directory)
-            found = differences(locked, files, known, modes=os.name != "nt", same_but_line_ends=same)
+            found = differences(ours, files, known, modes=os.name != "nt", same_but_line_ends=same)
         except OSError as error:
             reason = error.strerror or type(error).__name__
             return LockStanding(LockState.EDITED, locked, path, Differences(unknown=True), unread=reason)
@@ -260,22 +239,6 @@ class LockVerifier:
         if key not in self._line_ends:
             self._line_ends[key] = same_but_line_ends(directory, files, digest)
         return self._line_ends[key]
-
-    def _provenance(
-        self, directory: str, found: LockStanding, metadata: Mapping[str, object], npx_root: str
-    ) -> Provenance | None:
-        if found.locked is not None:
-            return Provenance(_source(found.locked), found.locked.ref, found.locked.skill_path, by=NPX)
-        parent, name = os.path.split(os.path.realpath(directory) if os.path.islink(directory) else directory)
-        parent = self._roots[parent][0] if parent in self._roots else parent
-        own = provenance_of_metadata(metadata)
-        if parent != npx_root:
-            return own
-        path = global_lock_path(os.environ)
-        state = file_state(path)
-        if self._global is None or self._global[:2] != (path, state):
-            self._global = (path, state, {} if state is None else read_global_lock(path))
-        return self._global[2].get(name) or own
 
     def _locked(self, skill: Skill) -> tuple[LockedSkill, str] | None:
         found = self._entry(skill.directory)
@@ -327,7 +290,3 @@ class LockVerifier:
                 self._locks[path] = (state, {one.name: one for one in lock.skills})
             except LockUnreadable as error:
                 self._locks[path] = (state, error)
-
-
-def _source(locked: LockedSkill) -> str:
-    return redacted(locked.source_url or locked.source)

@@ -64,12 +64,12 @@ def silent(over: threading.Event) -> Respond:
 
 
 def dripping(over: threading.Event, pause: float) -> Respond:
-    """Headers that never end, a few bytes at a time: no single wait is long."""
+    """A body that never ends, a few bytes at a time: no single wait is long."""
 
     def respond(client: socket.socket) -> None:
-        client.sendall(b"HTTP/1.1 200 OK\r\n")
+        client.sendall(_head("200 OK", {"transfer-encoding": "chunked"}))
         while not over.wait(pause):
-            client.sendall(b"x-more: 1\r\n")
+            client.sendall(b"1\r\nx\r\n")
 
     return respond
 

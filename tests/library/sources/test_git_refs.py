@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skillhub_mcp.errors import SourceUnreachable
-from skillhub_mcp.library.sources.git_refs import RemoteRef, asked_for, parse_refs, settle
+from skillhub_mcp.library.sources.git_tree import RemoteRef, asked_for, parse_refs, settle
 from skillhub_mcp.library.sources.source import parse_source
 
 A, B, C = "a" * 40, "b" * 40, "c" * 40

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skillhub_mcp.errors import SourceUnreadable
-from skillhub_mcp.library.sources.locked_source import is_same_place, locked_from, place_of, source_of
-from skillhub_mcp.library.sources.source import parse_source
+from skillhub_mcp.library.sources.source import is_same_place, locked_from, parse_source, place_of, source_of
 from skillhub_mcp.locks.lock_file import LockedSkill
 
 

@@ -14,11 +14,11 @@ from tests.server.bearers import add_token
 from tests.server.connections import listening
 
 from skillhub_mcp.errors import ArchiveRefused, SkillNotFound, SourceUnreachable
-from skillhub_mcp.library.bounds import Bounds
 from skillhub_mcp.library.sources.opening import OpenOptions, open_source
 from skillhub_mcp.library.sources.source import parse_source
+from skillhub_mcp.library.tree import Bounds
 from skillhub_mcp.library.unpack import unpack_skill
-from skillhub_mcp.locks.content_digest import content_digest
+from skillhub_mcp.locks.file_digests import content_digest
 
 
 def paths(typed: str, options: OpenOptions) -> list[str]:
@@ -46,7 +46,7 @@ def test_each_kind_of_source_is_opened(tmp_path: Path, monkeypatch: pytest.Monke
         site.answers["/skill"] = whole(pack_zip({"../SKILL.md": SKILL}))
         with pytest.raises(ArchiveRefused):
             paths(f"{site.url}/skill", here)
-        with pytest.raises(SourceUnreachable, match="larger"):
+        with pytest.raises(SourceUnreachable, match="100 bytes in all"):
             paths(f"{site.url}/skill", OpenOptions(str(tmp_path), bounds=Bounds(fetched_bytes=100)))
     for missing in ("./none", "./none.zip"):
         with pytest.raises(SourceUnreachable):
@@ -65,7 +65,7 @@ def test_what_a_hub_hands_on_another_reads_with_the_same_digest(
     environment = {**hub_environment, "SKILLHUB_WELL_KNOWN": "1", "SKILLHUB_TOKENS_FILE": str(tokens)}
     with listening(environment) as url:
         host = url.removeprefix("http://").removesuffix("/mcp")
-        with pytest.raises(SourceUnreachable, match="asks for a token"):
+        with pytest.raises(SourceUnreachable, match="requires a token"):
             paths(f"http://{host}", OpenOptions(str(tmp_path)))
         options = OpenOptions(str(tmp_path), tokens={host: token})
         tree = open_source(parse_source(f"http://{host}"), options)

@@ -12,11 +12,11 @@ from tests.library.sources.repositories import ENVIRONMENT, Repository
 
 from skillhub_mcp.errors import IntegrityFailed
 from skillhub_mcp.library.sources.git import GitOptions
-from skillhub_mcp.library.sources.git_tree import open_git
-from skillhub_mcp.library.sources.signatures import (
+from skillhub_mcp.library.sources.git_tree import (
     Signature,
     SignatureState,
     check_signer,
+    open_git,
     signature_of,
 )
 from skillhub_mcp.library.sources.source import parse_source

@@ -5,30 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import socket
-import ssl
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.library.archives.archives import pack_zip
-from tests.library.sources.lying_server import LyingSite, dripping, leads_to, lying_site, torn, whole
+from tests.library.sources.lying_server import LyingSite, leads_to, lying_site, torn, whole
 
 from skillhub_mcp.errors import IntegrityFailed, SkillNotFound, SourceUnreachable
-from skillhub_mcp.library.sources.download import DownloadLimits, DownloadOptions
+from skillhub_mcp.library.sources.opening import OpenOptions
 from skillhub_mcp.library.sources.web_source import open_web
 from skillhub_mcp.library.sources.well_known import SCHEMA, WELL_KNOWN_PATH
-from skillhub_mcp.library.tree import Tree
+from skillhub_mcp.library.tree import Bounds, Tree
 
 pytestmark = pytest.mark.slow
 
 SKILL = b"---\nname: pdf-forms\ndescription: Fills forms.\n---\n# How\n"
 ZIP = pack_zip({"SKILL.md": SKILL})
-OPTIONS = DownloadOptions(
-    authorities=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), limits=DownloadLimits(total_bytes=1_000_000)
-)
+OPTIONS = OpenOptions("/", bounds=Bounds(fetched_bytes=1_000_000))
 
 
 @pytest.fixture
@@ -38,7 +33,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LyingSite]
         yield site
 
 
-def opened(site: LyingSite, path: str = "", skills: Sequence[str] = (), options: DownloadOptions = OPTIONS) -> Tree:
+def opened(site: LyingSite, path: str = "", skills: Sequence[str] = (), options: OpenOptions = OPTIONS) -> Tree:
     return open_web(site.url + path, skills, options)
 
 
@@ -104,7 +99,7 @@ def test_an_artifact_of_other_bytes_than_promised_refuses_all_and_leaves_nothing
 def test_a_torn_artifact_refuses_all(site: LyingSite) -> None:
     publish(site, {"pdf-forms": SKILL})
     site.answers["/.well-known/agent-skills/pdf-forms"] = torn(SKILL, missing=1)
-    with pytest.raises(SourceUnreachable, match="broke off"):
+    with pytest.raises(SourceUnreachable, match="incomplete"):
         opened(site)
 
 
@@ -113,7 +108,7 @@ def test_an_index_leads_to_no_address_inside_that_was_not_typed(site: LyingSite)
     with pytest.raises(SourceUnreachable, match="lists no skill"):
         opened(site)
     publish(site, {"pdf-forms": SKILL}, url="http://skills.example/x")
-    with pytest.raises(SourceUnreachable, match="on the way") as refused:
+    with pytest.raises(SourceUnreachable, match="on the network") as refused:
         opened(site)
     assert "--insecure" in str(refused.value.hint)
 
@@ -172,30 +167,11 @@ def test_each_refusal_says_what_to_do(site: LyingSite) -> None:
 def test_pages_that_answer_everything_with_200_are_no_skills(site: LyingSite) -> None:
     site.answers["/"] = whole(b"---\nfoo: [\n---\n")
     site.answers[WELL_KNOWN_PATH] = whole(b"<html>not found, but 200</html>")
-    with pytest.raises(SourceUnreachable, match="no index of skills: line 1 is not JSON"):
+    with pytest.raises(SourceUnreachable, match="not an index of skills: line 1 is not JSON"):
         opened(site, "/")
-
-
-def test_all_together_has_an_end(site: LyingSite) -> None:
-    site.answers["/x"] = dripping(site.over, 0.02)
-    short = replace(OPTIONS, limits=replace(OPTIONS.limits, total_seconds=0.3))
-    with pytest.raises(SourceUnreachable, match="in all"):
-        opened(site, "/x", options=short)
-    assert os.listdir(tempfile.gettempdir()) == []
 
 
 def test_what_an_index_skips_is_told(site: LyingSite, caplog: pytest.LogCaptureFixture) -> None:
     publish(site, {"pdf-forms": SKILL, "UPPER": SKILL})
     assert paths(opened(site)) == ["pdf-forms/SKILL.md"]
     assert "'UPPER'" in caplog.text
-
-
-def test_a_busy_site_is_waited_for(site: LyingSite) -> None:
-    publish(site, {"pdf-forms": SKILL})
-    answers = [whole(b"", status="429 Slow down", headers={"retry-after": "0"}), whole(SKILL)]
-
-    def in_turn(client: socket.socket) -> None:
-        answers.pop(0)(client)
-
-    site.answers["/.well-known/agent-skills/pdf-forms"] = in_turn
-    assert paths(opened(site)) == ["pdf-forms/SKILL.md"]

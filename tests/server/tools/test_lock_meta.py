@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from skillhub_mcp.locks.foreign import Provenance
+from skillhub_mcp.locks.file_digests import LockState
 from skillhub_mcp.locks.lock_file import LockedByHub, LockedSkill
 from skillhub_mcp.locks.lock_verifier import LockStanding
-from skillhub_mcp.locks.states import LockState
 from skillhub_mcp.server.tools.results import LOCK_META_KEY, lock_meta
 
 DIGEST = "sha256:" + "a" * 64
@@ -31,8 +30,8 @@ def test_source_commit_digest_signer_and_state_are_told() -> None:
 
 
 def test_no_text_of_a_lock_passes_for_anything_else() -> None:
-    told_by_it = Provenance("o/r\u202e\x1b[2J", by="npx skills")
-    meta = lock_meta(LockStanding(LockState.UNLOCKED, provenance=told_by_it), with_paths=False)
+    told_by_it = LockedSkill("pdf", "o/r\u202e\x1b[2J")
+    meta = lock_meta(LockStanding(LockState.UNLOCKED, told_by_it), with_paths=False)
     assert meta is not None
     told = meta[LOCK_META_KEY]
     assert isinstance(told, dict)
@@ -50,7 +49,7 @@ def told(standing: LockStanding, *, with_paths: bool) -> dict[str, object]:
 @pytest.mark.parametrize("source", ["/home/ann/pdf", "./pdf", "~/pdf", "file:///home/ann/pdf", "C:\\ann", "C:/ann"])
 def test_a_client_without_the_disk_is_told_no_path_of_it(source: str) -> None:
     locked = LockStanding(LockState.UNCHANGED, LockedSkill("pdf", source, "local", ours=LockedByHub(DIGEST)))
-    foreign = LockStanding(LockState.UNLOCKED, provenance=Provenance(source, by="npx skills"))
+    foreign = LockStanding(LockState.UNLOCKED, LockedSkill("pdf", source, "local"))
     for standing in (locked, foreign):
         assert told(standing, with_paths=True)["source"] == source
         assert told(standing, with_paths=False)["source"] is None

@@ -21,8 +21,8 @@ from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import CLOSE_TO_OTHERS, PolicyUnreadable, TrustUnreadable
 from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots
 from skillhub_mcp.index.lance import IndexDamaged
+from skillhub_mcp.locks.file_digests import LockState
 from skillhub_mcp.locks.lock_verifier import LockStanding
-from skillhub_mcp.locks.states import LockState
 from skillhub_mcp.policy.files import tokens_file, trust_file
 from skillhub_mcp.redaction import redacted
 from skillhub_mcp.settings import Settings
@@ -152,7 +152,7 @@ def check_rules(installation: Installation) -> CheckResult:
 def check_locks(installation: Installation) -> CheckResult:
     """Return the lock files that cannot be read, and the skills that were edited."""
     skills = installation.view.snapshot.everything
-    found = installation.hub.lock_standings(skills, provenance=False)
+    found = installation.hub.lock_standings(skills)
     standings = [(skill, one) for skill, one in zip(skills, found, strict=True) if one is not None]
     unreadable = {one.problem.path: one.problem for _, one in standings if one.problem is not None}
     edited = [(skill, one) for skill, one in standings if one.state is LockState.EDITED]

@@ -137,7 +137,7 @@ def _add(
 
 def _new_name(args: argparse.Namespace) -> str | None:
     """Return the name that --name gives. Raises InvalidArgument for one that no skill may have."""
-    from skillhub_mcp.library.entry_rules import entry_problem
+    from skillhub_mcp.library.unpack import entry_problem
     from skillhub_mcp.skills.names import is_specified_name, safe_alias
 
     if args.name is None:
@@ -237,7 +237,7 @@ def _note_left_out(left_out: Sequence[Mapping[str, str]]) -> None:
 
 
 def _restore(args: argparse.Namespace, options: Mapping[str, str], place: LibraryPlace) -> int:
-    from skillhub_mcp.library.frozen import missing_of, restore
+    from skillhub_mcp.library.install import missing_of, restore
 
     if not os.path.exists(place.lock_path):
         raise LockUnreadable(place.lock_path, "there is none", hint=f"run {place.command('lock')} to create one")

@@ -74,7 +74,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             rest = problems | {"not_searched": [_elsewhere_json(one) for one in elsewhere]}
             print_json_list("skills", _skills_json(hub, chosen, risks), rest)
             return code
-        locks = hub.lock_standings((one.skill for one in chosen), provenance=False)
+        locks = hub.lock_standings(one.skill for one in chosen)
         states = [lock.state.value if lock else "" for lock in locks]
         counts = count_skills(*hub.snapshot_and_policy())
     rows = [(one, _notes(one, risks[one.skill.directory], state)) for one, state in zip(chosen, states, strict=True)]

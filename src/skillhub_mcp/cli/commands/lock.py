@@ -37,7 +37,7 @@ def add_arguments(parser: Parser, command: str) -> None:
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
-    """Lock or verify the skills. Raises what `library.locking_present`, `library.verifying` and `add_from` raise."""
+    """Lock or verify the skills. Raises what `library.verifying` and `add_from` raise."""
     from skillhub_mcp.cli.commands.add import add_from
     from skillhub_mcp.library.verifying import present
 
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _lock(args: argparse.Namespace, place: LibraryPlace, names: list[str]) -> int:
-    from skillhub_mcp.library.locking_present import Locking, lock_present
+    from skillhub_mcp.library.verifying import Locking, lock_present
 
     found = lock_present(place.root, place.lock_path, names, dry_run=args.dry_run)
     edited = [one.name for one in found if one.done is Locking.EDITED]
@@ -128,9 +128,7 @@ def _verified_json(one: VerifiedSkill) -> dict[str, object]:
         "missing": list(differs.missing),
         "executable_bits": list(differs.modes),
         "unknown_files": differs.unknown,
-        "irregular": {
-            path: {"locked": each.locked or None, "now": each.now or None} for path, each in differs.irregular.items()
-        },
+        "irregular": dict(differs.irregular),
         "line_ends": differs.line_ends,
         "computed_hash_fits": not one.npx_differs,
         "problem": one.problem or None,

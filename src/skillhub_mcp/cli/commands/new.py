@@ -93,7 +93,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 def _directory(args: argparse.Namespace, options: Mapping[str, str]) -> str:
     """Return the directory of the new skill. Raises InvalidArgument."""
     from skillhub_mcp.chosen_roots import project_of
-    from skillhub_mcp.library.entry_rules import entry_problem
+    from skillhub_mcp.library.unpack import entry_problem
     from skillhub_mcp.settings import settings_of
     from skillhub_mcp.skills.names import is_specified_name, safe_alias
 

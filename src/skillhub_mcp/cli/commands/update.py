@@ -22,10 +22,9 @@ from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, error_json, print_json
 from skillhub_mcp.errors import SkillNotFound
 from skillhub_mcp.library.install import prepare
 from skillhub_mcp.library.places import is_plain_name
-from skillhub_mcp.library.sources.locked_source import place_of as source_place_of
+from skillhub_mcp.library.sources.source import place_of as source_place_of
 from skillhub_mcp.library.sources.upstream import Compared, SourceStanding, Upstreams
-from skillhub_mcp.locks.lock_file import Lock, LockedSkill
-from skillhub_mcp.locks.plain_files import read_lock
+from skillhub_mcp.locks.lock_file import Lock, LockedSkill, read_lock
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.names import near_names

@@ -5,66 +5,49 @@ Each wait and the whole have a time limit, and bytes are counted as they arrive.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import ipaddress
-import logging
 import os
 import re
 import ssl
+import threading
+import time
 import unicodedata
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from http import HTTPStatus
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Final
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 import httpx2
 
 from skillhub_mcp.errors import SourceUnreachable
-from skillhub_mcp.library.bounds import BOUNDS, in_mib
+from skillhub_mcp.library.sources.opening import OpenOptions
+from skillhub_mcp.library.tree import in_mib
 from skillhub_mcp.redaction import redacted
 from skillhub_mcp.version import version
 
-log = logging.getLogger(__name__)
-
-_CHUNK_BYTES = 64 * 1024
-# So much tells an archive from a text: a tar has its sign behind 257 bytes.
+_CONNECT_SECONDS = 15.0
+_MAX_REDIRECTS = 5
+# The magic number of a tar is behind 257 bytes.
 _START_BYTES = 512
-_ASKED_AGAIN = 3
-_DIGITS = 9
 _SHOWN_CHARACTERS = 200
-# 127.1, 0x7f000001 and 2130706433: no address that Python reads, and one that resolvers do.
+# 127.1, 0x7f000001 and 2130706433: resolvers accept these addresses, and Python does not.
 _ODD_ADDRESS = re.compile(r"(?!\d+(?:\.\d+){3}$)(?:0x[0-9a-f]*|\d+)(?:\.(?:0x[0-9a-f]*|\d+))*")
-_BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 _TRUSTED_CODINGS = ("", "identity", "gzip", "deflate")
-
-
-@dataclass(frozen=True, slots=True)
-class DownloadLimits:
-    """Bounds for one source: bytes in all, seconds of silence and before a retry, redirects of a file."""
-
-    total_bytes: int = BOUNDS.fetched_bytes
-    connect_seconds: float = 15.0
-    read_seconds: float = 30.0
-    total_seconds: float = 600.0
-    wait_seconds: float = 30.0
-    redirects: int = 5
-
-
-@dataclass(frozen=True, slots=True)
-class DownloadOptions:
-    """How a site is asked. `insecure` allows http: to other machines.
-
-    `tokens` are bearer tokens by `host` or `host:port`, sent to that host only, over https or to this machine.
-    """
-
-    insecure: bool = False
-    authorities: ssl.SSLContext | None = None
-    tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
-    limits: DownloadLimits = field(default_factory=DownloadLimits)
+_ANYONE = "which anyone on the network can change"
+_CHECK_PROXY = "check HTTPS_PROXY, HTTP_PROXY and ALL_PROXY"
+_CHECK_ADDRESS = "check the address"
+_TELL_THE_SITE = "try again, and tell the site if that does not help"
+_STATUSES: Mapping[int, tuple[str, str]] = {
+    401: ("requires a token, or another one (401)", "set it in SKILLHUB_SOURCE_TOKENS, as HOST=TOKEN"),
+    403: ("denies access (403)", "set your token in SKILLHUB_SOURCE_TOKENS, as HOST=TOKEN"),
+    404: ("does not exist (404)", _CHECK_ADDRESS),
+    407: ("is behind a proxy that denies access (407)", _CHECK_PROXY),
+    410: ("is gone (410)", _CHECK_ADDRESS),
+    429: ("has a rate limit (429)", "try again later"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +56,14 @@ class Download:
 
     url: str
     path: str
-    size: int
     digest: str
 
     @property
     def is_archive(self) -> bool:
-        """Whether it is an archive, by its content."""
+        """Whether it is a zip, a tar, or something in gzip, by its content."""
         with open(self.path, "rb") as file:
-            return is_archive(file.read(_START_BYTES))
+            start = file.read(_START_BYTES)
+        return start.startswith((b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b")) or start[257:262] == b"ustar"
 
     def content(self) -> bytes:
         """Return all of its bytes."""
@@ -92,94 +75,62 @@ class NotThere(SourceUnreachable):
     """The site answers, and gives no file at a URL; `status` is its answer."""
 
     def __init__(self, source: str, status: int) -> None:
-        answered = f"is not given: the site answers with {status}"
-        reason, fix = _STATUSES.get(status, (answered, _TELL_THE_SITE))
+        reason, fix = _STATUSES.get(status, (f"cannot be fetched: the site answers {status}", _TELL_THE_SITE))
         super().__init__(source, reason, hint=fix)
         self.status = status
 
 
-_LOOK_AT_PROXY = "check HTTPS_PROXY, HTTP_PROXY and ALL_PROXY"
-_ANYBODY = "which anybody on the way could change"
-_LOOK_AT_ADDRESS = "check the address"
-_TELL_THE_SITE = "try again, and tell the site if that does not help"
-_STATUSES: Final[Mapping[int, tuple[str, str]]] = {
-    401: ("asks for a token, or for another one", "name it in SKILLHUB_SOURCE_TOKENS, as HOST=TOKEN"),
-    403: ("denies access (403)", "name your token in SKILLHUB_SOURCE_TOKENS, as HOST=TOKEN"),
-    404: ("is not there (404)", _LOOK_AT_ADDRESS),
-    407: ("is behind a proxy that denies access (407)", _LOOK_AT_PROXY),
-    410: ("is gone (410)", _LOOK_AT_ADDRESS),
-    429: ("is asked too often (429)", "try again later"),
-}
-
-
 class Downloader:
-    """Fetches the files of one source, which a person `named`, into a directory."""
+    """Fetches the files of one source, whose URL a person `typed`, into a directory. Thread-safe."""
 
-    def __init__(self, client: httpx2.AsyncClient, named: str, directory: str, options: DownloadOptions) -> None:
+    def __init__(self, client: httpx2.Client, typed: str, directory: str, options: OpenOptions) -> None:
         self._client = client
-        self._named = named
+        self._typed = typed
         self._directory = directory
         self._options = options
-        self._left = options.limits.total_bytes
+        self._deadline = time.monotonic() + options.total_seconds
+        self._mutex = threading.Lock()
+        self._left = options.bounds.fetched_bytes
         self._files = 0
 
-    async def get(self, url: str, *, came_from: str = "") -> Download:
+    def get(self, url: str, *, came_from: str = "") -> Download:
         """Fetch the file at `url`, which the index at `came_from` names. Raises SourceUnreachable and NotThere."""
-        self._check(url, came_from=came_from)
-        for _ in range(self._options.limits.redirects + 1):
+        for _ in range(_MAX_REDIRECTS + 1):
+            self._check(url, came_from)
             try:
-                found = await self._ask(url)
-            except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError, ValueError) as error:
-                reason = _in_words(error, self._options.limits)
-                raise SourceUnreachable(shown(url), reason, hint=_fix(error)) from error
-            if isinstance(found, Download):
-                return found
-            self._check(found, came_from=url)
-            url = found
-        raise SourceUnreachable(
-            shown(self._named),
-            f"leads on and on: more than {self._options.limits.redirects} redirects",
-            hint=_LOOK_AT_ADDRESS,
-        )
+                with self._client.stream("GET", url, headers=self._credentials(url)) as response:
+                    if response.next_request is None:
+                        if response.status_code != HTTPStatus.OK:
+                            raise NotThere(shown(url), response.status_code)
+                        return self._keep(url, response)
+                    url, came_from = str(response.next_request.url), url
+            except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError) as error:
+                raise self._unreachable(url, error) from error
+        raise SourceUnreachable(shown(self._typed), f"too many redirects ({_MAX_REDIRECTS})", hint=_CHECK_ADDRESS)
 
-    async def _ask(self, url: str) -> Download | str:
-        """Return what is at `url`, or where it leads."""
-        for again in range(_ASKED_AGAIN + 1):
-            async with self._client.stream("GET", url, headers=self._credentials(url)) as response:
-                if response.has_redirect_location:
-                    return _joined(url, response.headers["location"])
-                if response.status_code == HTTPStatus.OK:
-                    return await self._keep(url, response)
-                wait = _seconds(response.headers.get("retry-after", ""))
-                asks_to_wait = response.status_code in _BUSY and wait <= self._options.limits.wait_seconds
-                if not asks_to_wait or again == _ASKED_AGAIN:
-                    raise NotThere(shown(url), response.status_code)
-            log.info("%s asks to wait %g seconds", shown(url), wait)
-            await asyncio.sleep(wait)
-        raise AssertionError  # the last round has returned or raised
-
-    async def _keep(self, url: str, response: httpx2.Response) -> Download:
+    def _keep(self, url: str, response: httpx2.Response) -> Download:
         coding = response.headers.get("content-encoding", "").strip().lower()
         if coding not in _TRUSTED_CODINGS:
-            reason = f"comes in an encoding that was not asked for: {coding[:40]!r}"
-            raise SourceUnreachable(shown(url), reason, hint=_TELL_THE_SITE)
-        path = os.path.join(self._directory, f"source-{self._files}")
-        self._files += 1
-        digest, size = hashlib.sha256(), 0
-        with open(path, "xb") as file:  # noqa: ASYNC230 - the loop only fetches
-            async for chunk in response.aiter_bytes(_CHUNK_BYTES):
-                size += len(chunk)
+            raise SourceUnreachable(shown(url), f"has an unsupported encoding: {coding[:40]!r}", hint=_TELL_THE_SITE)
+        with self._mutex:
+            self._files += 1
+            path = os.path.join(self._directory, f"source-{self._files}")
+        digest = hashlib.sha256()
+        with open(path, "xb") as file:
+            for chunk in response.iter_bytes():
                 # Counted as it is written: it may have been compressed.
-                self._left -= len(chunk)
+                with self._mutex:
+                    self._left -= len(chunk)
                 if self._left < 0:
-                    raise SourceUnreachable(
-                        shown(url),
-                        f"is larger than may be fetched: more than {in_mib(self._options.limits.total_bytes)} in all",
-                        hint="name the skills that you want with --skill, or take them from a repository",
-                    )
+                    reason = f"has more than {in_mib(self._options.bounds.fetched_bytes)} in all"
+                    hint = "select skills with --skill, or take them from a repository"
+                    raise SourceUnreachable(shown(url), reason, hint=hint)
+                if time.monotonic() > self._deadline:
+                    reason = f"took too long: more than {self._options.total_seconds:g} seconds in all"
+                    raise SourceUnreachable(shown(url), reason, hint="select fewer skills with --skill")
                 digest.update(chunk)
                 file.write(chunk)
-        return Download(url, path, size, f"sha256:{digest.hexdigest()}")
+        return Download(url, path, f"sha256:{digest.hexdigest()}")
 
     def _credentials(self, url: str) -> Mapping[str, str]:
         parts = urlsplit(url)
@@ -188,43 +139,52 @@ class Downloader:
         token = self._options.tokens.get(parts.netloc.lower()) or self._options.tokens.get(parts.hostname or "")
         return {"authorization": f"Bearer {token}"} if token else {}
 
-    def _check(self, url: str, *, came_from: str) -> None:
-        """Raise SourceUnreachable for a URL that is not asked; `came_from` is what led to it, if it was not typed."""
-        problem = refusal(url, named=self._named, came_from=came_from, insecure=self._options.insecure)
+    def _check(self, url: str, came_from: str) -> None:
+        problem = refusal(url, typed=self._typed, came_from=came_from, insecure=self._options.insecure)
         if problem:
-            fix = "type the address that you mean" if came_from else _LOOK_AT_ADDRESS
-            if problem.endswith(_ANYBODY):
-                fix = "use https, or --insecure where that is what you want"
-            raise SourceUnreachable(shown(came_from or url), problem, hint=fix)
+            hint = "type the address that you mean" if came_from else _CHECK_ADDRESS
+            if problem.endswith(_ANYONE):
+                hint = "use https, or --insecure if that is what you want"
+            raise SourceUnreachable(shown(came_from or url), problem, hint=hint)
+
+    def _unreachable(self, url: str, error: Exception) -> SourceUnreachable:
+        reason, hint = "cannot be reached", "check the network and the address, and try again"
+        if isinstance(error, httpx2.TimeoutException):
+            reason = f"took too long: nothing arrived for {self._options.read_seconds:g} seconds"
+        elif isinstance(error, httpx2.ProxyError):
+            reason, hint = "cannot be reached through the proxy", _CHECK_PROXY
+        elif isinstance(error, httpx2.ProtocolError):
+            reason = "sent an incomplete or malformed answer"
+        elif isinstance(error, OSError):
+            reason, hint = "cannot be written to TMPDIR", "check the directory for temporary files"
+        cause: BaseException | None = error
+        while cause is not None:
+            if isinstance(cause, ssl.SSLCertVerificationError):
+                hint = "for an authority of your own, set SSL_CERT_FILE to its file"
+            cause = cause.__cause__ or cause.__context__
+        return SourceUnreachable(shown(url), f"{reason}: {error or type(error).__name__}", hint=hint)
 
 
-@asynccontextmanager
-async def downloading(named: str, directory: str, options: DownloadOptions) -> AsyncIterator[Downloader]:
-    """Yield what fetches for the source at the URL `named`, into `directory`. Raises SourceUnreachable."""
-    limits = options.limits
+@contextmanager
+def downloading(typed: str, directory: str, options: OpenOptions) -> Iterator[Downloader]:
+    """Yield a downloader for the source at the URL `typed`, into `directory`. Raises SourceUnreachable."""
     try:
-        client = httpx2.AsyncClient(
+        client = httpx2.Client(
             headers={"user-agent": f"skillhub/{version()}", "accept": "*/*", "accept-encoding": "identity"},
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-            verify=True if options.authorities is None else options.authorities,
-            follow_redirects=False,
-            timeout=httpx2.Timeout(limits.read_seconds, connect=limits.connect_seconds),
+            timeout=httpx2.Timeout(options.read_seconds, connect=_CONNECT_SECONDS),
         )
     except (ImportError, ValueError, httpx2.InvalidURL) as error:
-        # What is configured for a proxy is read here.
-        raise SourceUnreachable(
-            shown(named),
-            f"cannot be asked by the proxy that is set: {error}",
-            hint=_LOOK_AT_PROXY,
-        ) from error
-    async with client:
-        yield Downloader(client, named, directory, options)
+        # The settings of a proxy are read here.
+        raise SourceUnreachable(shown(typed), f"invalid proxy settings: {error}", hint=_CHECK_PROXY) from error
+    with client:
+        yield Downloader(client, typed, directory, options)
 
 
-def refusal(url: str, *, named: str, came_from: str, insecure: bool) -> str:
-    """Return why `url` is not asked, empty if it is. `came_from` is the URL that led to it. Pure."""
+def refusal(url: str, *, typed: str, came_from: str, insecure: bool) -> str:
+    """Return why `url` is not fetched, empty if it is. `came_from` is the URL that led to it. Pure."""
     try:
-        parts, typed = urlsplit(url), urlsplit(named).hostname or ""
+        parts, named = urlsplit(url), urlsplit(typed).hostname or ""
         host, _ = parts.hostname or "", parts.port
     except ValueError:
         return f"leads to a malformed URL: {shown(url)!r}" if came_from else "is a malformed URL"
@@ -234,17 +194,12 @@ def refusal(url: str, *, named: str, came_from: str, insecure: bool) -> str:
     if parts.username is not None or parts.password is not None:
         return "leads to a URL with a password in it" if came_from else "has a user name or a password in it"
     if came_from and parts.scheme == "http" and urlsplit(came_from).scheme == "https":
-        return f"leads from https to http, at {shown(url)!r}, where anybody on the way could change what comes"
+        return f"leads from https to http: {shown(url)!r}"
     if parts.scheme == "http" and not insecure and not is_this_machine(host):
-        return f"{leads} is asked by http:, {_ANYBODY}"
-    if host != typed and (inside := _inside(host)) and inside != _inside(typed):
+        return f"{leads} is fetched over http:, {_ANYONE}"
+    if host != named and (inside := _inside(host)) and inside != _inside(named):
         return f"leads to {shown(url)!r}, an address of this machine or its network, which was not typed"
     return ""
-
-
-def is_archive(start: bytes) -> bool:
-    """Whether a file that begins with `start`, 512 bytes or all of it, is a zip, a tar, or something in gzip."""
-    return start.startswith((b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b")) or start[257:262] == b"ustar"
 
 
 def is_this_machine(host: str) -> bool:
@@ -282,47 +237,5 @@ def _plain(host: str) -> str:
 
 
 def shown(url: str) -> str:
-    """Return a URL for a message: without secrets, and cut."""
+    """Return a URL for a message: shortened, without secrets."""
     return redacted(url)[:_SHOWN_CHARACTERS]
-
-
-def _joined(url: str, location: str) -> str:
-    try:
-        return urljoin(url, location)
-    except ValueError as error:
-        reason = f"leads to a malformed URL: {shown(location)!r}"
-        raise SourceUnreachable(shown(url), reason, hint=_TELL_THE_SITE) from error
-
-
-def _seconds(retry_after: str) -> float:
-    """Return how long a site asks to wait; a second where it does not say, or gives a date."""
-    return float(retry_after[:_DIGITS]) if retry_after.isdecimal() else 1.0
-
-
-def _in_words(error: Exception, limits: DownloadLimits) -> str:
-    if isinstance(error, httpx2.ConnectTimeout):
-        return f"does not answer: no connection within {limits.connect_seconds:g} seconds"
-    if isinstance(error, httpx2.TimeoutException):
-        return f"took too long: nothing came for {limits.read_seconds:g} seconds"
-    for kind, words in (
-        (httpx2.ProxyError, "cannot be reached by the proxy that is set"),
-        (httpx2.RemoteProtocolError, "broke off, or speaks no HTTP"),
-        (httpx2.DecodingError, "is not encoded as it says"),
-        (OSError, "cannot be kept on this machine"),
-    ):
-        if isinstance(error, kind):
-            return f"{words}: {error}"
-    return f"cannot be reached: {error or type(error).__name__}"
-
-
-def _fix(error: Exception) -> str:
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return "for an authority of your own, name its file in SSL_CERT_FILE"
-        cause = cause.__cause__ or cause.__context__
-    if isinstance(error, httpx2.ProxyError):
-        return _LOOK_AT_PROXY
-    if isinstance(error, OSError):
-        return "check the directory for temporary files (TMPDIR), and try again"
-    return "check the network and the address, and try again"

@@ -19,7 +19,7 @@ from skillhub_mcp._util.tempdir import remove_tree, scratch_directory
 from skillhub_mcp.errors import CommandUnavailable, SourceUnreachable
 from skillhub_mcp.execution.command_policy import absolute_path_entries
 from skillhub_mcp.execution.program import Outcome, ProgramEnded, run_program
-from skillhub_mcp.library.bounds import BOUNDS, in_mib
+from skillhub_mcp.library.tree import BOUNDS, in_mib
 from skillhub_mcp.redaction import redacted
 from skillhub_mcp.sanitize import in_line
 

@@ -1,29 +1,123 @@
-"""A commit of a repository as a tree: fetched and archived, never checked out."""
+"""A commit of a repository as a tree: fetched and archived, never checked out; and who signed it.
+
+A name that is both a branch and a tag is refused: what looks like a release could be anybody's branch. Git verifies SSH
+signatures by the person's files of allowed signers. The lock keeps the first signer, and an update by another signer,
+or by none, is refused.
+"""
 
 from __future__ import annotations
 
+import os
+import re
 import tarfile
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
 from functools import partial
 
-from skillhub_mcp.errors import ArchiveRefused, SourceUnreachable
+from skillhub_mcp._util.file_modes import changeable_by_others
+from skillhub_mcp.environment import expand_home
+from skillhub_mcp.errors import ArchiveRefused, IntegrityFailed, SourceUnreachable
 from skillhub_mcp.library.archives import BoundedTarInfo
-from skillhub_mcp.library.bounds import BOUNDS
-from skillhub_mcp.library.sources.git import GitOptions, GitRepository
-from skillhub_mcp.library.sources.git_refs import RemoteRef, asked_for, parse_refs, settle
-from skillhub_mcp.library.sources.source import SkillSource
-from skillhub_mcp.library.tree import TreeEntry, TreeEntryKind, in_order
+from skillhub_mcp.library.sources.git import GitOptions, GitRepository, last_line
+from skillhub_mcp.library.sources.source import SkillSource, is_commit, may_be_ref
+from skillhub_mcp.library.tree import BOUNDS, PIECE_BYTES, Tree, TreeEntry, TreeEntryKind, in_order
+from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.skills.names import near_names
+
+HEADS, TAGS = "refs/heads/", "refs/tags/"
+_LISTED = 5
+_PART_OF_ID = re.compile("[0-9a-f]{7,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteRef:
+    """A ref of a repository: its whole name, empty for a commit by its id, its commit, and the id of what it names."""
+
+    name: str
+    commit: str
+    object_id: str = ""
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether it is a tag or a commit."""
+        return not self.name or self.name.startswith(TAGS)
+
+
+def parse_refs(output: bytes) -> Mapping[str, RemoteRef]:
+    """Return refs by name from the output of `git ls-remote --symref`; HEAD's own name is that of its branch."""
+    found: dict[str, str] = {}
+    head = ""
+    for line in output.decode("utf-8", "replace").splitlines():
+        value, _, name = line.partition("\t")
+        # The server chooses the names: git must take none for an option.
+        if value.startswith(f"ref: {HEADS}") and name == "HEAD" and may_be_ref(value[len("ref: ") :]):
+            head = value[len("ref: ") :]
+        elif is_commit(value) and name and name.isprintable():
+            found[name] = value
+    return {
+        name: RemoteRef(head if name == "HEAD" and head else name, found.get(f"{name}^{{}}", value), value)
+        for name, value in found.items()
+        if not name.endswith("^{}")
+    }
+
+
+def asked_for(source: SkillSource) -> Sequence[str]:
+    """Return the arguments of `git ls-remote` that settle a source: options, or a ref; nothing for a commit."""
+    if is_commit(source.ref):
+        return ()
+    if source.ref.startswith("refs/"):
+        return (source.ref, f"{source.ref}^{{}}")
+    if source.ref in ("", "HEAD") and not source.ref_and_path:
+        return ("HEAD",)
+    return ("--heads", "--tags")
+
+
+def settle(source: SkillSource, refs: Mapping[str, RemoteRef]) -> tuple[SkillSource, RemoteRef]:
+    """Return a source with its ref and path separated, and the ref that it means. Raises SourceUnreachable."""
+    if is_commit(source.ref):
+        return source, RemoteRef("", source.ref, source.ref)
+    if source.ref in ("", "HEAD") and not source.ref_and_path:
+        if "HEAD" not in refs:
+            raise SourceUnreachable(str(source), "has no commit yet, or no default branch", hint="name one with #REF")
+        return source, refs["HEAD"]
+    asked = source.ref_and_path or source.ref
+    # Only of a page's path may a part be the ref; the longest wins.
+    parts = asked.split("/") if source.ref_and_path else [asked]
+    for end in range(len(parts), 0, -1):
+        ref, path = "/".join(parts[:end]), "/".join(parts[end:])
+        if (found := _named(source, ref, refs)) is not None:
+            return replace(source, ref=ref, path=path or source.path, ref_and_path=""), found
+    raise _no_ref(source, asked, refs)
+
+
+def _named(source: SkillSource, ref: str, refs: Mapping[str, RemoteRef]) -> RemoteRef | None:
+    if ref.startswith("refs/"):
+        return refs.get(ref)
+    branch, tag = refs.get(HEADS + ref), refs.get(TAGS + ref)
+    if branch is not None and tag is not None and branch.commit != tag.commit:
+        hint = f"write #{HEADS}{ref} or #{TAGS}{ref}"
+        raise SourceUnreachable(str(source), f"has a branch and a tag {ref!r}", hint=hint)
+    return tag or branch
+
+
+def _no_ref(source: SkillSource, ref: str, refs: Mapping[str, RemoteRef]) -> SourceUnreachable:
+    names = [name.removeprefix(HEADS).removeprefix(TAGS) for name in refs if name.startswith("refs/")]
+    near = near_names(ref, names) or near_names(ref.split("/", 1)[0], names)
+    hint = f"there are {', '.join(sorted(names)[:_LISTED])}" if names else "it has no branch and no tag"
+    if _PART_OF_ID.fullmatch(ref):
+        near, hint = [], "write the whole id of a commit"
+    return SourceUnreachable(str(source), f"has no branch and no tag {ref!r}", near=near, hint=None if near else hint)
+
 
 _SHA1_DIGITS = 40
 _MAX_TARGET_CHARACTERS = 4_096
-_PIECE = 64 * 1024
 _EXECUTABLE = 0o111
 
 
-class GitTree:
-    """A commit of a repository. Implements `Tree`; `close` removes the temporary repository."""
+class GitTree(Tree):
+    """A commit of a repository; `close` removes the temporary repository."""
 
     def __init__(self, repository: GitRepository, source: SkillSource, ref: RemoteRef) -> None:
         self.repository = repository
@@ -39,7 +133,7 @@ class GitTree:
                 fileobj=self._file, tarinfo=BoundedTarInfo, encoding="utf-8", errors="surrogateescape"
             )
             self._members = dict[str, tarfile.TarInfo]()
-            self.entries: Sequence[TreeEntry] = in_order(self._read_entries())
+            self.entries = in_order(self._read_entries())
         except BaseException:
             self._file.close()
             raise
@@ -56,7 +150,7 @@ class GitTree:
         file = self._tar.extractfile(member) if member is not None and member.isreg() else None
         if file is None:
             raise SourceUnreachable(self.repository.shown, f"has no file {path!r}")
-        return iter(partial(file.read, _PIECE), b"")
+        return iter(partial(file.read, PIECE_BYTES), b"")
 
     def went_back_from(self, commit: str) -> bool:
         """Whether this commit is older than `commit` and an ancestor of it; False if that is not known."""
@@ -144,3 +238,135 @@ def _no_path(source: SkillSource, entries: Sequence[TreeEntry]) -> SourceUnreach
     near = same_name[:3] or near_names(source.path, directories)
     hint = None if near else "`skillhub add --list` of the source without it lists what is there"
     return SourceUnreachable(str(source), f"has no directory {source.path!r}", near=near, hint=hint)
+
+
+ALLOWED_SIGNERS = "~/.skillhub/allowed_signers"
+
+_MAX_FILE_BYTES = 1024 * 1024
+_SSH = b"-----BEGIN SSH SIGNATURE-----"
+_BEGIN = re.compile(rb"^(?:gpgsig(?:-sha256)? )?(-----BEGIN [A-Z0-9 ]{1,40}-----)$", re.MULTILINE)
+_SSH_GOOD = re.compile(r'^Good "git" signature (?:for (.+) )?with (?:\S+) key (SHA256:[A-Za-z0-9+/=]+)$', re.MULTILINE)
+_NOT_RIGHT = ("Could not verify signature", "incorrect signature", "namespace")
+_TAG_NAME = re.compile(rb"^tag (.+)$", re.MULTILINE)
+
+
+class SignatureState(str, Enum):
+    """What is known of a signature.
+
+    GOOD is valid, by a key that the person named; UNKNOWN is valid, by another key; BAD does not fit, or its key was
+    revoked; UNCHECKABLE was not checked.
+    """
+
+    GOOD = "good"
+    UNKNOWN = "unknown"
+    UNSIGNED = "unsigned"
+    UNCHECKABLE = "uncheckable"
+    BAD = "bad"
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The fingerprint of a valid signature's key, its owner (`principal`), and why it is not good (`reason`)."""
+
+    state: SignatureState
+    fingerprint: str = ""
+    principal: str = ""
+    reason: str = ""
+
+
+def signature_of(tree: GitTree, allowed_signers: str = ALLOWED_SIGNERS) -> Signature:
+    """Return what signs the tag that was asked for, or the commit if that is not signed.
+
+    Known keys are those in git's `gpg.ssh.allowedSignersFile` and in `allowed_signers`. Raises SourceUnreachable.
+    """
+    git, ref = tree.repository, tree.ref
+    if ref.object_id != ref.commit:
+        tag = git.run("cat-file", "tag", ref.object_id)
+        if begun := _BEGIN.findall(tag):
+            signed = _TAG_NAME.search(tag.partition(b"\n\n")[0])
+            signed_name = signed[1].decode("utf-8", "replace") if signed else ""
+            if signed_name != ref.name.removeprefix(TAGS):
+                # An old version under a new name.
+                return Signature(SignatureState.BAD, reason=f"it was signed as the tag {signed_name!r}")
+            return _verified(git, ("verify-tag", "--raw", ref.object_id), begun[-1], allowed_signers)
+    begun = _BEGIN.findall(git.run("cat-file", "commit", ref.commit).partition(b"\n\n")[0])
+    if not begun:
+        return Signature(SignatureState.UNSIGNED, reason="it is not signed")
+    return _verified(git, ("verify-commit", "--raw", ref.commit), begun[-1], allowed_signers)
+
+
+def check_signer(
+    subject: str,
+    found: Signature,
+    *,
+    locked: tuple[str, str] | None = None,
+    accepted: bool = False,
+    required: bool = False,
+) -> None:
+    """Raise IntegrityFailed for a bad signature, another signer than the lock's, or an unknown one if `required`.
+
+    `locked` is the fingerprint and the principal of the lock; `accepted` accepts another. Pure.
+    """
+    shown = in_line(found.reason)
+    if found.fingerprint:
+        shown = _signer(found.fingerprint, found.principal)
+    elif found.state is SignatureState.UNSIGNED:
+        shown = "no signature"
+    if found.state is SignatureState.BAD:
+        hint = "do not use it; tell its author"
+        raise IntegrityFailed(f"the signature of {subject}", expected="one that fits", found=shown, hint=hint)
+    if required and found.state is not SignatureState.GOOD:
+        hint = f"add the signer's key to {ALLOWED_SIGNERS}, once you know whose it is"
+        raise IntegrityFailed(
+            f"the signer of {subject}",
+            expected="one of your allowed signers (SKILLHUB_REQUIRE_SIGNED=1)",
+            found=shown,
+            hint="ask its author to sign it" if found.state is SignatureState.UNSIGNED else hint,
+        )
+    if locked is None or not locked[0] or accepted or found.fingerprint == locked[0]:
+        return
+    # Another key that the person has listed for the same signer, and not for a pattern of signers.
+    is_one = bool(locked[1]) and not set("*?,!") & set(locked[1])
+    if not (is_one and found.state is SignatureState.GOOD and found.principal == locked[1]):
+        hint = "ask its author; --accept-signer accepts it from now on"
+        raise IntegrityFailed(f"the signer of {subject}", expected=_signer(*locked), found=shown, hint=hint)
+
+
+def _signer(fingerprint: str, principal: str) -> str:
+    return in_line(f"{principal} ({fingerprint})" if principal else fingerprint)
+
+
+def _verified(git: GitRepository, arguments: Sequence[str], begins: bytes, allowed_signers: str) -> Signature:
+    if begins != _SSH:
+        return _uncheckable("signed in a way that SkillHub does not check (only SSH signatures are checked)")
+    signers = expand_home(allowed_signers)
+    exposure = changeable_by_others(signers)
+    if exposure is not None:
+        return _uncheckable(f"{allowed_signers} is not used: {exposure.reason}; {exposure.fix}")
+    _, outcome = git.try_run(*arguments, settings={"gpg.ssh.allowedSignersFile": _joined(git, signers)})
+    good = _SSH_GOOD.search(outcome.messages)
+    if good is None:
+        if any(words in outcome.messages for words in _NOT_RIGHT):
+            return Signature(SignatureState.BAD, reason="its signature does not fit it, or its key was revoked")
+        return _uncheckable(f"its signature by an ssh key cannot be checked: {last_line(outcome.messages)}")
+    principal, fingerprint = good[1] or "", good[2]
+    if outcome.exit_code == 0 and principal:
+        return Signature(SignatureState.GOOD, fingerprint, principal)
+    reason = "its key has expired" if "has expired" in outcome.messages else "its key is none that you named"
+    return Signature(SignatureState.UNKNOWN, fingerprint, reason=reason)
+
+
+def _joined(git: GitRepository, signers: str) -> str:
+    """Write the lines of the person's own file and of ours to one file, and return its path."""
+    theirs, _ = git.try_run("config", "--type=path", "--get", "gpg.ssh.allowedSignersFile", outside=True)
+    joined = os.path.join(git.directory, "allowed_signers")
+    with open(joined, "wb") as file:
+        for path in (os.fsdecode(theirs.rstrip(b"\n")), signers):
+            if path and os.path.isfile(path):
+                with open(path, "rb") as lines:
+                    file.write(lines.read(_MAX_FILE_BYTES) + b"\n")
+    return joined
+
+
+def _uncheckable(reason: str) -> Signature:
+    return Signature(SignatureState.UNCHECKABLE, reason=reason)

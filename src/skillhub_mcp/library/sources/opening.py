@@ -9,23 +9,28 @@ from dataclasses import dataclass, field, replace
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import SourceUnreachable
 from skillhub_mcp.library.archives import open_archive
-from skillhub_mcp.library.bounds import BOUNDS, Bounds
 from skillhub_mcp.library.sources.directory_tree import DirectoryTree
 from skillhub_mcp.library.sources.git import GitOptions
 from skillhub_mcp.library.sources.git_tree import GitTree, open_git
 from skillhub_mcp.library.sources.source import SkillSource, SourceKind
-from skillhub_mcp.library.tree import Tree
+from skillhub_mcp.library.tree import BOUNDS, Bounds, Tree
 
 
 @dataclass(frozen=True, slots=True)
 class OpenOptions:
-    """How sources are opened: where paths start, whether http: is allowed, and bearer tokens of sites by host."""
+    """How sources are opened: where paths start, and the limits.
+
+    `insecure` allows http: to other machines. `tokens` are bearer tokens by `host` or `host:port`, sent to that host
+    only, over https or to this machine.
+    """
 
     working_directory: str
     insecure: bool = False
     tokens: Mapping[str, str] = field(default_factory=dict, repr=False)
     bounds: Bounds = BOUNDS
-    git: GitOptions | None = None
+    git: GitOptions = field(default_factory=GitOptions)
+    read_seconds: float = 30.0
+    total_seconds: float = 600.0
 
 
 def open_source(source: SkillSource, options: OpenOptions) -> Tree:
@@ -34,7 +39,7 @@ def open_source(source: SkillSource, options: OpenOptions) -> Tree:
     Raises SourceUnreachable, ArchiveRefused, IntegrityFailed, SkillNotFound, and CommandUnavailable without git.
     """
     if source.kind is SourceKind.GIT:
-        return open_git(source, replace(options.git or GitOptions(), max_bytes=options.bounds.fetched_bytes))
+        return open_git(source, options.git)
     if source.kind is SourceKind.WEB:
         if source.lacks_secret:
             raise SourceUnreachable(
@@ -42,13 +47,10 @@ def open_source(source: SkillSource, options: OpenOptions) -> Tree:
                 "had a secret in its address, which is not recorded",
                 hint="give the whole address again with `skillhub add`",
             )
-        # Only sites cost the import of what speaks HTTP.
-        from skillhub_mcp.library.sources.download import DownloadLimits, DownloadOptions
+        # Only sites cost the import of an HTTP client.
         from skillhub_mcp.library.sources.web_source import open_web
 
-        limits = DownloadLimits(total_bytes=options.bounds.fetched_bytes)
-        asked = DownloadOptions(insecure=options.insecure, tokens=options.tokens, limits=limits)
-        return open_web(source.address, source.skills, asked)
+        return open_web(source.address, source.skills, options)
     path = os.path.join(options.working_directory, expand_home(source.location))
     # Whatever it is called: a directory may be named as an archive is, and an archive without its ending.
     if os.path.isfile(path) or (source.kind is SourceKind.ARCHIVE and not os.path.isdir(path)):

@@ -15,16 +15,13 @@ from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import SkillHubError, SkillNotFound, SourceUnreadable
 from skillhub_mcp.library.candidates import Candidate, candidates
 from skillhub_mcp.library.install import Incoming, refuse_unusable
-from skillhub_mcp.library.sources.git_refs import RemoteRef
-from skillhub_mcp.library.sources.git_tree import GitTree, remote_ref
-from skillhub_mcp.library.sources.locked_source import place_of, source_of
+from skillhub_mcp.library.sources.git_tree import GitTree, RemoteRef, remote_ref
 from skillhub_mcp.library.sources.opening import OpenOptions, open_source
-from skillhub_mcp.library.sources.source import SkillSource, SourceKind
+from skillhub_mcp.library.sources.source import SkillSource, SourceKind, place_of, source_of
 from skillhub_mcp.library.tree import Tree
 from skillhub_mcp.library.unpack import digests_in
-from skillhub_mcp.locks.content_digest import digest_of, executables_of
+from skillhub_mcp.locks.file_digests import digest_of, executables_of, hash_of
 from skillhub_mcp.locks.lock_file import LockedSkill
-from skillhub_mcp.locks.npx_hash import hash_of
 from skillhub_mcp.redaction import redacted
 from skillhub_mcp.skills.names import fold_name
 

@@ -1,11 +1,11 @@
-"""A site as a source: an archive or a SKILL.md by its content, else the index of skills of the site."""
+"""A site as a tree: an archive, a SKILL.md, or the skills of its index, whatever it answers."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from urllib.parse import urlsplit
 
@@ -13,7 +13,8 @@ from skillhub_mcp._util.tempdir import scratch_directory
 from skillhub_mcp.errors import SourceUnreachable
 from skillhub_mcp.library.archives import open_archive
 from skillhub_mcp.library.sources.directory_tree import DirectoryTree
-from skillhub_mcp.library.sources.download import Download, Downloader, DownloadOptions, NotThere, downloading, shown
+from skillhub_mcp.library.sources.download import Download, Downloader, NotThere, downloading, shown
+from skillhub_mcp.library.sources.opening import OpenOptions
 from skillhub_mcp.library.sources.source import ALL_SKILLS
 from skillhub_mcp.library.sources.well_known import (
     WELL_KNOWN_PATH,
@@ -36,14 +37,13 @@ log = logging.getLogger(__name__)
 _AT_ONCE = 6
 
 
-class WebTree:
+class WebTree(Tree):
     """What a site gave: one artifact, or the skills of an index below their names. `close` removes it."""
 
     def __init__(self, tree: Tree, digests: Mapping[str, str], remove: Callable[[], None]) -> None:
         self._tree = tree
         self._digests = digests
         self._remove = remove
-        self.commit = ""
         self.entries = tree.entries
 
     def tree_id(self, path: str) -> str:
@@ -60,72 +60,63 @@ class WebTree:
         self._remove()
 
 
-def open_web(url: str, skills: Sequence[str], options: DownloadOptions) -> WebTree:
+def open_web(url: str, skills: Sequence[str], options: OpenOptions) -> WebTree:
     """Fetch what is at `url` as a tree; of an index, the `skills` that were named, or all.
 
-    Raises SourceUnreachable, IntegrityFailed, ArchiveRefused, and SkillNotFound for a skill that an index does not
-    have.
+    Raises SourceUnreachable, IntegrityFailed, ArchiveRefused, and SkillNotFound for a skill that an index lacks.
     """
     with ExitStack() as fetched:
         directory = fetched.enter_context(scratch_directory("fetch"))
-        try:
-            tree, digests = asyncio.run(_within(url, skills, directory, options))
-        except asyncio.TimeoutError as error:
-            reason = f"took too long: more than {options.limits.total_seconds:g} seconds in all"
-            raise SourceUnreachable(shown(url), reason, hint="name fewer skills with --skill") from error
+        with downloading(url, directory, options) as downloader:
+            tree, digests = _fetch(url, skills, directory, downloader)
         return WebTree(tree, digests, fetched.pop_all().close)
 
 
-async def _within(
-    url: str, skills: Sequence[str], directory: str, options: DownloadOptions
-) -> tuple[Tree, Mapping[str, str]]:
-    return await asyncio.wait_for(_fetch(url, skills, directory, options), options.limits.total_seconds)
-
-
-async def _fetch(
-    url: str, skills: Sequence[str], directory: str, options: DownloadOptions
-) -> tuple[Tree, Mapping[str, str]]:
+def _fetch(url: str, skills: Sequence[str], directory: str, downloader: Downloader) -> tuple[Tree, Mapping[str, str]]:
     """Return what is fetched, and the digest of each artifact by its path; of one by itself that is `""`."""
-    async with downloading(url, directory, options) as downloader:
-        answer: Download | SourceUnreachable
-        try:
-            answer = await downloader.get(url)
-        except NotThere as error:
-            answer = error
-        index = None
-        if isinstance(answer, Download):
-            if answer.is_archive:
-                return open_archive(answer.path, shown(url)), {"": answer.digest}
-            content = answer.content()
-            if is_skill(content):
-                place = os.path.join(directory, "skill")
-                os.mkdir(place)
-                os.rename(answer.path, os.path.join(place, SKILL_FILE))
-                return DirectoryTree(place), {"": answer.digest}
-            if is_index(content):
-                index = parse_index(content, answer.url)
-        index = index or await _find_index(url, skills, answer, downloader)
-        place = os.path.join(directory, "skills")
-        os.mkdir(place)
-        digests = await _artifacts(index, skills, downloader, place)
-        return DirectoryTree(place), digests
+    answer: Download | NotThere
+    try:
+        answer = downloader.get(url)
+    except NotThere as error:
+        answer = error
+    place = os.path.join(directory, "skills")
+    index = None
+    if isinstance(answer, Download):
+        if answer.is_archive:
+            return open_archive(answer.path, shown(url)), {"": answer.digest}
+        content = answer.content()
+        if _is_skill(content):
+            os.mkdir(place)
+            os.rename(answer.path, os.path.join(place, SKILL_FILE))
+            return DirectoryTree(place), {"": answer.digest}
+        if is_index(content):
+            index = parse_index(content, answer.url)
+    index = index or _find_index(url, skills, answer, downloader)
+    os.mkdir(place)
+    for skipped in index.skipped:
+        log.warning("%s: %s", shown(index.url), skipped)
+    if not index.entries:
+        raise SourceUnreachable(shown(index.url), "lists no skill", hint="check the address")
+    wanted = _wanted(index, skills)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        digests = pool.map(lambda entry: _artifact(entry, index.url, downloader, place), wanted)
+        found = dict(zip((entry.name for entry in wanted), digests, strict=True))
+    return DirectoryTree(place), found
 
 
-def is_skill(content: bytes) -> bool:
+def _is_skill(content: bytes) -> bool:
     """Whether a text is a SKILL.md: it begins with a frontmatter that has a name and a description."""
     values = parse(content).values
     return values is not None and all(isinstance(values.get(key), str) for key in ("name", "description"))
 
 
-async def _find_index(
-    url: str, skills: Sequence[str], answer: Download | SourceUnreachable, downloader: Downloader
-) -> WellKnownIndex:
-    """Return the index of the site; `answer` is what the site gave or said for `url` itself."""
+def _find_index(url: str, skills: Sequence[str], answer: Download | NotThere, downloader: Downloader) -> WellKnownIndex:
+    """Return the index of the site; `answer` is what the site gave for `url` itself."""
     refusals = [answer] if isinstance(answer, NotThere) else []
     places = index_urls(url)
     for place in places:
         try:
-            found = await downloader.get(place)
+            found = downloader.get(place)
         except NotThere as error:
             refusals.append(error)
             continue
@@ -137,38 +128,13 @@ async def _find_index(
             hint = f"its host has one, which is {shown(place).removesuffix(WELL_KNOWN_PATH)}"
             raise SourceUnreachable(shown(url), "has no index of skills of its own", hint=hint)
         return parse_index(content, found.url)
-    # A refused token is reported as that.
+    # A denied token is reported as that.
     denied = [refusal for refusal in refusals if refusal.status not in (404, 405, 410)]
     if denied:
         raise denied[0]
-    what = "is not there" if isinstance(answer, NotThere) else "is neither an archive nor a SKILL.md"
+    what = "does not exist" if isinstance(answer, NotThere) else "is neither an archive nor a SKILL.md"
     hint = f"looked at {', '.join(map(shown, places))}"
     raise SourceUnreachable(shown(url), f"{what}, and its site has no index of skills", hint=hint)
-
-
-async def _artifacts(
-    index: WellKnownIndex, skills: Sequence[str], downloader: Downloader, directory: str
-) -> Mapping[str, str]:
-    """Fetch skills of an index into a directory, and return the digest of each by its name."""
-    for skipped in index.skipped:
-        log.warning("%s: %s", shown(index.url), skipped)
-    if not index.entries:
-        raise SourceUnreachable(shown(index.url), "lists no skill", hint="look whether the address is another")
-    wanted = iter(_wanted(index, skills))
-    digests: dict[str, str] = {}
-
-    async def fetch_some() -> None:
-        for entry in wanted:
-            digests[entry.name] = await _artifact(entry, index, downloader, directory)
-
-    tasks = [asyncio.create_task(fetch_some()) for _ in range(_AT_ONCE)]
-    try:
-        await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    return digests
 
 
 def _wanted(index: WellKnownIndex, skills: Sequence[str]) -> Sequence[SiteSkill]:
@@ -182,12 +148,13 @@ def _wanted(index: WellKnownIndex, skills: Sequence[str]) -> Sequence[SiteSkill]
     return [by_name[name] for name in dict.fromkeys(name.lower() for name in skills)]
 
 
-async def _artifact(entry: SiteSkill, index: WellKnownIndex, downloader: Downloader, directory: str) -> str:
-    download = await downloader.get(entry.url, came_from=index.url)
-    check_digest(entry, shown(index.url), download.digest)
+def _artifact(entry: SiteSkill, index_url: str, downloader: Downloader, directory: str) -> str:
+    """Fetch a skill of an index into a directory, and return its digest."""
+    download = downloader.get(entry.url, came_from=index_url)
+    check_digest(entry, shown(index_url), download.digest)
     place = os.path.join(directory, entry.name)
     os.mkdir(place)
-    if entry.kind is ArtifactKind.SKILL_MD:
+    if entry.type is ArtifactKind.SKILL_MD:
         os.rename(download.path, os.path.join(place, SKILL_FILE))
     else:
         with closing(open_archive(download.path, shown(entry.url))) as tree:
