@@ -188,7 +188,7 @@ BAD = [
     ("SEARCH_RERANK", "1", "requires the provider openai or gemini, but EMBEDDING_PROVIDER is auto"),
     ("SEARCH_MODE", "bm25", "must be one of auto, fts, vector, hybrid"),
     ("SEARCH_FIELDS", "name,headings", "must be one or more of name, description, tags, category, body"),
-    ("MAX_FILE_BYTES", "1", "must be a whole number from 4 to 67108864"),
+    ("MAX_FILE_BYTES", "0", "must be a whole number from 1 to 67108864"),
     ("ALLOWED_COMMANDS", "python,/bin/sh", "must be command names"),
     ("ALLOWED_COMMANDS", "rm -rf", "must be command names"),
     ("EXEC_TIMEOUT_SECONDS", "inf", "must be a number from 0.1 to 86400"),

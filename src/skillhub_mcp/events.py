@@ -108,15 +108,6 @@ class Observer(Protocol):
         """Observe the start of `event`; return the callback for its end, called in the same thread or task."""
 
 
-class NullObserver:
-    """Ignores every event."""
-
-    def start(self, event: Event) -> Callable[[], None]:
-        """Do nothing."""
-        del event
-        return _do_nothing
-
-
 class CompositeObserver:
     """Passes events to several observers; the first is called first at a start, and last at an end."""
 
@@ -134,10 +125,7 @@ class CompositeObserver:
         return finish
 
 
-NULL_OBSERVER = NullObserver()
-
-
-def _do_nothing() -> None: ...
+NULL_OBSERVER = CompositeObserver(())
 
 
 @dataclass(slots=True)

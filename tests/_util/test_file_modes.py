@@ -16,7 +16,6 @@ from skillhub_mcp._util import file_modes
 from skillhub_mcp._util.file_modes import (
     Exposure,
     changeable_by_others,
-    make_private,
     make_private_directory,
     private_mode,
     readable_by_others,
@@ -49,21 +48,6 @@ def test_what_a_group_shares_by_its_directory_stays_the_groups(tmp_path: Path, u
     made = mode_of(shared / "index")
     assert (made & 0o007, made & 0o070) == (0, 0o070 & ~umask)
     assert private_mode(str(shared)) is None
-    (shared / "state").write_text("")
-    (shared / "state").chmod(0o664)
-    make_private([str(shared), str(shared / "state")])
-    assert (mode_of(shared), mode_of(shared / "state")) == (0o2770, 0o660)
-
-
-def test_what_others_could_read_is_made_private_and_nothing_else_is_touched(tmp_path: Path) -> None:
-    theirs, file, directory = tmp_path / "theirs", tmp_path / "file", tmp_path / "directory"
-    for one in (theirs, file):
-        one.write_text("")
-        one.chmod(0o644)
-    directory.mkdir(mode=0o755)
-    (tmp_path / "link").symlink_to(theirs)
-    make_private(map(str, (file, directory, tmp_path / "link", tmp_path / "missing")))
-    assert (mode_of(file), mode_of(directory), mode_of(theirs)) == (0o600, 0o700, 0o644)
 
 
 def test_a_file_in_the_place_of_a_directory_is_told(tmp_path: Path) -> None:

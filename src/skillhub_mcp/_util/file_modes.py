@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from shlex import quote
@@ -16,7 +15,6 @@ from skillhub_mcp.environment import expand_home
 
 _HAS_MODES = os.name == "posix"
 _SYSTEM = 0
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,40 +43,6 @@ def make_private_directory(path: str) -> None:
     except FileExistsError:
         if not os.path.isdir(path):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path) from None
-
-
-def make_private(paths: Iterable[str]) -> None:
-    """Remove the rights of others on files and directories of this process's user, as far as possible."""
-    if not _HAS_MODES:
-        return
-    for path in paths:
-        with contextlib.suppress(OSError):
-            _make_private(path)
-
-
-def _surplus(path: str, status: os.stat_result) -> int:
-    """Return the rights of others on a file or directory, as bits of its mode."""
-    if stat.S_ISDIR(status.st_mode):
-        shared = bool(status.st_mode & stat.S_ISGID)
-    elif stat.S_ISREG(status.st_mode):
-        shared = _is_shared(os.path.dirname(path))
-    else:
-        return 0
-    return status.st_mode & (stat.S_IRWXO if shared else _OTHERS)
-
-
-def _make_private(path: str) -> None:
-    status = os.lstat(path)
-    surplus = _surplus(path, status)
-    if not surplus or status.st_uid != os.geteuid():
-        return
-    # Opened first: what the path leads to may be exchanged for a link meanwhile.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        if os.path.samestat(os.fstat(descriptor), status):
-            os.fchmod(descriptor, stat.S_IMODE(status.st_mode) & ~surplus)
-    finally:
-        os.close(descriptor)
 
 
 def missing_feature(directory: str) -> str:

@@ -7,7 +7,7 @@ import hashlib
 import os
 
 from skillhub_mcp._util.atomic_write import atomic_write
-from skillhub_mcp._util.file_modes import make_private, make_private_directory
+from skillhub_mcp._util.file_modes import make_private_directory
 
 _MAX_BYTES = 4 * 1024 * 1024
 
@@ -22,7 +22,6 @@ class PrivateFiles:
     def write(self, key: tuple[str, ...], content: bytes) -> None:
         """Write the file of a key in place of its earlier one. Raises OSError."""
         make_private_directory(self._directory)
-        make_private([self._directory])
         path = self._path(key)
         is_new = not os.path.exists(path)
         atomic_write(path, content, mode=0o600)

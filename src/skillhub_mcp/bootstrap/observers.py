@@ -15,7 +15,7 @@ from skillhub_mcp.bootstrap.library import unsearched_problems
 from skillhub_mcp.bootstrap.policy import exposed_files, name_problems
 from skillhub_mcp.disclosure.counts import count_skills
 from skillhub_mcp.errors import PolicyUnreadable
-from skillhub_mcp.events import NULL_OBSERVER, CompositeObserver, Observer
+from skillhub_mcp.events import CompositeObserver, Observer
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.observers.audit import Audit, process_owner
 from skillhub_mcp.observers.logs import AccessLog, LibraryLog, StartLog
@@ -107,4 +107,4 @@ def make_observer(settings: Settings, *, serving: bool, metrics: Prometheus | No
         if serving and file is not None:
             file.create()
         observers.append(Audit(owner=process_owner(), file=file))
-    return CompositeObserver(observers) if observers else NULL_OBSERVER
+    return CompositeObserver(observers)

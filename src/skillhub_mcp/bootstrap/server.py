@@ -25,7 +25,6 @@ from skillhub_mcp.settings import HttpSettings, Settings
 if TYPE_CHECKING:
     from skillhub_mcp.agents_md.known import KnownFiles
     from skillhub_mcp.agents_md.resolver import AgentsResolver
-    from skillhub_mcp.agents_md.schema import AgentsState
     from skillhub_mcp.execution.hooks import Hook
     from skillhub_mcp.observers.prometheus import Prometheus
     from skillhub_mcp.server.app import ServerOptions
@@ -33,9 +32,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.server.http.auth import AuthOptions, JwtOptions
 
 
-def make_resolver(
-    settings: Settings, cwd: str = "", *, state: AgentsState | None = None, known: KnownFiles | None = None
-) -> AgentsResolver:
+def make_resolver(settings: Settings, cwd: str = "", *, known: KnownFiles | None = None) -> AgentsResolver:
     """Return the AGENTS.md resolver of a session in `cwd`, or where `settings` say. Raises InvalidSetting."""
     from skillhub_mcp.agents_md.resolver import AgentsResolver
     from skillhub_mcp.agents_md.schema import read_config
@@ -47,7 +44,7 @@ def make_resolver(
     if settings.skills.markers != DEFAULT_MARKERS or root.markers is None:
         root = root.model_copy(update={"markers": settings.skills.markers})
     return AgentsResolver(
-        cwd or settings.skills.cwd or None, config=config.model_copy(update={"root": root}), state=state, known=known
+        cwd or settings.skills.cwd or None, config=config.model_copy(update={"root": root}), known=known
     )
 
 

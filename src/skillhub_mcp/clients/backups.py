@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from skillhub_mcp._util.atomic_write import atomic_write
-from skillhub_mcp._util.file_modes import make_private, make_private_directory
+from skillhub_mcp._util.file_modes import make_private_directory
 from skillhub_mcp.clients.model import ClientEntry
 
 _MAX_BACKUPS = 100
@@ -48,7 +48,6 @@ class Backups:
     def keep(self, change: Backup, before: bytes | None) -> None:
         """Record a change and a copy of what was there before it. Raises OSError."""
         make_private_directory(self._directory)
-        make_private([self._directory])
         directory = os.path.join(self._directory, datetime.now(timezone.utc).strftime("%Y-%m-%dT%H%M%S.%fZ"))
         os.mkdir(directory, mode=0o700)
         if before is not None:

@@ -6,7 +6,7 @@ import ipaddress
 import os
 import re
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import AnyHttpUrl, BeforeValidator, TypeAdapter, ValidationError
 
@@ -181,7 +181,9 @@ def _source_tokens(text: str) -> Mapping[str, str]:
 
 
 LOWER = BeforeValidator(lambda text: text.strip().lower())
-Switch = Annotated[bool, LOWER]
+T = TypeVar("T")
+Word = Annotated[T, LOWER]
+Switch = Word[bool]
 Directories = Annotated[tuple[str, ...], BeforeValidator(_directories)]
 OptionalDirectories = Annotated[tuple[str, ...], BeforeValidator(_optional_directories)]
 LocalPath = Annotated[str, BeforeValidator(local_path)]

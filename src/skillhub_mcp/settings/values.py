@@ -82,9 +82,7 @@ class SkillSettings(Group):
         "",
         f"Places to search: {', '.join(_PLACES)}; empty means the first three, or hub with SKILLS_DIR",
     )
-    cwd: str = setting(
-        "SKILLHUB_CWD", "", "Working directory to find the project from; empty means the process's", forgiving=True
-    )
+    cwd: str = setting("SKILLHUB_CWD", "", "Working directory that the project is found from", forgiving=True)
     project_root: str = setting(
         "SKILLHUB_PROJECT_ROOT",
         "",
@@ -97,12 +95,8 @@ class SkillSettings(Group):
         "Names of files or directories that mark the root of a project",
         aliases=("CODELIA_AGENTS_MARKERS",),
     )
-    strict: types.Switch = setting(
-        "SKILLHUB_STRICT", "0", "1 refuses every skill that breaks a rule of the specification"
-    )
-    registry_max_lines: Count = setting(
-        "SKILLHUB_REGISTRY_MAX_LINES", "200", "Maximum lines of frontmatter in the strict registry"
-    )
+    strict: types.Switch = setting("SKILLHUB_STRICT", "0", "1 refuses skills that break the specification")
+    registry_max_lines: Count = setting("SKILLHUB_REGISTRY_MAX_LINES", "200", "Frontmatter lines in a strict registry")
     registry_max_line_characters: Count = setting(
         "SKILLHUB_REGISTRY_MAX_LINE_CHARACTERS", "500", "Maximum line length of frontmatter in the strict registry"
     )
@@ -120,18 +114,14 @@ class PolicySettings(Group):
     enabled_skills: types.NameSet = setting(
         "SKILLHUB_ENABLED_SKILLS", "", "Names of the only skills to serve; categories then have no effect"
     )
-    enabled_categories: types.LowerNameSet = setting(
-        "SKILLHUB_ENABLED_CATEGORIES", "", "Categories of the only skills to serve, separated by commas"
+    enabled_categories: types.LowerNameSet = setting("SKILLHUB_ENABLED_CATEGORIES", "", "The only categories to serve")
+    trust: types.Word[Literal["limited", "ask", "all", "none"]] = setting(
+        "SKILLHUB_TRUST", "limited", "How skills of untrusted projects are treated: limited, ask, all (trusted), none"
     )
-    trust: Annotated[Literal["limited", "ask", "all", "none"], types.LOWER] = setting(
-        "SKILLHUB_TRUST",
-        "limited",
-        "How skills of untrusted projects are treated: limited, ask, all (trusted), none",
-    )
-    audit: Annotated[Literal["warn", "block", "off"], types.LOWER] = setting(
+    audit: types.Word[Literal["warn", "block", "off"]] = setting(
         "SKILLHUB_AUDIT", "warn", "What findings do: warn, block (withhold skills with a critical one) or off"
     )
-    frozen: Annotated[Literal["0", "1", "only"], types.LOWER] = setting(
+    frozen: types.Word[Literal["0", "1", "only"]] = setting(
         "SKILLHUB_FROZEN", "0", "1 withholds skills that differ from their lock; only also those in no lock"
     )
 
@@ -142,20 +132,16 @@ class DisclosureSettings(Group):
     tools: Annotated[tuple[str, ...], types.some_of(*TOOL_SETS)] = setting(
         "SKILLHUB_TOOLS", "core", f"Sets of tools to offer: {', '.join(TOOL_SETS)}, separated by commas, or all"
     )
-    max_file_bytes: Annotated[int, Field(ge=4, le=64 * 1024 * 1024)] = setting(
-        "MAX_FILE_BYTES", "65536", "Maximum bytes in one read_skill_file result"
-    )
-    serve_dotfiles: types.Switch = setting(
-        "SKILLHUB_SERVE_DOTFILES", "0", "1 allows reading files that start with a dot"
-    )
+    max_file_bytes: Bytes = setting("MAX_FILE_BYTES", "65536", "Maximum bytes in one read_skill_file result")
+    serve_dotfiles: types.Switch = setting("SKILLHUB_SERVE_DOTFILES", "0", "1 serves files that start with a dot")
     expose_paths: types.Switch = setting("SKILLHUB_EXPOSE_PATHS", "0", "1 returns absolute paths over HTTP too")
-    error_style: Annotated[Literal["result", "jsonrpc"], types.LOWER] = setting(
+    error_style: types.Word[Literal["result", "jsonrpc"]] = setting(
         "SKILLHUB_ERROR_STYLE", "result", "How a call fails: an error result, as MCP recommends, or a jsonrpc error"
     )
-    card: Annotated[Literal["off", "names", "full"], types.LOWER] = setting(
+    card: types.Word[Literal["off", "names", "full"]] = setting(
         "SKILLHUB_CARD", "full", "What the server's instructions say about skills: full, names or off", project=True
     )
-    closing: Annotated[Literal["en", "ja"], types.LOWER] = setting(
+    closing: types.Word[Literal["en", "ja"]] = setting(
         "SKILLHUB_SKILL_CLOSING", "en", "Language of the last sentence of the Skill tool: en, or ja, for some hosts"
     )
     catalogue_max_entries: Count = setting(
@@ -170,47 +156,35 @@ class DisclosureSettings(Group):
     skill_search_limit: Limit = setting(
         "SKILLHUB_SKILL_SEARCH_LIMIT", "8", "Hits of skill_search without a limit", forgiving=True, project=True
     )
-    agents_config: str = setting(
-        "SKILLHUB_AGENTS_CONFIG", "", "How AGENTS.md files are read: a JSON object, or the path of a file with one"
-    )
+    agents_config: str = setting("SKILLHUB_AGENTS_CONFIG", "", "AGENTS.md configuration: JSON, or the path of a file")
 
 
 class SearchSettings(Group):
     """Search"""
 
     limit: Annotated[int, Field(ge=1, le=100)] = setting("SEARCH_LIMIT", "10", "Maximum hits of a search", project=True)
-    threshold: Share = setting(
-        "SEARCH_THRESHOLD", "0.2", "Of more than five hits, those below this share of the best are cut", project=True
-    )
-    confidence: Share = setting(
-        "SEARCH_CONFIDENCE", "0.2", "Score from which a first hit is a fit; 0 returns every hit", project=True
-    )
-    mode: Annotated[Literal["auto", "fts", "vector", "hybrid"], types.LOWER] = setting(
+    threshold: Share = setting("SEARCH_THRESHOLD", "0.2", "Hits below this share of the best are cut", project=True)
+    confidence: Share = setting("SEARCH_CONFIDENCE", "0.2", "Lowest score of a fit; 0 returns every hit", project=True)
+    mode: types.Word[Literal["auto", "fts", "vector", "hybrid"]] = setting(
         "SEARCH_MODE", "auto", "Search by fts (full text), vector, hybrid, or auto, the best measured combination"
     )
     fields: Annotated[tuple[str, ...], types.some_of(*FIELDS)] = setting(
         "SEARCH_FIELDS", "all", f"Fields to search: {', '.join(FIELDS)}, separated by commas, or all", project=True
     )
-    rerank: types.Rerank = setting(
-        "SEARCH_RERANK", "0", "What reorders the best hits: 0 nothing, 1 a model of the provider, local a cross-encoder"
-    )
-    rerank_model: str = setting(
-        "SEARCH_RERANK_MODEL", "", "Model that reorders; with SEARCH_RERANK=local the directory of a cross-encoder"
-    )
+    rerank: types.Rerank = setting("SEARCH_RERANK", "0", "Reorder the best hits: 0, 1 (provider) or local (a model)")
+    rerank_model: str = setting("SEARCH_RERANK_MODEL", "", "Model that reorders; a directory if local")
 
 
 class EmbeddingSettings(Group):
     """Embeddings"""
 
-    provider: Annotated[Literal["auto", "none", "local", "onnx", "openai", "gemini"], types.LOWER] = setting(
+    provider: types.Word[Literal["auto", "none", "local", "onnx", "openai", "gemini"]] = setting(
         "EMBEDDING_PROVIDER",
         "auto",
         "local (word vectors), onnx (a model of yours), openai and gemini (which are sent names, descriptions, tags, "
         "categories and queries), none, or auto: local if installed",
     )
-    model: str = setting(
-        "EMBEDDING_MODEL", "", "Model of the provider; with onnx the directory with tokenizer.json and model.onnx"
-    )
+    model: str = setting("EMBEDDING_MODEL", "", "Model of the provider; with onnx its directory")
     base_url: types.HttpAddress = setting("EMBEDDING_BASE_URL", "", "URL of another server with the provider's API")
     openai_api_key: str = setting("OPENAI_API_KEY", "", "Required if EMBEDDING_PROVIDER=openai", secret=True)
     gemini_api_key: str = setting(
@@ -232,17 +206,13 @@ class IndexSettings(Group):
         "Path of the index; with SKILLHUB_READ_ONLY=1 a publication: its directory, or s3://, gs://, az://",
         aliases=("DB_PATH",),
     )
-    skip_auto_reindex: types.Switch = setting(
-        "SKILLHUB_SKIP_AUTO_REINDEX", "0", "1 serves the index without updating it"
-    )
+    skip_auto_reindex: types.Switch = setting("SKILLHUB_SKIP_AUTO_REINDEX", "0", "1 serves the index without updates")
 
 
 class StorageSettings(Group):
     """Storage: publications in buckets."""
 
-    options: types.StorageOptions = setting(
-        "SKILLHUB_STORAGE_OPTIONS", "", "How a bucket is reached: key=value, such as region=eu-central-1", secret=True
-    )
+    options: types.StorageOptions = setting("SKILLHUB_STORAGE_OPTIONS", "", "Bucket options: key=value", secret=True)
 
 
 class ReplicaSettings(Group):
@@ -250,7 +220,7 @@ class ReplicaSettings(Group):
 
     read_only: types.Switch = setting("SKILLHUB_READ_ONLY", "0", "1 serves the publication in SKILLHUB_DB_PATH")
     refresh_seconds: Annotated[float, Field(ge=0.2, le=86_400)] = setting(
-        "SKILLHUB_REFRESH_SECONDS", "30", "Seconds between looks for a newer publication"
+        "SKILLHUB_REFRESH_SECONDS", "30", "Seconds between looks for a publication"
     )
     mirror_dir: types.LocalPath = setting("SKILLHUB_MIRROR_DIR", "~/.skillhub/mirrors", "Directory of local mirrors")
 
@@ -262,46 +232,30 @@ class ExecutionSettings(Group):
     allowed_commands: types.CommandNames = setting(
         "ALLOWED_COMMANDS", "python,uv,node,cat,ls,grep", "Commands that skills may run, separated by commas"
     )
-    sandbox: Annotated[Literal["bubblewrap", "off"], types.LOWER] = setting(
+    sandbox: types.Word[Literal["bubblewrap", "off"]] = setting(
         "SKILLHUB_SANDBOX", "bubblewrap", "What confines commands; off lets a command do whatever you may"
     )
-    output_dirs: types.OptionalDirectories = setting(
-        "SKILLHUB_OUTPUT_DIRS", "", "Directories in which an agent may let commands write, separated as in PATH"
-    )
+    output_dirs: types.OptionalDirectories = setting("SKILLHUB_OUTPUT_DIRS", "", "Directories for outputs of commands")
     timeout_seconds: Annotated[float, Field(ge=0.1, le=86_400)] = setting(
         "EXEC_TIMEOUT_SECONDS", "60", "Seconds after which a command and its children are killed"
     )
     max_output_bytes: Bytes = setting("EXEC_MAX_OUTPUT_BYTES", "65536", "Maximum bytes of stdout, and of stderr")
-    hooks: types.OptionalPath = setting(
-        "SKILLHUB_HOOKS", "", "File of shell commands to run before and after tool calls"
-    )
+    hooks: types.OptionalPath = setting("SKILLHUB_HOOKS", "", "File of shell commands to run around tool calls")
 
 
 class HttpSettings(Group):
     """HTTP: authentication, limits and processes."""
 
-    token: types.BearerToken = setting(
-        "SKILLHUB_TOKEN", "", "Bearer token that grants HTTP clients every skill", secret=True
-    )
-    tokens_file: types.OptionalPath = setting(
-        "SKILLHUB_TOKENS_FILE", "", "File of hashed bearer tokens with their skills; `skillhub token new` writes it"
-    )
+    token: types.BearerToken = setting("SKILLHUB_TOKEN", "", "Bearer token that grants every skill", secret=True)
+    tokens_file: types.OptionalPath = setting("SKILLHUB_TOKENS_FILE", "", "File of tokens that `skillhub token` writes")
     jwt_issuer: types.HttpAddress = setting(
         "SKILLHUB_JWT_ISSUER", "", "Issuer of accepted JSON Web Tokens; their claim skillhub_skills limits the skills"
     )
     jwt_audience: str = setting("SKILLHUB_JWT_AUDIENCE", "", "Audience that the JSON Web Tokens must name")
-    jwt_jwks: types.HttpAddress = setting(
-        "SKILLHUB_JWT_JWKS", "", "URL of the issuer's keys; empty means its /.well-known/jwks.json"
-    )
-    public_url: types.McpAddress = setting(
-        "SKILLHUB_PUBLIC_URL", "", "URL of /mcp as clients reach it; its host and origin are allowed"
-    )
-    allowed_hosts: types.HostNames = setting(
-        "SKILLHUB_ALLOWED_HOSTS", "", "Other host names that requests may be addressed to, separated by commas"
-    )
-    allowed_origins: types.WebOrigins = setting(
-        "SKILLHUB_ALLOWED_ORIGINS", "", "Origins whose pages may call in a browser, separated by commas"
-    )
+    jwt_jwks: types.HttpAddress = setting("SKILLHUB_JWT_JWKS", "", "URL of the issuer's keys; by default well-known")
+    public_url: types.McpAddress = setting("SKILLHUB_PUBLIC_URL", "", "URL of /mcp for clients; its host is allowed")
+    allowed_hosts: types.HostNames = setting("SKILLHUB_ALLOWED_HOSTS", "", "Other host names that requests may name")
+    allowed_origins: types.WebOrigins = setting("SKILLHUB_ALLOWED_ORIGINS", "", "Web origins whose pages may call")
     # None means auto.
     trusted_proxies: types.IpNetworks = setting(
         "SKILLHUB_TRUSTED_PROXIES",
@@ -323,12 +277,8 @@ class HttpSettings(Group):
 class LibrarySettings(Group):
     """Library: installing skills."""
 
-    source_tokens: types.SourceTokens = setting(
-        "SKILLHUB_SOURCE_TOKENS", "", "Bearer tokens for sites to install from: host=token, by commas", secret=True
-    )
-    require_signed: types.Switch = setting(
-        "SKILLHUB_REQUIRE_SIGNED", "0", "1 installs only what a signer in ~/.skillhub/allowed_signers signed (SSH)"
-    )
+    source_tokens: types.SourceTokens = setting("SKILLHUB_SOURCE_TOKENS", "", "Site tokens: host=token", secret=True)
+    require_signed: types.Switch = setting("SKILLHUB_REQUIRE_SIGNED", "0", "1 installs only what is signed (SSH)")
 
 
 class ObservabilitySettings(Group):
@@ -337,14 +287,12 @@ class ObservabilitySettings(Group):
     log_level: types.LogLevel = setting(
         "SKILLHUB_LOG_LEVEL", "INFO", "Level of the log on stderr: DEBUG, INFO, WARN, ERROR", aliases=("LOG_LEVEL",)
     )
-    log_format: Annotated[Literal["text", "json"], types.LOWER] = setting(
+    log_format: types.Word[Literal["text", "json"]] = setting(
         "SKILLHUB_LOG_FORMAT", "text", "Format of the log on stderr: text, or json, one object per line"
     )
-    audit_log: types.OptionalPath = setting(
-        "SKILLHUB_AUDIT_LOG", "", "File that records each load, read and run of a skill, one JSON object per line"
-    )
+    audit_log: types.OptionalPath = setting("SKILLHUB_AUDIT_LOG", "", "File that records each load, read and run")
     metrics: types.Switch = setting("SKILLHUB_METRICS", "0", "1 serves /metrics for Prometheus over HTTP")
-    usage: Annotated[Literal["off", "counts", "queries"], types.LOWER] = setting(
+    usage: types.Word[Literal["off", "counts", "queries"]] = setting(
         "SKILLHUB_USAGE", "counts", "What is recorded for `skillhub stats`: off, counts, or queries with their texts"
     )
     usage_log: types.OptionalPath = setting(

@@ -170,7 +170,7 @@ def _tell_of_sandbox(hub: SkillHub) -> None:
 def _hide_secrets(settings: Settings, sources: Iterable[SettingSource]) -> None:
     """Hide this process's memory where it holds a key or token, or runs programs of others beside itself."""
     if settings.execution.enable_run or any(source.setting.secret and source.raw for source in sources):
-        from skillhub_mcp._util.own_process import hide_memory
+        from skillhub_mcp.environment import hide_memory
 
         hide_memory()
 
