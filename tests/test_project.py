@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import sys
 from pathlib import Path
 
 import pytest
-from fastmcp import Client
-from fastmcp.client.transports import StdioTransport
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 
 from skillhub_mcp.bootstrap.policy import name_problems
-from skillhub_mcp.chosen_roots import in_clients_project, lock_option, project_of
+from skillhub_mcp.chosen_roots import lock_option, project_of, served_projects
 from skillhub_mcp.errors import InvalidSetting
-from skillhub_mcp.project import DEFAULT_MARKERS, Project, find_project
-from skillhub_mcp.settings import Settings, read_settings
+from skillhub_mcp.project import DEFAULT_MARKERS, Project, directories_in, existing_directories, find_project
+from skillhub_mcp.settings import read_settings
 
 
 def below(directory: Path, *names: str) -> Path:
@@ -172,39 +168,29 @@ def test_where_a_client_starts_servers_for_want_of_a_project_there_is_none(
     assert in_environment(SKILLHUB_CWD=directory).exists
 
 
-def test_a_server_serves_the_project_that_its_client_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_serves_the_projects_that_its_client_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    one, two = below(tmp_path, "one"), below(tmp_path, "two")
-    settings, _ = read_settings({}, {})
+    one, two = below(tmp_path.resolve(), "one"), below(tmp_path.resolve(), "two words")
 
-    def served(chosen: Settings = settings, **variables: str) -> str:
-        return project_of(in_clients_project(chosen, variables)).root
+    def served(*paths: Path | str, **explicit: str) -> list[str]:
+        settings, _ = read_settings(explicit, {})
+        settings.client.paths = tuple(map(str, paths))
+        return [project.root for project in served_projects(settings) if project.exists]
 
-    assert served(CLAUDE_PROJECT_DIR=str(one)) == os.path.realpath(one)
-    assert served(WORKSPACE_FOLDER_PATHS=f"{tmp_path}/gone{os.pathsep}{two}") == os.path.realpath(two)
-    assert served(CLAUDE_PROJECT_DIR="${CLAUDE_PROJECT_DIR}", CURSOR_PROJECT_DIR=str(two)) == os.path.realpath(two)
-    explicit, _ = read_settings({"SKILLHUB_CWD": str(one)}, {})
-    assert served(explicit, CLAUDE_PROJECT_DIR=str(two)) == os.path.realpath(one)
+    assert served(two, one) == [str(two), str(one)]
+    assert served(two, SKILLHUB_CWD=str(one)) == [str(one)]
+    assert served("/", tmp_path, two) == [str(two)]
+    assert served(tmp_path) == []
 
 
-@pytest.mark.slow
-def test_a_client_that_starts_the_server_in_the_home_directory_finds_the_skills_of_its_project(tmp_path: Path) -> None:
-    home, project = below(tmp_path, "home"), below(tmp_path, "project")
-    skill = below(project, ".agents", "skills", "release")
-    (skill / "SKILL.md").write_text(
-        "---\nname: release\ndescription: Cuts a release.\n---\nTag it.\n", encoding="utf-8"
-    )
-    environment = {"HOME": str(home), "PATH": os.environ["PATH"], "EMBEDDING_PROVIDER": "none"}
-    environment |= {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
-
-    async def loaded(**variables: str) -> bool:
-        transport = StdioTransport(
-            sys.executable, ["-m", "skillhub_mcp"], env={**environment, **variables}, cwd=str(home)
-        )
-        async with Client(transport) as client:
-            answer = await client.call_tool("load_skill", {"skill_name": "release"}, raise_on_error=False)
-            return not answer.is_error
-
-    assert asyncio.run(loaded(CURSOR_PROJECT_DIR=str(project)))
-    assert not asyncio.run(loaded())
+def test_variables_and_roots_name_directories_that_exist(tmp_path: Path) -> None:
+    one, two = below(tmp_path, "one"), below(tmp_path, "two words")
+    assert directories_in({"CLAUDE_PROJECT_DIR": str(one), "CURSOR_PROJECT_DIR": str(two)}) == (str(one),)
+    several = f"{tmp_path}/gone{os.pathsep}{two}{os.pathsep}{one}"
+    assert directories_in({"WORKSPACE_FOLDER_PATHS": several}) == (str(two), str(one))
+    unexpanded = {"CLAUDE_PROJECT_DIR": "${CLAUDE_PROJECT_DIR}", "CURSOR_PROJECT_DIR": str(two)}
+    assert directories_in(unexpanded) == (str(two),)
+    assert directories_in({}) == ()
+    uris = [two.as_uri(), f"file://localhost{one}", "file://elsewhere/", "vscode-remote://wsl/", "relative", "\0"]
+    assert existing_directories([*uris, str(two)]) == (str(two), str(one))

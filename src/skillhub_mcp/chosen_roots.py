@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import shlex
-from collections.abc import Mapping
 from dataclasses import replace
 
 from skillhub_mcp.environment import expand_home
@@ -14,7 +13,7 @@ from skillhub_mcp.policy.files import roots_file, trust_file
 from skillhub_mcp.policy.project_trust import ProjectTrust
 from skillhub_mcp.policy.recorded_roots import NO_RECORD, RecordedRoots
 from skillhub_mcp.policy.trust import TrustMode, TrustRecord
-from skillhub_mcp.project import Project, client_project, find_project, is_no_project
+from skillhub_mcp.project import Project, find_project, is_no_project
 from skillhub_mcp.settings import DEFAULT_SKILLS_DIR, Settings
 from skillhub_mcp.skills.plugins import Plugin, installed_plugins
 from skillhub_mcp.skills.problems import Problem
@@ -49,7 +48,7 @@ def recorded_roots_problem() -> Problem | None:
 
 def roots_of(settings: Settings) -> tuple[SkillRoot, ...]:
     """Return the roots that `settings` choose and those recorded, the highest priority first. Raises InvalidSetting."""
-    skills, project = settings.skills, project_of(settings)
+    skills, project, others = settings.skills, project_of(settings), served_projects(settings)[1:]
     try:
         recorded = recorded_roots()
     except RootsUnreadable:
@@ -58,12 +57,13 @@ def roots_of(settings: Settings) -> tuple[SkillRoot, ...]:
     return choose_roots(
         places,
         project=project,
+        others=others,
         home=expand_home("~"),
         hub=skills.dirs,
         hub_given=skills.dirs != (expand_home(DEFAULT_SKILLS_DIR),),
         builtin=builtin_directory(),
         recorded=() if skills.dirs_given else recorded.directories,
-        recorded_in_project=recorded.of_project(project.root),
+        recorded_in_project=[path for one in (project, *others) for path in recorded.of_project(one.root)],
         plugins=_plugin_directories(project) if "plugins" in places else {},
     )
 
@@ -88,7 +88,7 @@ def project_trust(settings: Settings) -> ProjectTrust:
 
 
 class RootsFollower:
-    """Returns the roots each time that a record has changed them, or the trust in them."""
+    """Returns the roots each time that a record or the client has changed them, or the trust in them."""
 
     def __init__(self, settings: Settings, roots: tuple[SkillRoot, ...], trust: ProjectTrust) -> None:
         self._settings = settings
@@ -96,13 +96,14 @@ class RootsFollower:
         self._trust = trust
         self._agreements: TrustRecord | None = None
         self._file = roots_file(roots_path())
-        # None, so that a change since `roots` were chosen is seen at the first look.
-        self._record: RecordedRoots | None = None
+        # No directories, so that a change since `roots` were chosen is seen at the first look.
+        self._record = NO_RECORD
+        self._directories: tuple[str, ...] | None = None
 
     @property
     def _has_plugins(self) -> bool:
         """Whether the clients' plugins are served, whose versions and switches the clients change."""
-        words = (*self._settings.skills.roots, *(self._record or NO_RECORD).places)
+        words = (*self._settings.skills.roots, *self._record.places)
         return "plugins" in words
 
     def __call__(self) -> tuple[SkillRoot, ...] | None:
@@ -115,10 +116,11 @@ class RootsFollower:
 
     def _chosen_anew(self) -> tuple[SkillRoot, ...] | None:
         try:
-            record = self._file.read() or NO_RECORD
-            if record is self._record and not self._has_plugins:
+            record, directories = self._file.read() or NO_RECORD, self._settings.client.paths
+            if record is self._record and directories == self._directories and not self._has_plugins:
                 return None
-            self._record, before, self._roots = record, self._roots, roots_of(self._settings)
+            self._record, self._directories = record, directories
+            before, self._roots = self._roots, roots_of(self._settings)
         except (RootsUnreadable, InvalidSetting) as error:
             # `skillhub roots` and `skillhub doctor` report it.
             log.debug("The roots stay as they are: %s", error.message)
@@ -154,22 +156,33 @@ def project_of(settings: Settings) -> Project:
 
 def project_while_serving(settings: Settings) -> Project:
     """Return the same for a server, which continues if a directory was removed."""
-    home = expand_home("~")
+    return served_projects(settings)[0]
+
+
+def served_projects(settings: Settings) -> tuple[Project, ...]:
+    """Return the projects of a server: several if its client works in several directories.
+
+    Rules, choices and AGENTS.md are those of the first.
+    """
+    skills, home = settings.skills, expand_home("~")
+    named = names_project(settings)
+    directories = () if named else settings.client.paths
+    found = [
+        find_project(cwd, root=skills.project_root, markers=skills.markers, home=home)
+        for cwd in directories or (expand_home(skills.cwd) or _working_directory(home),)
+    ]
+    projects = [one for one in found if named or not is_no_project(one.root, home=home)]
+    return tuple(projects) or (replace(found[0], chain=(), exists=False),)
+
+
+def names_project(settings: Settings) -> bool:
+    """Whether a setting names the project, so that no client does."""
+    return bool(settings.skills.cwd or settings.skills.project_root)
+
+
+def _working_directory(home: str) -> str:
     try:
-        cwd = expand_home(settings.skills.cwd) or os.getcwd()
+        return os.getcwd()
     except FileNotFoundError:
-        # The working directory was deleted, so it has no skills; the user's own are still there.
-        cwd = home
-    skills = settings.skills
-    project = find_project(cwd, root=skills.project_root, markers=skills.markers, home=home)
-    if skills.cwd or skills.project_root or not is_no_project(project.root, home=home):
-        return project
-    return replace(project, chain=(), exists=False)
-
-
-def in_clients_project(settings: Settings, environment: Mapping[str, str]) -> Settings:
-    """Return the settings of a server for the project that its client names, unless a setting names one."""
-    directory, _ = client_project(environment)
-    if settings.skills.cwd or settings.skills.project_root or not directory:
-        return settings
-    return settings.model_copy(update={"skills": settings.skills.model_copy(update={"cwd": directory})})
+        # It was deleted, so it has no skills; the user's own are still there.
+        return home

@@ -20,6 +20,7 @@ from skillhub_mcp.input_checks import refuse_nul
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Access, Grant, Policy
 from skillhub_mcp.policy.gate import SkillUse, pass_gate
 from skillhub_mcp.policy.tool_actions import Action
+from skillhub_mcp.project import Project
 from skillhub_mcp.search.engine import MAX_LIMIT, FoundSkill, SearchAnswer, SearchEngine
 from skillhub_mcp.search.rank_explanation import RankExplanation
 from skillhub_mcp.skills.admission import Admission
@@ -46,7 +47,10 @@ __all__ = ["MAX_LIMIT", "FoundSkill", "ListedSkill", "LoadedSkill", "SearchAnswe
 
 
 class SkillHub:
-    """Finds, loads and uses the skills that one server may serve. Thread-safe."""
+    """Finds, loads and uses the skills that one server may serve. Thread-safe.
+
+    `project` returns the project that is searched; it is None where projects are not.
+    """
 
     def __init__(
         self,
@@ -58,6 +62,7 @@ class SkillHub:
         reader: SkillReader,
         commands: Callable[[], CommandOptions],
         elsewhere: Callable[[Snapshot], Sequence[Problem]] = lambda _: (),
+        project: Callable[[], Project] | None = None,
         observer: Observer = NULL_OBSERVER,
         auditor: Auditor | None = None,
         files_of: FilesOf = own_directory,
@@ -75,6 +80,7 @@ class SkillHub:
         self.reader = reader
         self.commands = commands
         self._elsewhere = elsewhere
+        self.project = project
         self.observer = observer
 
     # The index behind it
@@ -142,6 +148,7 @@ class SkillHub:
             core=core,
             for_models=for_models,
             elsewhere=() if snapshot.everything else self._elsewhere(snapshot),
+            project=None if self.project is None else self.project(),
         )
 
     def catalogue(self) -> tuple[CatalogueEntry, ...]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from skillhub_mcp.environment import expand_home
 
@@ -38,6 +40,13 @@ _PLUGIN_DIRECTORIES = (
 _CLIENT_VARIABLES = ("CLAUDE_PROJECT_DIR", "CURSOR_PROJECT_DIR", "WORKSPACE_FOLDER_PATHS")
 
 
+@dataclass(slots=True)
+class ClientDirectories:
+    """The directories in which the client of a stdio server works, the first one first. They change with the client."""
+
+    paths: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Project:
     """A project's `root`, the working directory `cwd`, and `chain`: every directory from the root down to `cwd`.
@@ -69,13 +78,23 @@ def is_no_project(directory: str, *, home: str) -> bool:
     )
 
 
-def client_project(environment: Mapping[str, str]) -> tuple[str, str]:
-    """Return the first existing directory that a client's variable names as its project, and the variable."""
-    for name in _CLIENT_VARIABLES:
-        for path in environment.get(name, "").split(os.pathsep):
-            if os.path.isabs(path) and os.path.isdir(path):
-                return path, name
-    return "", ""
+def directories_in(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the directories that the first usable variable of a client names."""
+    named = (existing_directories(environment.get(name, "").split(os.pathsep)) for name in _CLIENT_VARIABLES)
+    return next(filter(None, named), ())
+
+
+def existing_directories(named: Iterable[str]) -> tuple[str, ...]:
+    """Return the directories of this machine among paths and URIs. An unexpanded variable is none."""
+    paths = map(_path, named)
+    return tuple(path for path in dict.fromkeys(paths) if os.path.isabs(path) and os.path.isdir(path))
+
+
+def _path(named: str) -> str:
+    if not named.startswith("file:"):
+        return named
+    url = urlsplit(named)
+    return url2pathname(url.path) if url.netloc in ("", "localhost") else ""
 
 
 def _no_projects(home: str) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import time
 from pathlib import Path
 
@@ -135,7 +136,7 @@ def test_a_server_tells_them_on_stderr_once_with_several_workers(
         expected = (
             f"{missing} does not exist; create it, or correct SKILLS_DIR",
             f"{silent}/SKILL.md is refused: there is no description",
-            f'{ready}public_address="{public}"\n',
+            f'{ready}public_address="{public}" project="{os.getcwd()}"\n',
         )
         until = time.monotonic() + 60
         while expected[-1] not in "".join(server.said):

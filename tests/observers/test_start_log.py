@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from skillhub_mcp.bootstrap.observers import log_start
 from skillhub_mcp.bootstrap.server import http_options
 
 ADDRESS = "http://127.0.0.1:8000/mcp"
-FACTS = ("skills", "transport", "tokens", "issuer", "address", "public_address")
+FACTS = ("skills", "transport", "tokens", "issuer", "address", "public_address", "project")
 
 
 def told(
@@ -25,7 +26,8 @@ def told(
     caplog.set_level("INFO", "skillhub_mcp.start")
     settings = settings_from(environment)
     with hub_of(environment) as hub:
-        log_start(hub, http=http_options(settings, host="127.0.0.1", port=0) if http else None, address=ADDRESS)
+        http_facts = http_options(settings, host="127.0.0.1", port=0) if http else None
+        log_start(hub, settings, http=http_facts, address=ADDRESS)
         hub.refresh()
         hub.refresh()
     lines = [record for record in caplog.records if record.name == "skillhub_mcp.start"]
@@ -40,6 +42,7 @@ def test_it_counts_what_is_served_and_tokens_of_every_kind_and_gives_no_secret(
     secrets = [add_token(tmp_path / "tokens.json", name) for name in ("ci", "bot")]
     environment = {
         **hub_environment,
+        "SKILLHUB_CWD": str(tmp_path),
         "SKILLHUB_ENABLED_SKILLS": "alpha,beta",
         "SKILLHUB_TOKEN": "x" * 30,
         "SKILLHUB_TOKENS_FILE": str(tmp_path / "tokens.json"),
@@ -54,18 +57,25 @@ def test_it_counts_what_is_served_and_tokens_of_every_kind_and_gives_no_secret(
         "issuer": "https://login.example.com",
         "address": ADDRESS,
         "public_address": "https://skills.example.com/mcp",
+        "project": str(tmp_path.resolve()),
     }
     assert told(environment, caplog, http=True) == [("Ready", facts)]
     assert not any(secret in caplog.text for secret in (*secrets, "x" * 30))
-    bare = told(hub_environment, caplog, http=True)
-    assert bare == [("Ready", {"skills": 3, "transport": "http", "tokens": 0, "address": ADDRESS})]
 
 
-def test_over_stdio_there_are_neither_tokens_nor_an_address(
-    hub_environment: dict[str, str], write_skill: SkillWriter, caplog: pytest.LogCaptureFixture
+def test_in_the_home_directory_no_project_is_named_and_over_stdio_neither_tokens_nor_an_address(
+    hub_environment: dict[str, str],
+    write_skill: SkillWriter,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(os.environ["HOME"])
     write_skill("alpha")
-    assert told(hub_environment, caplog, http=False) == [("Ready", {"skills": 1, "transport": "stdio"})]
+    facts = {"skills": 1, "transport": "stdio", "project": "none"}
+    assert told(hub_environment, caplog, http=False) == [("Ready", facts)]
+    assert told(hub_environment, caplog, http=True) == [
+        ("Ready", {**facts, "transport": "http", "tokens": 0, "address": ADDRESS})
+    ]
 
 
 def test_nothing_is_ready_while_the_rules_cannot_be_read(

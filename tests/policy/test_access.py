@@ -165,7 +165,7 @@ def test_the_policy_is_the_same_until_a_file_changes_and_each_project_has_its_ow
     one, two = str(tmp_path / "one"), str(tmp_path / "two")
     access = Access(
         Visibility(),
-        project=one,
+        project=lambda: one,
         choices=choices_file(str(tmp_path / "c.json")),
         rule_files=files,
         tools=TOOL_ACTIONS,
@@ -190,7 +190,7 @@ def two_projects(tmp_path: Path, *, asks: bool = True) -> Access:
     own = rules_file(str(tmp_path / "own.json"), what="Own", tools=TOOL_ACTIONS)
     return Access(
         Visibility(),
-        project=str(tmp_path / "one"),
+        project=lambda: str(tmp_path / "one"),
         choices=choices_file(str(tmp_path / "c.json")),
         rule_files=lambda root: RuleFiles(
             own, rules_file(f"{root}/r.json", what="Its", tools=TOOL_ACTIONS, within=root)
@@ -336,7 +336,7 @@ def test_with_ask_a_skill_that_awaits_trust_is_loaded_with_consent_alone(skill: 
 def access_to(tmp_path: Path, visibility: Visibility) -> Access:
     return Access(
         visibility,
-        project=str(tmp_path),
+        project=lambda: str(tmp_path),
         choices=choices_file(str(tmp_path / "c.json")),
         rule_files=lambda _: RuleFiles(rules_file(str(tmp_path / "own.json"), what="Own", tools=TOOL_ACTIONS)),
         tools=TOOL_ACTIONS,

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 from skillhub_mcp.bootstrap.library import beside_index, mirror_directory, unsearched_problems
 from skillhub_mcp.bootstrap.observers import make_observer
 from skillhub_mcp.bootstrap.policy import lock_verifier, make_access, make_auditor, may_be_sent
-from skillhub_mcp.chosen_roots import RootsFollower, project_trust, recorded_roots_problem, roots_of
+from skillhub_mcp.chosen_roots import (
+    RootsFollower,
+    project_trust,
+    project_while_serving,
+    recorded_roots_problem,
+    roots_of,
+)
 from skillhub_mcp.disclosure.lookup import SkillLookup
 from skillhub_mcp.disclosure.reader import SkillReader
 from skillhub_mcp.embedders import Embedder, local, make_embedder
@@ -105,6 +111,7 @@ def make_hub(
         reader=reader,
         commands=cache(partial(_command_options, settings)),
         elsewhere=partial(unsearched_problems, settings),
+        project=None if replica or "project" not in settings.skills.roots else partial(project_while_serving, settings),
         observer=observer,
         auditor=auditor,
         files_of=files_of,

@@ -8,7 +8,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.chosen_roots import plugins_of, project_of, project_trust, recorded_roots, roots_of, trust_path
+from skillhub_mcp.chosen_roots import (
+    plugins_of,
+    project_of,
+    project_trust,
+    recorded_roots,
+    roots_of,
+    served_projects,
+    trust_path,
+)
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import RootsUnreadable, SkillUnverifiable
 from skillhub_mcp.policy.access import Access
@@ -113,13 +121,17 @@ def make_catalogues(settings: Settings, access: Access, present: Present | None 
     )
 
 
-def brought_in(settings: Settings) -> ProjectSkills:
-    """Return what the project brings, searched by the hub or by the agent-context tools. Raises InvalidSetting."""
+def brought_in(settings: Settings, project_root: str = "") -> ProjectSkills:
+    """Return what the project brings, searched by the hub or by the agent-context tools. Raises InvalidSetting.
+
+    Of several projects it is the one with that root, else the first.
+    """
     from skillhub_mcp.disclosure.project_skills import project_skills_of
     from skillhub_mcp.policy.project_trust import brought_digest
     from skillhub_mcp.skills.scanner import read_snapshot
 
-    project = project_of(settings)
+    first = project_of(settings)
+    project = next((one for one in served_projects(settings) if one.root == project_root), first)
     context = agent_context_roots(project, home=expand_home("~"))
     roots = {root.path: root for root in (*(root for root in context if root.within), *roots_of(settings))}
     judged = project_trust(settings).judged(sorted(roots.values(), key=lambda root: not root.within))

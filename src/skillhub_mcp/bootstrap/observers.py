@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from skillhub_mcp._util.json_lines import JsonLinesLog
 from skillhub_mcp.bootstrap.library import unsearched_problems
 from skillhub_mcp.bootstrap.policy import exposed_files, name_problems
+from skillhub_mcp.chosen_roots import project_while_serving
 from skillhub_mcp.disclosure.counts import count_skills
 from skillhub_mcp.errors import PolicyUnreadable
 from skillhub_mcp.events import CompositeObserver, Observer
@@ -25,7 +26,6 @@ from skillhub_mcp.skills.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from skillhub_mcp.observers.prometheus import Prometheus
-    from skillhub_mcp.project import Project
     from skillhub_mcp.server.http.app import HttpOptions
 
 log = logging.getLogger(__name__)
@@ -64,13 +64,9 @@ def log_library(hub: SkillHub, settings: Settings) -> None:
     hub.views.subscribe(lambda _: tell())
 
 
-def log_start(
-    hub: SkillHub, *, project: Project | None = None, http: HttpOptions | None = None, address: str = ""
-) -> None:
-    """Log once how many skills are served, and where: a project over stdio, an address over HTTP."""
+def log_start(hub: SkillHub, settings: Settings, *, http: HttpOptions | None = None, address: str = "") -> None:
+    """Log once how many skills are served, of which project, and over HTTP at which address."""
     facts: dict[str, object] = {"transport": "stdio"}
-    if project is not None:
-        facts["project"] = project.root if project.exists else "none"
     if http is not None:
         facts = {"transport": "http", "tokens": 0, "address": address}
         if http.auth is not None:
@@ -78,14 +74,16 @@ def log_start(
             facts["tokens"] = (1 if http.auth.token else 0) + (len(named.tokens) if named is not None else 0)
             facts |= {"issuer": http.auth.jwt.issuer} if http.auth.jwt is not None else {}
         facts |= {"public_address": http.public_url} if http.public_url else {}
-    start = StartLog(facts)
+    start = StartLog()
 
     def tell() -> None:
         view = hub.views.peek()
         if view is None or start.is_logged:
             return
+        project = project_while_serving(settings)
+        named = {} if settings.replica.read_only else {"project": project.root if project.exists else "none"}
         with suppress(PolicyUnreadable):
-            start.report(count_skills(view.snapshot, hub.access.now()).served)
+            start.report({"skills": count_skills(view.snapshot, hub.access.now()).served, **facts, **named})
 
     hub.views.subscribe(lambda _: tell())
 

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING
 
 from skillhub_mcp._util.file_modes import changeable_by_others, readable_by_others
@@ -14,7 +14,6 @@ from skillhub_mcp.bootstrap.library import beside_index, reviews_path
 from skillhub_mcp.chosen_roots import (
     choices_path,
     lock_option,
-    project_of,
     project_trust,
     project_while_serving,
     roots_path,
@@ -113,10 +112,15 @@ def make_access(
     settings: Settings, *, asks: bool, auditor: Auditor | None = None, kept: Callable[[], LockVerifier] | None = None
 ) -> Access:
     """Return what may be loaded and run; `asks` means that the user's consent can be asked for. Reads no files yet."""
+
+    @lru_cache(maxsize=1)
+    def project_root(_: tuple[str, ...]) -> str:
+        return project_while_serving(settings).root
+
     no_locks = settings.policy.frozen == "0" or settings.replica.read_only
     return Access(
         _visibility(settings),
-        project=project_of(settings).root,
+        project=lambda: project_root(settings.client.paths),
         choices=choices_file(choices_path()),
         rule_files=rule_files,
         tools=TOOL_ACTIONS,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import os
 import socket
 from collections.abc import Sequence
 from functools import partial
@@ -12,9 +11,8 @@ from urllib.parse import urlsplit
 
 from skillhub_mcp.bootstrap.library import agree_to, beside_index, brought_in, make_catalogues, registry_admission
 from skillhub_mcp.bootstrap.policy import remember_rule
-from skillhub_mcp.chosen_roots import project_of
+from skillhub_mcp.chosen_roots import names_project, project_while_serving
 from skillhub_mcp.disclosure.skill_loaded import FOLLOW
-from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.files import tokens_file
@@ -91,19 +89,20 @@ def server_options(
         saved_sessions=beside_index(settings, "sessions"),
         agreements=beside_index(settings, "agreements"),
         closing=FOLLOW[settings.disclosure.closing],
-        card=CardOptions(settings.disclosure.card, project=_card_project(settings, over_http=over_http)),
+        card=CardOptions(settings.disclosure.card, project=partial(_card_project, settings, over_http=over_http)),
         remember=remember_rule,
         trust=TrustAsking(partial(brought_in, settings), agree_to) if asks_for_trust else None,
         hooks=_hooks(settings.execution.hooks),
-        cwd=project_of(settings).cwd,
+        project=partial(project_while_serving, settings),
+        client=None if over_http or replica or names_project(settings) or settings.client.paths else settings.client,
         publisher=make_publisher(settings, hub),
     )
 
 
 def _card_project(settings: Settings, *, over_http: bool) -> str:
     """Return the project that the card describes; over HTTP only one that a setting names."""
-    root, chosen = project_of(settings).root, settings.skills.cwd or settings.skills.project_root
-    return root if root != os.path.realpath(expand_home("~")) and (chosen or not over_http) else ""
+    project = project_while_serving(settings)
+    return project.root if project.exists and (names_project(settings) or not over_http) else ""
 
 
 def make_publisher(settings: Settings, hub: SkillHub) -> Publisher:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from skillhub_mcp.index.filter import Filter
 from skillhub_mcp.policy.access import Availability, Policy
+from skillhub_mcp.project import Project
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import fold_name, near_names
@@ -37,6 +38,7 @@ def why_nothing(
     core: bool = False,
     for_models: bool = True,
     elsewhere: Sequence[Problem] = (),
+    project: Project | None = None,
 ) -> EmptyResult:
     """Return why none of the caller's skills passes the filter; `elsewhere` are skills that are not searched."""
 
@@ -44,12 +46,15 @@ def why_nothing(
         return not (for_models and skill.disable_model_invocation)
 
     names = Names(snapshot, policy)
+    of_project = [] if project is None else [_without_skills(project)]
     if any(map(is_meant, names.offered())):
         of_source = names.of_source(source) if source is not None else names.offered()
         offered = list(filter(is_meant, of_source))
         if core and not any(skill.is_pinned for skill in offered):
             none = Problem("Core Skills", "are not among the served ones", "pin one with skillhub.alwaysApply")
             return EmptyResult((none,), mistake=False)
+        if source is Source.PROJECT and not offered and of_project:
+            return EmptyResult((*of_project,), mistake=False)
         return _filtered_out(offered, Filter.create(category, tags), source)
     if policy.caller.limits:
         fix = "ask the server's operator which skills it covers"
@@ -59,7 +64,16 @@ def why_nothing(
     # Refusals last: there may be many.
     causes = (*settings, *_withheld(snapshot, policy, for_models=for_models), *refusals)
     rest = () if causes else nothing_there(snapshot.report)
-    return EmptyResult((*causes, *elsewhere, *rest), mistake=bool(settings or refusals))
+    if any(snapshot.source(skill) is Source.PROJECT for skill in snapshot.everything):
+        of_project = []
+    found = (*elsewhere, *of_project) if project is not None and project.exists else (*of_project, *elsewhere)
+    return EmptyResult((*causes, *found, *rest), mistake=bool(settings or refusals))
+
+
+def _without_skills(project: Project) -> Problem:
+    if project.exists:
+        return Problem(project.root, "is the project, and has no skill", "put one in .agents/skills", only_here=True)
+    return Problem("no project", "is known", "set SKILLHUB_CWD to its directory", only_here=True)
 
 
 def _filtered_out(served: Sequence[Skill], where: Filter, source: Source | None) -> EmptyResult:

@@ -123,12 +123,12 @@ class SkillLookup:
         elsewhere = self._find_elsewhere(name) if skill is None else None
         if elsewhere is not None and not policy.hides(elsewhere.skill):
             return elsewhere
-        if skill is None or _was_replaced(skill, policy.project):
+        if skill is None or _was_replaced(skill, snapshot.within(skill)):
             # It may have been written since the last scan.
             snapshot = self._live.snapshot(fresh=True)
             names = Names(snapshot, policy)
             skill = names.find(wanted[0]) or names.find(wanted[-1])
-        if skill is None or leads_out(skill, policy.project):
+        if skill is None or leads_out(skill, snapshot.within(skill)):
             raise _not_found(name, snapshot, policy, search_tool=self._search_tool)
         handle = names.handle(skill)
         if at is not None and handle == skill.directory:

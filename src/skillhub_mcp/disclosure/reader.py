@@ -158,7 +158,7 @@ class SkillReader:
         event = UseEvent(action="load" if loads else "read", skill=handle, source=source, file_path=file_path)
         with observe(self._observer, event):
             policy.check(skill, Action.LOAD if loads else Action.READ, granted)
-            if leads_out(skill, policy.project):
+            if leads_out(skill, snapshot.within(skill)):
                 raise SkillNotFound(skill.name)
             pass_gate(SkillUse(skill, handle, Action.READ, file_path))
 

@@ -93,6 +93,8 @@ class LiveView:
         self._closed = False
         self._threads: list[threading.Thread] = []
         self._listeners: list[Callable[[bool], None]] = []
+        # Roots that were chosen after the present sync began.
+        self._next_roots: tuple[SkillRoot, ...] | None = None
         self._watcher = RootWatcher(roots, self._request)
 
     # What callers ask
@@ -130,7 +132,8 @@ class LiveView:
             if fresh and self._syncing.locked():
                 # The thread may be writing rows for seconds, or waiting for another process that does.
                 memory = {} if self._scan is None else self._scan.memory
-                beside = scan(self._options.judge(self.roots), memory=memory, keep_absent=True)
+                roots = self._chosen_since() or self.roots
+                beside = scan(self._options.judge(roots), memory=memory, keep_absent=True)
             with self._condition:
                 if beside is not None:
                     self._show(beside)
@@ -175,7 +178,7 @@ class LiveView:
         return not self._options.background or self._is_settled()
 
     def _is_settled(self) -> bool:
-        view = self._view
+        view = self._view if self._next_roots is None else None
         return self._closed or (self._failure is not None if view is None else view.is_settled)
 
     def _discard(self, failed: SearchIndex) -> None:
@@ -281,12 +284,20 @@ class LiveView:
         index, state = (None if self._view is None else self._view.index), self.writer.state()
         return index is not None and self._spare is None and state is not None and state.published != index.published
 
+    def _chosen_since(self) -> tuple[SkillRoot, ...] | None:
+        if self._options.automatic:
+            self._next_roots = self._options.choose_roots() or self._next_roots
+        return self._next_roots
+
     def _follow_roots(self) -> bool:
-        roots = self._options.choose_roots() if self._options.automatic else None
+        roots = self._chosen_since()
         if roots is None:
             return False
         with self._syncing:
-            self.roots, self._scan, self._spare = roots, None, None
+            self.roots, self._next_roots, self._scan, self._spare = roots, None, None, None
+            if self._view is not None:
+                # A search waits for the index of these roots.
+                self._view = replace(self._view, index=None, problem=None)
             self._watcher.use_roots(roots)
         return True
 
@@ -328,7 +339,9 @@ class LiveView:
 
     def _publish(self, view: View, *, whole: bool) -> None:
         with self._condition:
-            self._view = view
+            # Skills of roots that were chosen meanwhile are served already.
+            kept = self._view if self._next_roots is not None else None
+            self._view = view if kept is None else replace(view, snapshot=kept.snapshot)
             self._failure = None
             self._looks += 1
             if whole:
@@ -343,7 +356,8 @@ class LiveView:
         with self._condition:
             # The skills are served before their rows are written, and need no second look meanwhile.
             self._looked_at = time.monotonic()
-            self._show(seen)
+            if self._next_roots is None:
+                self._show(seen)
             self._condition.notify_all()
         try:
             if depth is SyncDepth.REBUILD:

@@ -45,10 +45,9 @@ def _log(event: RequestEvent) -> None:
 
 
 class StartLog:
-    """Logs once that a server is ready, with `facts` about it. Thread-safe."""
+    """Logs once that a server is ready. Thread-safe."""
 
-    def __init__(self, facts: Mapping[str, object]) -> None:
-        self._facts = dict(facts)
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._is_logged = False
 
@@ -57,12 +56,12 @@ class StartLog:
         """Whether it was logged."""
         return self._is_logged
 
-    def report(self, skills: int) -> None:
-        """Log that so many skills are served, unless that was logged before."""
+    def report(self, facts: Mapping[str, object]) -> None:
+        """Log the facts about the server, unless that was done before."""
         with self._lock:
             was_logged, self._is_logged = self._is_logged, True
         if not was_logged:
-            _start.info("Ready", extra={"skills": skills, **self._facts})
+            _start.info("Ready", extra=dict(facts))
 
 
 _AT_ONCE = 20

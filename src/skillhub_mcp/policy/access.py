@@ -330,13 +330,13 @@ _PINNED: ContextVar[_Pin | None] = ContextVar("skillhub_pinned_policy", default=
 
 
 class Access:
-    """The policy in force, for the program's project and others. Thread-safe."""
+    """The policy in force, for the root that `project` returns now and for others. Thread-safe."""
 
     def __init__(
         self,
         visibility: Visibility,
         *,
-        project: str,
+        project: Callable[[], str],
         choices: PolicyFile[Choices],
         rule_files: Callable[[str], RuleFiles],
         tools: ToolActions,
@@ -399,7 +399,7 @@ class Access:
         if project is None and pin is not None and pin.active and pin.access is self:
             return pin.policy
         caller, may_run = self._caller(), self._may_run()
-        root = self._project if project is None else project
+        root = self._project() if project is None else project
         with self._lock:
             choices = self._choices.read() or NO_CHOICES
             known = self._policies.get(root)

@@ -16,9 +16,11 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.mcp_tools import SESSION_TOOLS, TOOL_ACTIONS
 from skillhub_mcp.observers.audit import process_owner
 from skillhub_mcp.policy.tool_actions import Action
+from skillhub_mcp.project import ClientDirectories, Project
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.server.callers import caller_name
 from skillhub_mcp.server.middleware.agreements import SharedAgreements
+from skillhub_mcp.server.middleware.client_project import ClientProjectMiddleware
 from skillhub_mcp.server.middleware.consent import ConsentMiddleware
 from skillhub_mcp.server.middleware.error_handling import ErrorHandlingMiddleware, ErrorStyle
 from skillhub_mcp.server.middleware.instructions import CardOptions, InstructionOptions, Introduction
@@ -58,8 +60,9 @@ class ServerOptions:
     """What one server offers. `enable_run` and `expose_paths` are already decided for its transport.
 
     `make_resolver` returns AGENTS.md in a directory as a session knows it. `remember` saves a rule that a person agreed
-    to, and `trust` that they trust the project. Hooks get `cwd`. `closing` ends what the Skill tool returns. Of several
-    processes that may receive a client's requests, all have one `state_key`, and share what is in `agreements`.
+    to, and `trust` that they trust the project. `client` is where the client's directories are kept if they decide what
+    `project` returns. `closing` ends what the Skill tool returns. Of several processes that may receive a client's
+    requests, all have one `state_key`, and share what is in `agreements`.
     """
 
     transport: Transport
@@ -80,7 +83,8 @@ class ServerOptions:
     remember: Callable[[Action, ConfirmationRequired], None]
     trust: TrustAsking | None
     hooks: Sequence[Hook]
-    cwd: str
+    project: Callable[[], Project]
+    client: ClientDirectories | None
     publisher: Publisher
     instructions_max_bytes: int = 2_048
 
@@ -129,6 +133,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
                 stateless=options.stateless,
             ),
             ErrorHandlingMiddleware(options.error_style, known_tools=TOOL_ACTIONS.by_tool),
+            *([] if options.client is None else [ClientProjectMiddleware(hub, options.client)]),
             sessions,
             *([_hook_middleware(options)] if options.hooks else []),
             *([TrustQuestionMiddleware(hub, options.trust)] if options.trust is not None and over_stdio else []),
@@ -155,6 +160,8 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
             catalogues=catalogues,
             with_paths=options.expose_paths,
             card=options.card,
+            project=hub.project if options.expose_paths else None,
+            client_names_project=options.client is not None,
         ),
         start=hub.start,
     )
@@ -166,7 +173,7 @@ def make_server(hub: SkillHub, options: ServerOptions) -> FastMCP:
 def _hook_middleware(options: ServerOptions) -> HookMiddleware:
     from skillhub_mcp.server.middleware.hooks import HookMiddleware  # only servers with hooks pay for it
 
-    return HookMiddleware(options.hooks, cwd=options.cwd, tools=TOOL_ACTIONS)
+    return HookMiddleware(options.hooks, cwd=lambda: options.project().cwd, tools=TOOL_ACTIONS)
 
 
 def _add_tool_sets(

@@ -6,10 +6,10 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator
 from pydantic.fields import FieldInfo
 
-from skillhub_mcp.project import DEFAULT_MARKERS
+from skillhub_mcp.project import DEFAULT_MARKERS, ClientDirectories
 from skillhub_mcp.settings import types
 
 DEFAULT_SKILLS_DIR = "~/.skillhub/skills"
@@ -317,6 +317,13 @@ class Settings(BaseModel):
     http: HttpSettings
     library: LibrarySettings
     observability: ObservabilitySettings
+    # Every copy has the same object: what the client of a running server names holds for all that was built before.
+    _client: ClientDirectories = PrivateAttr(default_factory=ClientDirectories)
+
+    @property
+    def client(self) -> ClientDirectories:
+        """Where the client of this process works; empty unless it is a server over stdio."""
+        return self._client
 
 
 @dataclass(frozen=True, slots=True)

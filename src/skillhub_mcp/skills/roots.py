@@ -107,9 +107,9 @@ def make_roots(directories: Sequence[str]) -> tuple[SkillRoot, ...]:
 
 
 def distinct_roots(
-    places: Iterable[tuple[Source, str]], *, hub_given: bool = True, project: Project | None = None
+    places: Iterable[tuple[Source, str]], *, hub_given: bool = True, projects: Sequence[Project] = ()
 ) -> tuple[SkillRoot, ...]:
-    """Return the roots in order; a real directory keeps its first source. What the `project` brings awaits trust."""
+    """Return the roots in order; a real directory keeps its first source. What the `projects` bring awaits trust."""
     roots: dict[str, SkillRoot] = {}
     for source, given in places:
         bound = MAX_PROJECT_DIRECTORIES if source is Source.PROJECT else None
@@ -118,8 +118,9 @@ def distinct_roots(
         root = located(root)
         # Whichever way leads into the project: what lies there is the repository's.
         ways = (root.path, root.real)
-        if project is not None and source is Source.PROJECT and any(is_at_or_below(way, project.root) for way in ways):
-            root = replace(root, within=project.root, trust=Trust.AWAITED)
+        around = [one.root for one in projects if any(is_at_or_below(way, one.root) for way in ways)]
+        if source is Source.PROJECT and around:
+            root = replace(root, within=max(around, key=len), trust=Trust.AWAITED)
         # A link out of the project must not make a directory of the person's one of the project's.
         roots.setdefault(root.path if root.leads_out(root.real) else root.real, root)
     return tuple(roots.values())
@@ -138,6 +139,7 @@ def choose_roots(
     places: Collection[str],
     *,
     project: Project,
+    others: Sequence[Project] = (),
     home: str,
     hub: Sequence[str],
     builtin: str,
@@ -146,8 +148,9 @@ def choose_roots(
     recorded_in_project: Collection[str] = (),
     plugins: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[SkillRoot, ...]:
-    """Return the roots for `places` and what was recorded, those nearest to the working directory first."""
-    in_project = [*_of_project(places, project, home if "user" in places or "claude" in places else "")]
+    """Return the roots for `places` and what was recorded: of the project first, then of `others`, then the user's."""
+    own_home = home if "user" in places or "claude" in places else ""
+    in_project = [path for one in (project, *others) for path in _of_project(places, one, own_home)]
     in_project += recorded_in_project if "project" in places else ()
     hidden = [*([".agents", ".agent"] if "user" in places else []), *([".claude"] if "claude" in places else [])]
     labelled = [
@@ -157,7 +160,7 @@ def choose_roots(
         *((Source.HUB, path) for path in plugins),
         *((Source.BUILTIN, path) for path in ((builtin,) if "builtin" in places else ())),
     ]
-    found = distinct_roots(labelled, hub_given=hub_given, project=project)
+    found = distinct_roots(labelled, hub_given=hub_given, projects=(project, *others))
     found = tuple(
         replace(root, optional=True, plugin=plugins[root.given]) if root.given in plugins else root for root in found
     )
@@ -172,7 +175,7 @@ def choose_roots(
 def agent_context_roots(project: Project, *, home: str) -> tuple[SkillRoot, ...]:
     """Return the roots of the agent-context tools: `.agents/skills` in the project's directories and in the home."""
     own = [(Source.PROJECT, path) for path in in_each_directory(project, AGENTS_SKILLS, home)]
-    return distinct_roots([*own, (Source.USER, os.path.join(home, ".agents", "skills"))], project=project)
+    return distinct_roots([*own, (Source.USER, os.path.join(home, ".agents", "skills"))], projects=(project,))
 
 
 def leads_out(skill: Skill, project: str) -> bool:

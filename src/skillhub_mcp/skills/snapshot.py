@@ -128,6 +128,10 @@ class Snapshot:
         """Return the source of the root that the skill was found under."""
         return self._roots[skill.root].source
 
+    def within(self, skill: Skill) -> str:
+        """Return the root of the project that brings the skill, or an empty text."""
+        return self._roots[skill.root].within
+
     def plugin(self, skill: Skill) -> str:
         """Return the plugin of a client that brings the skill, or an empty text."""
         return self._roots[skill.root].plugin

@@ -109,7 +109,11 @@ def test_skills_of_the_project_and_those_that_fit_it_come_first(
     write_skill("python-testing", "Tests.")
     environment = {**hub_environment, **TRUSTED, "SKILLHUB_CWD": str(project), "SKILLHUB_ROOTS": "project,hub"}
     for way in (("stdio", "auto"), ("http", "auto")):
-        assert told(environment, way).splitlines()[3:] == [
+        text = told(environment, way)
+        assert text.startswith(
+            f"{CORE}\n\nProject: {project}\n\nSkills: 3." if way[0] == "stdio" else f"{CORE}\n\nSkills: 3."
+        )
+        assert text.splitlines()[text.splitlines().index(MATCHING) :] == [
             MATCHING,
             "- release: Cuts a release.",
             "- python-testing: Tests.",

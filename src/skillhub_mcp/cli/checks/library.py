@@ -45,10 +45,9 @@ def check_roots(installation: Installation) -> CheckResult:
     counts = Counter(skill.root for skill in snapshot.everything)
     refused = Counter(one.root for one in snapshot.report.refused)
     there = [(root, counts[root.path]) for root in snapshot.report.roots if os.path.isdir(root.path)]
-    project = project_of(installation.settings).root
-    place = "" if project in (os.sep, os.path.realpath(expand_home("~"))) else shown_path(project)
+    project = project_of(installation.settings)
     return CheckResult(
-        state=f"project: {place}" if place else "no project here: SKILLHUB_CWD names one",
+        state=f"project: {shown_path(project.root)}" if project.exists else "no project here: SKILLHUB_CWD names one",
         problems=(
             *([] if unreadable is None else [unreadable]),
             *root_problems(snapshot.report),

@@ -94,7 +94,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
     Without the command and without `--transport`, `--reindex` only rebuilds and reports.
     """
-    from skillhub_mcp.chosen_roots import in_clients_project, project_of
+    from skillhub_mcp.project import directories_in
     from skillhub_mcp.settings import read_settings, unknown_settings
 
     if args.reindex and args.transport is None and args.command is None:
@@ -111,14 +111,14 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         log.warning("%s", unknown)
     if args.transport == "http":
         return _over_http(args, settings, options)
-    settings = in_clients_project(settings, os.environ)
+    settings.client.paths = directories_in(os.environ)
     if any(getattr(args, option) != _DEFAULTS[option] for option in ("host", "port", "workers")):
         log.warning("--host, --port and --workers have no effect without --transport http")
     server, hub = _make_server(settings, reindex=args.reindex)
     from skillhub_mcp.bootstrap.observers import log_start
     from skillhub_mcp.server.stdio import serve_stdio
 
-    log_start(hub, project=project_of(settings))
+    log_start(hub, settings)
     if sys.stdin.isatty():
         print_note("Serving MCP over stdio and waiting for a client. To try the hub without one: skillhub demo")
     ended_by = serve_stdio(lambda: server.run(transport="stdio", show_banner=False))
@@ -147,7 +147,7 @@ def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[st
             return EXIT_FAILED
     from skillhub_mcp.server.http.app import serve_http
 
-    serve_http(server, hub, http, on_listening=lambda address: log_start(hub, http=http, address=address))
+    serve_http(server, hub, http, on_listening=lambda address: log_start(hub, settings, http=http, address=address))
     return EXIT_OK
 
 
@@ -250,7 +250,7 @@ class _Worker:
         if current_process().name == FIRST_WORKER:
             # One of the processes that see the same files tells of them.
             log_library(hub, settings)
-            log_start(hub, http=http, address=address)
+            log_start(hub, settings, http=http, address=address)
         chosen = server_options(settings, hub, over_http=True, state_key=self.state_key)
         return make_uvicorn(make_http_app(make_server(hub, chosen), hub, http), http)
 

@@ -1,6 +1,7 @@
 """FastMCP middleware: what happens around every request.
 
 agreements       what users agreed to, for all worker processes
+client_project   the project that a stdio client names
 consent          asking the client's user where the rules need agreement
 error_handling   errors as MCP results or JSON-RPC errors
 hooks            the user's hooks around tool calls

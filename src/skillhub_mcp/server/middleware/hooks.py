@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -40,13 +40,13 @@ _SKILL_ARGUMENT = {
 class HookMiddleware(Middleware):
     """Runs hooks one after another: one that fails before a call stops it, one that fails after it is logged."""
 
-    def __init__(self, hooks: Sequence[Hook], *, cwd: str, tools: ToolActions) -> None:
+    def __init__(self, hooks: Sequence[Hook], *, cwd: Callable[[], str], tools: ToolActions) -> None:
         self._hooks = tuple(hooks)
         self._cwd = cwd
         self._tools = tools
 
     async def on_request(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
-        request = _Request(self._hooks, self._cwd, self._tools, context.method or "")
+        request = _Request(self._hooks, self._cwd(), self._tools, context.method or "")
         token = _REQUEST.set(request)
         try:
             with gated(request.stand_before):
@@ -57,7 +57,7 @@ class HookMiddleware(Middleware):
     @contextmanager
     def standing_before(self, method: str) -> Iterator[None]:
         """Let the hooks stand before each use of a skill while this lasts, for a request that is none of MCP."""
-        with gated(_Request(self._hooks, self._cwd, self._tools, method).stand_before):
+        with gated(_Request(self._hooks, self._cwd(), self._tools, method).stand_before):
             yield
 
     async def on_call_tool(

@@ -37,6 +37,9 @@ from skillhub_mcp.disclosure.catalogue import (
 )
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.hub import SkillHub
+from skillhub_mcp.project import Project
+from skillhub_mcp.sanitize import path_for_model
+from skillhub_mcp.server.middleware.client_project import offers_roots
 from skillhub_mcp.server.middleware.sessions import Transport
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.name_resolution import Names
@@ -79,16 +82,19 @@ _TIMEOUT_SECONDS: dict[Transport, float] = {"stdio": 1.0, "http": 3.0}
 class CardOptions:
     """How much of each skill the instructions show, and what selects the skills.
 
-    `project` is the directory whose files tell which skills fit, or empty.
+    `project` returns the directory whose files tell which skills fit, or an empty text.
     """
 
     kind: Literal["off", "names", "full"]
-    project: str
+    project: Callable[[], str]
 
 
 @dataclass(frozen=True, slots=True)
 class InstructionOptions:
-    """The tool sets that the text describes, and its size. `catalogues` are those of the agent-context tools."""
+    """The tool sets that the text describes, and its size. `catalogues` are those of the agent-context tools.
+
+    `project` returns what is named as the project, unless the client will name another (`client_names_project`).
+    """
 
     transport: Transport
     tools: Sequence[str]
@@ -96,6 +102,8 @@ class InstructionOptions:
     catalogues: Catalogues | None
     with_paths: bool
     card: CardOptions
+    project: Callable[[], Project] | None
+    client_names_project: bool
 
 
 class Introduction(Middleware):
@@ -147,7 +155,8 @@ class Introduction(Middleware):
         context: MiddlewareContext[mcp_types.InitializeRequest],
         call_next: CallNext[mcp_types.InitializeRequest, mcp_types.InitializeResult | None],
     ) -> mcp_types.InitializeResult | None:
-        text = await self._write()
+        later = self._options.client_names_project and offers_roots(context.message)
+        text = await self._write(self._rules if later else self._opening())
         result = await call_next(context)
         return result and result.model_copy(
             update={"instructions": text, "server_info": _described(result.server_info)}
@@ -158,7 +167,7 @@ class Introduction(Middleware):
         context: MiddlewareContext[mcp_types.DiscoverRequest],
         call_next: CallNext[mcp_types.DiscoverRequest, Any],
     ) -> Any:
-        text = await self._write()
+        text = await self._write(self._opening())
         result = await call_next(context)
         if not isinstance(result, mcp_types.DiscoverResult):
             return result
@@ -167,26 +176,34 @@ class Introduction(Middleware):
         meta[SERVER_INFO_META_KEY] = _described(plain).model_dump(mode="json", by_alias=True, exclude_none=True)
         return result.model_copy(update={"instructions": text, "meta": meta})
 
-    async def _write(self) -> str:
-        """Return the text for the current client, which is the rules alone if the skills are not available in time."""
-        if self._options.card.kind == "off" or not (self._promises_a_list or "core" in self._options.tools):
+    def _opening(self) -> str:
+        """Return the rules and the project."""
+        if self._options.project is None:
             return self._rules
+        project = self._options.project()
+        named = path_for_model(project.root) if project.exists else "none; SKILLHUB_CWD names one"
+        return f"{self._rules}{SEPARATOR}Project: {named}"
+
+    async def _write(self, opening: str) -> str:
+        """Return the text for the current client: the opening alone if the skills are not available in time."""
+        if self._options.card.kind == "off" or not (self._promises_a_list or "core" in self._options.tools):
+            return opening
         timeout = None if self._promises_a_list else _TIMEOUT_SECONDS[self._options.transport]
         with anyio.move_on_after(timeout):
             try:
                 # The thread has this request's context, so the hub knows the caller there.
-                return await anyio.to_thread.run_sync(self._text, abandon_on_cancel=True)
+                return await anyio.to_thread.run_sync(self._text, opening, abandon_on_cancel=True)
             except SkillHubError as error:
                 # The tools report the same error when called; a client can connect nevertheless.
                 log.warning("The instructions name no skills: %s", error.message)
-                return self._rules
+                return opening
         log.debug("The instructions name no skills: they are still being read")
-        return self._rules
+        return opening
 
-    def _text(self) -> str:
-        room = self._options.max_bytes - len(self._rules.encode()) - len(SEPARATOR)
+    def _text(self, opening: str) -> str:
+        room = self._options.max_bytes - len(opening.encode()) - len(SEPARATOR)
         text = self._lists(room) if room > 0 else ""
-        return f"{self._rules}{SEPARATOR}{text}" if text else self._rules
+        return f"{opening}{SEPARATOR}{text}" if text else opening
 
     @property
     def _promises_a_list(self) -> bool:
@@ -218,12 +235,13 @@ class Introduction(Middleware):
         from skillhub_mcp.disclosure.project_match import project_keywords
 
         snapshot, policy = self._hub.snapshot_and_policy()
+        project = self._options.card.project()
         offered = [skill for skill in Names(snapshot, policy).findable() if not skill.disable_model_invocation]
         skills = [skill for skill in offered if not skill.awaits_trust]
         return skills, CardContext(
             day=self._today(),
             project_skills={skill.directory for skill in skills if snapshot.source(skill) is Source.PROJECT},
-            keywords=project_keywords(self._options.card.project) if self._options.card.project else frozenset(),
+            keywords=project_keywords(project) if project else frozenset(),
             names_only=self._options.card.kind == "names",
             awaiting=len(offered) - len(skills),
         )

@@ -40,12 +40,12 @@ _SHOWN_NAMES, _SHOWN_LENGTH = 8, 64
 
 @dataclass(frozen=True, slots=True)
 class TrustAsking:
-    """What the project `brings` now, and recording that its person agrees.
+    """What the project of a root `brings` now, and recording that its person agrees.
 
     Both read files. They raise InvalidSetting, TrustUnreadable and PolicyUnwritable, and OSError.
     """
 
-    brings: Callable[[], ProjectSkills]
+    brings: Callable[[str], ProjectSkills]
     agree: Callable[[ProjectSkills], None]
 
 
@@ -99,15 +99,16 @@ class TrustQuestionMiddleware(Middleware):
         policy = self._hub.access.now()
         names = Names(snapshot, policy)
         named = (value for key in _ARGUMENTS if isinstance(value := arguments.get(key), str) and value)
-        found = (names.find(name.strip()) for name in named)
-        if not any(skill is not None and skill.awaits_trust and policy.offers(skill) for skill in found):
+        found = [skill for skill in (names.find(name.strip()) for name in named) if skill is not None]
+        loaded = next((skill for skill in found if skill.awaits_trust and policy.offers(skill)), None)
+        if loaded is None:
             return None
         awaiting = (skill for skill in snapshot.everything if skill.awaits_trust)
         about = frozenset((skill.directory, skill.stamp.content_hash) for skill in awaiting)
         if about in self._asked_about:
             return None
         self._asked_about.add(about)
-        brought = self._asking.brings()
+        brought = self._asking.brings(snapshot.within(loaded))
         if not (brought.trust.is_awaited and brought.digests) or _state(brought) in self._asked:
             return None
         self._asked[_state(brought)] = brought

@@ -64,7 +64,11 @@ class CoreTools:
             )
             if answer.searched:
                 # Who asks for a number or for reasons gets every hit.
-                return search_result(answer, every=explain or limit is not None, audited=self.hub.audited)
+                asked = None if answer.hits or not self.with_paths else self.hub.project
+                no_project = asked is not None and not asked().exists
+                return search_result(
+                    answer, every=explain or limit is not None, no_project=no_project, audited=self.hub.audited
+                )
             absence = self.hub.why_nothing(category=category, tags=tags or (), source=own)
             return search_result(answer, causes=sentences(absence.causes, with_paths=self.with_paths))
 

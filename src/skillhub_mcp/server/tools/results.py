@@ -30,6 +30,7 @@ NEAR_MISSES_NOTE = (
     "Nothing fits well: these are near misses. Ask once more in English with other terms of the field, or go on "
     "without."
 )
+NO_PROJECT_NOTE = "No project is known, so none was searched: the user names one with SKILLHUB_CWD."
 AWAY_NOTE = "Their skills directory is away, so these cannot be loaded now: {names}."
 AWAITING_SOURCE = "project; awaits trust (`skillhub trust`)"
 LONG_NOTE = "A long text: of its words the {rarest} rarest were searched."
@@ -83,12 +84,14 @@ def search_result(
     *,
     every: bool = True,
     causes: str = "",
+    no_project: bool = False,
     audited: Callable[[Skill], Sequence[AuditFinding]] = lambda _: (),
 ) -> dict[str, object]:
     """Return a search's result, hits best first, without empty fields.
 
     With `every` hit, or fewer if the first clearly fits and the settings allow it. `causes` say why no skill was
-    searched. `audited` returns what the audit found in a skill; from high severity on, the hit says so.
+    searched, and `no_project` that no project is known. `audited` returns what the audit found in a skill; from high
+    severity on, the hit says so.
     """
     if not (every or answer.complete):
         answer = replace(answer, hits=answer.hits[: shown([hit.score for hit in answer.hits])])
@@ -105,6 +108,7 @@ def search_result(
         result |= {"confident": False, "note": NEAR_MISSES_NOTE if skills else nothing}
     away = _away_names(answer)
     more = [LONG_NOTE.format(rarest=MOST_CLAUSES)] if answer.left_out else []
+    more += [NO_PROJECT_NOTE] if no_project else []
     more += [AWAY_NOTE.format(names=", ".join(away))] if away else []
     if more:
         result["note"] = " ".join([str(result["note"]), *more] if "note" in result else more)
