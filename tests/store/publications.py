@@ -14,8 +14,7 @@ from tests.hubs import hub_of
 from skillhub_mcp.bootstrap.hub import library_to_publish
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.settings import read_settings
-from skillhub_mcp.store.library import LibraryToStore
-from skillhub_mcp.store.publish import PublishOptions, PublishReport, publish
+from skillhub_mcp.store.publish import LibraryToStore, PublishOptions, PublishReport, publish
 from skillhub_mcp.store.targets import Target
 
 

@@ -20,8 +20,7 @@ from skillhub_mcp.errors import (
     SkillHubError,
     StorageUnavailable,
 )
-from skillhub_mcp.store.library import contents_of
-from skillhub_mcp.store.publish import PublishOptions, publications, publish, roll_back
+from skillhub_mcp.store.publish import PublishOptions, contents_of, publications, publish, roll_back
 from skillhub_mcp.store.targets import Target
 
 needs_links = pytest.mark.skipif(os.name == "nt", reason="links need rights there, and modes say nothing")

@@ -18,8 +18,7 @@ from skillhub_mcp.index.views import ViewSource
 from skillhub_mcp.index.writer import IndexWriter
 from skillhub_mcp.skills.admission import STRICT
 from skillhub_mcp.skills.roots import make_roots
-from skillhub_mcp.store.mirror import Mirror
-from skillhub_mcp.store.replica import Replica
+from skillhub_mcp.store.replica import Mirror, Replica
 from skillhub_mcp.store.targets import open_target
 
 

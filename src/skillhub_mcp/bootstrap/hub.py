@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.auditing.auditor import Auditor
     from skillhub_mcp.embedders import Embedder
     from skillhub_mcp.execution.skill_command import CommandOptions
-    from skillhub_mcp.store.library import LibraryToStore
+    from skillhub_mcp.store.publish import LibraryToStore
     from skillhub_mcp.store.replica import Replica
     from skillhub_mcp.store.targets import Target
 
@@ -179,8 +179,7 @@ def _make_replica(
     settings: Settings, embedder: Embedder | None, progress: IndexProgress, observer: Observer, background: bool
 ) -> Replica:
     """Return the view of a publication. Raises StorageNotInstalled, and InvalidSetting for its options."""
-    from skillhub_mcp.store.mirror import Mirror
-    from skillhub_mcp.store.replica import Replica
+    from skillhub_mcp.store.replica import Mirror, Replica
 
     return Replica(
         publication_target(settings, settings.index.db_path),
@@ -263,7 +262,7 @@ def publication_target(settings: Settings, target: str) -> Target:
 
 def library_to_publish(settings: Settings, hub: SkillHub) -> LibraryToStore:
     """Update the index and return what is published of the library. Raises IndexUnavailable."""
-    from skillhub_mcp.store.library import library_to_store
+    from skillhub_mcp.store.publish import library_to_store
 
     view = hub.refresh()
     if view.problem is not None:
