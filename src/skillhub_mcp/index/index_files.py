@@ -14,7 +14,8 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from skillhub_mcp.index.state_file import IndexState, StateHead, decode_state
+from skillhub_mcp.index.lance import IN_MEMORY
+from skillhub_mcp.index.state_file import IndexState, StateHead, decode_state, write_state
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +35,7 @@ class IndexPlace(NamedTuple):
 class _Read(NamedTuple):
     """What a state file with a stamp (inode, mtime, size) has; without a head it is no state file."""
 
-    stamp: tuple[int, int, int]
+    stamp: tuple[int, int, int] | None
     head: StateHead | None = None
     state: IndexState | None = None
 
@@ -47,6 +48,7 @@ class IndexFiles:
         # The name survives a move of the directory, in which the state files and the locks lie.
         self.directory, self.database_name = os.path.split(self.database)
         self.embedder = embedder
+        self._in_memory = db_path == IN_MEMORY
         self._read: dict[str, _Read] = {}
 
     def state(self) -> IndexState | None:
@@ -76,11 +78,12 @@ class IndexFiles:
                     if state is not None and state.database == self.database_name and state.embedder != self.embedder:
                         yield state
 
-    def committed(self, path: str, state: IndexState) -> None:
-        """Keep a state that was just written, so that it is not parsed again."""
-        stamp = _stamp(path)
-        if stamp is not None:
-            self._read[path] = _Read(stamp, state.head, state)
+    def write(self, state: IndexState) -> None:
+        """Commit a state, and keep it, so that it is not parsed again. Raises OSError."""
+        path = self.place().state_path
+        if not self._in_memory:
+            write_state(path, state)
+        self._read[path] = _Read(_stamp(path), state.head, state)
 
     def _own(self) -> tuple[str, _Read]:
         """Return the path of the state file and its content; of a new index, a free path."""
@@ -96,6 +99,8 @@ class IndexFiles:
         return own_path if is_taken else first_path, _NOTHING
 
     def _look(self, path: str) -> _Read:
+        if self._in_memory:
+            return self._read.get(path, _NOTHING)
         stamp = _stamp(path)
         if stamp is None:
             return _NOTHING
@@ -111,7 +116,7 @@ class IndexFiles:
         return known
 
 
-_NOTHING = _Read((0, 0, 0))
+_NOTHING = _Read(None)
 
 
 def something_else(database: str) -> str | None:

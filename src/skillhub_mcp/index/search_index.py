@@ -132,7 +132,8 @@ class SearchIndex:
             tuple(dict.fromkeys(terms)), most=most, vector=own, nearest=nearest, condition=condition
         )
         block = self._with_ids(by_terms, by_vector)
-        return block, _known(block.places(by_terms)), _known(block.places(by_vector))
+        text_places, vector_places = block.places(by_terms), block.places(by_vector)
+        return block, text_places[text_places >= 0], vector_places[vector_places >= 0]
 
     def with_rows(self, block: RowBlock, keys: Sequence[str]) -> RowBlock:
         """Return a block that also has the rows with some keys. Places stay valid."""
@@ -144,7 +145,7 @@ class SearchIndex:
         import numpy as np
 
         wanted = np.unique(np.concatenate(ids))
-        block = self._present_block()
+        block = self._block or empty_block(self.table.dimension)
         missing = wanted[block.places(wanted) < 0]
         if not len(missing):
             return block
@@ -157,9 +158,6 @@ class SearchIndex:
         self._block = block = block.with_rows(rows)
         return block
 
-    def _present_block(self) -> RowBlock:
-        return self._block or empty_block(self.table.dimension)
-
     def _open(self) -> tuple[TableVersion, Statistics]:
         if self._opened is None:
             with self._opening:
@@ -171,10 +169,6 @@ class SearchIndex:
     @cached_property
     def _roots(self) -> str:
         return is_in("root", sorted(self.contents.labels))
-
-
-def _known(places: NDArray[Any]) -> NDArray[Any]:
-    return places[places >= 0]
 
 
 def nearness_scale(vectors: NDArray[Any]) -> NearnessScale | None:

@@ -161,18 +161,15 @@ class TableVersion:
 
     def check(self) -> None:
         """Read every row, and ask the full-text index for a term that one of them has."""
-        read = self.read(["features", "terms"])
+        read = self.read(_COUNTED)
         wanted = run(self._table.count_rows())
         if len(read) != wanted:
             raise IndexDamaged(f"{len(read):,} of {wanted:,} rows can be read")
         try:
-            for features, text in zip(
-                read.column("features").to_pylist(), read.column("terms").to_pylist(), strict=True
-            ):
-                stored_terms(features, text, ())
+            terms = [next(iter(one.terms), "") for one in _counted(read)]
         except ValueError as error:
             raise damaged(error) from error
-        run(self._by_terms(text.split(" ")[:1] if wanted else [], 1, "true"))
+        run(self._by_terms(terms[:1], 1, "true"))
 
 
 def _no_ids() -> NDArray[Any]:

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from skillhub_mcp.embedders.base import Embedder
 from skillhub_mcp.errors import IndexUnavailable
-from skillhub_mcp.index.index_files import FIRST_TABLE, IndexFiles, IndexPlace
+from skillhub_mcp.index.index_files import IndexFiles
 from skillhub_mcp.index.keys import LibraryKeys, free_label, label_of
-from skillhub_mcp.index.lance import IN_MEMORY, IndexDamaged, NoRoom, is_in
+from skillhub_mcp.index.lance import IndexDamaged, NoRoom, is_in
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.rows import EmbeddingOptions, RowBatches, RowEmbedder, StoredVector
 from skillhub_mcp.index.schema import SCHEMA_VERSION, table_schema, text_hash
@@ -30,7 +30,6 @@ from skillhub_mcp.index.state_file import (
     RootState,
     TableVersionId,
     row_of,
-    write_state,
 )
 from skillhub_mcp.index.statistics import RootStatistics, Statistics, StatisticsBuilder, counted
 from skillhub_mcp.index.store import Store
@@ -104,14 +103,12 @@ class IndexWriter:
     ) -> None:
         self.db_path = db_path
         self.embedding = NO_EMBEDDING if embedder is None else embedder.identity
-        self._in_memory = db_path == IN_MEMORY
         self._files = IndexFiles(db_path, self.embedding)
         self._progress = progress
         self._cancelled = threading.Event()
         self._lock = WriterLock(db_path, self._files, timeout=lock_timeout, is_cancelled=self._cancelled.is_set)
         self._statistics = RootStatistics(db_path)
         self._stores: dict[str, Store] = {}
-        self._kept: IndexState | None = None
         self._failed: TableVersionId | None = None
         own = embedding or EmbeddingOptions()
         self._sendable = own.sendable
@@ -125,11 +122,11 @@ class IndexWriter:
 
     def state(self) -> IndexState | None:
         """Return the committed state, None if there is none that this version reads. Loads no database."""
-        return self._kept if self._in_memory else self._files.state()
+        return self._files.state()
 
     def refusal(self) -> IndexUnavailable | None:
         """Return why the index is neither read nor written: a newer version of SkillHub wrote it."""
-        found = None if self._in_memory else self._files.newer()
+        found = self._files.newer()
         if found is None:
             return None
         newer, known = f"schema {found.schema}", SCHEMA_VERSION
@@ -285,7 +282,7 @@ class IndexWriter:
         next_roots = _next_roots(order.roots, order.scan.memory, None)
         written, builders = _by_key(order.scan, next_roots), _Builders()
         batches = self._batches(written, None if order.rebuild else base, builders)
-        store, schema = self.store(self._place().table), table_schema(batches.dimension, embedding=self.embedding)
+        store, schema = self.store(self._files.place().table), table_schema(batches.dimension, embedding=self.embedding)
         try:
             version = store.rebuild(batches.pieces, schema)
         except NoRoom:
@@ -331,19 +328,11 @@ class IndexWriter:
 
     def _save(self, state: IndexState, before: IndexState | None) -> None:
         """Commit a state. Raises OSError."""
-        if self._in_memory:
-            self._kept = state
-        else:
-            own = state.embedder == self.embedding
-            files = self._files if own else IndexFiles(self.db_path, state.embedder)
-            path = files.place().state_path
-            write_state(path, state)
-            files.committed(path, state)
+        own = state.embedder == self.embedding
+        files = self._files if own else IndexFiles(self.db_path, state.embedder)
+        files.write(state)
         used = {root.statistics for one in (state, before) if one is not None for root in one.roots.values()}
         self._statistics.remove_unused(state.table, used)
-
-    def _place(self) -> IndexPlace:
-        return IndexPlace("", FIRST_TABLE) if self._in_memory else self._files.place()
 
     def note(self, roots: Sequence[SkillRoot], memory: ScanCache, *, opened: bool) -> None:
         """Commit the present stamps of files, if some were `opened` in vain, and that the roots are in use.
