@@ -18,8 +18,8 @@ from tests import installs
 from tests.conftest import SkillWriter
 from tests.server.processes import serving
 from tests.server.sessions import command
-from tests.store import test_several_publishers
 from tests.store.test_over_http import until_ready
+from tests.store.test_several_publishers import publish_at_once
 
 from skillhub_mcp.store.targets import Target, open_target
 
@@ -84,9 +84,7 @@ def container(endpoint: str) -> Target:
 def test_publishers_at_once_lose_nothing_and_double_nothing(
     hub_environment: Mapping[str, str], write_skill: SkillWriter, container: Target, tmp_path: Path
 ) -> None:
-    test_several_publishers.test_publishers_at_once_lose_nothing_and_double_nothing(
-        hub_environment, write_skill, container, tmp_path, count=2, has_publication=False
-    )
+    publish_at_once(hub_environment, write_skill, container, tmp_path, has_publication=False)
 
 
 def test_a_replica_serves_what_was_published(

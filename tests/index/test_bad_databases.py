@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 import random
@@ -15,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from filelock import FileLock
@@ -215,23 +214,6 @@ def mounted(*arguments: str, at: Path) -> Iterator[None]:
         subprocess.run(["umount", "--lazy", str(at)], check=True)
 
 
-def test_a_database_below_a_file_is_named_and_answers_come_from_memory(
-    hub_environment: Environment, tmp_path: Path, write_skill: Writer
-) -> None:
-    write_skill("one", "About walruses.")
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    environment = {**hub_environment, "DB_PATH": str(tmp_path / "file" / "below" / "skills.lancedb")}
-    done = skillhub(environment, "index")
-    assert done.returncode == 1
-    assert environment["DB_PATH"] in done.stderr
-    assert "DB_PATH" in done.stderr.partition("hint:")[2]
-    assert "Traceback" not in done.stderr
-    done = skillhub(environment, "search", "walruses")
-    assert done.returncode == 0
-    assert "one" in done.stdout
-    assert environment["DB_PATH"] in done.stderr
-
-
 def test_a_database_that_is_a_file_is_named_and_left_alone(
     hub_environment: Environment, command: Command, tmp_path: Path, write_skill: Writer
 ) -> None:
@@ -348,27 +330,6 @@ def test_a_damaged_table_is_told_of_in_one_line_that_names_it(
     assert command(hub_environment, "search", "walruses").stderr == ""
 
 
-@pytest.mark.acceptance("S2-50")
-@pytest.mark.parametrize("content", [b"{", b"[1, 2]", None], ids=["half", "list", "missing"])
-def test_a_state_that_says_nothing_leads_to_a_rebuild(
-    hub_environment: Environment, write_skill: Writer, content: bytes | None
-) -> None:
-    write_skill("one", "About walruses.")
-    with hub_of(hub_environment) as hub:
-        hub.refresh()
-    state = state_of(hub_environment)
-    if content is None:
-        state.unlink()
-    else:
-        state.write_bytes(content)
-    with hub_of(hub_environment) as hub:
-        report = hub.refresh().report
-        assert report is not None
-        assert report.rebuilt
-        assert [hit.skill.name for hit in hub.search("walruses").hits] == ["one"]
-    assert published_rows(database(hub_environment)) == ["one"]
-
-
 def test_a_state_of_another_database_leads_to_a_rebuild(
     hub_environment: Environment, tmp_path: Path, write_skill: Writer
 ) -> None:
@@ -455,43 +416,6 @@ def test_a_server_on_a_full_disk_says_so_answers_from_its_last_commit_and_recove
                 write_skill(f"skill-{number:02}", "About penguins.")
             eventually(lambda: facts("penguins"), (20, "ready"))
         assert len(published_rows(environment["DB_PATH"])) == 21
-
-
-def test_on_a_full_disk_no_new_table_is_tried_and_the_cause_is_told_in_a_line(
-    hub_environment: Environment,
-    tmp_path: Path,
-    write_skill: Writer,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    write_skill("one", "About walruses.")
-    with mounted("-t", "tmpfs", "-o", "size=1m", "tmpfs", at=tmp_path / "small"):
-        environment = {**hub_environment, "DB_PATH": str(tmp_path / "small" / "skills.lancedb")}
-        with hub_of(environment) as hub:
-            assert hub.refresh().problem is None
-            fill_up(tmp_path / "small")
-            written: list[str] = []
-            before = Store.rebuild
-
-            def rebuild(store: Store, *arguments: Any, **options: Any) -> Any:
-                written.append(store.db_path)
-                return before(store, *arguments, **options)
-
-            monkeypatch.setattr(Store, "rebuild", rebuild)
-            for name in ("two", "three"):
-                write_skill(name, "About walruses.")
-                problem = hub.refresh().problem
-                assert problem is not None
-                assert problem.message.endswith(f"cannot be written: {os.strerror(errno.ENOSPC)}")
-                assert [hit.skill.name for hit in hub.search("walruses").hits] == ["one"]
-        assert written == []
-    assert "is rebuilt" not in caplog.text
-
-
-def fill_up(directory: Path) -> None:
-    with contextlib.suppress(OSError), (directory / "ballast").open("wb", buffering=0) as ballast:
-        while True:
-            ballast.write(b"x" * 1_000)
 
 
 def test_files_that_may_not_grow_are_as_good_as_a_full_disk(
@@ -587,24 +511,6 @@ def test_writers_that_are_killed_again_and_again_leave_a_reader_its_answers_and_
     assert len(published_rows(database(hub_environment))) == 204
     reader.sync()
     assert reader.find("walruses") == [*(f"late-{round_}" for round_ in range(3)), "one"]
-
-
-def test_a_writer_that_is_killed_leaves_no_lock_that_blocks(
-    hub_environment: Environment, command: Command, write_skill: Writer
-) -> None:
-    for number in range(100):
-        write_skill(f"filler-{number:03}")
-    lock = database(hub_environment).parent / LOCK_FILE
-    process = spawn(hub_environment, "index")
-    deadline = time.monotonic() + LONG
-    while not lock.exists() and process.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.0005)
-    process.kill()
-    process.wait()
-    with FileLock(lock, timeout=5):
-        pass
-    assert command(hub_environment, "index").returncode == 0
 
 
 def test_a_search_while_another_process_holds_the_lock_answers_from_what_is_published(

@@ -14,29 +14,20 @@ def run(program: str) -> None:
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
-def test_the_client_of_a_rest_service_is_not_imported_and_works_afterwards() -> None:
+def test_the_client_of_a_rest_service_is_not_imported_and_all_of_lancedb_works_afterwards() -> None:
     run("""
-import sys
+import sys, tempfile
 from skillhub_mcp.index.lance import import_lancedb
 lancedb = import_lancedb()
 assert not [name for name in sys.modules if name.startswith("lance_namespace")]
 assert import_lancedb() is lancedb
-import lance_namespace
-assert lance_namespace.ListTablesResponse(tables=["a"]).tables == ["a"]
-assert len(sys.meta_path) == len({id(one) for one in sys.meta_path})
-""")
-
-
-def test_other_code_of_the_process_can_use_all_of_lancedb() -> None:
-    run("""
-import tempfile
-from skillhub_mcp.index.lance import import_lancedb
-import_lancedb()
-import lancedb
 with tempfile.TemporaryDirectory() as directory:
     database = lancedb.connect(directory)
     database.create_table("a", [{"x": 1}])
     assert database.list_tables().tables == ["a"]
+import lance_namespace
+assert lance_namespace.ListTablesResponse(tables=["a"]).tables == ["a"]
+assert len(sys.meta_path) == len({id(one) for one in sys.meta_path})
 """)
 
 

@@ -16,7 +16,7 @@ from filelock import FileLock
 from tests.conftest import SkillWriter
 from tests.hubs import hub_of
 from tests.index.live_views import candidates, found, live_view
-from tests.search.builders import WordEmbedder
+from tests.search.builders import WordEmbedder, published_rows
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.index import state_file
@@ -260,13 +260,21 @@ def test_an_index_that_cannot_be_read_is_replaced(db: Path, skills_dir: Path, wr
     assert found(again, "walruses") == ["one"]
 
 
-def test_a_state_that_is_none_leads_to_a_rebuild(db: Path, skills_dir: Path, write_skill: Writer) -> None:
+@pytest.mark.acceptance("S2-50")
+@pytest.mark.parametrize("content", ["{", "[1, 2]", None], ids=["half", "list", "missing"])
+def test_a_state_file_without_a_state_leads_to_a_rebuild(
+    db: Path, skills_dir: Path, write_skill: Writer, content: str | None
+) -> None:
     write_skill("one", "About walruses.")
     live_view(db, skills_dir).sync()
-    (db.parent / STATE_FILE).write_text("[]")
+    (db.parent / STATE_FILE).unlink()
+    if content is not None:
+        (db.parent / STATE_FILE).write_text(content)
     live = live_view(db, skills_dir)
-    assert live.sync().report is not None
-    assert found(live, "walruses") == ["one"]
+    report = live.sync().report
+    assert report is not None
+    assert report.rebuilt
+    assert found(live, "walruses") == published_rows(db) == ["one"]
 
 
 def test_the_index_of_a_newer_version_is_refused_and_left_untouched(
