@@ -137,7 +137,7 @@ def test_links_are_locked_as_they_are_and_one_more_or_one_that_leads_elsewhere_i
     )
     assert "`skillhub lock one` locks what is there" in told.err
     (verified, _) = skillhub("verify", "--json").json["skills"]
-    assert (verified["changed"], verified["added"], verified["unknown_files"]) == (["own"], ["l", "p"], False)
+    assert (verified["changed"], verified["added"], verified["unknown"]) == (["own"], ["l", "p"], False)
     assert verified["irregular"]["l"] == "-> /etc/passwd"
     assert "(own (-> SKILL.md))" in skillhub("lock").out
     assert skillhub("lock", "one").out == "one is locked again\n"

@@ -83,7 +83,7 @@ def test_a_name_that_breaks_the_rules_is_refused_with_the_one_that_does_not(
     done = skillhub("new", "Chat with PDF")
     assert (done.code, done.out) == (2, "")
     assert done.err.endswith("hint: skillhub new chat-with-pdf\n")
-    assert skillhub("new", "--", "--").err.endswith("hint: choose a name such as pdf-tables\n")
+    assert skillhub("new", "--", "--").err.endswith("hint: skillhub new my-skill\n")
     assert skillhub("new").err.startswith("error: NAME is required")
     assert list(skills_dir.iterdir()) == []
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from skillhub_mcp.clients.connection_problems import why_not_started
 from skillhub_mcp.clients.connections import Connection
 from skillhub_mcp.clients.machine import Machine, this_system
 from skillhub_mcp.clients.model import ClientScope, HttpServer, Server, StdioServer
 from skillhub_mcp.clients.table import client_named
-from skillhub_mcp.clients.trust import why_not_started
 
 
 def refused(

@@ -5,12 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from skillhub_mcp.cli.commands.validate import SHOWN_RULES
 from skillhub_mcp.skills.rules import RULES, Severity
-from skillhub_mcp.validation.sarif import sarif
+from skillhub_mcp.validation.sarif import sarif as sarif_of
 from skillhub_mcp.validation.verdict import Finding, ValidationResult
 
 ERROR = Finding("key-unknown", Severity.ERROR, "'x' is not a specified key", "move it under metadata", 4)
 NOTE = Finding("file-unreferenced", Severity.NOTE, "nothing mentions 'a b'", "say when to read it")
+
+
+def sarif(results: list[ValidationResult], *, base: str) -> dict[str, Any]:
+    return sarif_of(results, SHOWN_RULES, command="validate", about="https://agentskills.io", base=base)
 
 
 def runs(log: dict[str, Any]) -> list[Any]:
@@ -31,7 +36,7 @@ def test_a_log_has_its_version_its_tool_its_rules_and_its_results(tmp_path: Path
         assert rule["defaultConfiguration"]["level"] in {"error", "warning", "note"}
     first, second = run["results"]
     assert (first["ruleId"], first["ruleIndex"], first["level"]) == ("key-unknown", 1, "error")
-    assert first["message"]["text"] == "'x' is not a specified key; move it under metadata"
+    assert first["message"]["text"] == f"'x' is not a specified key; {RULES['key-unknown'].fix}"
     place = first["locations"][0]["physicalLocation"]
     assert place["artifactLocation"] == {"uri": "my%20skills/gr%C3%B6%C3%9Fe/SKILL.md", "uriBaseId": "SRCROOT"}
     assert place["region"] == {"startLine": 4}

@@ -217,6 +217,20 @@ def decode_argument(typed: str) -> str:
     return os.fsencode(typed).decode("utf-8", "replace")
 
 
+def new_skill_name(argument: str, typed: str, command: str) -> str:
+    """Return the name for a new skill. Raises InvalidArgument; `command` begins the hint."""
+    from skillhub_mcp.library.unpack import entry_problem
+    from skillhub_mcp.skills.names import is_specified_name, safe_alias
+
+    name = decode_argument(typed)
+    if not is_specified_name(name) or entry_problem(name) is not None:
+        alias = safe_alias(name) or "my-skill"
+        alias = alias if entry_problem(alias) is None else f"{alias}-skill"
+        reason = "must be 1 to 64 lowercase letters, digits and single hyphens, and no device name of Windows"
+        raise InvalidArgument(argument, f"{name!r} {reason}", hint=f"{command} {alias}")
+    return name
+
+
 def skill_argument(typed: str) -> str:
     """Return the name of a skill as typed, or an absolute path if something exists there. Raises InvalidArgument."""
     if not typed.strip():

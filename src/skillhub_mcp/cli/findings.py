@@ -6,7 +6,6 @@ import argparse
 import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
 
 from skillhub_mcp.auditing.rules import AuditFinding
 from skillhub_mcp.chosen_roots import roots_of
@@ -15,30 +14,11 @@ from skillhub_mcp.cli.library_place import note_publication
 from skillhub_mcp.cli.output import plural, print_json
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings
-from skillhub_mcp.validation.sarif import explaining_command
+from skillhub_mcp.validation.sarif import ShownFile, ShownRule, explaining_command
 from skillhub_mcp.validation.targets import Targets, targets, targets_below
 
 # Lines of findings that are printed without --full.
 _SHOWN = 12
-
-
-class ShownRule(NamedTuple):
-    """A rule: what it demands or finds, how to fix a violation, and where it comes from."""
-
-    id: str
-    severity: str
-    text: str
-    fix: str
-    source: str
-
-
-class ShownFile(Protocol):
-    """A file and its findings, the worst first; each has a rule, severity, message and line."""
-
-    @property
-    def path(self) -> str: ...
-    @property
-    def findings(self) -> Sequence[Any]: ...
 
 
 def add_rule_options(parser: argparse.ArgumentParser, *, example: str) -> None:

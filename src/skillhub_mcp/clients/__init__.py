@@ -2,7 +2,7 @@
 
 backups              records of changed files, to restore them
 bundle               this installation as one `.mcpb` file
-connection_problems  what is wrong with connections
+connection_problems  what is wrong with connections, and which may be started
 connections          connecting and disconnecting, planned and then carried out
 editing              our entry put into a file's text or removed
 entries              a server as an entry or a whole file, and back
@@ -16,6 +16,5 @@ registered           the entries for SkillHub in all clients' files
 secrets              values that look like secrets
 splice               one value put into a JSON or TOML text or removed
 table                the clients, one row each
-trust                whether a connection may be started
 wheel                the wheel of this installation
 """

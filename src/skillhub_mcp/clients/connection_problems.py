@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from urllib.parse import urlsplit
 
 from skillhub_mcp.clients.connections import Connection
 from skillhub_mcp.clients.entries import DEFAULT_NAME
+from skillhub_mcp.clients.machine import Machine
 from skillhub_mcp.clients.model import Client, ClientScope, HttpServer, Server, StdioServer
 from skillhub_mcp.clients.ownership import COMMANDS, fetches_namesake
 from skillhub_mcp.clients.probe import Probed
@@ -18,6 +22,7 @@ from skillhub_mcp.environment import expand_home
 from skillhub_mcp.skills.problems import Problem
 
 SERVER_NAME = "SkillHub"
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,30 @@ def file_findings(file: RegisteredFile) -> Findings:
 def unconnected(client: Client, sign: str) -> Problem:
     """Return that a client is installed here, as `sign` shows, and is not connected."""
     return Problem(sign, f"{client.title} is installed here and not connected", _connect(client, ClientScope.USER))
+
+
+def why_not_started(connection: Connection, machine: Machine) -> str:
+    """Return why a connection is not started; empty where it may be."""
+    server = connection.server
+    if connection.is_off:
+        return f"{connection.client.title} has it switched off"
+    if server is None:
+        return ""
+    if isinstance(server, StdioServer) and not connection.is_ours:
+        return "it starts something else than SkillHub"
+    if connection.scope is ClientScope.USER or connection.was_written_here:
+        return ""
+    if isinstance(server, HttpServer):
+        nearby = urlsplit(server.url).hostname in _LOOPBACK and not server.token_variable
+        return "" if nearby else "a project's file sends it to another machine, or sends it a token"
+    is_own = os.path.isabs(server.command) and _is_below(server.command, sys.prefix)
+    plain = server.command in COMMANDS and not (server.arguments or server.environment or server.variables)
+    if not plain and not (is_own and server == StdioServer(server.command)):
+        return "a project's file says more than to start SkillHub"
+    found = shutil.which(server.command, path=machine.environment.get("PATH", ""))
+    if found is not None and _is_below(found, machine.project) and not _is_below(found, sys.prefix):
+        return "its command is the project's own"
+    return ""
 
 
 def connection_findings(tried: Tried, version: str, roots: Mapping[str, int]) -> Findings:
@@ -217,3 +246,8 @@ def _connect(client: Client, scope: ClientScope, name: str = DEFAULT_NAME) -> st
 def _options(scope: ClientScope, name: str) -> str:
     of_scope = f" --scope {scope.value}" if scope is not ClientScope.USER else ""
     return of_scope + (f" --name {shlex.quote(name)}" if name != DEFAULT_NAME else "")
+
+
+def _is_below(path: str, directory: str) -> bool:
+    real, top = os.path.realpath(path), os.path.realpath(directory)
+    return real == top or real.startswith(os.path.join(top, ""))

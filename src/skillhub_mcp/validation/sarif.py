@@ -4,96 +4,68 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
 
-from skillhub_mcp.skills.rules import RULES, Severity
-from skillhub_mcp.validation.verdict import ValidationResult
 from skillhub_mcp.version import version
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
+_LEVELS = {"error": "error", "critical": "error", "high": "error", "warning": "warning", "medium": "warning"}
+# Code hosts sort by these scores.
+_SCORES = {"critical": "9.5", "high": "8.0", "medium": "5.0", "low": "2.0"}
 
 
-@dataclass(frozen=True, slots=True)
-class SarifRule:
-    """A rule in a log."""
+class ShownRule(NamedTuple):
+    """A rule: what it demands or finds, how to fix a violation, and where it comes from."""
 
     id: str
+    severity: str
     text: str
     fix: str
-    level: str
-    properties: Mapping[str, str]
+    source: str
 
 
-@dataclass(frozen=True, slots=True)
-class SarifResult:
-    """A finding in a log, at a 1-based line."""
+class ShownFile(Protocol):
+    """A file and its findings, the worst first; each has a rule, severity, message and line."""
 
-    rule: str
-    level: str
-    text: str
-    path: str
-    line: int | None
+    @property
+    def path(self) -> str: ...
+    @property
+    def findings(self) -> Sequence[Any]: ...
 
 
-def sarif(verdicts: Sequence[ValidationResult], *, base: str) -> dict[str, object]:
-    """Return the SARIF log of `verdicts`. Locations are relative to the directory `base` (SARIF 2.1.0 §3)."""
-    return sarif_log(
-        [
-            SarifResult(one.rule, _LEVELS[one.severity], f"{one.message}; {one.fix}", verdict.path, one.line)
-            for verdict in verdicts
-            for one in verdict.findings
-        ],
-        rules={
-            rule.id: SarifRule(
-                rule.id,
-                rule.requirement,
-                rule.fix,
-                _LEVELS[rule.verdict],
-                {"origin": rule.origin.value, "explained_by": explaining_command(rule.id)},
-            )
-            for rule in RULES.values()
-        },
-        base=base,
-        about="https://agentskills.io/specification",
-    )
-
-
-def sarif_log(
-    results: Sequence[SarifResult], *, rules: Mapping[str, SarifRule], base: str, about: str
+def sarif(
+    files: Sequence[ShownFile], rules: Mapping[str, ShownRule], *, command: str, about: str, base: str
 ) -> dict[str, object]:
-    """Return a SARIF log with the `rules` that `results` have; `about` explains them."""
-    violated = sorted({one.rule for one in results})
-    indexes = {rule: index for index, rule in enumerate(violated)}
+    """Return the SARIF log of the findings of `command`; `about` explains its rules.
+
+    Locations are relative to the directory `base` (SARIF 2.1.0 §3).
+    """
+    violated = sorted({one.rule for file in files for one in file.findings})
     driver = {
         "name": "skillhub",
         "version": version(),
         "informationUri": about,
-        "rules": [_rule(rules[rule]) for rule in violated],
+        "rules": [_rule(rules[rule], command) for rule in violated],
     }
-    return {
-        "$schema": SCHEMA,
-        "version": "2.1.0",
-        "runs": [
-            {
-                "tool": {"driver": driver},
-                "columnKind": "unicodeCodePoints",
-                "originalUriBaseIds": {"SRCROOT": {"uri": _directory_uri(base)}},
-                "results": [_result(one, indexes[one.rule], base) for one in results],
-            }
-        ],
+    results = [
+        {
+            "ruleId": one.rule,
+            "ruleIndex": violated.index(one.rule),
+            "level": _LEVELS.get(one.severity.value, "note"),
+            "message": {"text": f"{one.message}; {rules[one.rule].fix}"},
+            "locations": [{"physicalLocation": _location(file.path, base) | {"region": {"startLine": one.line or 1}}}],
+        }
+        for file in files
+        for one in file.findings
+    ]
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": {"SRCROOT": {"uri": _uri(os.path.join(base, ""))}},
+        "results": results,
     }
-
-
-def _rule(rule: SarifRule) -> dict[str, object]:
-    return {
-        "id": rule.id,
-        "shortDescription": {"text": rule.text},
-        "help": {"text": rule.fix},
-        "defaultConfiguration": {"level": rule.level},
-        "properties": dict(rule.properties),
-    }
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
 def explaining_command(rule_id: str, command: str = "validate") -> str:
@@ -101,27 +73,26 @@ def explaining_command(rule_id: str, command: str = "validate") -> str:
     return f"skillhub {command} --list-rules --select {rule_id}"
 
 
-def _result(one: SarifResult, rule_index: int, base: str) -> dict[str, object]:
-    path = os.path.relpath(os.path.abspath(one.path), base)
-    inside = not path.startswith("..")
-    uri = _quoted(path) if inside else _uri(os.path.abspath(one.path))
-    location: dict[str, object] = {"artifactLocation": {"uri": uri, **({"uriBaseId": "SRCROOT"} if inside else {})}}
-    location["region"] = {"startLine": one.line or 1}
+def _rule(rule: ShownRule, command: str) -> dict[str, object]:
+    score = {"security-severity": _SCORES[rule.severity]} if rule.severity in _SCORES else {}
     return {
-        "ruleId": one.rule,
-        "ruleIndex": rule_index,
-        "level": one.level,
-        "message": {"text": one.text},
-        "locations": [{"physicalLocation": location}],
+        "id": rule.id,
+        "shortDescription": {"text": rule.text},
+        "help": {"text": rule.fix},
+        "defaultConfiguration": {"level": _LEVELS.get(rule.severity, "note")},
+        "properties": {"source": rule.source, "explained_by": explaining_command(rule.id, command), **score},
     }
+
+
+def _location(path: str, base: str) -> dict[str, object]:
+    inside = os.path.relpath(os.path.abspath(path), base)
+    if inside.startswith(".."):
+        return {"artifactLocation": {"uri": _uri(os.path.abspath(path))}}
+    return {"artifactLocation": {"uri": _quoted(inside), "uriBaseId": "SRCROOT"}}
 
 
 def _uri(path: str) -> str:
     return "file://" + _quoted(path)
-
-
-def _directory_uri(path: str) -> str:
-    return _uri(os.path.join(path, ""))
 
 
 def _quoted(path: str) -> str:

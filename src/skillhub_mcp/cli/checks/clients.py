@@ -18,6 +18,7 @@ from skillhub_mcp.clients.connection_problems import (
     misspelt_settings,
     repeated,
     unconnected,
+    why_not_started,
 )
 from skillhub_mcp.clients.connections import Connection
 from skillhub_mcp.clients.machine import Machine, this_system
@@ -25,7 +26,6 @@ from skillhub_mcp.clients.model import ClientScope, StdioServer
 from skillhub_mcp.clients.probe import environment_of, probe
 from skillhub_mcp.clients.registered import registered_files
 from skillhub_mcp.clients.table import CLIENTS, signs_of
-from skillhub_mcp.clients.trust import why_not_started
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.settings import unknown_settings
 from skillhub_mcp.skills.problems import Problem

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillhub_mcp._util.tempdir import scratch_directory
-from skillhub_mcp.cli.arguments import decode_argument
+from skillhub_mcp.cli.arguments import decode_argument, new_skill_name
 from skillhub_mcp.cli.console import one_line, paging, print_note, print_text, shown_path
 from skillhub_mcp.cli.installing import add_terms, finish, terms_of
 from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, open_options, place_of, refresh_index
@@ -118,7 +118,7 @@ def _add(
         raise SkillNotFound(str(source), reason=f"{source} has no skill that is in {place.root}")
     if args.name is not None and len(picked) != 1:
         raise InvalidArgument("--name", f"names one skill, and there are {len(picked)}", hint="choose it with --skill")
-    new_name = _new_name(args)
+    new_name = None if args.name is None else new_skill_name("--name", args.name, "--name")
     incoming = [
         replace(incoming_of(one, tree, source, new_name or install_name(one)), rename=new_name is not None)
         for one in picked
@@ -133,22 +133,6 @@ def _add(
             print_text(_from(source, tree))
         more = {"source": str(source), "commit": tree.commit or None, "left_out": left_out}
         return finish(prepared, place, args, options, more)
-
-
-def _new_name(args: argparse.Namespace) -> str | None:
-    """Return the name that --name gives. Raises InvalidArgument for one that no skill may have."""
-    from skillhub_mcp.library.unpack import entry_problem
-    from skillhub_mcp.skills.names import is_specified_name, safe_alias
-
-    if args.name is None:
-        return None
-    name = decode_argument(args.name)
-    if not is_specified_name(name) or entry_problem(name) is not None:
-        reason = "must be 1 to 64 lowercase letters, digits and single hyphens, and no device name of Windows"
-        alias = safe_alias(name)
-        usable = alias if alias and entry_problem(alias) is None else f"{alias or 'my'}-skill"
-        raise InvalidArgument("--name", f"{name!r} {reason}", hint=f"--name {usable}")
-    return name
 
 
 def _usable(found: Candidates, source: SkillSource, tree: Tree) -> Sequence[Candidate]:

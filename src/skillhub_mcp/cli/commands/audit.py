@@ -17,7 +17,6 @@ from skillhub_mcp.bootstrap.library import reviews_path
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.console import print_text, terminal_progress
 from skillhub_mcp.cli.findings import (
-    ShownRule,
     add_rule_options,
     find_targets,
     finding_json,
@@ -33,20 +32,13 @@ from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.digest import skill_digest
 from skillhub_mcp.skills.discovery import walk_roots
-from skillhub_mcp.validation.sarif import SarifResult, SarifRule, explaining_command, sarif_log
+from skillhub_mcp.validation.sarif import ShownRule, sarif
 from skillhub_mcp.validation.selection import chosen_rules
 from skillhub_mcp.validation.targets import Target
 
 DESCRIPTION = "Find hostile content in skills: hidden text, orders to the agent, theft, downloads that are run."
 _ABOUT = "https://genai.owasp.org/llmrisk/llm01-prompt-injection/"
 _STYLES = {"critical": "red bold", "high": "red", "medium": "yellow", "low": "cyan"}
-# The level in SARIF, and the score by which code hosts sort.
-_SARIF = {
-    Risk.CRITICAL: ("error", "9.5"),
-    Risk.HIGH: ("error", "8.0"),
-    Risk.MEDIUM: ("warning", "5.0"),
-    Risk.LOW: ("note", "2.0"),
-}
 _SHOWN_RULES = {
     rule.id: ShownRule(rule.id, rule.severity.value, rule.finds, rule.fix, rule.source)
     for rule in sorted(AUDIT_RULES.values(), key=lambda rule: (rule.severity.rank, rule.id))
@@ -91,8 +83,13 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     counts = Counter(one.severity.value for audit in audits for one in audit.findings)
     totals = {"skills": len(audits), "clean": sum(not audit.findings for audit in audits)}
     totals |= {risk: counts[risk] for risk in _STYLES} | {"accepted": sum(map(len, accepted.values()))}
+    files = [
+        _File(os.path.join(audit.path, path).rstrip(os.sep), [one for one in audit.findings if one.path == path])
+        for audit in audits
+        for path in dict.fromkeys(one.path for one in audit.findings)
+    ]
     if args.sarif:
-        print_json(_sarif(audits))
+        print_json(sarif(files, _SHOWN_RULES, command="audit", about=_ABOUT, base=os.getcwd()))
     elif args.json:
         skills = [
             {
@@ -107,11 +104,6 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         report = {"skills": skills, "rules": rules_json(used, _SHOWN_RULES, "audit"), "summary": totals}
         print_json(report | {"skipped": [asdict(one) for one in sought.skipped]})
     else:
-        files = [
-            _File(os.path.join(audit.path, path).rstrip(os.sep), [one for one in audit.findings if one.path == path])
-            for audit in audits
-            for path in dict.fromkeys(one.path for one in audit.findings)
-        ]
         print_findings(files, _STYLES, _SHOWN_RULES, full=args.full)
         summary = ", ".join(f"{counts[risk]:,} {risk}" for risk in _STYLES)
         reviewed = f"; {totals['accepted']:,} accepted" if totals["accepted"] else ""
@@ -191,24 +183,3 @@ def _review(args: argparse.Namespace, chosen: Sequence[Target], rules: Collectio
         what = f"{would}accepted until one of its files changes: {', '.join(still)}" if still else "nothing is accepted"
         print_text(in_line(f"{audit.name}: {what}"))
     return EXIT_OK
-
-
-def _sarif(audits: Sequence[SkillAudit]) -> dict[str, object]:
-    rules = {}
-    for rule in AUDIT_RULES.values():
-        level, score = _SARIF[rule.severity]
-        more = {"security-severity": score, "published": rule.source}
-        more["explained_by"] = explaining_command(rule.id, "audit")
-        rules[rule.id] = SarifRule(rule.id, rule.finds, rule.fix, level, more)
-    results = [
-        SarifResult(
-            one.rule,
-            _SARIF[one.severity][0],
-            f"{one.message}; {AUDIT_RULES[one.rule].fix}",
-            os.path.join(audit.path, one.path).rstrip(os.sep),
-            one.line,
-        )
-        for audit in audits
-        for one in audit.findings
-    ]
-    return sarif_log(results, rules=rules, base=os.getcwd(), about=_ABOUT)

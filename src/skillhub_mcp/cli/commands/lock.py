@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.cli.arguments import Parser, decode_argument
@@ -119,22 +120,9 @@ def _differences(one: VerifiedSkill) -> Iterator[str]:
 
 
 def _verified_json(one: VerifiedSkill) -> dict[str, object]:
-    differs = one.differs
-    return {
-        "name": one.locked.name,
-        "ok": one.ok,
-        "changed": list(differs.changed),
-        "added": list(differs.added),
-        "missing": list(differs.missing),
-        "executable_bits": list(differs.modes),
-        "unknown_files": differs.unknown,
-        "irregular": dict(differs.irregular),
-        "line_ends": differs.line_ends,
-        "computed_hash_fits": not one.npx_differs,
-        "problem": one.problem or None,
-        "in_trash": one.in_trash,
-        "locked_by": "npx skills" if one.by_npx else "skillhub",
-    }
+    more = {"computed_hash_fits": not one.npx_differs, "locked_by": "npx skills" if one.by_npx else "skillhub"}
+    known = {"name": one.locked.name, "ok": one.ok, "problem": one.problem or None, "in_trash": one.in_trash}
+    return known | asdict(one.differs) | more
 
 
 def _fixes(found: VerifiedLibrary, place: LibraryPlace) -> Iterator[str]:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from skillhub_mcp.cli.arguments import decode_argument
+from skillhub_mcp.cli.arguments import decode_argument, new_skill_name
 from skillhub_mcp.cli.console import one_line, print_note, print_table, print_text
 from skillhub_mcp.cli.library_place import note_publication
 from skillhub_mcp.cli.output import EXIT_OK, plural, print_json
@@ -93,21 +93,12 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 def _directory(args: argparse.Namespace, options: Mapping[str, str]) -> str:
     """Return the directory of the new skill. Raises InvalidArgument."""
     from skillhub_mcp.chosen_roots import project_of
-    from skillhub_mcp.library.unpack import entry_problem
     from skillhub_mcp.settings import settings_of
-    from skillhub_mcp.skills.names import is_specified_name, safe_alias
 
     typed = args.name if args.name is not None else args.from_template
     if typed is None:
         raise InvalidArgument("NAME", "is required", hint="skillhub new --help")
-    name = decode_argument(typed)
-    if not is_specified_name(name) or entry_problem(name) is not None:
-        alias = safe_alias(name)
-        if alias and entry_problem(alias) is not None:
-            alias = f"{alias}-skill"
-        hint = f"skillhub new {alias}" if alias else "choose a name such as pdf-tables"
-        reason = "must be 1 to 64 lowercase letters, digits and single hyphens, and no device name of Windows"
-        raise InvalidArgument("NAME", f"{name!r} {reason}", hint=hint)
+    name = new_skill_name("NAME", typed, "skillhub new")
     settings = settings_of(options)
     if not args.project:
         return os.path.join(os.path.abspath(expand_home(settings.skills.dirs[0])), name)

@@ -6,6 +6,7 @@ import argparse
 import os
 import shlex
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from skillhub_mcp.cli.arguments import decode_argument
 from skillhub_mcp.cli.console import print_note, print_text, shown_path
@@ -56,16 +57,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         moved = remove(place.root, place.lock_path, names, force=args.force, dry_run=args.dry_run)
     index = RefreshedIndex() if args.dry_run else refresh_index(options, [one.name for one in moved])
     if args.json:
-        skills = [
-            {
-                "name": one.name,
-                "directory": one.directory,
-                "locked": one.locked,
-                "linked_to": one.linked_to or None,
-                "answers": index.answering.get(one.name, (None,))[0],
-            }
-            for one in moved
-        ]
+        skills = [asdict(one) | {"answers": index.answering.get(one.name, (None,))[0]} for one in moved]
         result = {"restored" if args.undo else "removed": skills, "index_problem": index.problem or None}
         print_json(place.json(dry_run=args.dry_run) | result)
         return EXIT_OK

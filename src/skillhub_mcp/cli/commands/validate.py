@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from skillhub_mcp.cli.console import confirm, paging, print_difference, print_note, print_text, terminal_progress
 from skillhub_mcp.cli.findings import (
-    ShownRule,
     add_rule_options,
     find_targets,
     print_findings,
@@ -25,14 +24,16 @@ from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.rules import RULES, Severity
+from skillhub_mcp.validation.sarif import ShownRule, sarif
 
 if TYPE_CHECKING:
     from skillhub_mcp.validation.targets import Target
     from skillhub_mcp.validation.verdict import ValidationResult
 
 DESCRIPTION = "Check skills against the specification and best practice."
+_ABOUT = "https://agentskills.io/specification"
 _STYLES = {Severity.ERROR.value: "red", Severity.WARNING.value: "yellow", Severity.NOTE.value: "cyan"}
-_SHOWN_RULES = {
+SHOWN_RULES = {
     rule.id: ShownRule(rule.id, rule.verdict.value, rule.requirement, rule.fix, rule.origin.value)
     for rule in sorted(RULES.values(), key=lambda rule: (list(Severity).index(rule.verdict), rule.id))
 }
@@ -54,7 +55,6 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Check the skills and print the findings. Raises InvalidArgument and InvalidSetting."""
     from skillhub_mcp.validation.checker import check
-    from skillhub_mcp.validation.sarif import sarif
     from skillhub_mcp.validation.selection import chosen_rules, only
 
     if args.fix and (args.json or args.sarif):
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     rules = chosen_rules(args.select, args.ignore)
     if args.list_rules:
         with paging():
-            print_rules([rule for rule in _SHOWN_RULES.values() if rule.id in rules], as_json=args.json)
+            print_rules([rule for rule in SHOWN_RULES.values() if rule.id in rules], as_json=args.json)
         return EXIT_OK
     sought = find_targets(args.paths, settings_of(options))
     unwritten = _fix(sought.found, rules, args) if args.fix else 0
@@ -75,15 +75,15 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     totals = {"skills": len(results), "valid": sum(result.valid for result in results)}
     totals |= {severity: counts[severity] for severity in _STYLES}
     if args.sarif:
-        print_json(sarif(results, base=os.getcwd()))
+        print_json(sarif(results, SHOWN_RULES, command="validate", about=_ABOUT, base=os.getcwd()))
     elif args.json:
         used = {finding.rule for result in results for finding in result.findings}
         skipped = [asdict(one) for one in sought.skipped]
-        report = {"skills": [_json(one) for one in results], "rules": rules_json(used, _SHOWN_RULES, "validate")}
+        report = {"skills": [_json(one) for one in results], "rules": rules_json(used, SHOWN_RULES, "validate")}
         print_json(report | {"summary": totals, "skipped": skipped})
     else:
         with paging():
-            print_findings(results, _STYLES, _SHOWN_RULES, full=args.full)
+            print_findings(results, _STYLES, SHOWN_RULES, full=args.full)
             broken = totals["skills"] - totals["valid"]
             summary = f"{totals['valid']:,} valid" + (f", {broken:,} invalid" if broken else "")
             found = ", ".join(plural(counts[severity], severity) for severity in _STYLES)
