@@ -497,16 +497,7 @@ def test_a_connection_is_started_as_its_client_would(process: Skillhub, home: Pa
 
 OFF: dict[str, tuple[str, Callable[[str], str]]] = {
     "codex": (".codex/config.toml", lambda text: text + "enabled = false\n"),
-    "opencode": (".config/opencode/opencode.json", lambda text: text.replace('"enabled": true', '"enabled": false')),
-    "windsurf": (".codeium/windsurf/mcp_config.json", lambda text: text.replace('"args"', '"disabled": true, "args"')),
-    "cline": (
-        ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
-        lambda text: text.replace('"args"', '"disabled": true, "args"'),
-    ),
     "kiro": (".kiro/settings/mcp.json", lambda text: text.replace('"args"', '"disabled": true, "args"')),
-    "droid": (".factory/mcp.json", lambda text: text.replace('"args"', '"disabled": true, "args"')),
-    "zed": (".config/zed/settings.json", lambda text: text.replace('"args"', '"enabled": false, "args"')),
-    "gemini-cli": (".gemini/settings.json", lambda text: text.replace("{", '{"mcp": {"excluded": ["skillhub"]},', 1)),
     "qwen-code": (".qwen/settings.json", lambda text: text.replace("{", '{"allowMCPServers": ["other"],', 1)),
 }
 

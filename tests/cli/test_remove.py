@@ -10,9 +10,6 @@ import pytest
 from tests.cli.conftest import Done, Skillhub
 from tests.library.roots import LOCK, lock_text, locked, skills_in, write_skill
 
-from skillhub_mcp.library import removal
-from skillhub_mcp.library.change import changing
-
 NAMES = ["docx", "pdf", "xlsx"]
 
 
@@ -26,16 +23,6 @@ def library(skills_dir: Path) -> Path:
         lock_text({name: digest for name, digest in skills_in(skills_dir).items() if name != "xlsx"})
     )
     return skills_dir
-
-
-def test_what_a_lock_names_and_no_root_can_have_is_taken_out_of_the_lock(library: Path, skillhub: Skillhub) -> None:
-    lock = json.loads((library / LOCK).read_text())
-    lock["skills"]["../../evil"] = {"source": "o/r", "sourceType": "github"}
-    (library / LOCK).write_text(json.dumps(lock))
-    before = skills_in(library)
-    assert skillhub("remove", "../../evil").code == 0
-    assert "../../evil" not in locked(library)
-    assert skills_in(library) == before
 
 
 def searched(skillhub: Skillhub) -> list[str]:
@@ -225,35 +212,6 @@ def test_undo_brings_a_named_skill_back_whatever_was_removed_since(library: Path
     skillhub("remove", "pdf", "--force")
     assert skills_in(library)["docx"] == before["docx"]
     assert json.loads((library / LOCK).read_text())["skills"]["docx"] == json.loads(lock)["skills"]["docx"]
-
-
-@pytest.mark.parametrize("text", ['{"version": 2, "skills": {"pdf": {}}}', "<<<<<<< ours\n", "{"])
-def test_a_lock_that_cannot_be_read_is_named_and_stays_as_it_is(library: Path, skillhub: Skillhub, text: str) -> None:
-    (library / LOCK).write_text(text)
-    for force in ([], ["--force"]):
-        refused = skillhub("remove", "pdf", "--json", *force)
-        assert (refused.code, refused.error["code"]) == (1, "LOCK_UNREADABLE")
-    assert (library / LOCK).read_text() == text
-    assert list(skills_in(library)) == NAMES
-
-
-def test_while_another_command_runs_it_is_told(
-    library: Path, skillhub: Skillhub, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def impatient(root: str, **options: object) -> object:
-        return changing(root, wait_seconds=0.1)
-
-    monkeypatch.setattr(removal, "changing", impatient)
-    with changing(os.fspath(library)):
-        refused = skillhub("remove", "pdf", "--json")
-    assert (refused.code, refused.error["code"]) == (1, "LIBRARY_BUSY")
-    assert list(skills_in(library)) == NAMES
-
-
-def test_a_root_that_is_not_there_is_not_made(skillhub: Skillhub, tmp_path: Path) -> None:
-    for argument, code in (("pdf", 1), ("--undo", 2)):
-        assert skillhub("remove", argument, SKILLS_DIR=str(tmp_path / "none")).code == code
-    assert not (tmp_path / "none").exists()
 
 
 def test_an_index_that_cannot_be_refreshed_is_a_warning(library: Path, skillhub: Skillhub, tmp_path: Path) -> None:

@@ -72,40 +72,6 @@ def test_a_skill_that_was_renamed_upstream_takes_no_name_that_is_taken(
     assert "Renamed." in skillhub("show", "forms").out
 
 
-def test_skills_that_shared_a_name_before_are_updated(
-    repository: Repository, skillhub: Skillhub, skills_dir: Path
-) -> None:
-    skillhub("add", repository.url, "--yes")
-    (skills_dir / "my-pdf").mkdir()
-    (skills_dir / "my-pdf" / "SKILL.md").write_text(skill_text("pdf", "Mine."))
-    repository.commit({"skills/pdf/SKILL.md": skill_text("pdf", "Newer.")})
-    assert skillhub("update", "--yes").code == 0
-    assert "Newer." in (skills_dir / "pdf" / "SKILL.md").read_text()
-
-
-def test_a_name_that_was_edited_here_is_no_conflict(
-    repository: Repository, skillhub: Skillhub, skills_dir: Path
-) -> None:
-    skillhub("add", repository.url, "--yes")
-    (skills_dir / "pdf" / "SKILL.md").write_text(skill_text("forms"))
-    (skills_dir / "my-pdf").mkdir()
-    (skills_dir / "my-pdf" / "SKILL.md").write_text(skill_text("pdf", "Mine."))
-    repository.commit({"skills/pdf/notes.md": "two\n"})
-    assert skillhub("update", "--yes", "--ours").code == 0
-    assert standing(skillhub("update", "--check", "--json")) == {"pdf": "current"}
-
-
-def test_two_skills_of_an_update_take_no_common_name(
-    repository: Repository, skillhub: Skillhub, skills_dir: Path
-) -> None:
-    repository.commit({"skills/xlsx/SKILL.md": skill_text("xlsx")})
-    skillhub("add", repository.url, "--yes")
-    repository.commit({f"skills/{name}/SKILL.md": skill_text("forms") for name in ("pdf", "xlsx")})
-    refused = skillhub("update", "--yes", "--json")
-    assert (refused.code, sorted(refused.refused)) == (1, ["pdf", "xlsx"])
-    assert "'forms' would be the name of pdf and xlsx" in refused.refused["pdf"]["message"]
-
-
 @pytest.mark.slow
 def test_what_changed_upstream_is_told_shown_and_installed(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
@@ -180,16 +146,6 @@ def test_an_edited_skill_is_updated_only_as_the_person_says(
 
 
 @pytest.mark.slow
-def test_python_bytecode_in_a_skill_is_no_edit(repository: Repository, skillhub: Skillhub, skills_dir: Path) -> None:
-    skillhub("add", repository.url, "--yes")
-    (skills_dir / "pdf" / "__pycache__").mkdir()
-    (skills_dir / "pdf" / "__pycache__" / "run.pyc").write_text("made by Python")
-    repository.commit({"skills/pdf/SKILL.md": skill_text("pdf", body="Newer.")})
-    assert skillhub("update", "--yes").code == 0
-    assert "Newer." in (skills_dir / "pdf" / "SKILL.md").read_text()
-
-
-@pytest.mark.slow
 def test_one_edited_skill_does_not_stop_the_update_of_others(
     repository: Repository, skillhub: Skillhub, skills_dir: Path
 ) -> None:
@@ -249,22 +205,6 @@ def test_edits_that_were_locked_stay_locked_and_are_current_until_the_source_cha
     change("Three.")
     assert skillhub("update", "--yes", "--theirs").code == 0
     assert (notes.read_text(), skillhub("verify").code, "origin" in ours(skills_dir)) == ("one\n", 0, False)
-
-
-@pytest.mark.slow
-def test_edits_of_what_npx_skills_installed_are_not_taken_for_the_sources_when_they_are_locked(
-    repository: Repository, skillhub: Skillhub, skills_dir: Path
-) -> None:
-    skillhub("add", repository.url, "--yes")
-    lock = json.loads((skills_dir / LOCK).read_text())
-    del lock["skills"]["pdf"]["skillhub"]
-    (skills_dir / LOCK).write_text(json.dumps(lock))
-    notes = skills_dir / "pdf" / "notes.md"
-    notes.write_text("mine\n")
-    assert skillhub("lock", "pdf").code == 0
-    assert ours(skills_dir)["origin"] == "unknown"
-    refused = skillhub("update", "--yes", "--json")
-    assert (refused.error["code"], refused.error["files"], notes.read_text()) == ("CONFLICT", ["notes.md"], "mine\n")
 
 
 def test_a_skill_that_its_source_has_in_no_form_to_be_installed_stops_no_other(
@@ -329,42 +269,6 @@ def test_what_moved_is_followed_and_what_is_gone_stays(
     assert "`skillhub remove pdf` removes it" in told.err
     shutil.rmtree(skills_dir / "pdf")
     assert "`skillhub add --frozen` brings back what the lock says" in skillhub("update", "--check").err
-
-
-@pytest.mark.slow
-def test_what_moved_or_is_unpinned_without_another_byte_is_current_once_it_was_updated(
-    repository: Repository, skillhub: Skillhub, skills_dir: Path
-) -> None:
-    skillhub("add", f"{repository.url}#v1", "--yes")
-    done = skillhub("update", "--unpin", "--yes")
-    assert (done.code, "Locked pdf in" in done.out) == (0, True)
-    assert standing(skillhub("update", "--check", "--json")) == {"pdf": "current"}
-    moved = {"tools/pdf/SKILL.md": skill_text("pdf"), "tools/pdf/notes.md": "one\n"}
-    repository.commit(moved, removed=["skills/pdf/SKILL.md", "skills/pdf/notes.md"])
-    assert standing(skillhub("update", "--check", "--json")) == {"pdf": "outdated"}
-    skillhub("update", "--yes")
-    assert standing(skillhub("update", "--check", "--json")) == {"pdf": "current"}
-    assert json.loads((skills_dir / LOCK).read_text())["skills"]["pdf"]["skillPath"] == "tools/pdf/SKILL.md"
-
-
-@pytest.mark.slow
-def test_a_source_that_cannot_be_asked_stops_no_other(
-    repository: Repository, skillhub: Skillhub, skills_dir: Path, tmp_path: Path
-) -> None:
-    other = tmp_path / "source"
-    other.mkdir()
-    (other / "SKILL.md").write_text(skill_text("docx"))
-    skillhub("add", other, "--yes")
-    skillhub("add", repository.url, "--yes")
-    repository.directory.rename(tmp_path / "away")
-    (other / "SKILL.md").write_text(skill_text("docx", body="Newer."))
-    told = skillhub("update", "--check", "--json")
-    assert (told.code, standing(told)) == (1, {"docx": "outdated", "pdf": "unknown"})
-    assert [one["error"]["code"] for one in told.json["skills"] if one["error"]] == ["SOURCE_UNREACHABLE"]
-    assert skillhub("update", "--yes").code == 1
-    assert "Newer." in (skills_dir / "docx" / "SKILL.md").read_text()
-    wrong = skillhub("update", "dcx", "--json")
-    assert (wrong.code, wrong.error["code"], wrong.error["near"]) == (1, "SKILL_NOT_FOUND", ["docx"])
 
 
 @pytest.mark.slow

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import os
 import stat
 import subprocess
@@ -29,37 +27,15 @@ def test_skills_without_a_fault_are_counted_and_the_exit_code_is_0(
     assert done.out == "2 skills: 2 valid; 0 errors, 0 warnings, 0 notes\n"
 
 
-def test_without_a_path_the_hubs_own_roots_are_checked(skillhub: Skillhub, write_skill: SkillWriter) -> None:
-    write_skill("one", extra="homepage: x")
-    assert skillhub("validate").out.startswith("SKILL.md") is False
-    assert "key-unknown" in skillhub("validate").out
-
-
-def test_roots_and_folders_that_cannot_be_checked_are_no_success(
-    skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_without_a_path_the_hubs_own_roots_are_checked_and_a_missing_one_is_a_failure(
+    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     missing = skillhub("validate", SKILLS_DIR=str(tmp_path / "nowhere"))
     assert missing.code == 1
     assert "file-missing  does not exist; create it, or correct SKILLS_DIR\n" in missing.out
-    skills_dir.mkdir(exist_ok=True)
-    empty = skillhub("validate")
-    assert (empty.code, empty.out) == (0, "0 skills: 0 valid; 0 errors, 0 warnings, 0 notes\n")
-    assert empty.err.startswith("No SKILL.md was found below the hub's roots; give the path of a skill")
-    write_skill("one")
-    locked = skills_dir / "locked"
-    locked.mkdir()
-    scan, access = os.scandir, os.access
-
-    def closed(path: str) -> object:
-        if str(path) == str(locked):
-            raise PermissionError(errno.EACCES, "Permission denied", str(path))
-        return scan(path)
-
-    monkeypatch.setattr(os, "scandir", closed)
-    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(locked) and access(path, mode))
-    done = skillhub("validate", str(skills_dir))
-    assert (done.code, done.out.startswith(f"{locked}\n")) == (1, True)
-    assert "file-unreadable  cannot be read (Permission denied); make it readable" in done.out
+    write_skill("one", extra="homepage: x")
+    assert skillhub("validate").out.startswith("SKILL.md") is False
+    assert "key-unknown" in skillhub("validate").out
 
 
 @pytest.mark.acceptance("S2-56")
@@ -143,47 +119,6 @@ def test_what_fails_can_be_chosen(skillhub: Skillhub, write_skill: SkillWriter, 
     directory = write_skill("one", "Paints walls.")
     assert skillhub("validate", str(directory), "--fail-on", least).code == code
     assert skillhub("validate", str(directory), "--fail-on", least, "--no-advice").code == 0
-
-
-def test_json_has_every_finding_each_rule_once_and_the_costs(skillhub: Skillhub, write_skill: SkillWriter) -> None:
-    directory = write_skill("one", "Paints walls.", extra="homepage: x", files={"references/a.md": "x" * 40})
-    done = skillhub("validate", str(directory), "--json")
-    assert done.code == 1
-    assert done.json == {
-        "skills": [
-            {
-                "path": f"{directory}/SKILL.md",
-                "name": "one",
-                "valid": False,
-                "findings": [
-                    {
-                        "rule": "key-unknown",
-                        "severity": "error",
-                        "line": 4,
-                        "message": "'homepage' is not a specified key",
-                    },
-                    {
-                        "rule": "file-unreferenced",
-                        "severity": "note",
-                        "line": None,
-                        "message": "nothing in the skill mentions 'references/a.md'",
-                    },
-                    {
-                        "rule": "description-when",
-                        "severity": "note",
-                        "line": 3,
-                        "message": "the description does not say when to use the skill",
-                    },
-                ],
-                "tokens": {"catalogue": 5, "body": 4, "files": 10},
-            }
-        ],
-        "rules": done.json["rules"],
-        "summary": {"skills": 1, "valid": 0, "error": 1, "warning": 0, "note": 2},
-        "skipped": [],
-    }
-    assert list(done.json["rules"]) == ["description-when", "file-unreferenced", "key-unknown"]
-    assert done.json["rules"]["key-unknown"]["explained_by"].endswith("--list-rules --select key-unknown")
 
 
 def test_the_rules_are_listed_by_the_command_that_hints_name(skillhub: Skillhub) -> None:
@@ -280,6 +215,7 @@ def test_options_that_do_not_go_together_are_misuse(skillhub: Skillhub, options:
     assert skillhub("validate", *options).code == 2
 
 
+@pytest.mark.slow
 def test_on_a_terminal_it_asks_before_it_writes(write_skill: SkillWriter) -> None:
     import pty
 
@@ -307,39 +243,6 @@ def test_on_a_terminal_it_asks_before_it_writes(write_skill: SkillWriter) -> Non
         process.wait(timeout=60)
         os.close(ours)
         assert (directory / "SKILL.md").read_text(encoding="utf-8").splitlines()[1] == f"name: {name}"
-
-
-def on_a_terminal(directory: Path, **environment: str) -> str:
-    """What `validate` writes on a terminal."""
-    import pty
-
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "skillhub_mcp", "validate", str(directory)],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "200", **environment},
-    )
-    os.close(theirs)
-    shown = b""
-    # Linux says with an error that the other side is gone.
-    with contextlib.suppress(OSError):
-        while more := os.read(ours, 10_000):
-            shown += more
-    process.wait(timeout=60)
-    os.close(ours)
-    return shown.decode()
-
-
-def test_a_terminal_has_colours_unless_they_are_not_wanted(write_skill: SkillWriter) -> None:
-    directory = write_skill("one", extra="homepage: x")
-    coloured = on_a_terminal(directory, NO_COLOR="")
-    assert f"\x1b[1m{directory}/SKILL.md\x1b[0m" in coloured
-    assert "\x1b[31merror  \x1b[0m key-unknown" in coloured
-    plain = on_a_terminal(directory, NO_COLOR="1")
-    assert "  4 error   key-unknown" in plain
-    assert "\x1b" not in plain
 
 
 def test_neither_the_server_nor_the_database_is_loaded(write_skill: SkillWriter) -> None:

@@ -77,7 +77,10 @@ def unconnected(client: Client, sign: str) -> Problem:
 
 
 def why_not_started(connection: Connection, machine: Machine) -> str:
-    """Return why a connection is not started; empty where it may be."""
+    """Return why a connection is not started; empty where it may be.
+
+    A project's file may come from anybody: only what cannot be more than an installed SkillHub is started.
+    """
     server = connection.server
     if connection.is_off:
         return f"{connection.client.title} has it switched off"
