@@ -11,9 +11,11 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property
+from pathlib import Path
 
 from skillhub_mcp._util.file_modes import Exposure, changeable_by_others
 from skillhub_mcp._util.json_lines import JsonLinesLog
@@ -64,6 +66,33 @@ class UsageLog:
             now = datetime.now(timezone.utc)
             moment = {"at": now.isoformat(), "process": os.getpid()} if self._with_queries else {}
             self._file.append({"day": f"{now:%Y-%m-%d}", **moment, **fields})
+
+
+class TokenUses:
+    """Records in the file at `path` on which days each token was used, a line a day and token."""
+
+    def __init__(self, path: str) -> None:
+        self._file = JsonLinesLog(path, label="The uses of tokens", level=logging.DEBUG)
+        self._known: set[tuple[str, str]] = set()
+
+    def record(self, name: str) -> None:
+        """Record that a token was accepted."""
+        use = (f"{datetime.now(timezone.utc):%Y-%m-%d}", name)
+        if use not in self._known:
+            self._known.add(use)
+            self._file.append({"day": use[0], "token": name})
+
+
+def last_uses(path: str) -> dict[str, str]:
+    """Return the last day on which each token was used; none where nothing was recorded."""
+    days: dict[str, str] = {}
+    with suppress(OSError):
+        for line in Path(path).read_text("utf-8").splitlines():
+            with suppress(ValueError, TypeError, KeyError):
+                record = json.loads(line)
+                name, day = _text(record["token"]), _text(record["day"])
+                days[name] = max(days.get(name, ""), day)
+    return days
 
 
 @dataclass

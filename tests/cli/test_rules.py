@@ -81,3 +81,18 @@ def test_a_denial_of_the_project_still_counts_and_is_reported(skillhub: Skillhub
     assert f"{repo}/.skillhub/{OWN} has deny skill_load alpha, which still counts\n" in done.err
     (repo / ".skillhub" / OWN).write_text("{", encoding="utf-8")
     assert "cannot be used: " in skillhub("allow", "--cwd", repo).out
+
+
+def test_a_group_is_denied_as_one_and_forgotten_as_one(skillhub: Skillhub, write_skill: SkillWriter) -> None:
+    for name in ("pdf-forms", "pdf-merge", "notes"):
+        write_skill(name)
+    done = skillhub("deny", "pdf-*", "--json")
+    assert done.json["rules"] == [{"tool": "skill_load", "select": "pdf-*"}]
+    assert done.json["changes"] == [{"action": "load", "decision": "deny", "skills": ["pdf-forms", "pdf-merge"]}]
+    assert skillhub("show", "pdf-forms").code == 1
+    assert skillhub("show", "notes").code == 0
+    assert skillhub("deny", "--forget", "pdf-*").code == 0
+    assert skillhub("show", "pdf-forms").code == 0
+    for refused in (("allow", "--run", "pdf-*"), ("allow", "--run", "--network", "--any-version", "pdf-*")):
+        assert skillhub(*refused).code == 2
+    assert skillhub("allow", "--run", "--any-version", "pdf-*").code == 0

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 import sys
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,8 @@ from tests.conftest import SkillWriter
 
 from skillhub_mcp.policy.access_tokens import digest_of
 from skillhub_mcp.policy.files import tokens_file
+from skillhub_mcp.settings import TOKEN_USES
+from skillhub_mcp.usage import TokenUses
 
 
 @pytest.fixture
@@ -43,7 +47,7 @@ def test_a_filter_that_names_what_is_not_there_warns_with_the_nearest(
         (
             ("--skills", "skill", "PDF-Reader,pdf-raeder", "; did you mean 'pdf-reader'?"),
             ("--categories", "category", "docs,dosc", "; did you mean 'docs'?"),
-            ("--categories", "category", "walrus", ""),
+            ("--categories", "category", "walrus", "; there are docs"),
         )
     ):
         done = skillhub("token", "new", f"ci-{number}", option, typed, "--file", file)
@@ -59,14 +63,14 @@ def test_tokens_are_listed_without_what_would_open_anything_and_taken_back(skill
     assert narrowed["categories"] == ["api", "docs"]
     created = made["created"]
     assert skillhub("token", **where).out == (
-        f"everything  {created}  every skill\ndocs  {created}  the categories api, docs\n"
+        f"everything  {created}  every skill, not used yet\ndocs  {created}  the categories api, docs, not used yet\n"
     )
     listed = skillhub("token", "--json", **where)
     assert [one["name"] for one in listed.json["tokens"]] == ["everything", "docs"]
     digests = [one["sha256"] for one in json.loads(file.read_text(encoding="utf-8"))["tokens"]]
     assert not [secret for secret in (made["token"], narrowed["token"], *digests) if secret in listed.out]
     assert skillhub("token", "revoke", "docs", **where).out == "revoked the token of docs\n"
-    assert skillhub("token", "revoke", "everything", "--json", **where).json["revoked"]["name"] == "everything"
+    assert skillhub("token", "revoke", "everything", "--json", **where).json["revoked"][0]["name"] == "everything"
     assert skillhub("token", **where).out == "No tokens.\n"
 
 
@@ -74,8 +78,8 @@ def test_what_cannot_be_done_says_why_and_changes_nothing(skillhub: Skillhub, fi
     skillhub("token", "new", "ci", "--file", file)
     before = file.read_text(encoding="utf-8")
     for arguments, message in (
-        (["new", "ci"], "NAME is invalid: there is a token named 'ci' already"),
-        (["new", "c i"], "NAME is invalid: 'c i' is not a name of 1 to 64"),
+        (["new", "ci"], "the token cannot be made: there is a token named 'ci' already"),
+        (["new", "c i"], "the token cannot be made: 'c i' is not a name of 1 to 64"),
         (["new", "x", "--skills", ","], "--skills or --categories is invalid: skills must be a list"),
         (["new", "x", "--categories", ""], "--skills or --categories is invalid: categories must be a list"),
         (["revoke", "cii"], "NAME 'cii' is not the name of a token"),
@@ -119,6 +123,29 @@ def test_a_token_that_may_run_commands_says_so(skillhub: Skillhub, file: Path) -
     assert made.err.startswith("runner is granted every skill and may run commands.")
     skillhub("token", "new", "reader", "--file", file)
     lines = skillhub("token", "--file", file).out.splitlines()
-    assert [line.endswith("and may run commands") for line in lines] == [True, False]
+    assert ["and may run commands" in line for line in lines] == [True, False]
     listed = skillhub("token", "--json", "--file", file).json["tokens"]
     assert [token.get("may_run", False) for token in listed] == [True, False]
+
+
+def test_tokens_of_a_group_are_revoked_together_and_show_their_end_and_their_last_use(
+    skillhub: Skillhub, file: Path
+) -> None:
+    where = {"SKILLHUB_TOKENS_FILE": str(file)}
+    for name, day in (("ann", "2999-12-31"), ("ben", "2001-01-01")):
+        assert skillhub("token", "new", name, "--group", "team", "--expires", day, **where).code == 0
+    skillhub("token", "new", "cid", **where)
+    TokenUses(os.path.expanduser(TOKEN_USES)).record("ann")
+    today = f"{datetime.now(timezone.utc):%Y-%m-%d}"
+    ann, ben, _ = skillhub("token", **where).out.splitlines()
+    assert ann.endswith(f"every skill, group team, until 2999-12-31, last used {today}")
+    assert ben.endswith("every skill, group team, expired after 2001-01-01, not used yet")
+    assert [one["last_used"] for one in skillhub("token", "--json", **where).json["tokens"]] == [today, None, None]
+    assert skillhub("token", "revoke", "--group", "team", **where).out.splitlines() == [
+        "revoked the token of ann",
+        "revoked the token of ben",
+    ]
+    assert [one["name"] for one in skillhub("token", "--json", **where).json["tokens"]] == ["cid"]
+    new = ("new", "dan")
+    for wrong in ((*new, "--expires", "tomorrow"), (*new, "--group", "a b"), ("revoke", "--group", "x")):
+        assert skillhub("token", *wrong, **where).code == 2

@@ -126,7 +126,9 @@ def test_the_service_starts_a_server_that_asks_for_the_tokens_of_its_credential(
     given = dict(value.split("=", 1) for value in unit_values("Environment"))
     environment = {name: value.replace("%S", "/var/lib").replace("%d", str(tmp_path)) for name, value in given.items()}
     assert settings_in(environment) == set(environment) - {"HOME"}
-    credential, _, _ = unit_values("LoadCredential")[0].partition(":")
+    credential, _, copied = unit_values("LoadCredential")[0].partition(":")
+    # A running service has a copy of the tokens, so another unit watches the file and restarts it.
+    assert f"PathChanged={copied}\n" in (SYSTEMD / "skillhub-tokens.path").read_text("utf-8")
     add_token(tmp_path / credential, "ann")
     args = make_parser().parse(arguments)
     settings, _ = read_settings(environment, setting_options(args))

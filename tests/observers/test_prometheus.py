@@ -11,6 +11,7 @@ from tests.conftest import SkillWriter
 
 from skillhub_mcp.bootstrap.hub import make_hub
 from skillhub_mcp.errors import SkillHubError
+from skillhub_mcp.events import REQUEST_CONTEXT, RequestContext, RequestEvent, observe
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.observers.metrics import METRICS
 from skillhub_mcp.observers.prometheus import Prometheus, prometheus_name
@@ -42,6 +43,18 @@ def samples(prometheus: Prometheus) -> dict[tuple[str, ...], float]:
         for sample in family.samples
         if not sample.name.endswith(("_bucket", "_created", "_sum"))
     }
+
+
+def test_requests_are_counted_by_token_if_that_is_asked_for() -> None:
+    def counted(prometheus: Prometheus) -> float | None:
+        token = REQUEST_CONTEXT.set(RequestContext("ann", "http"))
+        with observe(prometheus, RequestEvent(method="tools/list")):
+            pass
+        REQUEST_CONTEXT.reset(token)
+        return samples(prometheus).get(("skillhub_token_requests_total", "ann", "ok"))
+
+    assert counted(Prometheus(by_token=True)) == 1
+    assert counted(Prometheus()) is None
 
 
 def test_what_happened_can_be_scraped(hub: SkillHub, prometheus: Prometheus) -> None:

@@ -44,7 +44,7 @@ def test_a_token_is_long_new_each_time_and_known_by_its_hash_alone() -> None:
 
 def test_what_is_written_is_what_is_read() -> None:
     narrowed = Token("ci", DIGEST, Visibility(frozenset({"b", "a"}), frozenset({"docs"})), "2026-11-21")
-    free = Token("all", "1" * 64, Visibility(), "2026-11-21")
+    free = Token("all", "1" * 64, Visibility(), "2026-11-21", expires="2027-01-31", group="team")
     kept = Tokens((narrowed, free))
     assert parse_tokens(tokens_text(kept)) == kept
     assert kept.by_digest == {DIGEST: narrowed, "1" * 64: free}
@@ -96,6 +96,8 @@ def test_a_filter_has_names_as_they_are_and_categories_in_lower_case() -> None:
         (written({**ONE, "sha256": "F" * 64}), "64 hexadecimal digits"),
         *((written({**ONE, "sha256": "0" * 63 + end}), "64 hexadecimal digits") for end in ("", "00", "0\n", "g")),
         (written({**ONE, "name": 1}), "name and created must be text"),
+        *((written({**ONE, "expires": day}), "is not a day such as") for day in ("soon", "20270131", 7, None)),
+        (written({**ONE, "group": "a b"}), "is not a group of 1 to 64"),
         (written(ONE, {**ONE, "sha256": "1" * 64}), "two tokens have the same name"),
         (written(ONE, {**ONE, "name": "other"}), "two tokens have the same hash"),
         (written(ONE).replace('"skills": ["a"]', '"skills": ["a"], "skills": ["b"]'), "appears twice"),

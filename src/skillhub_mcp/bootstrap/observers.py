@@ -33,14 +33,14 @@ log = logging.getLogger(__name__)
 
 def make_metrics(settings: Settings, *, shared: str = "") -> Prometheus | None:
     """Return the metrics, or None if they are off. Processes of one server share counts through `shared`."""
-    if not settings.observability.metrics:
+    if settings.observability.metrics == "0":
         return None
     if shared:
         # The library reads this variable, and nothing else, when it is imported.
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = shared
     from skillhub_mcp.observers.prometheus import Prometheus
 
-    return Prometheus(shared=shared)
+    return Prometheus(shared=shared, by_token=settings.observability.metrics == "tokens")
 
 
 def log_library(hub: SkillHub, settings: Settings) -> None:

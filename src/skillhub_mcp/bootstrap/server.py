@@ -13,12 +13,14 @@ from skillhub_mcp.bootstrap.library import agree_to, beside_index, brought_in, m
 from skillhub_mcp.bootstrap.policy import remember_rule
 from skillhub_mcp.chosen_roots import names_project, project_while_serving
 from skillhub_mcp.disclosure.skill_loaded import FOLLOW
+from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.files import tokens_file
 from skillhub_mcp.project import DEFAULT_MARKERS
 from skillhub_mcp.publishing.publisher import Publisher
-from skillhub_mcp.settings import HttpSettings, Settings
+from skillhub_mcp.settings import TOKEN_USES, HttpSettings, Settings
+from skillhub_mcp.usage import TokenUses
 
 if TYPE_CHECKING:
     from skillhub_mcp.agents_md.known import KnownFiles
@@ -120,7 +122,8 @@ def http_options(settings: Settings, *, host: str, port: int, metrics: Prometheu
     from skillhub_mcp.server.http.app import HttpOptions
 
     http = settings.http
-    auth = _auth_options(http)
+    uses = None if settings.observability.usage == "off" else TokenUses(expand_home(TOKEN_USES))
+    auth = _auth_options(http, uses)
     if auth is None and not http.allow_anonymous:
         _refuse_anonymous(settings, host)
     public = urlsplit(http.public_url)
@@ -157,7 +160,7 @@ def _refuse_anonymous(settings: Settings, host: str) -> None:
         raise InvalidSetting("--enable-run-over-http", "1", reason, hint=hint)
 
 
-def _auth_options(http: HttpSettings) -> AuthOptions | None:
+def _auth_options(http: HttpSettings, uses: TokenUses | None) -> AuthOptions | None:
     """Return how clients over HTTP authenticate, or None if they need not."""
     named = {"SKILLHUB_JWT_AUDIENCE": http.jwt_audience, "SKILLHUB_JWT_JWKS": http.jwt_jwks}
     for name, value in named.items():
@@ -172,7 +175,7 @@ def _auth_options(http: HttpSettings) -> AuthOptions | None:
         # An unusable file is reported at startup, not by refusing every client.
         tokens.read()
     jwt = _jwt_options(http) if http.jwt_issuer else None
-    return AuthOptions(token=http.token, tokens=tokens, jwt=jwt, public_url=http.public_url)
+    return AuthOptions(token=http.token, tokens=tokens, jwt=jwt, public_url=http.public_url, uses=uses)
 
 
 def _jwt_options(http: HttpSettings) -> JwtOptions:

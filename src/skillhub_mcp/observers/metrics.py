@@ -1,4 +1,7 @@
-"""The metrics for OpenTelemetry and Prometheus. No label has a value that a client or a skill's author chooses."""
+"""The metrics for OpenTelemetry and Prometheus. No label has a value that a client or a skill's author chooses.
+
+The names of tokens are a label only where that is asked for.
+"""
 
 from __future__ import annotations
 
@@ -38,6 +41,8 @@ class Metric:
 
 
 REQUESTS = Metric("skillhub.requests", "counter", "Requests answered", ("method", "tool", "outcome"))
+# Only in Prometheus, and only if it is asked for.
+TOKEN_REQUESTS = Metric("skillhub.token.requests", "counter", "Requests answered, by token", ("token", "outcome"))
 REQUEST_SECONDS = Metric(
     "skillhub.request.duration", "histogram", "Duration of a request", ("method", "tool"), "s", _SECONDS
 )

@@ -9,16 +9,21 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from skillhub_mcp.events import Event
-from skillhub_mcp.observers.metrics import METRICS, Metric, samples_of
+from skillhub_mcp.events import REQUEST_CONTEXT, Event, RequestEvent
+from skillhub_mcp.observers.metrics import METRICS, TOKEN_REQUESTS, Metric, samples_of
 
 
 class Prometheus:
     """Measures one process, or all workers through `shared`, which PROMETHEUS_MULTIPROC_DIR must name."""
 
-    def __init__(self, *, shared: str = "") -> None:
+    def __init__(self, *, shared: str = "", by_token: bool = False) -> None:
+        self._by_token = by_token
         own = CollectorRegistry()
         self._collectors = {metric: _collector(metric, own) for metric in METRICS}
+        if by_token:
+            self._by_caller = Counter(
+                prometheus_name(TOKEN_REQUESTS), TOKEN_REQUESTS.description, TOKEN_REQUESTS.labels, registry=own
+            )
         self._registry = own
         if shared:
             self._registry = CollectorRegistry()
@@ -34,6 +39,9 @@ class Prometheus:
         return encode(self._registry), content_type
 
     def _measure(self, event: Event) -> None:
+        request = REQUEST_CONTEXT.get() if self._by_token and isinstance(event, RequestEvent) else None
+        if request is not None:
+            self._by_caller.labels(request.caller, event.outcome).inc()
         for sample in samples_of(event):
             collector = self._collectors[sample.metric]
             labelled = collector.labels(*sample.labels) if sample.labels else collector

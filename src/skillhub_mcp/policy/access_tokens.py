@@ -19,19 +19,28 @@ _FORMAT = 1
 _PREFIX = "skillhub_"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_KEYS = frozenset({"name", "sha256", "skills", "categories", "created", "may_run"})
+_KEYS = frozenset({"name", "sha256", "skills", "categories", "created", "may_run", "expires", "group"})
 NOT_GIVEN = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token: its name, its SHA-256 in hexadecimal, the skills that it gives access to, and whether to run them."""
+    """One token: its name, its SHA-256 in hexadecimal, the skills that it gives access to, and whether to run them.
+
+    `expires` is the last day on which it is accepted, if there is one. Tokens of one `group` are revoked together.
+    """
 
     name: str
     digest: str = field(repr=False)
     visibility: Visibility
     created: str
     may_run: bool = False
+    expires: str = ""
+    group: str = ""
+
+    def is_accepted_on(self, day: date) -> bool:
+        """Whether the token has not expired."""
+        return not self.expires or day <= date.fromisoformat(self.expires)
 
     def as_json(self) -> dict[str, object]:
         """Return the public part of the token: everything but its digest."""
@@ -41,6 +50,8 @@ class Token:
             **({"skills": sorted(self.visibility.names)} if self.visibility.names is not None else {}),
             **({"categories": sorted(self.visibility.categories)} if self.visibility.categories is not None else {}),
             **({"may_run": True} if self.may_run else {}),
+            **({"expires": self.expires} if self.expires else {}),
+            **({"group": self.group} if self.group else {}),
         }
 
 
@@ -65,18 +76,21 @@ class Tokens:
             raise BadJson(f"there is a token named {token.name!r} already")
         return Tokens((*self.tokens, token))
 
-    def without(self, name: str) -> Tokens:
-        """Return the tokens except the one of that name."""
-        return Tokens(tuple(token for token in self.tokens if token.name != name))
+    def without(self, *names: str) -> Tokens:
+        """Return the tokens except those of the names."""
+        return Tokens(tuple(token for token in self.tokens if token.name not in names))
 
 
-def make_token(name: str, visibility: Visibility, *, may_run: bool = False) -> tuple[Token, str]:
-    """Return a new token and its secret, which is not stored anywhere. Raises BadJson for an invalid name."""
+def make_token(
+    name: str, visibility: Visibility, *, may_run: bool = False, expires: str = "", group: str = ""
+) -> tuple[Token, str]:
+    """Return a new token and its secret, which is not stored anywhere. Raises BadJson for an invalid name or day."""
     _check_name(name)
+    _check_rest(expires, group)
     # Scanners for leaked secrets recognise a token by its prefix.
     secret = _PREFIX + secrets.token_urlsafe(32)
     today = date.today().isoformat()  # noqa: DTZ011 - the person's day
-    return Token(name, digest_of(secret), visibility, today, may_run), secret
+    return Token(name, digest_of(secret), visibility, today, may_run, expires, group), secret
 
 
 def digest_of(secret: str) -> str:
@@ -137,14 +151,26 @@ def _parse_token(place: str, value: object) -> Token:
         _check_name(name)
         # A list that is present and empty, or null, must not mean every skill.
         visibility = filter_of(*(value.get(key, NOT_GIVEN) for key in ("skills", "categories")))
+        expires, group = _check_rest(value.get("expires", ""), value.get("group", ""))
     except BadJson as error:
         raise BadJson(f"{place}: {error}") from error
-    return Token(name, digest, visibility, created, may_run)
+    return Token(name, digest, visibility, created, may_run, expires, group)
 
 
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise BadJson(f"{name!r} is not a name of 1 to 64 letters, digits, dots, hyphens and underscores")
+
+
+def _check_rest(expires: object, group: object) -> tuple[str, str]:
+    if not isinstance(group, str) or (group and not _NAME.fullmatch(group)):
+        raise BadJson(f"{group!r} is not a group of 1 to 64 letters, digits, dots, hyphens and underscores")
+    try:
+        if isinstance(expires, str) and (not expires or date.fromisoformat(expires).isoformat() == expires):
+            return expires, group
+    except ValueError:
+        pass
+    raise BadJson(f"{expires!r} is not a day such as 2027-01-31")
 
 
 def _parse_names(what: str, value: object) -> Sequence[str]:

@@ -57,6 +57,11 @@ def local_path(text: str) -> str:
     return os.path.abspath(expand_home(text))
 
 
+def _switch_word(text: str) -> str:
+    word = text.strip().lower()
+    return "1" if word in _TRUE else "0" if word in _FALSE else word
+
+
 def _optional_path(text: str) -> str:
     return local_path(text) if text else ""
 
@@ -184,6 +189,7 @@ LOWER = BeforeValidator(lambda text: text.strip().lower())
 T = TypeVar("T")
 Word = Annotated[T, LOWER]
 Switch = Word[bool]
+SWITCH_WORD = BeforeValidator(_switch_word)
 Directories = Annotated[tuple[str, ...], BeforeValidator(_directories)]
 OptionalDirectories = Annotated[tuple[str, ...], BeforeValidator(_optional_directories)]
 LocalPath = Annotated[str, BeforeValidator(local_path)]

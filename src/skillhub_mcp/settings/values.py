@@ -13,6 +13,7 @@ from skillhub_mcp.project import DEFAULT_MARKERS, ClientDirectories
 from skillhub_mcp.settings import types
 
 DEFAULT_SKILLS_DIR = "~/.skillhub/skills"
+TOKEN_USES = "~/.skillhub/usage/tokens.jsonl"  # noqa: S105 - a path
 DEFAULT_USAGE_LOG = "~/.skillhub/usage/log.jsonl"
 TOOL_SETS = ("core", "context", "agents", "registry", "skill")
 FIELDS = ("name", "description", "tags", "category", "body")
@@ -291,7 +292,9 @@ class ObservabilitySettings(Group):
         "SKILLHUB_LOG_FORMAT", "text", "Format of the log on stderr: text, or json, one object per line"
     )
     audit_log: types.OptionalPath = setting("SKILLHUB_AUDIT_LOG", "", "File that records each load, read and run")
-    metrics: types.Switch = setting("SKILLHUB_METRICS", "0", "1 serves /metrics for Prometheus over HTTP")
+    metrics: Annotated[Literal["0", "1", "tokens"], types.SWITCH_WORD] = setting(
+        "SKILLHUB_METRICS", "0", "1 serves /metrics for Prometheus; tokens also counts requests by token"
+    )
     usage: types.Word[Literal["off", "counts", "queries"]] = setting(
         "SKILLHUB_USAGE", "counts", "What is recorded for `skillhub stats`: off, counts, or queries with their texts"
     )

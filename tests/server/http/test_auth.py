@@ -9,6 +9,7 @@ import json
 import logging
 import time
 from collections.abc import Iterator
+from datetime import date, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,12 @@ from tests.conftest import SkillWriter
 from tests.server.bearers import add_token, bearer, bearing, issuer, knock
 from tests.server.connections import Caller, listening
 
+from skillhub_mcp.policy.access_tokens import Tokens, make_token
+from skillhub_mcp.policy.files import change_tokens, tokens_file
+from skillhub_mcp.policy.visibility import Visibility
+from skillhub_mcp.server.http.auth import AuthOptions, HubTokenVerifier
 from skillhub_mcp.server.http.rate_limit import WrongTokens
+from skillhub_mcp.usage import TokenUses, last_uses
 
 MODES = ("auto", "legacy")
 AUDIENCE = "https://skills.example.com/mcp"
@@ -202,12 +208,25 @@ def test_a_session_in_other_hands_is_none(environment: dict[str, str], file: Pat
         assert httpx2.post(url, json=listed, headers={**bearing(other), **session}).status_code == 404
 
 
+def test_a_token_is_accepted_until_its_last_day_and_its_uses_are_recorded(tmp_path: Path) -> None:
+    today, uses = date.today(), str(tmp_path / "uses.jsonl")  # noqa: DTZ011 - the server's day
+    secrets = {}
+    for name, day in (("ends-today", today), ("ended", today - timedelta(days=1))):
+        token, secrets[name] = make_token(name, Visibility(), expires=day.isoformat())
+        change_tokens(str(tmp_path / "tokens.json"), partial(Tokens.with_token, token=token))
+    options = AuthOptions("", tokens_file(str(tmp_path / "tokens.json")), None, "", TokenUses(uses))
+    verifier = HubTokenVerifier(options)
+    for _ in range(2):
+        assert asyncio.run(verifier.verify_token(secrets["ends-today"])) is not None
+        assert asyncio.run(verifier.verify_token(secrets["ended"])) is None
+    assert list(last_uses(uses)) == ["ends-today"]
+    assert len(Path(uses).read_text(encoding="utf-8").splitlines()) == 1
+
+
 @pytest.mark.slow
 def test_a_token_that_was_taken_back_opens_nothing_and_a_new_one_does_without_a_restart(
     environment: dict[str, str], file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from skillhub_mcp.policy.files import change_tokens
-
     first = add_token(file, "first")
     with listening(environment) as url:
         assert knock(url, first).status_code == 200

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from skillhub_mcp.cli.arguments import skill_argument
 from skillhub_mcp.cli.console import print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_OK, print_json
+from skillhub_mcp.errors import SkillNotFound
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.choices import Choices
 from skillhub_mcp.sanitize import in_line
@@ -19,6 +20,7 @@ from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import fold_name
+from skillhub_mcp.skills.selectors import is_selector, selects, terms_of
 
 if TYPE_CHECKING:
     from skillhub_mcp.policy.access import Policy
@@ -29,7 +31,7 @@ DESCRIPTION = "Choose which skills agents find and load. The choice is saved, an
 
 def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
     """Declare the arguments."""
-    parser.add_argument("names", nargs="+", metavar="NAME", help="name, name@source or path of a skill")
+    parser.add_argument("names", nargs="+", metavar="NAME", help="name, name@source, path, glob or group")
     parser.add_argument("--project", action="store_true", help="in this project only")
 
 
@@ -43,7 +45,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     project = project_of(settings_of(options)).root if args.project else None
     with open_hub(options) as hub:
         # Every name is looked up before any choice is saved, so that a wrong name changes nothing.
-        chosen = [_choice(hub, skill_argument(name)) for name in args.names]
+        chosen = [_choice(hub, name) for typed in args.names for name in _expanded(hub, skill_argument(typed))]
         for one in [] if args.dry_run else chosen:
             change_choices(choices_path(), partial(_switched, one, on=on, project=project))
         snapshot, policy = hub.snapshot_and_policy()
@@ -88,6 +90,16 @@ class _Choice:
     others: tuple[Skill, ...]
     answered: str
     is_named: bool
+
+
+def _expanded(hub: SkillHub, typed: str) -> Sequence[str]:
+    """Return the names of the skills that a glob or a group selects now; a name alone. Raises SkillNotFound."""
+    if not is_selector(typed):
+        return (typed,)
+    found = {one.skill.name for one in hub.listed() if selects(typed, terms_of(one.skill))}
+    if not found:
+        raise SkillNotFound(typed, hint="`skillhub list` shows the skills with their categories and sources")
+    return sorted(found)
 
 
 def _choice(hub: SkillHub, typed: str) -> _Choice:

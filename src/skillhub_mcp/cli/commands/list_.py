@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import tee
 from typing import TYPE_CHECKING
@@ -67,11 +68,12 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         empty = (
             None if chosen else hub.why_nothing(category=args.category, source=source, core=args.core, for_models=False)
         )
+        categories = dict(sorted(Counter(one.skill.category for one in chosen if one.skill.category).items()))
         code = EXIT_FAILED if empty is not None and empty.mistake else EXIT_OK
         elsewhere = unsearched_places(settings_of(options), hub.views.snapshot())
         if args.json:
             problems = {} if empty is None else {"problems": problems_json(empty.causes)}
-            rest = problems | {"not_searched": [_elsewhere_json(one) for one in elsewhere]}
+            rest = problems | {"categories": categories, "not_searched": [_elsewhere_json(one) for one in elsewhere]}
             print_json_list("skills", _skills_json(hub, chosen, risks), rest)
             return code
         locks = hub.lock_standings(one.skill for one in chosen)
@@ -82,6 +84,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         print_table(("skill", "source", "description"), [_row(one, note) for one, note in rows])
         filtered = f"{len(chosen):,} of these: " if args.core or args.category or args.source else ""
         print_text(f"\n{filtered}{counts.sentence()}")
+        if categories:
+            print_text(f"Categories: {', '.join(f'{in_line(name)} ({count:,})' for name, count in categories.items())}")
     else:
         for one, note in rows:
             reported = (f"  ({note})", "yellow") if note else ""

@@ -33,6 +33,7 @@ from skillhub_mcp.settings import settings_of
 from skillhub_mcp.skills.digest import skill_digest
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import is_specified_name, near_names, safe_alias
+from skillhub_mcp.skills.selectors import is_rule_selector, is_selector
 
 DESCRIPTION = (
     "Add or forget rules for skills; without arguments, print them. Deny takes precedence over allow. Without rules "
@@ -45,7 +46,7 @@ _SHOWN_DIGITS = 12
 
 def add_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     """Declare the arguments."""
-    parser.add_argument("names", nargs="*", metavar="NAME", help="skills")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="skill, glob, or source:, category: or tag: group")
     parser.add_argument("--forget", action="append", default=[], metavar="NAME", help="remove the rules for a skill")
     parser.add_argument("--others", choices=tuple(_OTHERS), help="what applies to skills without a rule")
     parser.add_argument("--run", dest="running", action="store_true", help="about running commands, not loading")
@@ -72,6 +73,10 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     for rule in forgotten:
         _check_is_ruled(rule, own.read() or NO_RULES, own.path)
     if action is Action.RUN and args.command == "allow":
+        group = next((name for name in args.names if is_selector(name)), "")
+        if group and (args.network or not args.any_version):
+            hint = "name the skill" if args.network else "add --any-version"
+            raise InvalidArgument(group, "is a group, so its rule can name no files and no network", hint=hint)
         rules = [
             replace(
                 rule,
@@ -255,7 +260,7 @@ def _beside(args: argparse.Namespace) -> bool:
 
 def _rule(typed: str, action: Action) -> PermissionRule:
     name = decode_argument(typed)
-    if not is_specified_name(name):
+    if not (is_specified_name(name) or is_rule_selector(name)):
         alias = safe_alias(name)
         reason = f"{name!r} is not a name in lower-case kebab-case"
         raise InvalidArgument("NAME", reason, hint=f"try {alias!r}" if alias else None)

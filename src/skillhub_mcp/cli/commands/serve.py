@@ -141,7 +141,7 @@ def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[st
         from skillhub_mcp._util.tempdir import scratch_directory
         from skillhub_mcp.server.http.workers import serve_by_workers
 
-        with scratch_directory("metrics") if settings.observability.metrics else nullcontext("") as shared:
+        with scratch_directory("metrics") if settings.observability.metrics != "0" else nullcontext("") as shared:
             worker = _Worker(dict(options), args.host, args.port, secrets.token_bytes(32), shared)
             serve_by_workers(worker, http, settings.http.workers)
             return EXIT_FAILED

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping
+from datetime import date
 
 from skillhub_mcp._util.safe_json import BadJson
 from skillhub_mcp.bootstrap.policy import every_skill
@@ -19,8 +20,9 @@ from skillhub_mcp.policy.files import change_tokens, tokens_file
 from skillhub_mcp.policy.unknown_names import KnownNames
 from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.sanitize import in_line
-from skillhub_mcp.settings import settings_of
+from skillhub_mcp.settings import TOKEN_USES, settings_of
 from skillhub_mcp.skills.names import near_names
+from skillhub_mcp.usage import last_uses
 
 DESCRIPTION = (
     "List, create and revoke bearer tokens for HTTP clients. The file holds only their hashes; a server with "
@@ -33,10 +35,13 @@ def add_arguments(parser: Parser, _: str) -> None:
     parser.add_argument("--file", metavar="FILE", help="file of tokens (default: SKILLHUB_TOKENS_FILE)")
     actions = add_actions(parser)
     new = add_action(actions, "new", _new, "create a token and print it once", writes=True)
-    new.add_argument("--skills", metavar="A,B", help="only these skills")
+    new.add_argument("--skills", metavar="A,B", help="only these skills, globs, source:, category: or tag: groups")
     new.add_argument("--categories", metavar="X,Y", help="only these categories; no effect with --skills")
     new.add_argument("--may-run", action="store_true", help="let its bearer run commands, if they are enabled")
+    new.add_argument("--expires", default="", metavar="DAY", help="last day on which it is accepted, as 2027-01-31")
+    new.add_argument("--group", default="", metavar="GROUP", help="name of a group, to revoke its tokens together")
     revoke = add_action(actions, "revoke", _revoke, "revoke a token", writes=True)
+    revoke.add_argument("--group", action="store_true", help="NAME is a group: revoke all of its tokens")
     for action in (new, revoke):
         action.add_argument("name", metavar="NAME", help="name of the token's bearer, also for the audit log")
         action.add_argument("--file", metavar="FILE", default=argparse.SUPPRESS, help="file of tokens")
@@ -51,11 +56,13 @@ def _new(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if visibility.limits:
         _warn_of_names(visibility, options)
     try:
-        token, secret = make_token(decode_argument(args.name), visibility, may_run=args.may_run)
+        token, secret = make_token(
+            decode_argument(args.name), visibility, may_run=args.may_run, expires=args.expires, group=args.group
+        )
         if not args.dry_run:
             change_tokens(path, lambda tokens: tokens.with_token(token))
     except BadJson as error:
-        raise InvalidArgument("NAME", f"is invalid: {error}") from error
+        raise InvalidArgument("the token", f"cannot be made: {error}") from error
     if args.dry_run:
         print_text(f"{token.name} would be granted {_scope(token)}")
     elif args.json:
@@ -71,11 +78,15 @@ def _new(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """List the tokens. Raises InvalidArgument and TokensUnreadable."""
     tokens = tokens_file(_path(args, options)).read() or Tokens()
+    used = last_uses(expand_home(TOKEN_USES))
+    # Another token may have had the name before.
+    days = {token.name: day for token in tokens.tokens if (day := used.get(token.name, "")) >= token.created}
     if args.json:
-        print_json({"tokens": [token.as_json() for token in tokens.tokens]})
+        rows = [{**token.as_json(), "last_used": days.get(token.name) or None} for token in tokens.tokens]
+        print_json({"tokens": rows})
         return EXIT_OK
     for token in tokens.tokens:
-        print_text(in_line(f"{token.name}  {token.created}  {_scope(token)}"))
+        print_text(in_line(f"{token.name}  {token.created}  {_scope(token)}{_life(token, days.get(token.name, ''))}"))
     if not tokens.tokens:
         print_text("No tokens.")
     return EXIT_OK
@@ -86,17 +97,18 @@ def _revoke(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     # Reading does not create a missing file.
     tokens = tokens_file(path).read() or Tokens()
     name = decode_argument(args.name)
-    token = tokens.named(name)
-    if token is None:
-        near = near_names(name, [one.name for one in tokens.tokens])
+    revoked = [one for one in tokens.tokens if name == (one.group if args.group else one.name)]
+    if not revoked:
+        near = near_names(name, [one.group if args.group else one.name for one in tokens.tokens])
         hint = f"did you mean {near[0]!r}?" if near else "`skillhub token` lists the tokens"
-        raise InvalidArgument("NAME", f"{name!r} is not the name of a token", hint=hint)
+        raise InvalidArgument("NAME", f"{name!r} is not the name of a {'group' if args.group else 'token'}", hint=hint)
+    names = [one.name for one in revoked]
     if not args.dry_run:
-        change_tokens(path, lambda current: current.without(name))
+        change_tokens(path, lambda current: current.without(*names))
     if args.json:
-        print_json({"revoked": token.as_json()})
-    else:
-        print_text(f"{'would revoke' if args.dry_run else 'revoked'} the token of {name}")
+        print_json({"dry_run": args.dry_run, "revoked": [one.as_json() for one in revoked]})
+    for one in () if args.json else names:
+        print_text(f"{'would revoke' if args.dry_run else 'revoked'} the token of {one}")
     return EXIT_OK
 
 
@@ -104,13 +116,15 @@ def _warn_of_names(visibility: Visibility, options: Mapping[str, str]) -> None:
     settings = settings_of(options)
     with open_hub(options) as hub:
         known = KnownNames(every_skill(settings, hub.snapshot_and_policy()[0]))
+    categories = sorted({skill.category for skill in known.skills if skill.category})
     for kind, unknown in (
         ("skill", known.unknown_skills(visibility)),
         ("category", known.unknown_categories(visibility)),
     ):
         for one in unknown:
             guess = f"; did you mean {one.near!r}?" if one.near else ""
-            print_note(f"warning: no {kind} has the name {one.name!r}{guess}")
+            here = f"; there are {in_line(', '.join(categories))}" if kind == "category" and categories else ""
+            print_note(f"warning: no {kind} has the name {one.name!r}{guess or here}")
 
 
 def _path(args: argparse.Namespace, options: Mapping[str, str]) -> str:
@@ -133,3 +147,9 @@ def _scope(token: Token) -> str:
     if visibility.categories is not None:
         return f"the categories {', '.join(sorted(visibility.categories))}{more}"
     return f"every skill{more}"
+
+
+def _life(token: Token, used: str) -> str:
+    of_group = f", group {token.group}" if token.group else ""
+    until = f", {'until' if token.is_accepted_on(date.today()) else 'expired after'} {token.expires}"  # noqa: DTZ011
+    return f"{of_group}{until if token.expires else ''}, {f'last used {used}' if used else 'not used yet'}"

@@ -12,6 +12,7 @@ import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
 from fastmcp.server.auth import AccessToken, RemoteAuthProvider, TokenVerifier
@@ -32,6 +33,7 @@ from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.server.callers import Caller, CallerToken
 from skillhub_mcp.server.http.front_page import MCP_PATH
 from skillhub_mcp.server.http.rate_limit import WrongTokens, address_of, too_many_requests
+from skillhub_mcp.usage import TokenUses
 
 log = logging.getLogger(__name__)
 
@@ -58,12 +60,16 @@ class JwtOptions:
 
 @dataclass(frozen=True, slots=True)
 class AuthOptions:
-    """Which tokens are accepted; an empty `token`, or None, is none. `public_url` is the URL of /mcp for clients."""
+    """Which tokens are accepted; an empty `token`, or None, is none. `public_url` is the URL of /mcp for clients.
+
+    `uses` records on which days each token of the file was used.
+    """
 
     token: str = field(repr=False)
     tokens: PolicyFile[Tokens] | None
     jwt: JwtOptions | None
     public_url: str
+    uses: TokenUses | None = None
 
 
 class HubTokenVerifier(TokenVerifier):
@@ -74,6 +80,7 @@ class HubTokenVerifier(TokenVerifier):
         self._digest = digest_of(options.token) if options.token else None
         self._file = options.tokens
         self._problem = ""
+        self._uses = options.uses
         self._jwt = None if options.jwt is None else _SignedTokens(options.jwt)
         self._issuer = None if options.jwt is None else options.jwt.issuer
         self._wrong = WrongTokens()
@@ -86,7 +93,10 @@ class HubTokenVerifier(TokenVerifier):
             return _caller_token(_ONE_TOKEN, Caller(_ONE_TOKEN, may_run=True))
         # The time of a look-up can reveal a part of a digest at most, and a digest reveals nothing about its token.
         known = self._tokens_by_digest().get(digest)
-        if known is not None:
+        # The day is the server's, as in `skillhub token`.
+        if known is not None and known.is_accepted_on(date.today()):  # noqa: DTZ011
+            if self._uses is not None:
+                self._uses.record(known.name)
             visibility = known.visibility if known.visibility.limits else None
             return _caller_token(f"named {known.name}", Caller(known.name, visibility, known.may_run))
         return None if self._jwt is None else await self._jwt.verify(token)
