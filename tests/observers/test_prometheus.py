@@ -51,7 +51,7 @@ def test_requests_are_counted_by_token_if_that_is_asked_for() -> None:
         with observe(prometheus, RequestEvent(method="tools/list")):
             pass
         REQUEST_CONTEXT.reset(token)
-        return samples(prometheus).get(("skillhub_token_requests_total", "ann", "ok"))
+        return samples(prometheus).get(("skillhub_token_requests_total", "ok", "ann"))
 
     assert counted(Prometheus(by_token=True)) == 1
     assert counted(Prometheus()) is None
