@@ -21,8 +21,6 @@ from skillhub_mcp.policy.files import change_tokens
 from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.settings import read_settings
 
-pytestmark = pytest.mark.slow
-
 
 def test_each_problem_is_told_once_and_again_when_it_changed(
     hub_environment: dict[str, str],
@@ -123,6 +121,7 @@ def test_names_in_settings_rules_and_tokens_that_nothing_has_are_told_once(
     assert len([record for record in caplog.records if record.name == "skillhub_mcp.library"]) == len(expected)
 
 
+@pytest.mark.slow
 def test_a_server_tells_them_on_stderr_once_with_several_workers(
     hub_environment: dict[str, str], write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
 ) -> None:

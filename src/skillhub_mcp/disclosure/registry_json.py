@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from skillhub_mcp.skills.registry import Claim, IndexEntry, IndexReport, RegistryIndex
+from skillhub_mcp.skills.registry import Claim, IndexEntry, IndexReport
 
 
 def entry_json(entry: IndexEntry, *, with_path: bool = True) -> dict[str, object]:
@@ -78,12 +78,6 @@ def report_json(report: IndexReport, *, with_paths: bool = True, max_places: int
         },
         "digest": report.digest,
     }
-
-
-def index_json(index: RegistryIndex) -> dict[str, object]:
-    """Return `{skills, report}`."""
-    skills = entries_json(index.skills, awaiting_trust=index.awaiting_trust)
-    return {"skills": skills, "report": report_json(index.report)}
 
 
 def _claim_json(claim: Claim, *, with_paths: bool) -> dict[str, object]:

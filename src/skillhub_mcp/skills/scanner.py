@@ -85,7 +85,7 @@ def scan(
     only: Sequence[str] | None = None,
     keep_absent: bool = False,
     before: Scan | None = None,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: Callable[[int, int], None] = lambda *_: None,
 ) -> Scan:
     """Scan the SKILL.md files that are new or changed, or only those at `only`. Bad files never raise."""
     began = time.perf_counter()
@@ -93,17 +93,22 @@ def scan(
     known = {path: entry for path, entry in memory.items() if entry.root in own}
     changed = None if only is None or before is None else _in_known_skills(known, only)
     walk = walk_roots(roots) if changed is None or before is None else _as_before(before, changed)
-    look = _Look(memory, reread=reread, depth=depth)
     seen: dict[str, CachedSkillFile] = {}
-    total = len(walk.found)
+    undecided: list[str] = []
+    opened, has_changed = 0, False
     for number, found in enumerate(walk.found):
-        if on_progress is not None and number % _FILES_PER_REPORT == 0:
-            on_progress(number, total)
-        now = look.at(found)
-        if now is not None:
+        if number % _FILES_PER_REPORT == 0:
+            on_progress(number, len(walk.found))
+        before_it = memory.get(found.directory)
+        if before_it is not None and not reread and _is_unchanged(found, before_it):
+            seen[found.directory] = before_it
+            continue
+        opened += 1
+        if (read := _read(found, depth)) is not None:
+            now = _last_good(before_it, read, undecided)
+            has_changed = has_changed or before_it is None or (now is not before_it and _differ(before_it, now))
             seen[found.directory] = now
-    if on_progress is not None:
-        on_progress(total, total)
+    on_progress(len(walk.found), len(walk.found))
     unavailable = _unavailable(walk, known) if keep_absent else ()
     if changed is not None and before is not None:
         unavailable = before.snapshot.report.unavailable
@@ -112,7 +117,7 @@ def scan(
     kept = {path: entry for path, entry in known.items() if path not in looked_at or entry.root in away}
     remembered = {**kept, **seen}
     removed = not remembered.keys() >= known.keys()
-    is_same = not (look.opened or removed) and len(remembered) == len(memory)
+    is_same = not (opened or removed) and len(remembered) == len(memory)
     # In one order always, and the same object if nothing changed.
     after = memory if is_same else {directory: remembered[directory] for directory in sorted(remembered)}
     snapshot = scan_from_cache(
@@ -125,37 +130,12 @@ def scan(
         unavailable=unavailable,
         before=before,
     )
-    return Scan(snapshot, after, look.opened, look.changed or removed, admission, tuple(look.undecided))
+    return Scan(snapshot, after, opened, has_changed or removed, admission, tuple(undecided))
 
 
 def read_snapshot(roots: tuple[SkillRoot, ...], admission: Admission = LENIENT) -> Snapshot:
     """Return the skills below some roots, reading headers only, for a caller without a hub."""
     return scan(roots, memory={}, admission=admission, depth=ReadDepth.HEADER).snapshot
-
-
-class _Look:
-    """Opens the files that are not as they were; see `scan` for the parameters and `Scan` for the attributes."""
-
-    def __init__(self, memory: ScanCache, *, reread: bool, depth: ReadDepth) -> None:
-        self._memory = memory
-        self._reread = reread
-        self._depth = depth
-        self.opened = 0
-        self.changed = False
-        self.undecided: list[str] = []
-
-    def at(self, found: FoundSkillFile) -> CachedSkillFile | None:
-        """Return what a file says, or None if it was removed since it was found."""
-        known = self._memory.get(found.directory)
-        if known is not None and not self._reread and _is_unchanged(found, known):
-            return known
-        self.opened += 1
-        read = _read(found, self._depth)
-        if read is None:
-            return None
-        now = _last_good(known, read, self.undecided)
-        self.changed = self.changed or known is None or (now is not known and _differ(known, now))
-        return now
 
 
 def _is_unchanged(found: FoundSkillFile, known: CachedSkillFile) -> bool:
