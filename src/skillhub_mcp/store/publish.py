@@ -28,7 +28,7 @@ from skillhub_mcp.errors import (
     SkillFileNotFound,
     SkillHubError,
 )
-from skillhub_mcp.index.keys import free_label, make_key
+from skillhub_mcp.index.keys import free_label, label_of, make_key
 from skillhub_mcp.index.lance import PATHS_PER_STATEMENT, chunks
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.schema import SCHEMA_VERSION
@@ -80,11 +80,10 @@ class NotPublished(NamedTuple):
 
 
 class SkillToStore(NamedTuple):
-    """A skill with its published key, the label of its root, and the key of its row in the index."""
+    """A skill with its published key, and the key of its row in the index."""
 
     skill: Skill
     key: str
-    label: str
     row: str
     entry: CachedSkillFile
 
@@ -141,10 +140,11 @@ class PublishReport:
 
 
 class _Row(NamedTuple):
-    """A skill as it is published: its files, and the digest of its row."""
+    """A skill as it is published: its files, the hash of its text if that has a vector, and the digest of its row."""
 
     skill: SkillToStore
     files: tuple[StoredFile, ...]
+    embedded: str | None
     digest: str
 
 
@@ -244,7 +244,11 @@ class _Publication:
 
     def _read(self, present: set[str]) -> list[_Row]:
         """Read the files of all skills, and upload those that are not there."""
-        hashes = _embedded_hashes(self._library.table, [one.row for one in self._library.skills])
+        table, columns = self._library.table, ["path", "embedded_hash"]
+        keys = [] if table.dimension is None else [one.row for one in self._library.skills]
+        hashes = {
+            row["path"]: row["embedded_hash"] for read in table.rows_of(keys, columns) for row in read.to_pylist()
+        }
         pending: dict[str, bytes] = {}
         rows: list[_Row] = []
         changing: list[str] = []
@@ -265,7 +269,8 @@ class _Publication:
             if size >= _UPLOADED_AT_ONCE:
                 self._upload(pending)
                 size = 0
-            rows.append(_Row(skill, tuple(found), _row_digest(skill, tuple(found), hashes.get(skill.row))))
+            files, embedded = tuple(found), hashes.get(skill.row)
+            rows.append(_Row(skill, files, embedded, _row_digest(skill, files, embedded)))
         if changing:
             raise LibraryChanging(changing[:_NAMED_SKILLS])
         self._upload(pending)
@@ -297,8 +302,7 @@ class _Publication:
     def _report(self, rows: Sequence[_Row], known: Mapping[str, PublishedRow]) -> PublishReport:
         files = [file for row in rows for file in row.files]
         digests = {row.skill.key: row.digest for row in rows}
-        table = self._library.table
-        unembedded = set() if table.dimension is None else set(table.without_vector("true"))
+        has_vectors = self._library.table.dimension is not None
         return PublishReport(
             target=self._target.name,
             number=0,
@@ -311,7 +315,7 @@ class _Publication:
             removed=sorted(known.keys() - digests.keys()),
             new_files=len(self._uploaded),
             new_bytes=sum(self._uploaded.values()),
-            unembedded=len(unembedded.intersection(row.skill.row for row in rows)),
+            unembedded=sum(row.embedded is None for row in rows) if has_vectors else 0,
             left_out=tuple(self._left_out),
         )
 
@@ -404,14 +408,6 @@ def _is_needed(path: str, versions: Mapping[str, int]) -> bool:
     return not below.startswith("_versions/") or below == f"_versions/{manifest_name(versions[table])}"
 
 
-def _embedded_hashes(table: TableVersion, keys: Sequence[str]) -> dict[str, str]:
-    """Return the hash of the text that was embedded by key; empty without vectors."""
-    if table.dimension is None:
-        return {}
-    columns = ["path", "embedded_hash"]
-    return {row["path"]: row["embedded_hash"] for read in table.rows_of(keys, columns) for row in read.to_pylist()}
-
-
 def _row_digest(skill: SkillToStore, files: Sequence[StoredFile], embedded: str | None) -> str:
     entry = {name: value for name, value in entry_to_json(skill.entry).items() if name not in _OF_A_CHECKOUT}
     return digest_of([json.dumps([skill.key, entry, files, embedded], sort_keys=True).encode()])
@@ -434,7 +430,7 @@ def _batches(
         columns = {name: read.column(name) for name in read.schema.names}
         columns |= {
             "path": pa.array([row.skill.key for row in own]),
-            "root": pa.array([row.skill.label for row in own]),
+            "root": pa.array([label_of(row.skill.key) for row in own]),
             "entry": pa.array([json.dumps(entry_to_json(row.skill.entry)) for row in own]),
             "files": pa.array([[file._asdict() for file in row.files] for row in own], schema.field("files").type),
             "digest": pa.array([row.digest for row in own]),
@@ -470,10 +466,9 @@ def library_to_store(snapshot: Snapshot, policy: Policy, state: IndexState, tabl
         if reason is not None or row is None or entry is None:
             left_out.append(NotPublished(skill.name, "", reason or "is not in the index"))
             continue
-        label = labels[skill.root]
-        key = _key(skill, label, skills)
-        skills[key] = SkillToStore(skill, key, label, row, entry)
-    used = {one.label for one in skills.values()}
+        key = _key(skill, labels[skill.root], skills)
+        skills[key] = SkillToStore(skill, key, row, entry)
+    used = set(map(label_of, skills))
     return LibraryToStore(
         skills=[skills[key] for key in sorted(skills)],
         roots={label: root.source.value for root in report.roots if (label := labels[root.path]) in used},
