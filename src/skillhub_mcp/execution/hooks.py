@@ -83,10 +83,7 @@ class _HooksFile(BaseModel):
 
 
 def read_hooks(path: str) -> tuple[Hook, ...]:
-    """Return the hooks of a file. Raises InvalidSetting if it is invalid, or may be written by others.
-
-    A hook that is meant to block calls must not be ignored silently.
-    """
+    """Return the hooks of a file. Raises InvalidSetting if it is invalid, or may be written by others."""
     try:
         with open(path, encoding="utf-8-sig") as file:
             text = file.read(_MAX_FILE_BYTES)

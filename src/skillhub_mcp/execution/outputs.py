@@ -147,10 +147,7 @@ def with_directory(arguments: Sequence[str], directory: str) -> list[str]:
 
 
 def _made(around: str, path: str, named: str) -> int:
-    """Make a directory in another one and return its descriptor, unless a link is on the way.
-
-    Commands that are running may put links in the place of directories meanwhile: each is opened by its descriptor.
-    """
+    """Make a directory in another one and return its descriptor. A link on the way, made meanwhile, is refused."""
     descriptor = os.open(around, _DIRECTORY)
     for part in os.path.relpath(path, around).split(os.sep):
         try:

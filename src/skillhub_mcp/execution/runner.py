@@ -79,10 +79,7 @@ class CommandResult:
 
 
 def reduced_environment(source: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a command: a short list of variables, without keys and tokens.
-
-    PATH keeps only its absolute entries. Without a locale LANG is C.UTF-8, so that `grep` and `ls` treat text as UTF-8.
-    """
+    """Return the environment of a command: few variables, no keys and tokens, absolute entries of PATH, UTF-8."""
     environment = {name: source[name] for name in _PASSED_VARIABLES if name in source}
     environment["PATH"] = absolute_path_entries(source.get("PATH", ""))
     if not any(source.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG")):

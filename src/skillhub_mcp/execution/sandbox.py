@@ -93,10 +93,7 @@ OFF = Sandbox()
 
 @cache
 def find_sandbox(setting: str) -> Sandbox:
-    """Return the sandbox for `SKILLHUB_SANDBOX`, tried once with a command that does nothing.
-
-    Raises SandboxUnavailable with the system's own words.
-    """
+    """Return the sandbox for `SKILLHUB_SANDBOX`, tried once. Raises SandboxUnavailable in the system's words."""
     if setting == "off":
         return OFF
     if sys.platform != "linux":

@@ -75,10 +75,7 @@ class SkillCommand:
     def run(
         self, confinement: Confinement, sandbox: Sandbox, *, network: bool, stop: threading.Event | None
     ) -> CommandResult:
-        """Run the command. `confinement` is what it may touch besides its output directory and packages.
-
-        Raises what `packages` and `run_command` raise.
-        """
+        """Run the command with its output directory and packages. Raises what `packages` and `run_command` raise."""
         directory, hidden = str(self._cwd), confinement.hidden
         with ExitStack() as stack:
             opened = self._options.outputs.opened(

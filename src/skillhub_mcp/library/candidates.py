@@ -137,10 +137,7 @@ _FILES = frozenset({TreeEntryKind.FILE, TreeEntryKind.LINK})
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A skill at `path` of a source (`""` is its top), with the paths of its `copies` with the same name and bytes.
-
-    If `problem` says why it cannot be installed, it has no skill, or no files.
-    """
+    """A skill of a source, with the paths of its `copies`; `problem` is why it cannot be installed."""
 
     path: str
     name: str
@@ -159,10 +156,7 @@ class Candidates:
 
 
 def candidates(tree: Tree, start: str = "", *, name: str) -> Candidates:
-    """Return the skills at and below the directory `start` of a tree; a skill at its top is called `name`.
-
-    Raises SourceUnreachable.
-    """
+    """Return the skills at and below `start`; one at the top is called `name`. Raises SourceUnreachable."""
     return _Search(tree, start, name).candidates()
 
 

@@ -56,10 +56,7 @@ class Change:
         return place
 
     def read_lock(self, path: str) -> Lock:
-        """Return the lock at `path`, or an empty one if there is none. Raises LockUnreadable.
-
-        `commit` then refuses if another program has written it since.
-        """
+        """Return the lock at `path`, or an empty one; `commit` refuses if it was written since."""
         text = read_lock_text(path)
         self._locks_read[os.path.realpath(path)] = None if text is None else text.encode()
         return Lock(path) if text is None else parse_lock(text, path)

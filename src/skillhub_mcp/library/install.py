@@ -255,11 +255,7 @@ def _namesakes(name: str, incoming: Sequence[Incoming]) -> Refused:
 
 
 def install(root: str, lock_path: str, proposals: Sequence[Proposal]) -> tuple[Refused, ...]:
-    """Install what was proposed, and return what was refused because it changed since it was inspected.
-
-    Raises SkillConflict if that is all of it, LockUnreadable, LibraryBusy and LibraryUnwritable; then nothing was
-    changed.
-    """
+    """Install what was proposed, and return what changed since it was inspected; raises if that is all of it."""
     wanted = [one for one in proposals if one.verb is not Verb.NOTHING]
     if not wanted:
         return ()

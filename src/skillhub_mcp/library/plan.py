@@ -85,10 +85,7 @@ def plan_step(
     replace: bool = False,
     settled: Settlement = Settlement.ASK,
 ) -> Verb:
-    """Return what installing `files` from `source` under a name does; `given` is the digest of the source's files.
-
-    Raises SkillConflict for a skill of another source, unless it may be replaced.
-    """
+    """Return what installing `files`, whose source gave `given`, does. Raises SkillConflict."""
     if there.files is None:
         return Verb.ADD
     if there.source == source and not replace:

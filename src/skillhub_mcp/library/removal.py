@@ -37,11 +37,7 @@ class MovedSkill:
 def remove(
     root: str, lock_path: str, names: Sequence[str], *, force: bool = False, dry_run: bool = False
 ) -> tuple[MovedSkill, ...]:
-    """Move skills of a root into its trash and remove them from its lock, all or none.
-
-    Without `force` only what the lock names. Raises SkillNotFound, SkillConflict, LockUnreadable, LibraryBusy and
-    LibraryUnwritable.
-    """
+    """Move skills into the trash and out of the lock, all or none; without `force` only locked ones."""
     found = _to_remove(root, read_lock(lock_path) or Lock(lock_path), names, force=force)
     if dry_run:
         return found
@@ -57,10 +53,7 @@ def remove(
 def bring_back(
     root: str, lock_path: str, names: Sequence[str] = (), *, dry_run: bool = False
 ) -> tuple[MovedSkill, ...]:
-    """Restore skills with their entries in the lock, all or none: the latest of each of `names`, or the last removal.
-
-    Raises InvalidArgument if nothing was removed, SkillNotFound, and what `remove` raises.
-    """
+    """Restore skills with their lock entries, all or none: the latest of each of `names`, or the last removal."""
     found = _to_bring_back(root, lock_path, names)
     if dry_run:
         return tuple(found)

@@ -66,10 +66,7 @@ class VerifiedLibrary:
 def verify(
     root: str, lock_path: str, names: Collection[str] = (), *, lock_command: str = "skillhub lock"
 ) -> VerifiedLibrary:
-    """Hold the skills of a root against its lock, which `lock_command` writes: those of `names`, or all.
-
-    Raises LockUnreadable and SkillNotFound.
-    """
+    """Compare the skills of a root, or those of `names`, with its lock. Raises LockUnreadable and SkillNotFound."""
     lock = read_lock(lock_path)
     if lock is None:
         raise LockUnreadable(lock_path, "there is none", hint=f"{lock_command} writes one of the skills that are there")
@@ -154,10 +151,7 @@ class PresentSkill:
 def lock_present(
     root: str, lock_path: str, names: Sequence[str] = (), *, dry_run: bool = False
 ) -> tuple[PresentSkill, ...]:
-    """Lock the skills of a root that no lock of ours names; edited ones only if they are in `names`.
-
-    Raises SkillNotFound, LockUnreadable, LibraryBusy and LibraryUnwritable.
-    """
+    """Lock the skills of a root without a digest of ours; edited ones only if they are in `names`."""
     there = present(root)
     for name in names:
         if name not in there:

@@ -136,10 +136,7 @@ class Lock:
 
 
 def parse_lock(text: str, path: str) -> Lock:
-    """Return the lock in a text. Raises LockUnreadable, with the line if it is known.
-
-    Of a later version, the entries that can be understood are returned.
-    """
+    """Return the lock in a text; of a later version, what is understood. Raises LockUnreadable."""
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith(_MARKERS):
             raise LockUnreadable(path, "it has the markers of a merge", line=number, hint="resolve the merge first")
@@ -220,10 +217,7 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
 def read_plain(path: str, *, follow: bool = False, max_bytes: int = MAX_BYTES) -> bytes | None:
-    """Return the bytes of a regular file, or None if nothing is there. `follow` permits a link.
-
-    Raises OSError, also for anything else than a file and for one of more than `max_bytes`.
-    """
+    """Return the bytes of a regular file, None without one. Raises OSError, also above `max_bytes`."""
     try:
         descriptor = os.open(path, _TO_READ if follow else _TO_READ | _NO_LINK)
     except FileNotFoundError:

@@ -118,10 +118,7 @@ def lock_paths(root: str) -> tuple[str, ...]:
 
 
 class LockVerifier:
-    """Compares skills with their locks. With `only`, what no lock of ours names is withheld, too.
-
-    `option_of` returns, for the path of a lock, the option that names it to a command.
-    """
+    """Compares skills with their locks. With `only`, unlocked skills are withheld. `option_of` gives a lock's option."""
 
     def __init__(self, *, only: bool = False, option_of: Callable[[str], str] = lambda _: "") -> None:
         self._only = only
@@ -148,10 +145,7 @@ class LockVerifier:
         yield from map(self._standing, directories)
 
     def differs(self, skill: Skill, *, now: bool = False) -> SkillHubError | None:
-        """Return SkillChanged or LockUnreadable if `skill` is withheld.
-
-        With `now` by all of its files as they are, else by its SKILL.md and what was last seen of the others.
-        """
+        """Return why `skill` is withheld, if it is; with `now` by all of its files as they are."""
         known = self._judged.get(skill.directory)
         error = self._differs(skill, now=now)
         if error is None or not now or (known is not None and known.error is not None):
@@ -245,10 +239,7 @@ class LockVerifier:
         return None if isinstance(found, LockUnreadable) else found
 
     def _entry(self, directory: str) -> tuple[LockedSkill, str] | LockUnreadable | None:
-        """Return the entry of the skill in `directory` and the path of its lock, or why that is not known.
-
-        A link counts under its own name first: else a link in the place of a locked skill would be no change.
-        """
+        """Return the entry and the lock of the skill in `directory`. A link counts under its own name first."""
         found = self._entry_in(*os.path.split(directory))
         if found is None and os.path.islink(directory):
             found = self._entry_in(*os.path.split(os.path.realpath(directory)))

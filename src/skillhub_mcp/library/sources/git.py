@@ -78,10 +78,7 @@ class GitOptions:
 
 
 class GitRepository:
-    """An empty bare repository below a temporary directory, for the source that `shown` names; `close` removes it.
-
-    Raises CommandUnavailable without git.
-    """
+    """An empty bare repository in a temporary directory, for a source. Raises CommandUnavailable without git."""
 
     def __init__(self, location: str, shown: str, options: GitOptions) -> None:
         self.location = location
@@ -144,10 +141,7 @@ class GitRepository:
             return output.read(), outcome
 
     def archive(self, commit: str, file: IO[bytes], *, most_bytes: int) -> None:
-        """Write the files of a commit to `file` as a tar, byte for byte as they were committed.
-
-        Raises SourceUnreachable, also for more than `most_bytes`.
-        """
+        """Write a commit to `file` as a tar, byte for byte. Raises SourceUnreachable, also for too many bytes."""
         information = os.path.join(self._repository, "info")
         os.makedirs(information, exist_ok=True)
         with open(os.path.join(information, "attributes"), "w", encoding="utf-8") as attributes:

@@ -183,11 +183,7 @@ class GitTree(Tree):
 
 
 def open_git(source: SkillSource, options: GitOptions | None = None) -> GitTree:
-    """Fetch what a source means of its repository, and return it as a tree, which must be closed.
-
-    Raises SourceUnreachable, with near refs or paths, ArchiveRefused for too many files, and CommandUnavailable without
-    git.
-    """
+    """Fetch what a source means. Raises SourceUnreachable, ArchiveRefused, and CommandUnavailable without git."""
     repository = GitRepository(source.location, str(source), options or GitOptions())
     try:
         return _opened(source, repository)
@@ -214,10 +210,7 @@ def _opened(source: SkillSource, repository: GitRepository) -> GitTree:
 
 
 def remote_ref(source: SkillSource, options: GitOptions | None = None) -> RemoteRef:
-    """Return the ref that a source means, with its present commit. Nothing is fetched.
-
-    Raises SourceUnreachable, and CommandUnavailable without git.
-    """
+    """Return the ref that a source means, with its present commit. Raises what `open_git` raises."""
     repository = GitRepository(source.location, str(source), options or GitOptions())
     try:
         return _settled(source, repository)[1]
@@ -251,11 +244,7 @@ _TAG_NAME = re.compile(rb"^tag (.+)$", re.MULTILINE)
 
 
 class SignatureState(str, Enum):
-    """What is known of a signature.
-
-    GOOD is valid, by a key that the person named; UNKNOWN is valid, by another key; BAD does not fit, or its key was
-    revoked; UNCHECKABLE was not checked.
-    """
+    """UNKNOWN is valid, by a key that the person has not named; BAD does not fit, or its key was revoked."""
 
     GOOD = "good"
     UNKNOWN = "unknown"
@@ -275,10 +264,7 @@ class Signature:
 
 
 def signature_of(tree: GitTree, allowed_signers: str = ALLOWED_SIGNERS) -> Signature:
-    """Return what signs the tag that was asked for, or the commit if that is not signed.
-
-    Known keys are those in git's `gpg.ssh.allowedSignersFile` and in `allowed_signers`. Raises SourceUnreachable.
-    """
+    """Return what signs the tag that was asked for, or else the commit. Raises SourceUnreachable."""
     git, ref = tree.repository, tree.ref
     if ref.object_id != ref.commit:
         tag = git.run("cat-file", "tag", ref.object_id)
@@ -303,10 +289,7 @@ def check_signer(
     accepted: bool = False,
     required: bool = False,
 ) -> None:
-    """Raise IntegrityFailed for a bad signature, another signer than the lock's, or an unknown one if `required`.
-
-    `locked` is the fingerprint and the principal of the lock; `accepted` accepts another. Pure.
-    """
+    """Raise IntegrityFailed for a bad signature, another signer than the lock's, or an unknown one if `required`."""
     shown = in_line(found.reason)
     if found.fingerprint:
         shown = _signer(found.fingerprint, found.principal)

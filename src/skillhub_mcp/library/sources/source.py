@@ -124,10 +124,7 @@ class _Refusal(Exception):
 def parse_source(
     text: str, *, ref: str = "", path: str = "", skills: Sequence[str] = (), insecure: bool = False
 ) -> SkillSource:
-    """Return the source that `text` names, with the options `--ref`, `--path` and `--skill`.
-
-    `insecure` permits `http:` and `git:` to other machines. Raises SourceUnreadable.
-    """
+    """Return the source that `text` and the options name. `insecure` allows http: and git:. Raises SourceUnreadable."""
     try:
         return _with(_read(text.strip(" "), insecure=insecure), ref=ref, path=path, skills=skills)
     except _Refusal as refusal:

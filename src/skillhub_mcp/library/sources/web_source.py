@@ -61,10 +61,7 @@ class WebTree(Tree):
 
 
 def open_web(url: str, skills: Sequence[str], options: OpenOptions) -> WebTree:
-    """Fetch what is at `url` as a tree; of an index, the `skills` that were named, or all.
-
-    Raises SourceUnreachable, IntegrityFailed, ArchiveRefused, and SkillNotFound for a skill that an index lacks.
-    """
+    """Return what is at `url`; of an index, the `skills` that were named, or all. Raises what `open_source` raises."""
     with ExitStack() as fetched:
         directory = fetched.enter_context(scratch_directory("fetch"))
         with downloading(url, directory, options) as downloader:

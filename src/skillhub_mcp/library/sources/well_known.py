@@ -77,10 +77,7 @@ def is_index(content: bytes) -> bool:
 
 
 def parse_index(content: bytes, url: str) -> WellKnownIndex:
-    """Return the index at `url`. A malformed entry is skipped, as the draft requires.
-
-    Raises SourceUnreachable for an index of another version, and for one that gives two skills one name.
-    """
+    """Return the index at `url`, without malformed entries. Raises SourceUnreachable."""
     try:
         found = _read(content)
     except BadJson as error:
