@@ -11,7 +11,6 @@ import pytest
 from tests.execution.processes import assert_ended
 
 from skillhub_mcp.errors import CommandUnavailable
-from skillhub_mcp.execution import program
 from skillhub_mcp.execution.program import Outcome, ProgramEnded, run_program
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the programs of this test are POSIX shells")
@@ -53,12 +52,6 @@ def test_what_uses_too_much_is_ended_with_its_children_and_the_reason(tmp_path: 
         )
     assert ended.value.excess == "too much"
     assert_ended(int((tmp_path / "child").read_text()))
-
-
-def test_messages_without_an_end_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program, "_MOST_MESSAGE_BYTES", 1_000)
-    with pytest.raises(ProgramEnded, match="more than 1,000 bytes of messages"):
-        shell("while :; do echo yes yes yes yes >&2; done", tmp_path)
 
 
 def test_a_program_that_is_not_there_is_reported(tmp_path: Path) -> None:

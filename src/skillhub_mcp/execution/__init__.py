@@ -5,7 +5,6 @@ hooks           the user's commands before and after tool calls
 outputs         where a command may write
 program         a program that the hub itself needs, bounded, and ending a process group
 runner          one process within limits of time and output
-sandbox         what a running program may read, write and reach: bubblewrap
+sandbox         what a running program may read, write and reach, and needs of the system: bubblewrap
 skill_command   one command of a skill: what it may touch, which packages it needs, where it writes
-system_files    the files of the system that a program needs in order to start
 """

@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import IO
@@ -108,10 +108,7 @@ class GitRepository:
 
     def fetch(self, ref: str) -> None:
         """Fetch the newest commit of a ref, or a commit, without its history. Raises SourceUnreachable."""
-        self.run("fetch", *_FETCH, "--depth=1", "--end-of-options", self.location, ref, excess=self._too_much)
-        # It may have ended between two checks.
-        if excess := self._too_much():
-            raise self._ended(ProgramEnded(excess))
+        self.run("fetch", *_FETCH, "--depth=1", "--end-of-options", self.location, ref)
 
     def list_refs(self, asked: Sequence[str]) -> bytes:
         """Return the output of `git ls-remote --symref`. Raises SourceUnreachable."""
@@ -120,9 +117,9 @@ class GitRepository:
         command = ("ls-remote", "--symref", "--quiet", *options, "--end-of-options", self.location, *patterns)
         return self.run(*command, outside=True)
 
-    def run(self, *arguments: str, outside: bool = False, excess: Callable[[], str] | None = None) -> bytes:
+    def run(self, *arguments: str, outside: bool = False) -> bytes:
         """Return the output of git, in the repository unless `outside`. Raises SourceUnreachable if it fails."""
-        output, outcome = self.try_run(*arguments, outside=outside, excess=excess)
+        output, outcome = self.try_run(*arguments, outside=outside)
         if outcome.exit_code != 0:
             raise self._unreachable(outcome.messages)
         return output
@@ -132,11 +129,10 @@ class GitRepository:
         *arguments: str,
         outside: bool = False,
         settings: Mapping[str, str] | None = None,
-        excess: Callable[[], str] | None = None,
     ) -> tuple[bytes, Outcome]:
         """Return the output of git, and how it ended. Raises SourceUnreachable beyond a bound."""
         with tempfile.TemporaryFile(dir=self.directory) as output:
-            outcome = self._run(arguments, output, outside=outside, settings=settings, excess=excess)
+            outcome = self._run(arguments, output, outside=outside, settings=settings)
             output.seek(0)
             return output.read(), outcome
 
@@ -162,7 +158,7 @@ class GitRepository:
         try:
             for depth in ("--depth=1", "--unshallow"):
                 fetched = ("fetch", *_FETCH, depth, "--filter=tree:0", "--end-of-options", self.location, of)
-                if self.try_run(*fetched, excess=self._too_much)[1].exit_code != 0:
+                if self.try_run(*fetched)[1].exit_code != 0:
                     return False
                 # The dates rule it out for a usual update.
                 dates = self.run("log", "--no-walk=unsorted", "--format=%ct", of, commit).split()
@@ -198,7 +194,6 @@ class GitRepository:
         what: str = "the output of git",
         outside: bool = False,
         settings: Mapping[str, str] | None = None,
-        excess: Callable[[], str] | None = None,
     ) -> Outcome:
         chosen = {**_SETTINGS, "core.hooksPath": self._empty, **(settings or {})}
         if self.location.startswith("http:"):
@@ -210,7 +205,9 @@ class GitRepository:
         def too_much() -> str:
             if os.fstat(output.fileno()).st_size > most_bytes:
                 return f"{what} has more than {in_mib(most_bytes)}"
-            return excess() if excess is not None else ""
+            if _bytes_below(os.path.join(self._repository, "objects")) > self._options.max_bytes:
+                return f"it has more than {in_mib(self._options.max_bytes)}"
+            return ""
 
         try:
             outcome = run_program(
@@ -223,6 +220,7 @@ class GitRepository:
             )
         except ProgramEnded as ended:
             raise self._ended(ended) from None
+        # It may have ended between two checks.
         if found := too_much():
             raise self._ended(ProgramEnded(found))
         return outcome
@@ -233,11 +231,6 @@ class GitRepository:
             return {}
         chosen, _ = self.try_run("config", "--get", "core.sshCommand", outside=True)
         return {} if chosen.strip() else {"GIT_SSH_COMMAND": "ssh -oBatchMode=yes -oConnectTimeout=30"}
-
-    def _too_much(self) -> str:
-        if _bytes_below(os.path.join(self._repository, "objects")) <= self._options.max_bytes:
-            return ""
-        return f"it has more than {in_mib(self._options.max_bytes)}"
 
 
 def find_git(environment: Mapping[str, str]) -> str:
