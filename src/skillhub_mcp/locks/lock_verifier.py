@@ -118,7 +118,7 @@ def lock_paths(root: str) -> tuple[str, ...]:
 
 
 class LockVerifier:
-    """Compares skills with their locks; with `only`, unlocked ones are withheld. `option_of` names a lock to a command."""
+    """Compares skills with their locks. With `only`, unlocked skills are withheld, too."""
 
     def __init__(self, *, only: bool = False, option_of: Callable[[str], str] = lambda _: "") -> None:
         self._only = only
