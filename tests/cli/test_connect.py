@@ -398,8 +398,10 @@ def test_a_projects_file_gets_the_bare_command_and_those_of_its_clients(
     (project / "src").mkdir()
     path = os.pathsep.join((os.path.dirname(str(own_command())), os.defpath))
     arguments = ("--scope", "project", "--yes", "--cwd", project / "src")
-    done = skillhub("connect", "claude-code", "vscode", *arguments, PATH=path)
+    done = skillhub("connect", "claude-code", "vscode", "cursor", *arguments, PATH=path)
     assert done.code == 0, done.err
+    in_workspace = {"command": "skillhub-mcp", "args": [], "env": {"SKILLHUB_CWD": "${workspaceFolder}"}}
+    assert servers_of(project / ".cursor" / "mcp.json")["skillhub"] == in_workspace
     assert servers_of(project / ".mcp.json")["skillhub"] == {"type": "stdio", "command": "skillhub-mcp", "args": []}
     assert "skillhub" in (project / ".vscode" / "mcp.json").read_text()
     gone = skillhub("disconnect", "--all", "--scope", "project", "--yes", "--cwd", project)

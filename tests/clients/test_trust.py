@@ -67,6 +67,9 @@ def test_a_projects_own_program_of_our_name_is_not_started(tmp_path: Path) -> No
 def test_what_connecting_a_project_writes_is_started(tmp_path: Path) -> None:
     executable(tmp_path / "bin" / "skillhub-mcp")
     assert not refused(StdioServer("skillhub-mcp"), tmp_path)
+    in_workspace = {"SKILLHUB_CWD": "${workspaceFolder}"}
+    assert not refused(StdioServer("skillhub-mcp", environment=in_workspace), tmp_path)
+    assert refused(StdioServer("skillhub-mcp", ("allow",), environment=in_workspace), tmp_path)
     assert not refused(HttpServer("http://127.0.0.1:8000/mcp"), tmp_path)
     assert not refused(StdioServer("skillhub-mcp", ("--roots", "hub")), tmp_path, written=True)
 

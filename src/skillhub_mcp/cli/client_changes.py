@@ -134,7 +134,8 @@ def started(outcomes: Sequence[ClientOutcome], machine: Machine) -> list[ClientO
 def _probe(server: Server, scope: ClientScope, machine: Machine) -> Probed:
     """Start a server with the desktop's environment for a user's file, else with this shell's."""
     own, is_user = own_command(), scope is ClientScope.USER
-    if server == StdioServer(COMMAND) and own is not None and shutil.which(COMMAND) is None:
+    by_name = isinstance(server, StdioServer) and server.command == COMMAND
+    if by_name and own is not None and shutil.which(COMMAND) is None:
         return Probed(failure=f"{COMMAND} is not found by its name: put {os.path.dirname(own)} on PATH")
     environment = environment_of(server, machine, from_desktop=is_user)
     return probe(server, environment=environment, cwd=machine.home if is_user else machine.project)

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from urllib.parse import urlsplit
 
@@ -94,6 +94,8 @@ def why_not_started(connection: Connection, machine: Machine) -> str:
         nearby = urlsplit(server.url).hostname in _LOOPBACK and not server.token_variable
         return "" if nearby else "a project's file sends it to another machine, or sends it a token"
     is_own = os.path.isabs(server.command) and _is_below(server.command, sys.prefix)
+    if server.environment == {"SKILLHUB_CWD": connection.client.workspace}:
+        server = replace(server, environment={})
     plain = server.command in COMMANDS and not (server.arguments or server.environment or server.variables)
     if not plain and not (is_own and server == StdioServer(server.command)):
         return "a project's file says more than to start SkillHub"

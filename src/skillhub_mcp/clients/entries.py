@@ -5,8 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
-from skillhub_mcp.clients.model import Client, ClientEntry, EntryValue, FileFormat, HttpServer, Server, StdioServer
+from skillhub_mcp.clients.model import (
+    Client,
+    ClientEntry,
+    ClientScope,
+    EntryValue,
+    FileFormat,
+    HttpServer,
+    Server,
+    StdioServer,
+)
 from skillhub_mcp.errors import InvalidArgument
 
 DEFAULT_NAME = "skillhub"
@@ -23,6 +33,13 @@ def entry_of(client: Client, server: Server, *, name: str = DEFAULT_NAME) -> Cli
     if isinstance(server, HttpServer):
         return named | _http_entry(client, server)
     return named | _stdio_entry(client, server)
+
+
+def in_workspace(client: Client, scope: ClientScope, server: Server) -> Server:
+    """Return the server for a client's file of that scope: in a project's, the client says where the project is."""
+    if scope is ClientScope.USER or not client.workspace or not isinstance(server, StdioServer):
+        return server
+    return replace(server, environment={"SKILLHUB_CWD": client.workspace, **server.environment})
 
 
 def server_of(client: Client, entry: Mapping[str, EntryValue]) -> Server | None:

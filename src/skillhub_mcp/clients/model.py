@@ -108,6 +108,7 @@ class Client:
     `where` says where to paste an entry that is only printed, `then` what makes the client read its file.
     Besides an entry's own `disabled` or `enabled`, the lists at `excludes` switch servers off by name, and those at
     `allows` every server that they do not name.
+    A project's file names the project by `workspace`, if the client expands that and starts its servers elsewhere.
     Entries are members under their names, or items of a list (`entries_are_listed`, `entry_has_name`). With
     `in_terminal` the client is started in a shell, and has its PATH.
     """
@@ -132,6 +133,7 @@ class Client:
     entries_are_listed: bool = False
     entry_has_name: bool = False
     in_terminal: bool = False
+    workspace: str = ""
 
     @property
     def is_printed(self) -> bool:

@@ -122,6 +122,7 @@ CLIENTS: tuple[Client, ...] = (
         signs=_application(_home(".cursor"), "Cursor", windows="cursor"),
         programs=("cursor", "cursor-agent"),
         variables=EDITOR,
+        workspace="${workspaceFolder}",
         then="enable it in Settings, MCP",
     ),
     _vs_code("vscode", "VS Code", "Code", "Microsoft VS Code"),

@@ -20,7 +20,7 @@ from skillhub_mcp.cli.next_steps import as_typed, skills_step
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.clients.connection_problems import disconnecting_command
 from skillhub_mcp.clients.connections import Connections, Plan, no_file_of
-from skillhub_mcp.clients.entries import DEFAULT_NAME, whole_file
+from skillhub_mcp.clients.entries import DEFAULT_NAME, in_workspace, whole_file
 from skillhub_mcp.clients.links import LINKED, install_link
 from skillhub_mcp.clients.machine import Machine
 from skillhub_mcp.clients.model import Client, ClientScope, HttpServer, Server, StdioServer
@@ -121,11 +121,12 @@ def _connect(
     plans: list[Plan] = []
     left_alone: list[ClientOutcome] = []
     for client in clients:
+        wanted = in_workspace(client, scope, server)
         try:
             plan = connections.plan(
                 client,
                 scope,
-                server,
+                wanted,
                 name=args.name,
                 registrar=_registrar_of(client),
                 # --env is for a server that the client starts, as --stdio is.
@@ -134,7 +135,7 @@ def _connect(
             plans.append(plan)
         except ClientFileRefused as error:
             # Pasting under a taken name would replace its entry.
-            text = "" if error.name_taken else whole_file(client, server, name=args.name)
+            text = "" if error.name_taken else whole_file(client, wanted, name=args.name)
             left_alone.append(refused(client, scope, error, text))
         except InvalidArgument as error:
             if len(clients) == 1:
@@ -218,7 +219,8 @@ def _print_entries(
         if path is None and not client.is_printed:
             raise no_file_of(client, scope)
         where = client.where or shown_path(path or "")
-        entries.append({"client": client.name, "where": where, "text": whole_file(client, server, name=args.name)})
+        text = whole_file(client, in_workspace(client, scope, server), name=args.name)
+        entries.append({"client": client.name, "where": where, "text": text})
         if not args.json:
             print_note(f"{client.title}: {where}")
             print_text(entries[-1]["text"].rstrip("\n"))
