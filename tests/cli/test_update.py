@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import SKILLHUB, Done, Skillhub
+from tests.cli.conftest import Done, Skillhub
 from tests.library.roots import LOCK
 from tests.library.sources.repositories import Executable, Repository, skill_text
 
@@ -164,19 +162,17 @@ def test_one_edited_skill_does_not_stop_the_update_of_others(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["directory", "git"])
 def test_edits_that_were_locked_stay_locked_and_are_current_until_the_source_changes(
-    repository: Repository, skillhub: Skillhub, skills_dir: Path, tmp_path: Path, kind: str
+    skillhub: Skillhub, skills_dir: Path, tmp_path: Path
 ) -> None:
+    source = tmp_path / "source"
+
     def change(text: str) -> None:
-        files = {"pdf/SKILL.md": skill_text("pdf", body=text), "pdf/notes.md": "one\n"}
-        repository.commit({f"skills/{path}": content for path, content in files.items()})
-        for path, content in files.items():
-            (tmp_path / "source" / path).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / "source" / path).write_text(content)
+        (source / "pdf").mkdir(parents=True, exist_ok=True)
+        (source / "pdf" / "SKILL.md").write_text(skill_text("pdf", body=text))
+        (source / "pdf" / "notes.md").write_text("one\n")
 
     change("One.")
-    source = repository.url if kind == "git" else str(tmp_path / "source")
     assert skillhub("add", source, "--yes").code == 0
     given, notes = ours(skills_dir)["digest"], skills_dir / "pdf" / "notes.md"
     notes.write_text("mine\n")
@@ -185,7 +181,7 @@ def test_edits_that_were_locked_stay_locked_and_are_current_until_the_source_cha
     assert locked["origin"] == given
     assert locked["digest"] != given
     # The source is as it was, so there is nothing to do: for `update`, for `add`, and after each of them.
-    for command in (("update",), ("update", "pdf"), ("add", source)):
+    for command in (("update",), ("update", "pdf"), ("add", str(source))):
         assert standing(skillhub("update", "--check", "--json")) == {"pdf": "current"}
         done = skillhub(*command, "--yes")
         assert (done.code, "Updated" in done.out, ours(skills_dir)) == (0, False, locked)
@@ -295,25 +291,6 @@ def test_another_signer_or_none_refuses_until_a_person_accepts_it(
     assert skillhub("update", "--yes", "--accept-signer", SKILLHUB_REQUIRE_SIGNED="1").code == 1
     assert skillhub("update", "--yes", "--accept-signer").code == 0
     assert "signer" not in ours(skills_dir)
-
-
-@pytest.mark.slow
-def test_on_a_terminal_a_person_is_asked_and_a_no_changes_nothing(
-    hub_environment: dict[str, str], repository: Repository, skills_dir: Path
-) -> None:
-    ours_end, theirs = pty.openpty()
-    with subprocess.Popen(
-        [*SKILLHUB, "add", repository.url], env=hub_environment, stdin=theirs, stdout=theirs, stderr=theirs
-    ) as process:
-        os.close(theirs)
-        shown = b""
-        while b"? [y/N] " not in shown:
-            shown += os.read(ours_end, 4_096)
-        os.write(ours_end, b"\n")
-        assert process.wait(60) == 1
-    os.close(ours_end)
-    assert b"Add pdf in " in shown
-    assert not (skills_dir / "pdf").exists()
 
 
 @pytest.mark.slow

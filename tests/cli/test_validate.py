@@ -215,36 +215,6 @@ def test_options_that_do_not_go_together_are_misuse(skillhub: Skillhub, options:
     assert skillhub("validate", *options).code == 2
 
 
-@pytest.mark.slow
-def test_on_a_terminal_it_asks_before_it_writes(write_skill: SkillWriter) -> None:
-    import pty
-
-    directory = write_skill("my-skill", frontmatter="name: My_Skill\ndescription: Use when due.")
-    for answer, name in ((b"n\n", "My_Skill"), (b"y\n", "my-skill")):
-        ours, theirs = pty.openpty()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "skillhub_mcp", "validate", "--fix", str(directory)],
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-        )
-        os.close(theirs)
-        shown = b""
-        while b"[y/N]" not in shown:
-            shown += os.read(ours, 1_000)
-        os.write(ours, answer)
-        while True:
-            # Linux says with an error that the other side is gone.
-            try:
-                if not os.read(ours, 1_000):
-                    break
-            except OSError:
-                break
-        process.wait(timeout=60)
-        os.close(ours)
-        assert (directory / "SKILL.md").read_text(encoding="utf-8").splitlines()[1] == f"name: {name}"
-
-
 def test_neither_the_server_nor_the_database_is_loaded(write_skill: SkillWriter) -> None:
     directory = write_skill("one")
     script = (

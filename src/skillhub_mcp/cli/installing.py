@@ -189,10 +189,8 @@ def _lines(one: Proposal, near: Neighbours) -> Iterator[str]:
 
 def _signed(one: Proposal) -> str:
     found = one.signature
-    if found.state is SignatureState.GOOD:
-        return in_line(f"signed by {found.principal} ({found.fingerprint})")
-    if found.state is SignatureState.UNKNOWN:
-        return in_line(f"signed by {found.fingerprint}: {found.reason}")
+    if found.state in (SignatureState.GOOD, SignatureState.UNKNOWN):
+        return in_line(f"signed by {found.principal or 'an unknown key'} ({found.fingerprint})")
     return "not signed" if found.state is SignatureState.UNSIGNED else in_line(found.reason)
 
 

@@ -31,7 +31,7 @@ from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.discovery import walk_roots
 from skillhub_mcp.skills.discovery_report import MAX_DIRECTORIES
 from skillhub_mcp.skills.model import Trust
-from skillhub_mcp.skills.places import PlaceReason, RootsChoice, why_searched, word_of
+from skillhub_mcp.skills.places import PlaceReason, why_searched, word_of
 from skillhub_mcp.skills.roots import SkillRoot, absolute, is_at_or_below
 
 DESCRIPTION = (
@@ -105,7 +105,9 @@ def _print_places(settings: Settings, places: Sequence[dict[str, Any]]) -> None:
             remark += "  (awaits trust, so it comes last: `skillhub trust`)"
         state = plural(one["skills"], "skill") if one["exists"] else "not there"
         print_text(f"  {one['source']:<8} {state:>10}  {in_line(surroundings.shown(one['path']) + remark)}")
-    print_text(f"    {_chosen_by(surroundings.choice)}")
+    choice = surroundings.choice
+    if choice.words_given or choice.dirs_given:
+        print_text(f"    {'SKILLHUB_ROOTS' if choice.words_given else 'SKILLS_DIR'} is set, and chooses these alone")
     others = sorted((one for one in places if not one["searched"]), key=lambda one: not one["skills"])
     if others:
         print_text("\nNot searched:")
@@ -114,14 +116,6 @@ def _print_places(settings: Settings, places: Sequence[dict[str, Any]]) -> None:
         if one["skills"] and not publication:
             print_text(in_line(f"    {one['why']}"))
             print_text(in_line(f"    → {one['advice']}"))
-
-
-def _chosen_by(choice: RootsChoice) -> str:
-    if choice.words_given:
-        return f"SKILLHUB_ROOTS={','.join(choice.words)} chooses these"
-    if choice.dirs_given:
-        return "SKILLS_DIR is set, and then nothing else is searched; unset it for the project's and your own skills"
-    return "`skillhub roots add DIR` adds places, SKILLHUB_ROOTS chooses others"
 
 
 def _add(args: argparse.Namespace, options: Mapping[str, str]) -> int:
