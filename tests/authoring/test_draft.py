@@ -31,12 +31,14 @@ def checked(directory: Path, files: dict[str, bytes]) -> ValidationResult:
 @pytest.mark.parametrize("script", [True, False])
 @pytest.mark.parametrize("reference", [True, False])
 @pytest.mark.parametrize("name", ["pdf-tables", "on", "123", "請求書"])
-def test_a_draft_breaks_no_rule_and_names_each_of_its_files(
+def test_a_draft_breaks_no_rule_once_it_is_written_and_names_each_of_its_files(
     tmp_path: Path, name: str, script: bool, reference: bool
 ) -> None:
     files = draft_files(name, described(AWKWARD, name), script=script, reference=reference)
     assert set(files) == {SKILL_FILE, *([SCRIPT] if script else []), *([REFERENCE] if reference else [])}
     result = checked(tmp_path / name, {path: text.encode() for path, text in files.items()})
+    assert [finding.rule for finding in result.findings] == ["template-left"]
+    result = checked(tmp_path / name, {path: text.replace("[TODO: ", "[").encode() for path, text in files.items()})
     assert (result.name, result.findings) == (name, ())
 
 

@@ -89,6 +89,10 @@ FIXTURES: dict[str, Fixture] = {
     ),
     "body-lines": Fixture({"SKILL.md": header(body="a\n" * 501)}, {"SKILL.md": header(body="a\n" * 500)}),
     "body-tokens": Fixture({"SKILL.md": header(body="word " * 4_001)}, {"SKILL.md": header(body="word " * 4_000)}),
+    "template-left": Fixture(
+        {"SKILL.md": header(body="1. Look.\n2. [TODO: the work.]\n")},
+        {"SKILL.md": header(body="1. Look for `[TODO: ...]`.\n```\n[TODO: the work.]\n```\n")},
+    ),
     "description-when": Fixture(
         {"SKILL.md": header(description="Paints walls.")},
         {"SKILL.md": header(description="壁を塗る。部屋を直すときに使用。")},

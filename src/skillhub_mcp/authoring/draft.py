@@ -1,4 +1,4 @@
-"""The text of a new skill's files, which break no rule of `validate`."""
+"""The text of a new skill's files. `validate` accepts them once each [TODO: ...] is replaced."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REFERENCE = "references/details.md"
 _BODY = """\
 # {title}
 
-Say in a sentence what the agent has in the end.
+[TODO: say in a sentence what the agent has in the end.]
 
 ## Steps
 
@@ -24,15 +24,15 @@ Say in a sentence what the agent has in the end.
 
 ## Pitfalls
 
-- What goes wrong most often, how to notice it, and what to do then.
+- [TODO: what goes wrong most often, how to notice it, and what to do then.]
 
 ## The answer
 
-The form in which the result is given, with a short example.
+[TODO: the form in which the result is given, with a short example.]
 """
 _STEPS = (
     "Look at what was given. Ask where something is missing that cannot be guessed.",
-    "Do the work, one step a line, with the decisions that are not obvious.",
+    "[TODO: the work, one step a line, with the decisions that are not obvious.]",
 )
 _SCRIPT_STEP = "Run the script. `--help` lists its options:\n\n   ```\n   python {script} /path/to/input\n   ```\n"
 _REFERENCE_STEP = "Where a case is unusual, read [the details]({reference}); otherwise leave them unread."

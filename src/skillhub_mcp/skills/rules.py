@@ -131,6 +131,8 @@ RULES: dict[str, SkillRule] = {
                   "move details into files under references/", origin=RuleSource.ADVICE),
         SkillRule("body-tokens", _WARNING, "the body has at most about 5,000 tokens",
                   "move details into files under references/", origin=RuleSource.ADVICE),
+        SkillRule("template-left", _ERROR, "no [TODO: ...] of a template is left",
+                  "write what stands there, or remove the line", origin=RuleSource.ADVICE),
         SkillRule("description-when", _NOTE, "the description says when to use the skill",
                   "add a sentence such as 'Use when ...'; agents choose skills by their descriptions",
                   origin=RuleSource.ADVICE),

@@ -37,6 +37,7 @@ _SUPPOSED = re.compile(
 _SUPPOSING_CHARACTERS = 200
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#|/|~|\\|\$")
 _PLACEHOLDER = re.compile(r"[<>{}*\[\]|$]|\.\.\.|…|\bXX+\b|\bYYYY\b", re.IGNORECASE)
+_TO_WRITE = re.compile(r"^[ \t]*(?:[-*]|\d+\.)?[ \t]*(\[TODO: )", re.MULTILINE)
 # Words that say when, in several languages.
 _WHEN = re.compile(
     r"\b(?:when|whenever|while|if|use (?:this|it|to|in|on)|used (?:to|when)|useful when|for|"
@@ -71,6 +72,16 @@ def body_advice(body: str, first_line: int) -> Iterator[Diagnostic]:
     tokens = estimate_tokens(body)
     if tokens > MAX_BODY_TOKENS:
         yield violation("body-tokens", f"the body is about {tokens:,} tokens", line=first_line)
+
+
+def template_advice(body: str, first_line: int) -> Iterator[Diagnostic]:
+    """Report the first line that a template left to be written, outside code blocks."""
+    blocks = _fenced(body)
+    for found in _TO_WRITE.finditer(body):
+        if not _is_in(blocks, found.start(1)):
+            line = first_line + body.count("\n", 0, found.start(1))
+            yield violation("template-left", "the text of a template is still there", line=line)
+            return
 
 
 def description_advice(description: str, line: int | None) -> Iterator[Diagnostic]:

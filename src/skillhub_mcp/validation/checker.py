@@ -12,7 +12,13 @@ from skillhub_mcp.skills.files import ReadLimits, list_files, read_file, read_wh
 from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, SKILL_FILE, FileStamp, Skill, is_skill_file
 from skillhub_mcp.skills.parser import ParseResult, parse_skill
 from skillhub_mcp.skills.rules import Diagnostic, violation
-from skillhub_mcp.validation.advice import body_advice, description_advice, reference_advice, unreferenced_advice
+from skillhub_mcp.validation.advice import (
+    body_advice,
+    description_advice,
+    reference_advice,
+    template_advice,
+    unreferenced_advice,
+)
 from skillhub_mcp.validation.targets import Target
 from skillhub_mcp.validation.verdict import Cost, ValidationResult, findings
 
@@ -65,6 +71,7 @@ def _advice(content: bytes, skill: Skill, read: ParseResult, texts: dict[str, st
     body = read.body
     first_line = 1 + content.count(b"\n") - body.count("\n")
     yield from body_advice(body, first_line)
+    yield from template_advice(body, first_line)
     yield from description_advice(skill.description, read.lines.get("description"))
     yield from reference_advice(body, first_line, texts.keys())
     readable = {path: text for path, text in texts.items() if text is not None}
