@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -157,16 +156,6 @@ def test_lines_of_processes_that_write_at_once_stay_whole(path: Path) -> None:
             process.kill()
     lines = written(path)
     assert sorted(line["who"] for line in lines) == sorted(name for name in names for _ in range(300))
-
-
-def test_a_write_error_is_logged_once_and_raises_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, logger="skillhub_mcp")
-    audit = Audit(owner="ann", file=JsonLinesLog(str(tmp_path), label="The audit log"))
-    for _ in range(3):
-        use(audit, UseEvent(action="load", skill="pdf"))
-    told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
-    assert told == [f"The audit log {tmp_path} cannot be written: Is a directory"]
-    assert len([record for record in caplog.records if record.name == "skillhub_mcp.audit"]) == 3
 
 
 def test_a_server_says_at_its_start_that_its_audit_cannot_be_kept(

@@ -208,18 +208,6 @@ def test_switches_are_read_in_every_spelling_of_yaml(
 
 
 @pytest.mark.acceptance("S3-11")
-@pytest.mark.parametrize("written", ["maybe", "[true]", "{a: b}"])
-def test_a_switch_that_is_neither_keeps_its_default_and_is_noted(
-    written: str, write_skill: SkillWriter, build: Builder
-) -> None:
-    write_skill("a", extra=f"disable-model-invocation: {written}\nuser-invocable: {written}")
-    (entry,) = build().skills
-    assert entry.controls == Controls(disable_model_invocation=False, user_invocable=True, allowed_tools=())
-    noted = [d.line for d in entry.diagnostics if d.rule == "key-type"]
-    assert noted == [4, 5]
-
-
-@pytest.mark.acceptance("S3-11")
 @pytest.mark.parametrize(
     ("extra", "meta"),
     [

@@ -11,7 +11,7 @@ from tests.skills.conftest import Looker
 
 from skillhub_mcp.skills.admission import LENIENT
 from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES
-from skillhub_mcp.skills.rules import RULES, RuleSource, Severity, violation
+from skillhub_mcp.skills.rules import RULES, RuleSource
 from skillhub_mcp.skills.scanner import CachedSkillFile
 
 SOUND = "---\nname: a-skill\ndescription: Does it.\n---\nBody\n"
@@ -150,21 +150,3 @@ def test_the_example_that_keeps_a_rule_is_served_without_a_word(
     remembered = entry(EXAMPLES[rule_id].keeps)
     assert remembered.diagnostics == ()
     assert remembered.skill is not None
-
-
-@pytest.mark.parametrize("rule_id", RULES)
-def test_a_rule_has_a_requirement_and_a_fix(rule_id: str) -> None:
-    rule = RULES[rule_id]
-    assert rule.id == rule_id
-    assert rule.requirement
-    assert rule.fix
-    assert not rule.requirement.endswith(".")
-    # What is refused leniently is refused strictly too.
-    assert rule.severity is Severity.ERROR or not rule.refuses
-
-
-def test_a_violation_takes_everything_but_its_message_and_line_from_the_rule() -> None:
-    found = violation("name-form", "the name is 'X'", line=2)
-    rule = RULES["name-form"]
-    assert (found.rule, found.severity, found.hint) == (rule.id, rule.severity, rule.fix)
-    assert (found.message, found.line) == ("the name is 'X'", 2)
