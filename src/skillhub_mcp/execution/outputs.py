@@ -167,7 +167,6 @@ def _is_in(path: str, place: str) -> bool:
 
 
 def _stamps(descriptor: int) -> dict[str, _Stamp]:
-    """Return the stamps of the regular files below a directory."""
     return {
         os.path.join(above, name): (status.st_mtime_ns, status.st_size, status.st_ino)
         for above, name, status in _below(descriptor)

@@ -179,7 +179,6 @@ def _run(
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float, stop: threading.Event | None) -> bool:
-    """Wait until the process has ended, `stop` is set or the time is up; return whether it is up."""
     deadline = time.monotonic() + seconds
     while process.poll() is None and not (stop is not None and stop.is_set()):
         left = deadline - time.monotonic()

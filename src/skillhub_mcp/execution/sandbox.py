@@ -90,7 +90,6 @@ def _installation_of(program: str, home: str) -> Iterable[str]:
 
 
 def _chain(path: str) -> list[str]:
-    """Return a path and where each of its links leads, the directory's links resolved."""
     chain: list[str] = []
     while path not in chain:
         chain.append(path)
@@ -114,7 +113,6 @@ def _is_shim(path: str) -> bool:
 
 
 def _base_of(environment: str) -> str:
-    """Return the prefix of the Python that a virtual environment is of, or nothing."""
     try:
         lines = Path(environment, "pyvenv.cfg").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

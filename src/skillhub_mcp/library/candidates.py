@@ -219,7 +219,6 @@ class _Search:
         return Candidates(skills, tuple(one for one in self._left_out if one.what not in found_at))
 
     def _discover(self, start: str) -> None:
-        """Find the skills at and below a directory as our discovery would in a root."""
         prefix = _inside(start)
         above: str | None = None
         for at in range(bisect_left(self._skills, prefix), len(self._skills)):
@@ -242,7 +241,6 @@ class _Search:
             self._found[path[:-1]] = None
 
     def _client_places(self) -> Iterator[str]:
-        """Yield the directories in which clients keep the skills of a project, outside the skills that were found."""
         prefix = _inside(self._start)
         for path in self._skills:
             if not path.startswith(prefix) or self._is_in_skill(path):
@@ -254,7 +252,6 @@ class _Search:
                     yield f"{prefix}{above[1:]}/{place}" if above else f"{prefix}{place}"
 
     def _report_skipped(self) -> None:
-        """Report directories with skills that are not searched, and submodules."""
         prefix = _inside(self._start)
         skipped: Counter[str] = Counter()
         for path in self._skills:
@@ -343,7 +340,6 @@ class _Search:
         return content.decode("utf-8", "replace")
 
     def _content(self, path: str, most: int) -> bytes | None:
-        """Return the bytes of a file, or None if they are more than `most`."""
         read = bytearray()
         for piece in self._tree.read(path):
             read += piece

@@ -170,7 +170,6 @@ def changing(root: str, *, wait_seconds: float = WAIT_SECONDS) -> Iterator[Chang
 
 @contextmanager
 def _locked(places: OwnPlaces, wait_seconds: float) -> Iterator[None]:
-    """Hold the lock of a root; the system releases that of a killed process."""
     from filelock import FileLock, Timeout
 
     lock = FileLock(places.lock)

@@ -42,27 +42,13 @@ _HINTS = {
 _ABOUT_ONE_PATH = frozenset({errno.EACCES, errno.EPERM, errno.EBUSY, errno.EXDEV, errno.ENOTDIR})
 
 
-@dataclass(frozen=True, slots=True)
 class OwnPlaces:
     """The paths below one root, whose own path is canonical."""
 
-    root: str
-
-    @property
-    def top(self) -> str:
-        return os.path.join(self.root, OWN_DIRECTORY)
-
-    @property
-    def lock(self) -> str:
-        return os.path.join(self.top, "lock")
-
-    @property
-    def staging(self) -> str:
-        return os.path.join(self.top, "staging")
-
-    @property
-    def trash(self) -> str:
-        return os.path.join(self.top, "trash")
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.top = os.path.join(root, OWN_DIRECTORY)
+        self.lock, self.staging, self.trash = (os.path.join(self.top, name) for name in ("lock", "staging", "trash"))
 
     def skill(self, name: str) -> str:
         """Return the directory of a skill. Raises ValueError for a name that leads elsewhere."""

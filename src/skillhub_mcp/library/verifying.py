@@ -202,7 +202,6 @@ def _present(root: str, lock: Lock, name: str, *, named: bool) -> PresentSkill:
 
 
 def _relative(directory: str, lock_path: str) -> str:
-    """Return the directory as npx skills writes a source on this machine: relative to the lock, with `/`."""
     try:
         path = os.path.relpath(os.path.realpath(directory), os.path.dirname(os.path.realpath(lock_path)))
     except ValueError:  # another drive

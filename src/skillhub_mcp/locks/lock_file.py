@@ -170,7 +170,6 @@ def lock_text(lock: Lock) -> str:
 
 
 def _line_of(text: str, key: str) -> int | None:
-    """Return the last line that has `key` as a key."""
     quoted = re.compile(re.escape(json.dumps(key, ensure_ascii=False)) + r"\s*:")
     return next((at for at, line in reversed(list(enumerate(text.splitlines(), 1))) if quoted.search(line)), None)
 

@@ -264,7 +264,6 @@ class LockVerifier:
         return unreadable
 
     def _refresh(self) -> None:
-        """Read the locks that changed, and forget links to roots that changed."""
         with self._mutex:
             for parent, (root, _) in list(self._roots.items()):
                 if os.path.realpath(parent) != root:

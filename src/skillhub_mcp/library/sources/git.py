@@ -226,7 +226,6 @@ class GitRepository:
         return outcome
 
     def _batch_mode(self) -> Mapping[str, str]:
-        """Return what keeps ssh from asking, unless the person chose how ssh is run."""
         if "GIT_SSH_COMMAND" in self._environment or "GIT_SSH" in self._environment:
             return {}
         chosen, _ = self.try_run("config", "--get", "core.sshCommand", outside=True)

@@ -87,7 +87,6 @@ class Upstreams:
                 yield Compared(locked, shown, SourceStanding.UNKNOWN, error=error)
 
     def _once(self, known: dict[str, _T], source: SkillSource, ask: Callable[[], _T]) -> _T:
-        """Return what a source answered, or raise its error again."""
         key = str(source)
         if key in self._errors:
             raise self._errors[key]

@@ -108,7 +108,6 @@ def _is_skill(content: bytes) -> bool:
 
 
 def _find_index(url: str, skills: Sequence[str], answer: Download | NotThere, downloader: Downloader) -> WellKnownIndex:
-    """Return the index of the site; `answer` is what the site gave for `url` itself."""
     refusals = [answer] if isinstance(answer, NotThere) else []
     places = index_urls(url)
     for place in places:
@@ -135,7 +134,6 @@ def _find_index(url: str, skills: Sequence[str], answer: Download | NotThere, do
 
 
 def _wanted(index: WellKnownIndex, skills: Sequence[str]) -> Sequence[SiteSkill]:
-    """Return the entries to fetch. Raises SkillNotFound."""
     if not skills or ALL_SKILLS in skills:
         return index.entries
     by_name = {entry.name: entry for entry in index.entries}
@@ -146,7 +144,6 @@ def _wanted(index: WellKnownIndex, skills: Sequence[str]) -> Sequence[SiteSkill]
 
 
 def _artifact(entry: SiteSkill, index_url: str, downloader: Downloader, directory: str) -> str:
-    """Fetch a skill of an index into a directory, and return its digest."""
     download = downloader.get(entry.url, came_from=index_url)
     check_digest(entry, shown(index_url), download.digest)
     place = os.path.join(directory, entry.name)
