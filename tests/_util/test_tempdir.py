@@ -30,6 +30,7 @@ def test_it_is_empty_its_users_alone_and_gone_at_the_end_with_all_that_is_in_it(
             (Path(place) / "closed").mkdir()
             (Path(place) / "closed" / "file").touch()
             (Path(place) / "closed").chmod(0o500)
+            Path(place).chmod(0)
     assert os.listdir(temporary) == []
 
 

@@ -22,12 +22,17 @@ def scratch_directory(purpose: str) -> Iterator[str]:
 
 def remove_tree(directory: str) -> None:
     """Remove a directory with everything in it, as far as possible, following no link."""
+    _make_writable(directory)
     # The recursion ends at a thousand levels.
     with contextlib.suppress(RecursionError):
         for place, directories, names in os.walk(directory):
             # Windows deletes no file that is read-only.
-            for path in (os.path.join(place, name) for name in (directories if os.name == "posix" else names)):
-                with contextlib.suppress(OSError):
-                    if not os.path.islink(path):
-                        os.chmod(path, stat.S_IRWXU)
+            for name in directories if os.name == "posix" else names:
+                _make_writable(os.path.join(place, name))
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def _make_writable(path: str) -> None:
+    with contextlib.suppress(OSError):
+        if not os.path.islink(path):
+            os.chmod(path, stat.S_IRWXU)
