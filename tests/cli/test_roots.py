@@ -281,35 +281,6 @@ def test_on_a_replica_no_place_of_the_machine_is_said_to_be_served_or_to_be_adde
     assert shown.out.startswith(served)
     assert not [line for line in shown.out.splitlines() if "serves" in line]
     assert skillhub("roots", "--json", **replica).json["publication"] == replica["DB_PATH"]
-    assert served in skillhub("roots", "add", home / ".skillhub" / "skills", **replica).err
-
-
-def test_on_a_replica_what_is_about_the_skills_of_the_machine_says_that_others_are_served(
-    skillhub: Skillhub, home: Path, write_skill: SkillWriter, replica: dict[str, str]
-) -> None:
-    skill = write_skill("local", root=home / ".skillhub" / "skills")
-    said = "and no place of this machine. What follows is about the skills of this machine.\n"
-    for command in ("lock", "verify", "update", "audit", "validate"):
-        assert said in skillhub(command, "--json", **replica).err
-        assert skillhub(command, "--json", **{**replica, "SKILLHUB_READ_ONLY": "0"}).err == ""
-    for asked in (["context", "catalogue", "--format", "codelia"],):
-        assert said in skillhub(*asked, "--json", **replica).err
-    assert skillhub("context", "catalogue", "--json", **replica).err == ""
-    # The tools that such a catalogue is for are not offered there.
-    assert "codelia" not in skillhub("context", "cost", "--json", **replica).json["catalogue"]
-    kept = [
-        ("remove", "local"),
-        ("remove", "--undo"),
-        ("add", skill, "--replace"),
-        ("new", "other", "--description", "x"),
-    ]
-    for words in kept:
-        assert said in skillhub(*words, "--json", **replica).err
-    for command in ("audit", "validate"):
-        assert skillhub(command, skill, "--json", **replica).err == ""
-    for command in ("lock", "verify", "update"):
-        assert skillhub(command, "--skills-dir", skill.parent, "--json", **replica).err == ""
-    assert said not in skillhub("add", skill, "--list", **replica).err
 
 
 def test_a_publication_that_is_not_there_is_told_once_with_the_setting_that_names_it(

@@ -10,7 +10,6 @@ from collections.abc import Collection, Mapping, Sequence
 from skillhub_mcp.auditing.rules import AuditFinding
 from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.console import print_line, print_note, print_text, shown_path, terminal_progress
-from skillhub_mcp.cli.library_place import note_publication
 from skillhub_mcp.cli.output import plural, print_json
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings
@@ -36,8 +35,6 @@ def add_rule_options(parser: argparse.ArgumentParser, *, example: str) -> None:
 
 def find_targets(paths: Sequence[str], settings: Settings) -> Targets:
     """Return the skills at `paths`, or of the hub's roots, and report what was not searched."""
-    if not paths:
-        note_publication(settings)
     with terminal_progress("looking for skills"):
         sought = targets(paths) if paths else targets_below(roots_of(settings))
     for one in sought.skipped:

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhub_mcp.cli.arguments import decode_argument, path_argument
-from skillhub_mcp.cli.console import print_note, shown_path
+from skillhub_mcp.cli.console import print_note
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument, SkillHubError, SkillNotFound
 from skillhub_mcp.locks.lock_file import LOCK_NAME
-from skillhub_mcp.redaction import redacted
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.skills.model import skill_directory
 from skillhub_mcp.skills.names import typed_command
@@ -50,10 +49,7 @@ def add_place_options(parser: argparse.ArgumentParser) -> None:
 
 
 def place_of(args: argparse.Namespace, options: Mapping[str, str]) -> LibraryPlace:
-    """Return the library that the options choose, and note if a replica serves other skills.
-
-    Raises InvalidArgument and InvalidSetting.
-    """
+    """Return the library that the options choose. Raises InvalidArgument and InvalidSetting."""
     from skillhub_mcp.chosen_roots import project_of
     from skillhub_mcp.settings import settings_of
 
@@ -63,8 +59,6 @@ def place_of(args: argparse.Namespace, options: Mapping[str, str]) -> LibraryPla
     settings = settings_of(options)
     if "SKILLS_DIR" in options:
         option = f"--skills-dir {shlex.quote(options['SKILLS_DIR'])}"
-    if not option and not getattr(args, "list", False):
-        note_publication(settings)
     if args.project:
         project = project_of(settings).root
         # Beside the project, where npx skills has it too.
@@ -93,20 +87,6 @@ def open_options(settings: Settings, *, insecure: bool, place: LibraryPlace | No
 
     here = os.getcwd() if place is None else os.path.dirname(place.lock_path)
     return OpenOptions(here, insecure=insecure, tokens=settings.library.source_tokens)
-
-
-def served_publication(settings: Settings) -> str:
-    """Return the note that a replica serves a publication; empty if this is not a replica."""
-    if not settings.replica.read_only:
-        return ""
-    named = in_line(shown_path(redacted(settings.index.db_path)))
-    return f"SKILLHUB_READ_ONLY is set: the publication {named} is served here, and no place of this machine"
-
-
-def note_publication(settings: Settings) -> None:
-    """On a replica, note that a command is not about the served skills."""
-    if served := served_publication(settings):
-        print_note(f"{served}. What follows is about the skills of this machine.")
 
 
 def named_directories(

@@ -10,7 +10,6 @@ from typing import Any
 from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.arguments import Parser, add_action, add_actions, decode_argument, skill_argument, whole_number
 from skillhub_mcp.cli.console import print_note, print_text
-from skillhub_mcp.cli.library_place import note_publication
 from skillhub_mcp.cli.open_hub import open_hub, settings_with_notes
 from skillhub_mcp.cli.output import EXIT_OK, note_empty_result, plural, print_json
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, CatalogueEntry, Rendered, fit
@@ -56,7 +55,6 @@ def _catalogue(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     max_bytes = None if args.max_tokens is not None else disclosure.catalogue_max_bytes
     budget = Budget(max_entries=disclosure.catalogue_max_entries, max_bytes=max_bytes, max_tokens=args.max_tokens)
     if args.format == _CODELIA:
-        note_publication(settings)
         rendered = _agent_context(settings, budget, notes=True)
     else:
         with open_hub(options) as hub:

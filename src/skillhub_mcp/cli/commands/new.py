@@ -11,7 +11,6 @@ from typing import Any
 
 from skillhub_mcp.cli.arguments import decode_argument, new_skill_name
 from skillhub_mcp.cli.console import one_line, print_note, print_table, print_text
-from skillhub_mcp.cli.library_place import note_publication
 from skillhub_mcp.cli.output import EXIT_OK, plural, print_json
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument, SkillHubError
@@ -50,7 +49,6 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Write the skill and print how it will be found. Raises InvalidArgument, InvalidSetting and LibraryUnwritable."""
     from skillhub_mcp.authoring.files import examples, write_new
-    from skillhub_mcp.settings import settings_of
 
     if args.from_template == "":
         rows = [(one.name, one_line(one.description, width=None)) for one in examples()]
@@ -60,8 +58,6 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         print_table(("name", "description"), rows)
         print_note(f"\nskillhub new {shlex.quote(args.name or 'NAME')} --from-template EXAMPLE")
         return EXIT_OK
-    if not args.project and "SKILLS_DIR" not in options:
-        note_publication(settings_of(options))
     directory = _directory(args, options)
     files, advice = _files(args, directory)
     names = sorted(files, key=lambda path: (path != SKILL_FILE, path))

@@ -18,8 +18,7 @@ from skillhub_mcp.chosen_roots import (
     roots_path,
 )
 from skillhub_mcp.cli.arguments import Parser, add_action, add_actions, decode_argument
-from skillhub_mcp.cli.console import print_note, print_text
-from skillhub_mcp.cli.library_place import served_publication
+from skillhub_mcp.cli.console import print_note, print_text, shown_path
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
@@ -95,9 +94,10 @@ def _json(path: str, source: str, reason: PlaceReason, skills: int, **more: obje
 
 
 def _print_places(settings: Settings, places: Sequence[dict[str, Any]]) -> None:
-    publication, surroundings = served_publication(settings), surroundings_of(settings)
+    surroundings, publication = surroundings_of(settings), settings.replica.read_only
     if publication:
-        print_text(f"{publication}.\n")
+        named = in_line(shown_path(redacted(settings.index.db_path)))
+        print_text(f"SKILLHUB_READ_ONLY is set: the publication {named} is served, and no place of this machine.\n")
     print_text("Searched; if two skills share a name, the one listed first wins:")
     for one in (one for one in places if one["searched"]):
         remark = f"  (added; `{one['command']}` removes it)" if one["command"] else ""
@@ -158,8 +158,6 @@ def _add(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     if not args.dry_run and not all(one["searched"] for one in added):
         name = "SKILLS_DIR" if settings.skills.dirs_given else "SKILLHUB_ROOTS"
         print_note(f"{name} is set here: `skillhub roots` says what that leaves out")
-    if publication := served_publication(settings):
-        print_note(publication)
     return EXIT_OK
 
 
