@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.execution.processes import assert_ended
+from tests.execution.conftest import assert_ended
 
 from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.execution.hooks import Hook, HookEvent, read_hooks, run_hook

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.execution.processes import assert_ended
+from tests.execution.conftest import assert_ended
 
 from skillhub_mcp.errors import CommandUnavailable
 from skillhub_mcp.execution.program import Outcome, ProgramEnded, run_program

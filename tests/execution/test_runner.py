@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.execution.processes import PLENTY_OF_SECONDS, assert_ended
+from tests.execution.conftest import PLENTY_OF_SECONDS, assert_ended
 
 from skillhub_mcp.errors import InvalidArgument, SkillFileNotFound
 from skillhub_mcp.execution.runner import (

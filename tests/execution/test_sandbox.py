@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.execution.processes import PLENTY_OF_SECONDS
+from tests.execution.conftest import PLENTY_OF_SECONDS
 
 from skillhub_mcp.errors import (
     SandboxUnavailable,
