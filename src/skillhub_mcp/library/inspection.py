@@ -20,7 +20,6 @@ from skillhub_mcp.validation.verdict import Finding
 
 _NO_STAMP = FileStamp(0, 0, "", 0)
 _HOST = re.compile(r"(?i)\b(?:https?|wss?|ftps?|git|ssh)://(?:[^\s/@\"'<>]{1,200}@)?([a-z0-9][a-z0-9.-]{0,252})")
-_MOST_HOSTS = 1_000
 _SCRIPTS = frozenset(
     (".sh", ".bash", ".zsh", ".fish", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".lua", ".ps1", ".bat",
      ".cmd", ".vbs", ".awk", ".r", ".jl", ".go", ".rs", ".exe", ".com", ".scpt", ".applescript")
@@ -95,13 +94,8 @@ def look_at(directory: str, name: str) -> Look:
 
 
 def hosts_in(text: str) -> frozenset[str]:
-    """Return the first thousand hosts of URLs in a text, in lower case."""
-    hosts: set[str] = set()
-    for found in _HOST.finditer(text):
-        hosts.add(found[1].lower().rstrip(".-"))
-        if len(hosts) == _MOST_HOSTS:
-            break
-    return frozenset(hosts)
+    """Return the hosts of URLs in a text, in lower case."""
+    return frozenset(found[1].lower().rstrip(".-") for found in _HOST.finditer(text))
 
 
 def accept(
