@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import time
 from pathlib import Path
 
-import httpx2
 import pytest
 from tests.conftest import SkillWriter, own_file
 from tests.hubs import hub_of
-from tests.server.processes import serving
 
 from skillhub_mcp.bootstrap.observers import log_library
 from skillhub_mcp.index.views import SyncDepth
@@ -119,31 +115,6 @@ def test_names_in_settings_rules_and_tokens_that_nothing_has_are_told_once(
         # That it cannot be read is told where the rules are used.
         hub.refresh()
     assert len([record for record in caplog.records if record.name == "skillhub_mcp.library"]) == len(expected)
-
-
-@pytest.mark.slow
-def test_a_server_tells_them_on_stderr_once_with_several_workers(
-    hub_environment: dict[str, str], write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
-) -> None:
-    write_skill("good")
-    silent = write_skill("silent", frontmatter="name: silent")
-    missing = tmp_path / "missing"
-    public = "https://skills.example.com/mcp"
-    places = {"SKILLS_DIR": f"{skills_dir}:{missing}", "--workers": "2", "SKILLHUB_PUBLIC_URL": public}
-    with serving({**hub_environment, **places}, "--workers", "2") as server:
-        ready = f'INFO skillhub_mcp.start: Ready skills=1 transport="http" tokens=0 address="{server.url}" '
-        expected = (
-            f"{missing} does not exist; create it, or correct SKILLS_DIR",
-            f"{silent}/SKILL.md is refused: there is no description",
-            f'{ready}public_address="{public}" project="{os.getcwd()}"\n',
-        )
-        until = time.monotonic() + 60
-        while expected[-1] not in "".join(server.said):
-            assert time.monotonic() < until, server.said
-            httpx2.get(server.url.replace("/mcp", "/readyz"), timeout=60)
-        server.process.terminate()
-    said = "".join(server.said)
-    assert [said.count(line) for line in expected] == [1, 1, 1]
 
 
 def test_what_is_here_and_not_searched_is_told_once_at_the_start(
