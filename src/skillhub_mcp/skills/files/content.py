@@ -81,20 +81,10 @@ def read_file(
     as_stored: bool = False,
     opener: Opener | None = None,
 ) -> FileContent:
-    """Read a chunk of a skill's file, starting at byte `offset`, of at most `limits.max_bytes` bytes, or one character.
+    """Read a chunk of a skill's file from byte `offset` on: at most `limits.max_bytes` bytes, or one character.
 
-    A chunk that is UTF-8 without NUL is returned as text, exactly as stored, and ends between characters. So is a chunk
-    of a file that starts with the byte order mark of UTF-16, unless `as_stored`. Any other chunk is returned as base64
-    and ends at a multiple of three bytes, so that chunks can be joined. Each chunk is judged by itself; one that starts
-    within a character is no text.
-
-    Links are followed while they stay inside the skill; an absolute link leaves it. A path that does not exist may name
-    a file in another Unicode form or, as in a Markdown link, with `%20` for a blank.
-
-    Raises:
-        PathNotAllowed: the path leaves the skill, or the file is withheld.
-        SkillFileNotFound: there is no such file, or it is a directory, not a regular file, or not readable.
-        InvalidArgument: the path is empty; the offset is negative, beyond the end, or odd in UTF-16.
+    UTF-8, or UTF-16 with its mark unless `as_stored`, is returned as text, the rest as base64 that can be joined.
+    Links are followed inside the skill. Raises PathNotAllowed, SkillFileNotFound and InvalidArgument.
     """
     wanted = check_path(file_path, skill=skill, serve_dotfiles=limits.serve_dotfiles)
     if offset < 0:
