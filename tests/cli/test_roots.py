@@ -78,6 +78,23 @@ def test_a_project_s_directory_is_recorded_for_this_project_alone(
     assert [one["name"] for one in there] == ["served"]
 
 
+@pytest.mark.parametrize("link", [".agents/skills", ".agents/skills/deploy"])
+@pytest.mark.parametrize("typed", ["the command of the hint", "the link"])
+def test_what_a_link_leads_to_is_served_once_it_is_added(
+    skillhub: Skillhub, project: Path, write_skill: SkillWriter, tmp_path: Path, link: str, typed: str
+) -> None:
+    there = write_skill("deploy", root=tmp_path / "shared").resolve()
+    path = project / link
+    path.parent.mkdir(parents=True)
+    path.symlink_to(there if link.endswith("deploy") else there.parent)
+    empty = skillhub("list", SKILLS_DIR="").out
+    command = f"skillhub roots add --project {path.resolve()}"
+    assert f"run `{command}`" in " ".join(empty.split())
+    named = command.split()[1:] if typed == "the command of the hint" else ["roots", "add", "--project", link]
+    assert "is searched in this project from now on: 1 skill" in skillhub(*named, SKILLS_DIR="").out
+    assert skillhub("list", SKILLS_DIR="").out.startswith("deploy ")
+
+
 def test_every_place_is_listed_with_its_skills_and_what_changes_it(
     skillhub: Skillhub, home: Path, project: Path, write_skill: SkillWriter
 ) -> None:

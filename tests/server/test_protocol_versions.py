@@ -42,7 +42,6 @@ def environment(hub_environment: dict[str, str], project: Path) -> dict[str, str
         **hub_environment,
         "SKILLHUB_TOOLS": "all",
         "SKILLHUB_CWD": str(project),
-        "SKILLHUB_TRUST": "all",
         "SKILLHUB_EXPOSE_PATHS": "1",
     }
 
@@ -258,8 +257,11 @@ def test_agents_md_are_given_once_and_further_ones_as_paths_come_up(
 def test_a_session_begins_with_agents_md_and_then_the_catalogue(
     way: tuple[str, str], environment: dict[str, str], project: Path
 ) -> None:
+    # Only what the user trusts is listed unasked.
+    trusting = {**environment, "SKILLHUB_TRUST": "all"}
+
     async def journey() -> None:
-        async with reached(way, environment) as hub:
+        async with reached(way, trusting) as hub:
             text = await hub.prompt("session_context")
             agents, skills = text.index("<agents_context"), text.index("<skills_context>")
             assert agents < skills

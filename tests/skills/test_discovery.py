@@ -335,7 +335,7 @@ def test_a_link_out_of_the_project_is_not_followed_and_is_told(
     (problem,) = walk.problems
     assert problem.reason == "is a link out of the project and is not followed"
     assert problem.path == str(tmp_path / "repo" / (".agents/skills" if way == "agents" else link[0]))
-    assert "`skillhub roots add --project`" in problem.fix
+    assert f"`skillhub roots add --project {tmp_path / 'other'}" in problem.fix
     # One that stays in the project is.
     path.unlink()
     path.symlink_to(tmp_path / "repo" / "kept" / "own")

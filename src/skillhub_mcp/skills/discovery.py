@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -240,7 +241,7 @@ class _Walker:
         if not self._root.leads_out(directory):
             return False
         if not any(is_at_or_below(directory, root.real) for root in self.roots if not root.within):
-            fix = "put the skill itself there, or run `skillhub roots add --project` with the directory that it is in"
+            fix = f"run `skillhub roots add --project {shlex.quote(directory)}` if you trust what is there"
             self._report(path, "is a link out of the project and is not followed", fix)
         return True
 

@@ -31,7 +31,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def environment(hub_environment: Environment, project: Path) -> Environment:
-    places = {"SKILLHUB_CWD": str(project), "SKILLHUB_TRUST": "all"}
+    places = {"SKILLHUB_CWD": str(project)}
     return {**hub_environment, "SKILLHUB_TOOLS": "core,context", **places}
 
 
@@ -157,7 +157,7 @@ assert not reaching & sys.modules.keys(), sys.modules.keys()
     root = str(Path(__file__).parents[3])
     done = subprocess.run(
         [sys.executable, "-c", script, root],
-        env=environment,
+        env={**environment, "SKILLHUB_TRUST": "all"},
         capture_output=True,
         encoding="utf-8",
         timeout=60,

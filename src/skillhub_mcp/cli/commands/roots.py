@@ -169,7 +169,8 @@ def _roots_of_entry(entry: str, roots: Sequence[SkillRoot]) -> list[SkillRoot]:
     """Return those of the roots that a word stands for, or that are a directory, perhaps under another path."""
     if entry in RECORDABLE_PLACES:
         return [root for root in roots if word_of(root) == entry]
-    return [root for root in roots if root.real == os.path.realpath(entry)]
+    # A project's root that is a link out of it is not searched.
+    return [root for root in roots if root.real == os.path.realpath(entry) and not root.leads_out(root.real)]
 
 
 def _counted(roots: Sequence[SkillRoot]) -> dict[str, Any]:
@@ -193,7 +194,8 @@ def _checked(typed: str, project: str | None) -> str:
         raise InvalidArgument(repr(typed), "is not a directory", hint=hint)
     if is_at_or_below(os.path.realpath(expand_home("~")), os.path.realpath(path)):
         raise InvalidArgument(repr(typed), "is the home directory or holds it", hint=hint)
-    return path
+    # Links of a project are not followed out of it, but the user may name one.
+    return path if project is None or not is_at_or_below(path, project) else os.path.realpath(path)
 
 
 def _remove(args: argparse.Namespace, options: Mapping[str, str]) -> int:
