@@ -12,15 +12,20 @@ from typing import Any
 import pytest
 
 from skillhub_mcp.locks.file_digests import (
+    Differences,
     FileDigest,
     KnownDigests,
     computed_hash,
+    content_digest,
+    differences,
     digest_of,
     digests_of,
     irregular_of,
+    npx_order,
     regular_of,
     states_of,
 )
+from skillhub_mcp.locks.lock_file import LockedByHub
 
 
 def sha256(content: bytes) -> str:
@@ -107,3 +112,133 @@ def test_a_file_that_was_written_a_moment_ago_is_read_again(tmp_path: Path) -> N
     (tmp_path / "a").write_bytes(b"1")
     first = digests_of(str(tmp_path), known)["a"]
     assert digests_of(str(tmp_path), known)["a"] is not first
+
+
+def test_it_is_the_sha_256_of_the_sorted_paths_and_digests_of_the_files() -> None:
+    script, skill = sha256(b"print()\n"), sha256(b"# A\n")
+    files = {"b/x.py": script, "SKILL.md": skill}
+    lines = f"SKILL.md\0{skill}\nb/x.py\0{script}\n"
+    assert content_digest(files) == "sha256:" + sha256(lines.encode())
+
+
+def test_paths_are_sorted_by_their_bytes_and_not_by_their_letters() -> None:
+    files = {"a/z": sha256(b"1"), "a-b": sha256(b"2"), "B": sha256(b"3"), "\u00e9": sha256(b"4")}
+    ordered = ["B", "a-b", "a/z", "\u00e9"]
+    lines = "".join(f"{path}\0{files[path]}\n" for path in ordered)
+    assert content_digest(files) == "sha256:" + sha256(lines.encode())
+
+
+def test_two_trees_whose_paths_and_contents_run_together_differ() -> None:
+    assert content_digest({"ab": sha256(b"c")}) != content_digest({"a": sha256(b"bc")})
+
+
+@pytest.mark.parametrize(
+    ("files", "digest"),
+    [
+        ({}, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+        ({"SKILL.md": b""}, "2c9f8338ee0de51a975e8c1ee8a7ecf1d909bfbb1d4205b3f4fdb1da43f568de"),
+        (
+            {"SKILL.md": b"# A\n", "scripts/run.sh": b"echo\n", ".env": b"X=1\n"},
+            "9bcfa74943878204829fa0eacc3e7e2eac6f40771c45f0fb8d35687a487ef658",
+        ),
+        (
+            {"a/b": b"1", "a-b": b"2", "a.b": b"3", "A": b"4", "\u00e9": b"5", "\U0001f600": b"6"},
+            "14298ebb9da58111c471a5f6b4b2a0fb45fcc9a94a6b522fab695ea1b8171ded",
+        ),
+    ],
+)
+def test_the_digests_of_these_files_never_change(files: dict[str, bytes], digest: str) -> None:
+    assert content_digest({path: sha256(content) for path, content in files.items()}) == f"sha256:{digest}"
+
+
+FILES = {"SKILL.md": FileDigest("a" * 64, 1, False), "run": FileDigest("b" * 64, 2, True)}
+LOCKED = LockedByHub(digest_of(FILES), executable=("run",))
+
+
+def test_what_is_as_it_was_locked_has_no_difference_whether_or_not_it_is_known_what_each_file_was() -> None:
+    assert not differences(LOCKED, FILES, FILES)
+    assert not differences(LOCKED, FILES, None)
+
+
+def test_every_file_that_differs_is_named() -> None:
+    files = {"SKILL.md": FileDigest("c" * 64, 1, False), "new": FileDigest("d" * 64, 1, False)}
+    found = differences(LOCKED, files, FILES)
+    assert found == Differences(changed=("SKILL.md",), added=("new",), missing=("run",))
+    assert found.first == "SKILL.md"
+
+
+def test_a_turned_bit_is_a_difference_but_where_a_system_has_none() -> None:
+    files = {**FILES, "run": FileDigest("b" * 64, 2, False)}
+    assert differences(LOCKED, files, None) == Differences(modes=("run",))
+    assert not differences(LOCKED, files, None, modes=False)
+
+
+def test_what_is_no_regular_file_is_held_against_the_lock_itself() -> None:
+    locked = LockedByHub(digest_of(FILES), executable=("run",), irregular={"own": "-> run"})
+    link, pipe = (FileDigest("", 0, False, irregular=what) for what in ("-> run", "FIFO"))
+    assert not differences(locked, {**FILES, "own": link}, None)
+    found = differences(locked, {**FILES, "own": pipe, "new": link}, None)
+    assert (found.changed, found.added, found.unknown) == (("own",), ("new",), False)
+    assert [found.shown(path) for path in ("own", "new", "run")] == [
+        "own (FIFO)",
+        "new (-> run)",
+        "run",
+    ]
+    gone = differences(locked, FILES, None)
+    assert (gone.missing, gone.shown("own")) == (("own",), "own (-> run)")
+
+
+def test_a_link_in_the_place_of_a_file_is_one_difference_and_so_is_a_file_in_that_of_a_link() -> None:
+    link = FileDigest("", 0, False, irregular="-> /etc/passwd")
+    found = differences(LOCKED, {**FILES, "run": link}, FILES)
+    assert (found.changed, found.missing, found.added) == (("run",), (), ())
+    assert found.shown("run") == "run (-> /etc/passwd)"
+    before = {"SKILL.md": FILES["SKILL.md"]}
+    ours = LockedByHub(digest_of(before), irregular={"run": "-> /etc/passwd"})
+    back = differences(ours, FILES, before)
+    assert (back.changed, back.missing, back.added) == (("run",), (), ())
+
+
+def test_files_that_the_lock_does_not_have_name_no_difference() -> None:
+    other = {"SKILL.md": FileDigest("e" * 64, 1, False)}
+    assert differences(LOCKED, other, other) == Differences(unknown=True)
+    assert differences(LOCKED, other, None).first == ""
+
+
+def test_a_skill_has_the_hash_that_npx_skills_wrote_for_it(tmp_path: Path) -> None:
+    files = {
+        "SKILL.md": "---\nname: pdf\ndescription: Reads PDFs\n---\nDo.\n",
+        "scripts/Run.py": "print(1)\n",
+        ".hidden": "1\n",
+        "node_modules/x.js": "left out",
+        ".git/HEAD": "left out",
+    }
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    # Written by npx skills 1.7.4 on Node 22.23.
+    assert computed_hash(str(tmp_path)) == "82f19d39a11cbba2d538155feb8995d609f2b62db277f059865939fa38b4d30b"
+
+
+def test_paths_are_in_the_order_of_their_collation() -> None:
+    # As Node 22's localeCompare sorts them.
+    order = ["_a", "-a", ".a", "a", "A", "a b", "a_b", "a-b", "a.b", "a/b", "a1", "ab", "aB", "AB", "b", "Z"]
+    assert npx_order(sorted(order)) == tuple(order)
+
+
+@pytest.mark.parametrize("path", ["\u00e9.md", "a\x01b"])
+def test_the_order_of_other_names_is_not_guessed(path: str) -> None:
+    assert npx_order(["a", path]) is None
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_files_behind_links_do_not_count(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("1")
+    before = computed_hash(str(tmp_path))
+    (tmp_path / "b").symlink_to("a")
+    assert computed_hash(str(tmp_path)) == before
+
+
+def test_a_skill_with_a_name_whose_place_is_not_known_has_no_hash(tmp_path: Path) -> None:
+    (tmp_path / "\u00e9").write_text("1")
+    assert computed_hash(str(tmp_path)) is None

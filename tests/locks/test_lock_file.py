@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from skillhub_mcp.errors import LockUnreadable
-from skillhub_mcp.locks.lock_file import Lock, LockedByHub, LockedSkill, lock_text, parse_lock
+from skillhub_mcp.locks.file_digests import Differences, LockState
+from skillhub_mcp.locks.lock_file import (
+    STANDING_FIELDS,
+    Lock,
+    LockedByHub,
+    LockedSkill,
+    field_meanings,
+    lock_text,
+    parse_lock,
+    read_lock,
+    read_plain,
+)
+from skillhub_mcp.locks.lock_verifier import LockStanding
 
 PATH = "/project/skills-lock.json"
 DIGEST = "sha256:" + "a" * 64
@@ -132,3 +146,38 @@ def test_a_newer_version_is_read_for_what_it_says_and_never_written() -> None:
     assert [skill.name for skill in lock.skills] == ["pdf"]
     with pytest.raises(LockUnreadable, match="version 2"):
         lock_text(lock)
+
+
+needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+
+
+@needs_pipes
+def test_a_lock_that_is_a_link_to_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "skills-lock.json").symlink_to(tmp_path / "pipe")
+    with pytest.raises(LockUnreadable, match="not a regular file"):
+        read_lock(str(tmp_path / "skills-lock.json"))
+
+
+def test_a_file_without_an_end_is_not_read_into_memory(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b" " * 11)
+    with pytest.raises(OSError, match="more than 10 bytes"):
+        read_plain(str(file), max_bytes=10)
+    assert read_plain(str(file), max_bytes=11) == b" " * 11
+
+
+def test_every_field_that_is_reported_of_a_skill_is_documented() -> None:
+    problem = LockUnreadable("skills-lock.json", "it is torn")
+    locked = LockedSkill("a", "o/r", "github", ours=LockedByHub(DIGEST))
+    whole = LockStanding(LockState.EDITED, locked, differs=Differences(line_ends=True), problem=problem).facts()
+    foreign = LockStanding(LockState.UNLOCKED, LockedSkill("pdf", "o/r")).facts()
+    assert {*whole, *foreign} == STANDING_FIELDS.keys()
+
+
+@pytest.mark.parametrize("name", field_meanings()[1])
+def test_a_field_of_another_type_is_refused(name: str) -> None:
+    fields = {"digest": f'"{DIGEST}"', name: "1"}
+    ours = ", ".join(f'"{key}": {value}' for key, value in fields.items())
+    with pytest.raises(LockUnreadable, match=name):
+        parse_lock(f'{{"version": 1, "skills": {{"a": {{"skillhub": {{{ours}}}}}}}}}', "skills-lock.json")
