@@ -120,28 +120,3 @@ def test_long_work_shows_its_progress_on_a_terminal_and_removes_it(monkeypatch: 
         console.print_note("a note")
     assert "a note" in terminal.getvalue()
     assert terminal.getvalue().endswith("a note\n")
-
-
-@pytest.mark.skipif(os.name == "nt", reason="this system has no pseudo-terminals")
-def test_long_output_goes_to_the_pager_and_short_output_does_not(tmp_path: os.PathLike[str]) -> None:
-    import pty
-    import sys
-
-    program = (
-        "import sys\nfrom skillhub_mcp.cli.console import paging, print_text\n"
-        "with paging():\n    [print_text(f'line {n}') for n in range(int(sys.argv[1]))]\n"
-    )
-    for count, paged in ((100, True), (3, False)):
-        process, terminal = pty.fork()
-        if process == 0:
-            os.environ.update(PAGER="sed s/line/paged/", LINES="24", TERM="xterm", COLUMNS="80")
-            os.execv(sys.executable, [sys.executable, "-c", program, str(count)])
-        seen = b""
-        try:
-            while chunk := os.read(terminal, 4096):
-                seen += chunk
-        except OSError:
-            pass
-        os.waitpid(process, 0)
-        os.close(terminal)
-        assert (b"paged 1" in seen) is paged

@@ -143,7 +143,7 @@ MISUSES = [
     (["outdated", "pdf"], "'outdated' is not a command of 'skillhub'", "skillhub update --check"),
     (["permissions", "show"], "'permissions' is not a command of 'skillhub'", "skillhub allow"),
     (["registry", "build"], "'registry' is not a command of 'skillhub'", "skillhub call --list"),
-    (["list", "--no-pager"], "--no-pager is not an option of 'skillhub list'", "PAGER=cat skillhub …"),
+    (["list", "--db-path", "x"], "--db-path is not an option of 'skillhub list'", "SKILLHUB_DB_PATH=PATH skillhub …"),
     (["roots", "list"], "'list' is not an action of 'skillhub roots'", "skillhub roots, or skillhub roots add|remove"),
     (["help", "list", "one"], "'one' is an unexpected argument", "skillhub list --help"),
     (["--trans", "http"], "--trans is not an option of 'skillhub'", "did you mean '--transport'?"),

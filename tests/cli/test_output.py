@@ -15,7 +15,7 @@ from rich.cells import cell_len as width
 from tests.cli.conftest import SKILLHUB, Skillhub
 from tests.conftest import SkillWriter
 
-from skillhub_mcp.cli.output import print_json, print_json_list, write_file
+from skillhub_mcp.cli.output import write_file
 from skillhub_mcp.errors import InvalidArgument
 
 # Sets the title, clears the screen, and turns text around; written as YAML and as bytes.
@@ -198,32 +198,6 @@ def test_a_list_fits_the_terminal_and_is_complete_in_a_pipe(
     assert long in skillhub("search", "議事録").out
     # In colours where they are asked for, though it is no terminal.
     assert skillhub("list", FORCE_COLOR="1").out.startswith(f"\x1b[1mminutes\x1b[0m  {long}\n")
-
-
-@pytest.mark.slow
-def test_what_is_longer_than_the_terminal_goes_to_the_pager(
-    hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
-) -> None:
-    for number in range(30):
-        write_skill(f"skill-{number:02}")
-    environment = {**hub_environment, "PAGER": "sed -n 2p", "NO_COLOR": "1"}
-    code, seen = on_a_terminal(["list"], environment, stream="stdout")
-    assert (code, seen.decode().split()[0], len(seen.splitlines())) == (0, "skill-00", 1)
-    # So does what a source has, which may be thousands of skills.
-    listing = ["add", hub_environment["SKILLS_DIR"], "--list"]
-    code, seen = on_a_terminal(listing, environment, stream="stdout")
-    assert (code, len(seen.splitlines())) == (0, 1)
-
-
-@pytest.mark.parametrize("items", [[], [{"a": []}], [{"a": "one\nline", "b": [1, {"c": "\u200bé"}]}, "x", []]])
-@pytest.mark.parametrize("rest", [{}, {"not_searched": [], "é": {"b": 1}}])
-def test_a_list_printed_by_its_items_is_the_same_json(
-    items: list[object], rest: dict[str, object], capsys: pytest.CaptureFixture[str]
-) -> None:
-    print_json({"skills": items} | rest)
-    whole = capsys.readouterr().out
-    print_json_list("skills", iter(items), rest)
-    assert capsys.readouterr().out == whole
 
 
 @pytest.mark.parametrize("place", ["none/x.json", "file/x.json", "directory"])

@@ -25,7 +25,7 @@ def test_a_skill_that_is_served_is_told_with_its_place_and_what_it_shadows(
     )
     for asked in (str(loser), f"{loser}/SKILL.md"):
         (account, *_) = skillhub("why", asked, "--json", **places).json["accounts"]
-        assert (account["verdict"], account["path"], account["handle"]) == ("shadowed", str(loser), str(loser))
+        assert (account["verdict"], account["directory"], account["handle"]) == ("shadowed", str(loser), str(loser))
 
 
 def test_aliases_sources_and_relative_and_linked_paths_lead_to_the_skill(
@@ -36,7 +36,7 @@ def test_aliases_sources_and_relative_and_linked_paths_lead_to_the_skill(
     monkeypatch.chdir(tmp_path)
     for asked in ("Chat with PDF", "chat-with-pdf", "chat-with-pdf@hub", "chat", str(chat), "link/chat", "skills/chat"):
         (account,) = skillhub("why", asked, "--json").json["accounts"]
-        assert (account["verdict"], account["path"]) == ("served", str(chat)), asked
+        assert (account["verdict"], account["directory"]) == ("served", str(chat)), asked
 
 
 def test_each_thing_that_keeps_a_skill_from_being_served_is_named_with_its_file(

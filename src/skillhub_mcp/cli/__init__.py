@@ -4,7 +4,7 @@ arguments          the parser, options that several commands share, and usage er
 checks/            the checks of `doctor`
 client_changes     changes of clients' files: shown, confirmed, written, tried and reported
 completion_words   the names of skills, for the scripts of shells
-console            drawing on a terminal with rich: text, tables, Markdown, a pager, progress and questions
+console            drawing on a terminal with rich: text, tables, Markdown, progress and questions
 findings           the findings of `validate` and `audit` as text
 installed_command  the distribution that the `skillhub-mcp` command on PATH belongs to
 installing         skills shown before they are installed, the question, and the report

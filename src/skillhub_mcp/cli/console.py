@@ -1,20 +1,18 @@
-"""Drawing on a terminal with rich: wrapped text, colours, tables, Markdown, a pager, progress and questions.
+"""Drawing on a terminal with rich: wrapped text, colours, tables, Markdown, progress and questions.
 
 rich is imported only to draw. A pipe or a file gets complete lines without colours.
 """
 
 from __future__ import annotations
 
-import io
 import os
-import pydoc
 import re
 import shutil
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, TextIO
+from typing import IO, TYPE_CHECKING, Any
 
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.sanitize import in_line, on_terminal
@@ -216,46 +214,6 @@ def ask(question: str) -> str | None:
     if not typed:
         print(file=sys.stderr)
     return typed or None
-
-
-class _Collected(io.StringIO):
-    """Text for a terminal: it says that it is one, and has its descriptor and encoding."""
-
-    def __init__(self, terminal: TextIO) -> None:
-        super().__init__()
-        self._terminal = terminal
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]  # TextIO has a property, StringIO an attribute
-        return self._terminal.encoding
-
-    def isatty(self) -> bool:
-        return True
-
-    def fileno(self) -> int:
-        return self._terminal.fileno()
-
-
-@contextmanager
-def paging() -> Iterator[None]:
-    """Show what is printed on stdout in `PAGER` at the end, if it does not fit the terminal."""
-    stdout = sys.stdout
-    if not (stdout.isatty() and sys.stdin.isatty()):
-        yield
-        return
-    sys.stdout = _Collected(stdout)
-    finished = False
-    try:
-        yield
-        finished = True
-    finally:
-        text, sys.stdout = sys.stdout.getvalue(), stdout
-        if finished and text.count("\n") >= shutil.get_terminal_size().lines:
-            # Quit if all fits, show colours, leave the text on the screen.
-            os.environ.setdefault("LESS", "FRX")
-            pydoc.pager(text)
-        else:
-            stdout.write(text)
 
 
 # The progress of this process's terminal: a second one would write over it.

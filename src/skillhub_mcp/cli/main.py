@@ -9,13 +9,12 @@ from __future__ import annotations
 import argparse
 import errno
 import io
-import os
 import signal
 import sys
 import threading
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
@@ -29,7 +28,7 @@ from skillhub_mcp.cli.arguments import (
     setting_options,
 )
 from skillhub_mcp.cli.commands import COMMANDS, GROUPS, serve
-from skillhub_mcp.cli.console import drop, paging, print_line, print_note, print_text
+from skillhub_mcp.cli.console import drop, print_note, print_text
 from skillhub_mcp.cli.output import (
     EXIT_BUG,
     EXIT_FAILED,
@@ -52,7 +51,8 @@ from skillhub_mcp.input_checks import refuse_nul
 from skillhub_mcp.version import version
 
 HELP = "help"
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# A broken pipe, a full disk and a closed stream.
+_UNWRITABLE = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)
 _EPILOG = """\
 Without a command, `skillhub` serves over MCP if its input is not a terminal, with the options of `skillhub serve`;
 `skillhub --reindex [--json]` rebuilds the index, prints a report and ends.
@@ -182,22 +182,15 @@ def _run(argv: Sequence[str]) -> int:
     with ending_in_order():
         if args.command == HELP:
             return _help(args.words)
-        pages = COMMANDS[args.command].pages and not args.json
-        with paging() if pages else nullcontext():
-            return int(args.run(args, setting_options(args)))
+        return int(args.run(args, setting_options(args)))
 
 
 def _help(words: Sequence[str]) -> int:
     if words:
-        with paging():
-            make_parser().command(words).print_help()
+        make_parser().command(words).print_help()
         return EXIT_OK
-    print_line(("usage:", "bold"), " skillhub COMMAND [OPTION …]")
-    for group, members in GROUPS.items():
-        print_line("")
-        print_line((group, "bold"))
-        for one in members:
-            print_line("  ", (f"{one.name:<11}", "cyan"), f" {one.summary}")
+    print_text("usage: skillhub COMMAND [OPTION …]\n")
+    print_text("\n\n".join(_group_lines()))
     print_text("\n`skillhub help COMMAND` explains one.")
     return EXIT_OK
 
@@ -251,17 +244,8 @@ def _interrupt(*_: object) -> None:
 
 def _unwritable_output(error: BaseException) -> OSError | None:
     """Return the failure to write to stdout that `error` is, or that a server's tasks failed with; None for others."""
-    parts = getattr(error, "exceptions", None)
-    if parts is not None:
-        found = [_unwritable_output(part) for part in parts]
-        return found[0] if all(found) else None
-    if not isinstance(error, OSError) or error.filename is not None:
-        return None
-    if isinstance(error, BrokenPipeError) or error.errno in _NO_ROOM:
-        return error
-    try:
-        os.write(sys.stdout.fileno(), b"")
-    except OSError as failure:
-        # The same failure again: stdout was closed, or its terminal is gone.
-        return error if failure.errno == error.errno else None
-    return None
+    parts: Sequence[BaseException] = getattr(error, "exceptions", ())
+    if len(parts) == 1:
+        return _unwritable_output(parts[0])
+    known = isinstance(error, OSError) and error.filename is None and error.errno in _UNWRITABLE
+    return error if isinstance(error, OSError) and known else None

@@ -12,7 +12,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from skillhub_mcp.cli.console import hide_progress, print_note, print_text, shown_path
@@ -21,6 +21,7 @@ from skillhub_mcp.sanitize import in_json, in_line
 if TYPE_CHECKING:
     from skillhub_mcp.disclosure.empty_result import EmptyResult
     from skillhub_mcp.errors import SkillHubError
+    from skillhub_mcp.skills.model import Skill
     from skillhub_mcp.skills.problems import Problem
 
 EXIT_OK = 0
@@ -93,20 +94,21 @@ def problems_json(problems: Sequence[Problem]) -> list[dict[str, str]]:
     return [{"subject": one.subject, "message": one.message, "fix": one.fix} for one in problems]
 
 
+def skill_json(skill: Skill) -> dict[str, object]:
+    """Return what `list` and `show` have of a skill in common, as JSON values."""
+    names = ("name", "description", "category", "always_apply", "disable_model_invocation", "user_invocable")
+    return {
+        **{name: getattr(skill, name) for name in names},
+        "tags": list(skill.tags),
+        "trust": skill.trust.value,
+        "path": skill.directory,
+    }
+
+
 def print_json(value: object) -> None:
     """Print `value` as indented JSON on stdout."""
     hide_progress()
     print(_json(value, sys.stdout, indent=2))
-
-
-def print_json_list(key: str, items: Iterable[object], rest: Mapping[str, object]) -> None:
-    """Print `{key: [*items], **rest}` as JSON, with only the text of the items in memory."""
-    texts = [_json(item, sys.stdout, indent=2).replace("\n", "\n    ") for item in items]
-    hide_progress()
-    print(f"{{\n  {_json(key, sys.stdout)}: [", end="\n    " if texts else "")
-    for number, text in enumerate(texts):
-        print(text, end=",\n    " if number < len(texts) - 1 else "\n  ")
-    print("]" + (f",{_json(rest, sys.stdout, indent=2)[1:]}" if rest else "\n}"))
 
 
 def print_error(error: SkillHubError, *, as_json: bool, path: str | None = None) -> None:

@@ -46,7 +46,6 @@ SUCCESSORS: Mapping[str, str] = {word: command for command, words in _WORDS.item
 """The command to type instead, without `skillhub`, by the word that was typed."""
 
 OPTION_SUCCESSORS: Mapping[str, str] = {
-    "--no-pager": "PAGER=cat skillhub …",
     "--db-path": "SKILLHUB_DB_PATH=PATH skillhub …",
     "--log-level": "SKILLHUB_LOG_LEVEL=LEVEL skillhub …",
     "--show": "skillhub trust",

@@ -11,27 +11,26 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command as help lists it. `writes` gives it --dry-run and --yes, `pages` a pager for long output."""
+    """A command as help lists it. `writes` gives it --dry-run and --yes."""
 
     name: str
     summary: str
     module: str = ""
     writes: bool = False
-    pages: bool = False
 
 
 GROUPS: Mapping[str, tuple[Command, ...]] = {
     "find": (
-        Command("search", "find the skills that fit a task", pages=True),
-        Command("list", "list the skills", "list_", pages=True),
-        Command("show", "print a skill, or a file of it", pages=True),
-        Command("why", "explain why a skill is served, hidden or ranked low", pages=True),
-        Command("pick", "choose a skill interactively", pages=True),
+        Command("search", "find the skills that fit a task"),
+        Command("list", "list the skills", "list_"),
+        Command("show", "print a skill, or a file of it"),
+        Command("why", "explain why a skill is served, hidden or ranked low"),
+        Command("pick", "choose a skill interactively"),
     ),
     "write": (
         Command("new", "start a skill and check how it is found", writes=True),
         Command("validate", "check skills against the specification", writes=True),
-        Command("audit", "find hostile content in skills", writes=True, pages=True),
+        Command("audit", "find hostile content in skills", writes=True),
     ),
     "install": (
         Command("add", "install skills from a repository, archive or site", writes=True),
@@ -54,18 +53,18 @@ GROUPS: Mapping[str, tuple[Command, ...]] = {
         Command("serve", "serve the skills over MCP"),
         Command("token", "list and change the tokens of HTTP clients"),
         Command("publish", "write the library to a directory or bucket", writes=True),
-        Command("index", "update the index and report", writes=True, pages=True),
+        Command("index", "update the index and report", writes=True),
     ),
     "look": (
-        Command("doctor", "check the installation and suggest fixes", pages=True),
-        Command("config", "list and change settings", pages=True),
-        Command("stats", "print which skills are used", pages=True),
-        Command("eval", "measure search quality, or find overlaps", "eval_", pages=True),
+        Command("doctor", "check the installation and suggest fixes"),
+        Command("config", "list and change settings"),
+        Command("stats", "print which skills are used"),
+        Command("eval", "measure search quality, or find overlaps", "eval_"),
         Command("demo", "watch an agent use a skill"),
     ),
     "integrate": (
         Command("call", "call any MCP tool and print its JSON"),
-        Command("context", "print skills as a model is given them", pages=True),
+        Command("context", "print skills as a model is given them"),
         Command("bundle", "write an .mcpb file for Claude Desktop"),
         Command("completion", "print the completion script of a shell"),
     ),

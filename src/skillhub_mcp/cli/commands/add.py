@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from skillhub_mcp._util.tempdir import scratch_directory
 from skillhub_mcp.cli.arguments import decode_argument, new_skill_name
-from skillhub_mcp.cli.console import one_line, paging, print_note, print_text, shown_path
+from skillhub_mcp.cli.console import one_line, print_note, print_text, shown_path
 from skillhub_mcp.cli.installing import add_terms, finish, terms_of
 from skillhub_mcp.cli.library_place import LibraryPlace, add_place_options, open_options, place_of, refresh_index
 from skillhub_mcp.cli.output import EXIT_OK, plural, print_json
@@ -96,8 +96,7 @@ def add_from(
             return _add(args, options, place, source, tree, found, only)
         if source.skills or not found.skills:
             found = replace(found, skills=_chosen(found, source))
-        with paging():
-            _list(found, source, tree, args)
+        _list(found, source, tree, args)
         return EXIT_OK
 
 

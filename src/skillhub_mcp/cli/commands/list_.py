@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import tee
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from skillhub_mcp.bootstrap.library import unsearched_places
 from skillhub_mcp.cli.console import (
-    Part,
     one_line,
     print_line,
     print_note,
@@ -20,7 +18,15 @@ from skillhub_mcp.cli.console import (
     shown_path,
 )
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_empty_result, print_json_list, problems_json
+from skillhub_mcp.cli.output import (
+    EXIT_FAILED,
+    EXIT_OK,
+    plural,
+    print_empty_result,
+    print_json,
+    problems_json,
+    skill_json,
+)
 from skillhub_mcp.disclosure.counts import count_skills
 from skillhub_mcp.hub import ListedSkill, SkillHub
 from skillhub_mcp.policy.access import Availability
@@ -33,6 +39,8 @@ if TYPE_CHECKING:
     from skillhub_mcp.locks.lock_verifier import LockStanding
     from skillhub_mcp.skills.discovery_report import UnsearchedPlace
     from skillhub_mcp.skills.model import Skill
+
+    _Row = tuple[ListedSkill, str, LockStanding | None]
 
 DESCRIPTION = "List the skills that are served."
 _SHOWN_PLACES = 3
@@ -63,40 +71,65 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         listed = hub.listed()
         _audit_few(hub, [one.skill for one in listed])
         chosen = [one for one in listed if _matches(one, args)]
-        risks = {one.skill.directory: _risk(hub, one.skill) for one in chosen}
         source = Source(args.source) if args.source else None
         empty = (
             None if chosen else hub.why_nothing(category=args.category, source=source, core=args.core, for_models=False)
         )
         categories = dict(sorted(Counter(one.skill.category for one in chosen if one.skill.category).items()))
-        code = EXIT_FAILED if empty is not None and empty.mistake else EXIT_OK
         elsewhere = unsearched_places(settings_of(options), hub.views.snapshot())
-        if args.json:
-            problems = {} if empty is None else {"problems": problems_json(empty.causes)}
-            rest = problems | {"categories": categories, "not_searched": [_elsewhere_json(one) for one in elsewhere]}
-            print_json_list("skills", _skills_json(hub, chosen, risks), rest)
-            return code
         locks = hub.lock_standings(one.skill for one in chosen)
-        states = [lock.state.value if lock else "" for lock in locks]
+        rows = [(one, _risk(hub, one.skill), lock) for one, lock in zip(chosen, locks, strict=True)]
         counts = count_skills(*hub.snapshot_and_policy())
-    rows = [(one, _notes(one, risks[one.skill.directory], state)) for one, state in zip(chosen, states, strict=True)]
-    if sys.stdout.isatty() and rows:
-        print_table(("skill", "source", "description"), [_row(one, note) for one, note in rows])
-        filtered = f"{len(chosen):,} of these: " if args.core or args.category or args.source else ""
-        print_text(f"\n{filtered}{counts.sentence()}")
-        if categories:
-            print_text(f"Categories: {', '.join(f'{in_line(name)} ({count:,})' for name, count in categories.items())}")
+    if args.json:
+        problems = {} if empty is None else {"problems": problems_json(empty.causes)}
+        not_searched = [
+            {"path": one.place.path, "skills": one.skills, "why": one.reason.why, "command": one.reason.command or None}
+            for one in elsewhere
+        ]
+        print_json(
+            {
+                "skills": [_skill_json(*row) for row in rows],
+                **problems,
+                "categories": categories,
+                "not_searched": not_searched,
+            }
+        )
     else:
-        for one, note in rows:
-            reported = (f"  ({note})", "yellow") if note else ""
-            print_line((one.handle, "bold"), f"  {one_line(one.skill.description, width=None)}", reported)
-    if empty is not None:
-        print_empty_result(empty)
-    elif elsewhere:
-        _note_elsewhere(elsewhere)
-    if awaiting := sum(one.skill.awaits_trust for one in listed):
-        print_note(f"\n{plural(awaiting, 'skill')} of this project awaiting trust: `skillhub trust` shows them")
-    return code
+        _print(rows)
+        if sys.stdout.isatty() and rows:
+            filtered = f"{len(chosen):,} of these: " if args.core or args.category or args.source else ""
+            print_text(f"\n{filtered}{counts.sentence()}")
+            if categories:
+                print_text(
+                    f"Categories: {', '.join(f'{in_line(one)} ({count:,})' for one, count in categories.items())}"
+                )
+        if empty is not None:
+            print_empty_result(empty)
+        elif elsewhere:
+            _note_elsewhere(elsewhere)
+        if awaiting := sum(one.skill.awaits_trust for one in listed):
+            print_note(f"\n{plural(awaiting, 'skill')} of this project awaiting trust: `skillhub trust` shows them")
+    return EXIT_FAILED if empty is not None and empty.mistake else EXIT_OK
+
+
+def _print(rows: Sequence[_Row]) -> None:
+    lines = []
+    for one, risk, lock in rows:
+        note = _notes(one, risk, lock.state.value if lock else "")
+        text = one_line(one.skill.description, width=None)
+        lines.append((one, f"({note})" if note else "", text))
+    if sys.stdout.isatty() and rows:
+        head = ("skill", "source", "description")
+        print_table(
+            head,
+            [
+                (one.handle, (one.source.value, "dim"), (f"{note} {text}", "yellow") if note else text)
+                for one, note, text in lines
+            ],
+        )
+        return
+    for one, note, text in lines:
+        print_line((one.handle, "bold"), f"  {text}", (f"  {note}" if note else "", "yellow"))
 
 
 def _audit_few(hub: SkillHub, skills: Sequence[Skill]) -> None:
@@ -113,11 +146,6 @@ def _risk(hub: SkillHub, skill: Skill) -> str:
     return worst if worst in ("critical", "high") else ""
 
 
-def _row(one: ListedSkill, note: str) -> tuple[Part, ...]:
-    text = one_line(one.skill.description, width=None)
-    return (one.handle, (one.source.value, "dim"), (f"({note}) {text}", "yellow") if note else text)
-
-
 def _note_elsewhere(elsewhere: Sequence[UnsearchedPlace]) -> None:
     """Report on stderr what is not searched, why, and the command that serves it."""
     print_note("")
@@ -125,17 +153,6 @@ def _note_elsewhere(elsewhere: Sequence[UnsearchedPlace]) -> None:
         print_note(f"{in_line(problem.subject)} {in_line(problem.message)}\n  → {in_line(problem.fix)}")
     if (more := len(elsewhere) - _SHOWN_PLACES) > 0:
         print_note(f"{plural(more, 'more place')} with skills: `skillhub roots` lists them")
-
-
-def _elsewhere_json(one: UnsearchedPlace) -> dict[str, object]:
-    reason = one.reason
-    return {
-        "path": one.place.path,
-        "skills": one.skills,
-        "why": reason.why,
-        "command": reason.command or None,
-        "setting": reason.setting or None,
-    }
 
 
 def _matches(one: ListedSkill, args: argparse.Namespace) -> bool:
@@ -161,29 +178,14 @@ def _notes(one: ListedSkill, risk: str, lock_state: str) -> str:
     return ", ".join(note for note in notes if note)
 
 
-def _skills_json(hub: SkillHub, chosen: Sequence[ListedSkill], risks: Mapping[str, str]) -> Iterator[dict[str, object]]:
-    """Yield each skill as JSON values. The fields of a large library are read once and not kept."""
-    skills, again = tee(one.skill for one in chosen)
-    for one, skill, lock in zip(chosen, skills, hub.lock_standings(again), strict=True):
-        yield _skill_json(one, skill, risks[skill.directory], lock)
-
-
-def _skill_json(one: ListedSkill, skill: Skill, risk: str, lock: LockStanding | None) -> dict[str, object]:
+def _skill_json(one: ListedSkill, risk: str, lock: LockStanding | None) -> dict[str, object]:
     return {
-        "name": skill.name,
+        **skill_json(one.skill),
         "handle": one.handle,
         "source": one.source.value,
-        "description": skill.description,
-        "category": skill.category,
-        "tags": list(skill.tags),
-        "always_apply": skill.always_apply,
-        "disable_model_invocation": skill.disable_model_invocation,
-        "user_invocable": skill.user_invocable,
         "state": one.standing.value,
-        "trust": skill.trust.value,
         "audit": risk or None,
         "lock": None if lock is None else lock.facts(),
-        "path": skill.directory,
         "shadowed_by": None if one.shadowed_by is None else one.shadowed_by.directory,
-        "diagnostics": [diagnostic.rule for diagnostic in skill.diagnostics],
+        "diagnostics": [diagnostic.rule for diagnostic in one.skill.diagnostics],
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from skillhub_mcp.bootstrap.policy import every_skill, rule_files
 from skillhub_mcp.chosen_roots import project_of
@@ -87,9 +88,6 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             for rule in rules
         ]
     removed = [] if args.dry_run else _changed(args, own, rules, forgotten, others=others)
-    sentences = [f"removed {one.verdict} {_about(one.rule)} from {shown_path(own.path)}" for one in removed]
-    verb = "would be saved in" if args.dry_run else "saved in"
-    sentences += [f"{args.command} {_about(rule)}: {verb} {shown_path(own.path)}" for rule in rules]
     now = rule_files(project)
     effects = effects_of(before, now.in_force(), skills, tools=TOOL_ACTIONS)
     notes = [*_unknown(rules, skills), *_still_denied(action, rules, now)]
@@ -107,8 +105,11 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             }
         )
         return EXIT_OK
-    for sentence in sentences:
-        print_text(in_line(sentence))
+    path, verb = shown_path(own.path), "would be saved in" if args.dry_run else "saved in"
+    for one in removed:
+        print_text(in_line(f"removed {one.verdict} {_about(one.rule)} from {path}"))
+    for rule in rules:
+        print_text(in_line(f"{args.command} {_about(rule)}: {verb} {path}"))
     for note in [*(f"from now on: {_effect_text(one)}" for one in effects), *notes, _others_text(now)]:
         print_note(in_line(note))
     return EXIT_OK
@@ -123,58 +124,50 @@ def _changed(
     others: Decision | None,
 ) -> list[ListedRule]:
     """Write the rules and return those that are gone."""
-    removed: list[ListedRule] = []
-    for rule in forgotten:
-        removed += forget_rules(own.path, rule, what=own.what, tools=TOOL_ACTIONS, others=others)
-    for rule in rules:
-        removed += put_rule(own.path, args.command, rule, what=own.what, tools=TOOL_ACTIONS, others=others)
+    put, forget = (
+        partial(write, what=own.what, tools=TOOL_ACTIONS, others=others) for write in (put_rule, forget_rules)
+    )
     if not (rules or forgotten):
         # No rule has an empty name: only `others` is written.
-        nothing = PermissionRule(TOOL_ACTIONS.rule_tool(Action.LOAD), "")
-        forget_rules(own.path, nothing, what=own.what, tools=TOOL_ACTIONS, others=others)
-    return removed
+        forget(own.path, PermissionRule(TOOL_ACTIONS.rule_tool(Action.LOAD), ""))
+    removed = [one for rule in forgotten for one in forget(own.path, rule)]
+    return [*removed, *(one for rule in rules for one in put(own.path, args.command, rule))]
 
 
 def _show(files: RuleFiles, options: Mapping[str, str], *, as_json: bool) -> int:
-    own, of_project = files.own.read(), files.read_project()
-    shown: list[tuple[str, Rules | UnreadableRules | None]] = [(files.own.path, own)]
+    shown: dict[str, Rules | UnreadableRules | None] = {files.own.path: files.own.read()}
     if files.project is not None:
-        shown.append((files.project.path, of_project))
-    # What a project allows counts only if the person's own rules leave the others open.
-    limited = own is not None and own.others is not Decision.ALLOW
+        shown[files.project.path] = files.read_project()
     if as_json:
-        read = [(path, rules) for path, rules in shown if isinstance(rules, Rules)]
-        listed = [
-            (verdict, one.rule.as_json())
-            for path, rules in read
-            for one in rules.listed()
-            if (verdict := one.verdict) != "allow" or path == files.own.path or not limited
-        ]
-        in_force = files.in_force().own
-        decided = {one.value: in_force.decide(one, (), tools=TOOL_ACTIONS).value for one in (Action.LOAD, Action.RUN)}
+        read = {path: rules for path, rules in shown.items() if isinstance(rules, Rules)}
+        listed = [one for rules in read.values() for one in rules.listed()]
+        own = files.in_force().own
         print_json(
             {
                 "in_force": bool(read),
                 "files": [
                     {"path": path, "exists": rules is not None, "of_project": path != files.own.path}
                     | ({"problem": rules.reason} if isinstance(rules, UnreadableRules) else {})
-                    for path, rules in shown
+                    for path, rules in shown.items()
                 ],
-                "permissions": {name: [rule for verdict, rule in listed if verdict == name] for name in RULE_LISTS},
-                "others": decided,
+                "permissions": {
+                    name: [one.rule.as_json() for one in listed if one.verdict == name] for name in RULE_LISTS
+                },
+                "others": {
+                    one.value: own.decide(one, (), tools=TOOL_ACTIONS).value for one in (Action.LOAD, Action.RUN)
+                },
             }
         )
         return EXIT_OK
-    for path, rules in shown:
+    for path, rules in shown.items():
         about = "  (about the skills that the project brings)" if path != files.own.path else ""
         print_text(in_line(shown_path(path)) + (about if rules is not None else "  (does not exist)"))
         if isinstance(rules, UnreadableRules):
             print_text(f"  cannot be used: {in_line(rules.reason)}: those skills are not loaded")
             continue
         for one in () if rules is None else rules.listed():
-            note = "  (no effect: your own rules decide)" if limited and about and one.verdict == "allow" else ""
-            if one.rule.digest is not None and _present_digest(one.rule, options) not in (None, one.rule.digest):
-                note += "  (its files have changed since: it requires your consent)"
+            changed = one.rule.digest is not None and _present_digest(one.rule, options) not in (None, one.rule.digest)
+            note = "  (its files have changed since: it requires your consent)" if changed else ""
             print_text(f"  {one.verdict:<8} {in_line(_about(one.rule))}{note}")
     print_text(f"\n{_others_text(files)}")
     return EXIT_OK
@@ -185,8 +178,7 @@ def _others_text(files: RuleFiles) -> str:
         return "No rules: everything is allowed."
     own = files.in_force().own
     load, run = (own.decide(action, (), tools=TOOL_ACTIONS) for action in (Action.LOAD, Action.RUN))
-    named = any(one.rule.skill_name for one in own.listed())
-    every = "Every other skill" if named else "Every skill"
+    every = "Every other skill" if any(one.rule.skill_name for one in own.listed()) else "Every skill"
     said = {Decision.DENY: "is denied", Decision.ALLOW: "is allowed", Decision.CONFIRM: "requires your consent"}
     if load in (run, Decision.DENY):
         return f"{every} {said[load]}."

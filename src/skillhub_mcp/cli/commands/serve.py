@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from skillhub_mcp.hub import SkillHub
     from skillhub_mcp.observers.prometheus import Prometheus
-    from skillhub_mcp.server.http.app import HttpOptions
     from skillhub_mcp.server.http.shutdown import GracefulServer
     from skillhub_mcp.settings import Settings, SettingSource
 
@@ -135,8 +134,6 @@ def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[st
     if 0 < len(settings.http.token) < _MIN_TOKEN_CHARACTERS:
         log.warning("SKILLHUB_TOKEN is short enough to guess; `skillhub token new` creates a safe one")
     server, hub = _make_server(settings, reindex=args.reindex, over_http=True, metrics=metrics)
-    if settings.execution.enable_run and settings.http.enable_run_over_http and not settings.replica.read_only:
-        _warn_if_nobody_may_run(http)
     if settings.http.workers > 1:
         from skillhub_mcp._util.tempdir import scratch_directory
         from skillhub_mcp.server.http.workers import serve_by_workers
@@ -151,8 +148,8 @@ def _over_http(args: argparse.Namespace, settings: Settings, options: Mapping[st
     return EXIT_OK
 
 
-def _tell_of_sandbox(hub: SkillHub) -> None:
-    """Choose how commands are confined, once for all calls, and warn where they are not or cannot be run."""
+def _log_sandbox(hub: SkillHub) -> None:
+    """Choose how commands are confined, and warn if they are not, or cannot be run."""
     from skillhub_mcp.errors import SandboxUnavailable
     from skillhub_mcp.execution.sandbox import OFF
 
@@ -168,24 +165,11 @@ def _tell_of_sandbox(hub: SkillHub) -> None:
 
 
 def _hide_secrets(settings: Settings, sources: Iterable[SettingSource]) -> None:
-    """Hide this process's memory where it holds a key or token, or runs programs of others beside itself."""
+    """Hide this process's memory if it has a key or token, or runs programs of others."""
     if settings.execution.enable_run or any(source.setting.secret and source.raw for source in sources):
         from skillhub_mcp.environment import hide_memory
 
         hide_memory()
-
-
-def _warn_if_nobody_may_run(http: HttpOptions) -> None:
-    """Warn where commands are enabled over HTTP and no token lets its bearer run them."""
-    auth = http.auth
-    if auth is None or auth.token or auth.jwt is not None or auth.tokens is None:
-        return
-    tokens = auth.tokens.read()
-    if tokens is None or not any(token.may_run for token in tokens.tokens):
-        log.warning(
-            "Commands are enabled over HTTP, and no token lets its bearer run them: "
-            "`skillhub token new NAME --may-run` creates one"
-        )
 
 
 def _make_server(
@@ -208,7 +192,7 @@ def _make_server(
     elif settings.execution.enable_run and not chosen.enable_run:
         log.warning("run_skill_command is not offered over HTTP without --enable-run-over-http")
     if chosen.enable_run:
-        _tell_of_sandbox(hub)
+        _log_sandbox(hub)
     try:
         hub.access.now()
     except PolicyUnreadable as error:
@@ -228,9 +212,6 @@ class _Worker:
     shared_metrics: str
 
     def __call__(self, address: str) -> GracefulServer:
-        return self._made(address)
-
-    def _made(self, address: str) -> GracefulServer:
         from multiprocessing import current_process
 
         from skillhub_mcp.bootstrap.hub import make_hub
@@ -248,7 +229,7 @@ class _Worker:
         http = http_options(settings, host=self.host, port=self.port, metrics=metrics)
         hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=metrics))
         if current_process().name == FIRST_WORKER:
-            # One of the processes that see the same files tells of them.
+            # The others see the same files.
             log_library(hub, settings)
             log_start(hub, settings, http=http, address=address)
         chosen = server_options(settings, hub, over_http=True, state_key=self.state_key)

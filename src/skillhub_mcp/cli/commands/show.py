@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from skillhub_mcp.cli.arguments import skill_argument
 from skillhub_mcp.cli.console import hide_progress, print_line, print_markdown, shown_path
 from skillhub_mcp.cli.open_hub import open_hub
-from skillhub_mcp.cli.output import EXIT_OK, print_json
+from skillhub_mcp.cli.output import EXIT_OK, print_json, skill_json
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.sanitize import on_terminal
 
@@ -36,25 +36,15 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         (standing,) = hub.lock_standings([first.skill])
     skill = first.skill
     if args.json:
+        names = ("version", "author", "license", "compatibility")
         print_json(
             {
-                "name": skill.name,
+                **skill_json(skill),
                 "handle": first.handle,
                 "source": first.source.value,
-                "trust": skill.trust.value,
-                "description": skill.description,
-                "category": skill.category,
-                "tags": list(skill.tags),
-                "always_apply": skill.always_apply,
                 "allowed_tools": list(skill.allowed_tools),
-                "disable_model_invocation": skill.disable_model_invocation,
-                "user_invocable": skill.user_invocable,
-                "version": skill.version,
-                "author": skill.author,
-                "license": skill.license,
-                "compatibility": skill.compatibility,
+                **{name: getattr(skill, name) for name in names},
                 "metadata": dict(skill.metadata),
-                "path": skill.directory,
                 "lock": None if standing is None else standing.facts(),
                 "files": [{"path": file.path, "size": file.size} for file in files],
                 "more_files": more,

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.cli.console import confirm, paging, print_difference, print_note, print_text, terminal_progress
+from skillhub_mcp.cli.console import confirm, print_difference, print_note, print_text, terminal_progress
 from skillhub_mcp.cli.findings import (
     add_rule_options,
     find_targets,
@@ -61,8 +61,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         raise InvalidArgument("--fix", "cannot be combined with --json or --sarif", hint="run one after the other")
     rules = chosen_rules(args.select, args.ignore)
     if args.list_rules:
-        with paging():
-            print_rules([rule for rule in SHOWN_RULES.values() if rule.id in rules], as_json=args.json)
+        print_rules([rule for rule in SHOWN_RULES.values() if rule.id in rules], as_json=args.json)
         return EXIT_OK
     sought = find_targets(args.paths, settings_of(options))
     unwritten = _fix(sought.found, rules, args) if args.fix else 0
@@ -82,12 +81,11 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         report = {"skills": [_json(one) for one in results], "rules": rules_json(used, SHOWN_RULES, "validate")}
         print_json(report | {"summary": totals, "skipped": skipped})
     else:
-        with paging():
-            print_findings(results, _STYLES, SHOWN_RULES, full=args.full)
-            broken = totals["skills"] - totals["valid"]
-            summary = f"{totals['valid']:,} valid" + (f", {broken:,} invalid" if broken else "")
-            found = ", ".join(plural(counts[severity], severity) for severity in _STYLES)
-            print_text(f"{plural(totals['skills'], 'skill')}: {summary}; {found}")
+        print_findings(results, _STYLES, SHOWN_RULES, full=args.full)
+        broken = totals["skills"] - totals["valid"]
+        summary = f"{totals['valid']:,} valid" + (f", {broken:,} invalid" if broken else "")
+        found = ", ".join(plural(counts[severity], severity) for severity in _STYLES)
+        print_text(f"{plural(totals['skills'], 'skill')}: {summary}; {found}")
         if not args.fix:
             _note_fixable(results)
     failed = unwritten or any(result.has(Severity(args.fail_on)) for result in results)

@@ -18,7 +18,7 @@ from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
 from skillhub_mcp.disclosure.why import Account, AskedPath, Cause, Deciding, Explanation, Verdict, explain
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.sanitize import in_line
-from skillhub_mcp.search.rank_explanation import LeftOut, RankExplanation, Stand
+from skillhub_mcp.search.rank_explanation import LeftOut, RankExplanation
 from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.discovery import skill_file_in
 from skillhub_mcp.skills.model import skill_directory
@@ -60,9 +60,10 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         if args.task is not None and searched is not None and searched.verdict is Verdict.SERVED:
             standing = hub.standing(decode_argument(args.task), hub.find(searched.handle))
     if args.json:
-        print_json(_explanation_json(explanation, standing))
+        print_json(asdict(explanation) | {"search": None if standing is None else _standing_json(standing)})
     else:
-        print_text(_explanation_text(explanation, standing, searching=args.task is not None))
+        for line in _explanation_lines(explanation, standing, searching=args.task is not None):
+            print_text(in_line(line))
     return EXIT_OK if explanation.accounts else EXIT_FAILED
 
 
@@ -103,27 +104,6 @@ def _folder_named(name: str, snapshot: Snapshot) -> AskedPath | None:
     return None if folder is None else _asked_path(folder)
 
 
-def _explanation_json(explanation: Explanation, standing: RankExplanation | None) -> dict[str, object]:
-    """Return it as JSON values."""
-    return {
-        "asked": explanation.asked,
-        "accounts": [
-            {
-                "verdict": account.verdict.value,
-                "name": account.name or None,
-                "handle": account.handle or None,
-                "source": account.source,
-                "path": account.directory,
-                "causes": [asdict(cause) for cause in account.causes],
-            }
-            for account in explanation.accounts
-        ],
-        "unknown": [asdict(cause) for cause in explanation.unknown],
-        "near": [{"name": one.name, "verdict": one.verdict.value} for one in explanation.near],
-        "search": None if standing is None else _standing_json(standing),
-    }
-
-
 def _standing_json(standing: RankExplanation) -> dict[str, object]:
     own, first = standing.own, standing.first
     return {
@@ -140,66 +120,50 @@ def _standing_json(standing: RankExplanation) -> dict[str, object]:
     }
 
 
-def _explanation_text(explanation: Explanation, standing: RankExplanation | None, *, searching: bool) -> str:
-    """Return it as text. `searching` where a task was given, of which there may be no `standing`."""
-    lines: list[str] = []
+def _explanation_lines(explanation: Explanation, standing: RankExplanation | None, *, searching: bool) -> Iterator[str]:
+    """Yield it as text. `searching` if a task was given."""
     if not explanation.accounts:
-        lines.append(f"{in_line(explanation.asked)} is not known")
-        lines += _cause_lines(explanation.unknown)
+        yield f"{explanation.asked} is not known"
+        yield from map(_cause_line, explanation.unknown)
         if explanation.near:
-            near = ", ".join(f"{one.name} ({one.verdict.value})" for one in explanation.near)
-            lines.append(f"  like it: {in_line(near)}")
-        return "\n".join(lines)
-    if standing is not None:
-        lines += _standing_lines(standing, explanation.accounts[0])
+            yield "  like it: " + ", ".join(f"{one.name} ({one.verdict.value})" for one in explanation.near)
+    elif standing is not None:
+        yield from _standing_lines(standing, explanation.accounts[0])
     elif searching:
-        lines.append("A search does not find it, as it is not served to models:")
+        yield "A search does not find it, as it is not served to models:"
     for account in explanation.accounts:
         name = account.handle or os.path.basename(account.directory)
         source = f" ({account.source})" if account.source else ""
-        lines.append(f"{in_line(name)} is {account.verdict.value}: {in_line(account.directory)}{source}")
-        lines += _cause_lines(account.causes)
-    return "\n".join(lines)
+        yield f"{name} is {account.verdict.value}: {account.directory}{source}"
+        yield from map(_cause_line, account.causes)
 
 
-def _cause_lines(causes: tuple[Cause, ...]) -> list[str]:
-    lines = []
-    for cause in causes:
-        where = f"{cause.path}:{cause.line}" if cause.line else cause.path
-        line = f"{where}{': ' if where else ''}{cause.message}{'; ' if cause.fix else ''}{cause.fix}"
-        lines.append(f"  {in_line(line)}")
-    return lines
+def _cause_line(cause: Cause) -> str:
+    where = f"{cause.path}:{cause.line}" if cause.line else cause.path
+    return f"  {where}{': ' if where else ''}{cause.message}{'; ' if cause.fix else ''}{cause.fix}"
 
 
-def _standing_lines(standing: RankExplanation, account: Account) -> list[str]:
-    name, hits = in_line(account.handle), f"{standing.hits:,} hits for {standing.task!r}"
+def _standing_lines(standing: RankExplanation, account: Account) -> Iterator[str]:
+    name, hits = account.handle, f"{standing.hits:,} hits for {standing.task!r}"
+    left_out = standing.left_out.value if standing.left_out is not None else ""
     if standing.rank is None:
-        why = "" if standing.left_out is None else f": {standing.left_out.value}"
-        lines = [f"{name} is not among the {hits}{why}"]
+        yield f"{name} is not among the {hits}{': ' if left_out else ''}{left_out}"
     elif standing.rank == 1:
         near_miss = "" if standing.confident else ", a near miss: nothing fits well"
-        lines = [f"{name} is the first of {hits}, {standing.own.score:.2f}{near_miss}"]
+        yield f"{name} is the first of {hits}, {standing.own.score:.2f}{near_miss}"
     else:
-        lines = [f"{name} is number {standing.rank:,} of {hits}, {standing.own.score:.2f}"]
-        lines += [] if standing.left_out is None else [f"  it is not shown: {standing.left_out.value}"]
-    if standing.rank != 1 and standing.first is not None:
-        lines += _first_lines(standing, standing.first)
-    if standing.own.parts:
-        lines.append(f"  of the task it has: {in_line(', '.join(one.asked for one in standing.own.parts))}")
-    return lines
-
-
-def _first_lines(standing: RankExplanation, first: Stand) -> list[str]:
-    """Return what the first hit is, and what it has that this skill has not."""
-    reasons = ["its name is the task, and such a skill comes first"] if standing.named else []
-    reasons += [one.describe() for one in standing.differences]
-    reasons += _nearness(standing.own.nearness, first.nearness)
-    if not reasons and standing.left_out is not LeftOut.COPY:
-        reasons = ["both have the same words; the first has them more often, or in a shorter text"]
-    return [f"  {in_line(line)}" for line in (f"the first is {first.handle}, {first.score:.2f}", *reasons)]
-
-
-def _nearness(own: float | None, first: float | None) -> list[str]:
-    if own is None or first is None or first <= own:
-        return []
-    return [f"the first is nearer to it in meaning: {first:.2f}, this one {own:.2f}"]
+        yield f"{name} is number {standing.rank:,} of {hits}, {standing.own.score:.2f}"
+        if left_out:
+            yield f"  it is not shown: {left_out}"
+    first, own = standing.first, standing.own
+    if standing.rank != 1 and first is not None:
+        yield f"  the first is {first.handle}, {first.score:.2f}"
+        reasons = ["its name is the task, and such a skill comes first"] if standing.named else []
+        reasons += [one.describe() for one in standing.differences]
+        if own.nearness is not None and first.nearness is not None and first.nearness > own.nearness:
+            reasons.append(f"the first is nearer to it in meaning: {first.nearness:.2f}, this one {own.nearness:.2f}")
+        if not reasons and standing.left_out is not LeftOut.COPY:
+            reasons.append("both have the same words; the first has them more often, or in a shorter text")
+        yield from (f"  {one}" for one in reasons)
+    if own.parts:
+        yield f"  of the task it has: {', '.join(one.asked for one in own.parts)}"
