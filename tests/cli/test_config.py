@@ -83,8 +83,10 @@ def test_a_variable_that_is_no_setting_is_named_without_its_value(skillhub: Skil
 
 
 def test_config_set_writes_a_setting_that_config_shows_with_its_file(skillhub: Skillhub) -> None:
-    done = skillhub("config", "set", "SEARCH_LIMIT", "7")
     path = Path(os.environ["HOME"], ".config/skillhub/settings.toml")
+    tried = skillhub("config", "set", "SEARCH_LIMIT", "7", "--dry-run", "--json").json
+    assert (tried, path.exists()) == ({"dry_run": True, "name": "SEARCH_LIMIT", "value": "7", "path": None}, False)
+    done = skillhub("config", "set", "SEARCH_LIMIT", "7", "--yes")
     assert (done.code, done.err) == (0, f"SEARCH_LIMIT is set in {path}\n")
     path.write_text(f"# mine\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
     assert f"  SEARCH_LIMIT=7   (settings file ({path}); default: 10)" in skillhub("config").out

@@ -84,22 +84,6 @@ def test_rules_that_cannot_be_read_are_a_problem_and_not_a_failure(
     assert [problem["subject"] for problem in done.json["problems"]] == [str(rules)]
 
 
-def test_a_default_directory_that_nobody_named_may_be_missing(
-    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project = tmp_path / "project"
-    (project / ".git").mkdir(parents=True)
-    write_skill("mine", root=project / ".agents" / "skills")
-    monkeypatch.chdir(project)
-    settings = {"SKILLS_DIR": "", "HOME": str(tmp_path / "home"), "SKILLHUB_TRUST": "all"}
-    done = skillhub("doctor", **settings)
-    assert (done.code, "All well" in done.out) == (0, True)
-    # Where no place has a skill, the place to put one is named, whether or not it is there.
-    elsewhere = skillhub("doctor", SKILLHUB_CWD=str(tmp_path), SKILLHUB_PROJECT_ROOT=str(tmp_path), **settings)
-    assert (elsewhere.code, elsewhere.out.count("\nproblem")) == (1, 1)
-    assert "~/.skillhub/skills\n  has no skill\n  → put a folder with a SKILL.md there" in elsewhere.out
-
-
 @pytest.mark.parametrize("variable", ["SKILLHUB_PROJECT_ROOT", "CODELIA_AGENTS_ROOT"])
 def test_a_root_of_the_project_that_was_named_has_to_be_there(
     skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path, variable: str
@@ -126,17 +110,6 @@ def test_a_directory_that_was_named_has_to_be_there_even_where_another_has_skill
     told = {"missing": ("does not exist", "create it"), "file": ("is a file, not a directory", "name a directory")}
     what, fix = told[kind]
     assert (done.code, f"\n\nproblem  {other}\n  {what}\n  → {fix}" in done.out) == (1, True)
-
-
-def test_a_filter_that_leaves_nothing_is_a_problem(skillhub: Skillhub, write_skill: SkillWriter) -> None:
-    write_skill("painter")
-    done = skillhub("doctor", SKILLHUB_ENABLED_SKILLS="piantre")
-    # It is told once, with what was probably meant.
-    assert (done.code, done.out.count("SKILLHUB_ENABLED_SKILLS\n")) == (1, 1)
-    assert (
-        "names skills that are not here: 'piantre' (did you mean 'painter'?)\n  → nothing is served until then"
-        in done.out
-    )
 
 
 @pytest.mark.parametrize("setting", ["SKILLHUB_ENABLED_SKILLS", "SKILLHUB_ENABLED_CATEGORIES"])

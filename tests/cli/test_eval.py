@@ -109,17 +109,6 @@ def test_json_carries_every_engine_whole(skillhub: Skillhub, library: dict[str, 
     assert all(engine["median_milliseconds"] > 0.0 for engine in engines.values())
 
 
-@pytest.mark.usefixtures("library")
-def test_queries_that_nothing_fits_have_a_share_of_refusals_and_no_means(skillhub: Skillhub, tmp_path: Path) -> None:
-    queries = keep(tmp_path / "q.jsonl", {"text": "xyzzy plugh", "relevant": []})
-    done = skillhub("eval", "run", queries, *baselines("lancedb"))
-    assert done.code == 0
-    assert [line.split()[:2] for line in done.out.splitlines()[1:3]] == [["skillhub", "100%"], ["lancedb", "0%"]]
-    ours, _ = skillhub("eval", "run", queries, "--json", *baselines("lancedb")).json["engines"]
-    assert (ours["mean"], ours["intervals"], ours["kinds"]) == (None, {}, {})
-    assert (ours["refused"], ours["refused_wrongly"]) == (1.0, None)
-
-
 def test_an_unknown_baseline_is_misuse_and_the_known_ones_are_named(skillhub: Skillhub, queries: Path) -> None:
     done = skillhub("eval", "run", queries, *baselines("words", "elastic"))
     assert (done.code, done.out) == (2, "")
@@ -288,16 +277,6 @@ def test_skills_that_are_no_longer_served_are_left_out_of_the_queries(
 
 
 @pytest.mark.usefixtures("library")
-def test_lines_of_a_log_that_are_no_notes_are_skipped_and_told_of(skillhub: Skillhub, tmp_path: Path) -> None:
-    log = tmp_path / "use.jsonl"
-    log.write_text('{"at": "2026', encoding="utf-8")
-    chosen(log, "paint walls", "painter")
-    done = skillhub("eval", "from-log", log)
-    assert (done.code, done.json["text"]) == (0, "paint walls")
-    assert done.err.splitlines()[0] == f"{log}:1 is invalid; skipped lines: 1"
-
-
-@pytest.mark.usefixtures("library")
 def test_a_query_that_would_act_on_a_terminal_is_printed_as_json_that_does_not(
     skillhub: Skillhub, tmp_path: Path
 ) -> None:
@@ -310,13 +289,3 @@ def test_a_query_that_would_act_on_a_terminal_is_printed_as_json_that_does_not(
     assert [json.loads(line)["text"] for line in done.out.splitlines()] == asked
     assert on_terminal(done.out) == done.out
     assert "wände 壁 🤷" in done.out
-
-
-@pytest.mark.usefixtures("library")
-def test_a_query_that_the_terminal_has_no_letters_for_is_printed_as_json_all_the_same(
-    process: Skillhub, tmp_path: Path
-) -> None:
-    log = tmp_path / "use.jsonl"
-    chosen(log, "wall 🤷", "painter")
-    done = process("eval", "from-log", log, PYTHONIOENCODING="latin-1")
-    assert (done.code, done.json["text"]) == (0, "wall 🤷")

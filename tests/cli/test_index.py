@@ -345,20 +345,3 @@ def test_a_directory_that_is_away_is_told_and_forgotten_only_on_request(
     skills_dir.rmdir()
     (tmp_path / "away").rename(skills_dir)
     assert names(skillhub("search", "walruses", "--json")) == ["one", "two"]
-
-
-def test_every_command_counts_the_skills_alike(skillhub: Skillhub, write_skill: SkillWriter) -> None:
-    for name in ("one", "two", "off"):
-        write_skill(name)
-    write_skill("people", extra='disable-model-invocation: "true"')
-    write_skill("broken", frontmatter="name: [")
-    skillhub("disable", "off")
-    report = skillhub("index").out
-    assert "found     5\nserved    3, 1 not for models\noff       1\n" in report
-    assert "refused   1\n" in report
-    counted = skillhub("index", "--json").json
-    assert (counted["served"], counted["not_for_models"]) == (3, 1)
-    assert counted["excluded"] == {"filtered": 0, "off": 1, "denied": 0}
-    # The registry knows no choices: what is off is valid there.
-    assert skillhub("call", "build_index").json["report"]["valid"] == 3
-    assert skillhub("search", "two", "--json").json["searched"] == 2

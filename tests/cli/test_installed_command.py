@@ -78,14 +78,6 @@ def test_the_command_of_this_installation_is_known_as_such() -> None:
     assert (found.distribution, found.version) == ("skillhub-mcp", version())
 
 
-def test_a_distribution_of_another_name_may_own_the_command_too(tmp_path: Path) -> None:
-    made = wheel(tmp_path, name="skillhub-cli", version="2.0", summary=STRANGER)
-    found = command_on_path(path=str(install(made, tmp_path / "other")))
-    assert found is not None
-    assert (found.distribution, found.version) == ("skillhub-cli", "2.0")
-    assert found.owner is CommandOwner.OTHER_PROGRAM
-
-
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
 def test_a_link_to_the_command_leads_to_its_distribution(stranger: Path, tmp_path: Path) -> None:
     links = tmp_path / "links"
@@ -131,21 +123,6 @@ def test_doctor_reports_another_program_first_on_path_and_how_to_fix_it(
     as_json = skillhub("doctor", "--json", PATH=str(stranger)).json
     assert as_json["command"] == {"path": f"{stranger}/skillhub-mcp", "owner": "another program"}
     assert [problem["subject"] for problem in as_json["problems"]] == [f"{stranger}/skillhub-mcp"]
-
-
-@pytest.mark.slow
-def test_doctor_says_that_the_command_on_path_is_this_installations(
-    skillhub: Skillhub, write_skill: SkillWriter, tmp_path: Path
-) -> None:
-    write_skill("painter")
-    own = sysconfig.get_path("scripts")
-    done = skillhub("doctor", "--verbose", PATH=own)
-    assert done.code == 0
-    assert f"command   {own_command()}: skillhub-mcp {version()}, this installation\n" in done.out
-    missing = skillhub("doctor", "--verbose", PATH=str(tmp_path))
-    assert missing.code == 0
-    assert "command   skillhub-mcp is not on PATH\n" in missing.out
-    assert skillhub("doctor", "--json", PATH=str(tmp_path)).json["command"] is None
 
 
 def test_an_installation_without_a_command_is_started_by_its_file_and_known_by_it(

@@ -95,13 +95,13 @@ def test_facts_stand_behind_the_message_of_a_line_of_text() -> None:
     assert logged(body, "INFO", "text") == ['INFO skillhub_mcp.audit: load skill="schön" part=2']
 
 
-@pytest.mark.parametrize(("level", "heard"), [("DEBUG", 4), ("INFO", 3), ("WARNING", 2), ("ERROR", 1)])
+@pytest.mark.parametrize(("level", "heard"), [("INFO", 3), ("ERROR", 1)])
 def test_the_level_decides_what_is_heard_of_our_own_log(level: str, heard: int) -> None:
     body = "for say in (10, 20, 30, 40):\n    logging.getLogger('skillhub_mcp.x').log(say, 'x')"
     assert len(logged(body, level)) == heard
 
 
-@pytest.mark.parametrize("library", ["mcp.server", "fastmcp", "openai", "some.other"])
+@pytest.mark.parametrize("library", ["mcp.server"])
 def test_a_library_is_never_heard_below_a_warning(library: str) -> None:
     body = f"for say in ('debug', 'info', 'warning'):\n    getattr(logging.getLogger({library!r}), say)(say)"
     assert logged(body, "DEBUG") == [f"WARNING {library}: warning"]

@@ -292,35 +292,6 @@ def test_a_command_keeps_its_exit_code_and_finishes_although_its_reader_left(
     assert Path(hub_environment["SKILLS_DIR"], "good", "SKILL.md").is_file()
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt", reason="pipes break otherwise there")
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["list"], ["show", "one", "--file", "big.txt"]])
-def test_a_reader_that_goes_away_is_no_failure(
-    hub_environment: dict[str, str], write_skill: SkillWriter, arguments: list[str]
-) -> None:
-    write_skill("one", files={"big.txt": "x\n" * 200_000})
-    ours, theirs = os.pipe()
-    os.close(ours)
-    done = subprocess.run(
-        [*SKILLHUB, *arguments], env=hub_environment, stdout=theirs, stderr=subprocess.PIPE, check=False, timeout=60
-    )
-    os.close(theirs)
-    assert (done.returncode, done.stderr) == (0, b"")
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no file that is always full")
-@pytest.mark.parametrize("arguments", [["--version"], ["show", "one", "--file", "big.txt"]])
-def test_output_that_cannot_be_written_is_an_error(
-    hub_environment: dict[str, str], write_skill: SkillWriter, arguments: list[str]
-) -> None:
-    write_skill("one", files={"big.txt": "x\n" * 200_000})
-    with open("/dev/full", "wb") as full:
-        done = subprocess.run(
-            [*SKILLHUB, *arguments], env=hub_environment, stdout=full, stderr=subprocess.PIPE, check=False, timeout=60
-        )
-    assert (done.returncode, done.stderr) == (1, b"error: the output cannot be written: No space left on device\n")
-
-
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_command_takes_json_and_the_settings(skillhub: Skillhub, verb: str) -> None:
     done = skillhub(verb, "--help")

@@ -57,8 +57,10 @@ def test_a_filter_that_names_what_is_not_there_warns_with_the_nearest(
 
 def test_tokens_are_listed_without_what_would_open_anything_and_taken_back(skillhub: Skillhub, file: Path) -> None:
     where = {"SKILLHUB_TOKENS_FILE": str(file)}
-    made = skillhub("token", "new", "everything", "--json", **where).json
-    assert set(made) == {"name", "created", "token"}
+    tried = skillhub("token", "new", "everything", "--dry-run", "--json", **where).json
+    assert (tried["dry_run"], tried["token"], file.exists()) == (True, None, False)
+    made = skillhub("token", "new", "everything", "--yes", "--json", **where).json
+    assert set(made) == {"dry_run", "name", "created", "token"}
     narrowed = skillhub("token", "new", "docs", "--categories", "Docs,api", "--json", **where).json
     assert narrowed["categories"] == ["api", "docs"]
     created = made["created"]

@@ -193,26 +193,6 @@ def test_a_skill_that_is_left_out_says_whether_by_the_tail_the_limit_or_as_a_cop
     assert sorted([two["left_out"] or "", again["left_out"] or ""])[1].startswith("it says nearly the same")
 
 
-@pytest.mark.slow
-def test_few_hits_that_fit_well_are_not_called_near_misses(skillhub: Skillhub, write_skill: SkillWriter) -> None:
-    write_skill("pdf-forms", "Fill PDF forms with pdf fields. Use when filling a pdf form.")
-    for number in range(8):
-        kind = "abcdefgh"[number] * 5
-        write_skill(f"other-{number}", f"Handles {kind} tasks; {kind} is swum.", body="Some words about forms.\n")
-
-    def left_out(task: str) -> set[str]:
-        names = [f"other-{number}" for number in range(8)]
-        return {skillhub("why", task, name, "--json").json["search"]["left_out"] for name in names} - {None}
-
-    assert len(skillhub("search", "fill pdf forms", "--json").json["skills"]) == 1
-    (tail,) = left_out("fill pdf forms")
-    assert tail.startswith("its score is too far below the first's")
-    near = skillhub("search", "tasks of ancient walruses under ice", "--json").json
-    assert (near["confident"], len(near["skills"])) == (False, 5)
-    (missed,) = left_out("tasks of ancient walruses under ice")
-    assert missed.startswith("nothing fits well")
-
-
 def test_of_a_skill_that_is_not_served_the_cause_is_told_instead_of_a_rank(
     skillhub: Skillhub, write_skill: SkillWriter
 ) -> None:
@@ -225,11 +205,3 @@ def test_of_a_skill_that_is_not_served_the_cause_is_told_instead_of_a_rank(
     assert "pdf is for people only" in done.out
     blank = skillhub("why", "?!", "kettle")
     assert blank.code == 1
-
-
-def test_a_folder_without_a_skill_is_not_denied(skillhub: Skillhub, write_skill: SkillWriter, skills_dir: Path) -> None:
-    write_skill("pdf")
-    (skills_dir / "drafts").mkdir()
-    (skills_dir / "team" / "notes").mkdir(parents=True)
-    for name, path in (("drafts", "drafts"), ("notes", "team/notes")):
-        assert f"  {skills_dir / path}: has no SKILL.md" in skillhub("why", name).out

@@ -21,11 +21,8 @@ from skillhub_mcp.skills.problems import sentences
 def open_hub(options: Mapping[str, str], *, log_level: str = "WARNING") -> Iterator[SkillHub]:
     """Yield a hub without background threads, which reports its progress to the terminal.
 
-    Where no skill is served at all, a SkillNotFound says why with the paths, which the hub itself keeps to itself; so
-    does what is raised where the publication of a replica cannot be read.
-
-    Unless SKILLHUB_LOG_LEVEL is set, only what `log_level` lets through is logged, so that the log does not drown the
-    result. Raises InvalidSetting.
+    If no skill is served, SkillNotFound says why, with the paths. `log_level` counts unless SKILLHUB_LOG_LEVEL is set.
+    Raises InvalidSetting.
     """
     settings, sources = read_settings(os.environ, options)
     chosen = any(source.setting.name == "SKILLHUB_LOG_LEVEL" and source.source != "default" for source in sources)
@@ -43,7 +40,7 @@ def open_hub(options: Mapping[str, str], *, log_level: str = "WARNING") -> Itera
 
 
 def with_publication(error: SkillHubError, settings: Settings) -> SkillHubError:
-    """Return the error; that of a replica without an index names the settings that say which publication it serves."""
+    """Return the error; that of a replica names the setting of its publication."""
     if not (settings.replica.read_only and isinstance(error, IndexUnavailable)):
         return error
     meant = f"SKILLHUB_DB_PATH is {settings.index.db_path!r}, and is to name what `skillhub publish` wrote"

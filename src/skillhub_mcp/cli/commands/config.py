@@ -64,15 +64,16 @@ def _set(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         raise InvalidArgument("NAME", f"{args.name!r} is not a setting", hint=f"did you mean {near}?" if near else None)
     if args.value is not None:
         read_settings(os.environ, {**options, setting.name: args.value})
-    if args.dry_run:
-        print_text(in_line(f"{setting.name} would be {'removed' if args.value is None else 'set'}"))
-        return EXIT_OK
+    path = None
     try:
-        path = write_setting(setting.name, args.value)
+        if not args.dry_run:
+            path = write_setting(setting.name, args.value)
     except OSError as error:
         raise InvalidSetting("settings file", error.filename, f"cannot be written: {error.strerror}") from error
     if args.json:
-        print_json({"name": setting.name, "value": args.value, "path": path})
+        print_json({"dry_run": args.dry_run, "name": setting.name, "value": args.value, "path": path})
+    elif path is None:
+        print_text(in_line(f"{setting.name} would be {'removed' if args.value is None else 'set'}"))
     else:
         print_note(in_line(f"{setting.name} is {'removed from' if args.value is None else 'set in'} {path}"))
     over = [name for name in setting.names if os.environ.get(name)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from skillhub_mcp.chosen_roots import project_of
@@ -117,11 +118,7 @@ def _resolve(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         resolution = hub.resolve(text, cwd=project_of(settings).cwd)
     if args.json:
         skills = [{"name": one.name, "handle": one.handle, "path": one.directory} for one in resolution.skills]
-        unresolved = [
-            {"mention": one.mention, "why": one.why, "candidates": list(one.candidates)}
-            for one in resolution.unresolved
-        ]
-        print_json({"skills": skills, "unresolved": unresolved})
+        print_json({"skills": skills, "unresolved": [asdict(one) for one in resolution.unresolved]})
         return EXIT_OK
     for skill in resolution.skills:
         print_text(f"{in_line(skill.handle)}  {in_line(skill.directory)}")

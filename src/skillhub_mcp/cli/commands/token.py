@@ -63,10 +63,10 @@ def _new(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             change_tokens(path, lambda tokens: tokens.with_token(token))
     except BadJson as error:
         raise InvalidArgument("the token", f"cannot be made: {error}") from error
-    if args.dry_run:
+    if args.json:
+        print_json({"dry_run": args.dry_run, **token.as_json(), "token": None if args.dry_run else secret})
+    elif args.dry_run:
         print_text(f"{token.name} would be granted {_scope(token)}")
-    elif args.json:
-        print_json({**token.as_json(), "token": secret})
     else:
         print_text(secret)
         print_note(
