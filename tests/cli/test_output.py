@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import struct
 import subprocess
 from collections.abc import Sequence
@@ -164,21 +163,6 @@ def test_a_lone_surrogate_in_a_skill_breaks_no_command(process: Skillhub, write_
     done = process("search", "two")
     assert done.code == 0, done.err
     assert "two" in done.out
-
-
-@pytest.mark.slow
-def test_indexing_shows_progress_on_a_terminal_only(
-    hub_environment: dict[str, str], process: Skillhub, write_skill: SkillWriter
-) -> None:
-    for number in range(20):
-        write_skill(f"skill-{number}")
-    code, seen = on_a_terminal(["index"], hub_environment, stream="stderr")
-    assert code == 0
-    # Which step the first frame shows depends on the machine.
-    assert re.search(rb"(?:reading|writing|indexing)\b", seen)
-    assert b"\x1b[?25h" in seen  # the cursor is shown again
-    done = process("--reindex")
-    assert (done.code, done.err) == (0, "")
 
 
 def test_a_list_fits_the_terminal_and_is_complete_in_a_pipe(
