@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
@@ -43,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
         *("--keep",), metavar="N", default=10, type=whole_number, help="publications to keep (default: %(default)s)"
     )
     parser.add_argument(
-        "--keep-days", metavar="DAYS", default=7.0, type=_days, help="and for how long (default: %(default)g)"
+        "--keep-days", metavar="DAYS", default=7, type=whole_number, help="and for how long (default: %(default)s)"
     )
 
 
@@ -140,13 +139,3 @@ def _lines(report: PublishReport, *, dry_run: bool) -> Iterator[str]:
         yield from [heading] if heading and lines else []
         yield from (in_line(f"  {line}") for line in lines[:_SHOWN])
         yield from [f"  and {len(lines) - _SHOWN:,} more; --json lists all"] if len(lines) > _SHOWN else []
-
-
-def _days(text: str) -> float:
-    try:
-        days = float(text)
-    except ValueError:
-        days = math.nan
-    if not days >= 0:
-        raise argparse.ArgumentTypeError(f"must be a number of days, not {text!r}")
-    return days
