@@ -69,14 +69,9 @@ def size_text(count: int) -> str:
     return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:,.1f} {unit}"
 
 
-def print_empty_result(empty: EmptyResult) -> None:
-    """Print on stdout why there is nothing to show, each cause with its fix."""
-    print_text(f"No skills:\n{problem_lines(empty.causes)}")
-
-
-def note_empty_result(empty: EmptyResult) -> None:
-    """Print the same on stderr, if stdout has a result without skills."""
-    print_note(f"No skills:\n{problem_lines(empty.causes)}")
+def print_empty_result(empty: EmptyResult, *, to_stderr: bool = False) -> None:
+    """Print why there is nothing to show, each cause with its fix; on stderr if stdout has a result."""
+    (print_note if to_stderr else print_text)(f"No skills:\n{problem_lines(empty.causes)}")
 
 
 def problem_lines(problems: Sequence[Problem]) -> str:

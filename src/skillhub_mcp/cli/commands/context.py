@@ -12,7 +12,7 @@ from skillhub_mcp.chosen_roots import project_of
 from skillhub_mcp.cli.arguments import Parser, add_action, add_actions, decode_argument, skill_argument, whole_number
 from skillhub_mcp.cli.console import print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub, settings_with_notes
-from skillhub_mcp.cli.output import EXIT_OK, note_empty_result, plural, print_json
+from skillhub_mcp.cli.output import EXIT_OK, plural, print_empty_result, print_json
 from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, CatalogueEntry, Rendered, fit
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.errors import InvalidSetting
@@ -102,7 +102,7 @@ def _entries(hub: SkillHub) -> tuple[CatalogueEntry, ...]:
     awaiting = sum(policy.offers(skill) for skill in snapshot.everything if skill.awaits_trust)
     _note_awaiting(awaiting)
     if not (entries or awaiting):
-        note_empty_result(hub.why_nothing())
+        print_empty_result(hub.why_nothing(), to_stderr=True)
     return entries
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -115,13 +115,10 @@ def _run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
 
 
 def _share(written: str) -> float:
-    try:
-        share = float(written)
-    except ValueError:
-        share = math.nan
-    if not 0.0 <= share <= 1.0:
-        raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, not {written!r}")
-    return share
+    with suppress(ValueError):
+        if 0.0 <= (share := float(written)) <= 1.0:
+            return share
+    raise argparse.ArgumentTypeError(f"must be a number from 0 to 1, not {written!r}")
 
 
 def _from_log(args: argparse.Namespace, options: Mapping[str, str]) -> int:

@@ -14,7 +14,6 @@ from skillhub_mcp.cli.output import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
     EXIT_OK,
-    note_empty_result,
     print_empty_result,
     print_json,
     problems_json,
@@ -58,7 +57,7 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         counts = {"count": len(shown), "total": len(listed), "confident": fits}
         print_json({"skills": [_as_json(one) for one in shown], **counts, **problems})
     elif empty is not None:
-        (note_empty_result if asking else print_empty_result)(empty)
+        print_empty_result(empty, to_stderr=asking)
     else:
         if shown and not fits:
             print_text("No good match. Nearest:")
