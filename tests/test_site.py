@@ -91,8 +91,8 @@ def test_every_page_of_the_documentation_is_in_the_contents() -> None:
         for entry in section.entries
     }
     pages = {path.relative_to(PROJECT).as_posix() for path in PROJECT.glob("docs/**/*.md")}
-    # The decisions have contents of their own; the report belongs to the benchmarks.
-    own = {name for name in pages if name.startswith("docs/decisions/")} | {CONTENTS, "docs/corpus-report.md"}
+    # The decisions have contents of their own.
+    own = {name for name in pages if name.startswith("docs/decisions/")} | {CONTENTS}
     assert pages - own - listed == set()
 
 
