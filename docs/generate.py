@@ -42,6 +42,7 @@ from skillhub_mcp.cli.main import make_parser  # noqa: E402 - as above
 from skillhub_mcp.disclosure.token_estimate import estimate_tokens  # noqa: E402 - as above
 from skillhub_mcp.locks.lock_file import SCHEMA_NAME, STANDING_FIELDS, field_meanings, json_schema  # noqa: E402 - as above
 from skillhub_mcp.settings import GROUPS, TOOL_SETS, read_settings  # noqa: E402 - as above
+from skillhub_mcp.settings.values import Setting  # noqa: E402 - as above
 from skillhub_mcp.skills.discovery_report import MAX_DIRECTORIES  # noqa: E402 - as above
 from skillhub_mcp.skills.places import CLIENT_SKILLS, ClientSkills  # noqa: E402 - as above
 from skillhub_mcp.skills.rules import RULES, RuleSource, Severity  # noqa: E402 - as above
@@ -52,31 +53,33 @@ def settings() -> str:
     sections = []
     for group in GROUPS:
         rows = [
-            (
-                " or ".join(f"`{name}`" for name in (setting.name, *setting.aliases)),
-                f"`{setting.default}`" if setting.default else "empty",
-                setting.meaning
-                + (". Never shown" if setting.secret else "")
-                + (". A project may set it" if setting.project else ""),
-            )
+            f"- {' or '.join(f'`{name}`' for name in (setting.name, *setting.aliases))}"
+            + (f" ({notes})" if (notes := _notes(setting)) else "")
+            + f": {plain(setting.meaning)}"
             for setting in group.settings
         ]
-        sections.append(f"## {group.title}\n\n" + table(("variable", "default", "meaning"), rows))
-    *most, last = (f"`{setting.name}`" for group in GROUPS for setting in group.settings if setting.forgiving)
+        sections.append(f"## {group.title}\n\n" + "\n".join(rows))
+    forgiving = [f"`{setting.name}`" for group in GROUPS for setting in group.settings if setting.forgiving]
     return page(
         "Settings",
         "settings/values.py",
         "Settings are environment variables; no `.env` file is read. An empty variable counts as unset, and an option "
-        "of the command line overrides it. An invalid value ends the program before it serves, with exit code 2, the "
-        f"name of the setting and what is allowed; one of {', '.join(most)} and {last} is reported, and the default is "
-        "used. A variable that was not expanded, such as `${HOME}`, `${env:X}` or `%X%`, is refused, and so are quotes "
-        "around a value. `skillhub config` lists every value and where it came from.\n\n"
-        "A variable that is not set is read from a settings file: `.skillhub/settings.toml` in the project, for what a "
-        "project may set, and then `~/.config/skillhub/settings.toml`, which `skillhub config set NAME VALUE` writes. "
-        "The file has the names below, such as `SEARCH_LIMIT = 5`; a list may be a list of texts. It is not used if "
-        "others may write it.",
+        "of the command line overrides it. `skillhub config` lists every value and where it came from.\n\n"
+        "A variable that is not set is read from a settings file: `.skillhub/settings.toml` in the project, then "
+        "`~/.config/skillhub/settings.toml`, which `skillhub config set NAME VALUE` writes. The file has the names "
+        "below, such as `SEARCH_LIMIT = 5`; a list may be a list of texts. It is not used if others may write it.\n\n"
+        "An invalid value ends the program with exit code 2, the setting and what is allowed. So does a variable that "
+        "was not expanded, such as `${HOME}`, `${env:X}` or `%X%`, and a value in quotes. Only "
+        f"{', '.join(forgiving[:-1])} and {forgiving[-1]} are reported and replaced by the default.\n\n"
+        "In parentheses: the default; *project* if a project's file may set it; *secret* if it is never shown.",
         *sections,
     )
+
+
+def _notes(setting: Setting) -> str:
+    """Return a setting's default, whether a project may set it, and whether it is a secret."""
+    default = f"`{setting.default}`" if setting.default else ""
+    return ", ".join(filter(None, (default, "*project*" * setting.project, "*secret*" * setting.secret)))
 
 
 def command_line() -> str:
@@ -104,7 +107,7 @@ _COMMON = re.compile(rf"^  (?:{_SHARED})\b.*\n(?: {{20,}}.*\n)*", re.MULTILINE)
 def _own_help(parser: Parser) -> str:
     """Return a command's help without its usage and the options that most commands share."""
     text = parser.format_help()
-    if parser.subcommands:
+    if parser.prog == "skillhub":
         return text
     _, _, rest = text.partition("\n\n")
     return re.sub(r"\noptions:\n(?=\n|$)", "", _COMMON.sub("", rest)).rstrip("\n") + "\n"
@@ -199,26 +202,24 @@ def tools() -> str:
         + table(("set", "tools", "bytes", "tokens"), costs)
     ]
     for tool in [*listed, *reading]:
-        hints = tool.get("annotations", {})
-        told = [f"`{name}`: {str(value).lower()}" for name, value in hints.items() if isinstance(value, bool)]
+        hints = [f"`{name}`" for name, value in tool.get("annotations", {}).items() if value is True]
         sections += [
-            f"## {tool['name']}\n\n{tool['description']}\n\n{', '.join(told)}",
-            "Arguments:\n\n" + table(("name", "type", "required", "meaning"), _arguments(tool["inputSchema"])),
+            f"## {tool['name']}\n\n{tool['description']}\n\nHints: {', '.join(hints)}",
+            table(("argument", "type", "meaning"), _arguments(tool["inputSchema"])),
         ]
         output = tool.get("outputSchema")
         if output:
             fields = [(f"`{name}`", kind) for name, kind in _fields(output, output.get("$defs", {}))]
-            sections.append("Structured result, also sent as text:\n\n" + table(("field", "type"), fields))
-        else:
-            sections.append("The result is text: JSON, or the text that the description names.")
+            sections.append(table(("result", "type"), fields))
     return page(
         "The tools",
         "a running server",
         "`SKILLHUB_TOOLS` selects the sets of tools; the default is `core`. `run_skill_command` needs `--enable-run`. "
         "Within 0.x, arguments and results gain optional fields only. The complete schemas are in "
-        "[tests/golden/tools](../../tests/golden/tools). `skill_search`, `context_inspect` and `agents_resolve` send "
-        "their JSON as structured content too, without a schema, which would be paid for in each turn. Where a session "
-        "has a handle, a block of text of its own tells it.",
+        "[tests/golden/tools](../../tests/golden/tools).\n\n"
+        "A tool with a table of results sends them as structured content and as text; every other tool sends text. "
+        "`skill_search`, `context_inspect` and `agents_resolve` send structured content without a schema, which would "
+        "cost tokens in each turn. A session's handle is in a block of text of its own.",
         *sections,
     )
 
@@ -245,10 +246,14 @@ async def _listed_tools(sets: str, *, with_paths: bool = True) -> list[dict[str,
     return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed]
 
 
-def _arguments(schema: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
+def _arguments(schema: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     for name, argument in schema["properties"].items():
-        needed = "yes" if name in schema.get("required", ()) else "no"
-        yield f"`{name}`", _type(argument), needed, str(argument.get("description", ""))
+        required = ", required" if name in schema.get("required", ()) else ""
+        yield f"`{name}`", _type(argument) + required, str(argument.get("description", ""))
+
+
+# The largest integer that JSON carries exactly: as a bound it says nothing to a reader.
+_LARGEST_INTEGER = 2**53
 
 
 def _type(schema: Mapping[str, Any]) -> str:
@@ -265,7 +270,7 @@ def _type(schema: Mapping[str, Any]) -> str:
             ("maxLength", "at most {:,} characters"),
             ("maxItems", "at most {:,} items"),
         )
-        if key in schema
+        if key in schema and schema[key] != _LARGEST_INTEGER
     ]
     return kind + (f" ({', '.join(bounds)})" if bounds else "")
 
@@ -344,25 +349,27 @@ def diagnostics() -> str:
             )
             sections.append(
                 f"### {rule.id}\n\n{plain(rule.requirement[0].upper() + rule.requirement[1:])}.\n\n"
-                f"Fix: {plain(rule.fix)}. `validate`: {rule.verdict.value}; loading: {loading}."
+                f"Fix: {plain(rule.fix)}. ({rule.verdict.value}, {loading})"
             )
     return page(
         "Diagnostics",
         "skills/rules.py",
         "What `skillhub validate`, `index` and `show` report about a SKILL.md. Loading is lenient: a skill that breaks "
         "a rule is still served if it has a name and a description. With `SKILLHUB_STRICT=1`, every violation that "
-        "`validate` calls an error refuses the skill.",
+        "`validate` calls an error refuses the skill. In parentheses: what `validate` calls a violation, and what "
+        "loading does.",
         *sections,
     )
 
 
 def audit_rules() -> str:
     """Return the page of every rule of the audit."""
+    usual = "remove it, or ask the author what it is for"
     sections = []
     for risk in Risk:
         sections.append(f"## {risk.value.capitalize()}")
         rows = [
-            f"| `{rule.id}` | {plain(rule.finds)} | {plain(rule.fix)} | {plain(rule.source)} |"
+            f"| `{rule.id}` | {plain(rule.finds)} | {plain(rule.fix) if rule.fix != usual else ''} | {plain(rule.source)} |"
             for rule in AUDIT_RULES.values()
             if rule.severity is risk
         ]
@@ -371,7 +378,8 @@ def audit_rules() -> str:
         "Rules of the audit",
         "auditing/rules.py",
         "What [`skillhub audit`](../guides/write.md) looks for, by the worst severity that a rule reports. A finding "
-        "is less severe where the text cites an attack or forbids it, and where a rule says so.",
+        "is less severe where the text cites an attack or forbids it, and where a rule says so. Without a fix of its own: "
+        f"{usual}.",
         *sections,
     )
 
