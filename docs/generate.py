@@ -369,7 +369,7 @@ def audit_rules() -> str:
     for risk in Risk:
         sections.append(f"## {risk.value.capitalize()}")
         rows = [
-            f"| `{rule.id}` | {plain(rule.finds)} | {plain(rule.fix) if rule.fix != usual else ''} | {plain(rule.source)} |"
+            f"| `{rule.id}` | {plain(rule.finds)} | {plain('' if rule.fix == usual else rule.fix)} | {plain(rule.source)} |"
             for rule in AUDIT_RULES.values()
             if rule.severity is risk
         ]
@@ -378,7 +378,7 @@ def audit_rules() -> str:
         "Rules of the audit",
         "auditing/rules.py",
         "What [`skillhub audit`](../guides/write.md) looks for, by the worst severity that a rule reports. A finding "
-        "is less severe where the text cites an attack or forbids it, and where a rule says so. Without a fix of its own: "
+        "is less severe where the text cites an attack or forbids it, and where a rule says so. Where no fix is named: "
         f"{usual}.",
         *sections,
     )
