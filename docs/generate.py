@@ -369,7 +369,7 @@ def audit_rules() -> str:
     for risk in Risk:
         sections.append(f"## {risk.value.capitalize()}")
         rows = [
-            f"| `{rule.id}` | {plain(rule.finds)} | {plain('' if rule.fix == usual else rule.fix)} | {plain(rule.source)} |"
+            f"| `{rule.id}` | {plain(rule.finds)} | {plain(rule.fix).replace(usual, '')} | {plain(rule.source)} |"
             for rule in AUDIT_RULES.values()
             if rule.severity is risk
         ]
