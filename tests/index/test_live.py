@@ -381,6 +381,18 @@ def test_damaged_statistics_are_counted_again(db: Path, skills_dir: Path, write_
     assert live.view()[1].statistics.skills == 1
 
 
+def test_an_empty_root_has_no_statistics_to_lose(
+    db: Path, skills_dir: Path, tmp_path: Path, write_skill: Writer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "skillhub_mcp.index.statistics")
+    write_skill("one", "About walruses.")
+    (tmp_path / "empty").mkdir()
+    live = live_view(db, skills_dir, tmp_path / "empty")
+    assert found(live, "walruses") == ["one"]
+    assert live.view()[1].statistics.skills == 1
+    assert caplog.messages == []
+
+
 def test_vectors_follow_the_text_and_are_kept_for_the_same_text(
     db: Path, skills_dir: Path, write_skill: Writer
 ) -> None:

@@ -122,6 +122,9 @@ class RootStatistics:
         """Return the statistics with a name, or count those of a root again if they are lost. Raises IndexDamaged."""
         if name in self._kept:
             return self._kept[name]
+        if not name:
+            # No skill of the root was ever written.
+            return counted(())
         try:
             with open(os.path.join(self._db_path, name), encoding="utf-8") as file:
                 written = json.load(file)
