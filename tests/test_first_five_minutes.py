@@ -79,7 +79,7 @@ def test_from_the_readme_s_first_block_to_a_client_that_loads_a_skill_that_was_t
     )
     code = tmp_path / "code"
     (code / ".git").mkdir(parents=True)
-    environment = {"HOME": str(home), "PATH": BARE_PATH}
+    environment = bare_environment(home)
     program, *first = first_program()
 
     def typed(*arguments: str) -> str:
@@ -97,12 +97,12 @@ def test_from_the_readme_s_first_block_to_a_client_that_loads_a_skill_that_was_t
 
     # It ends with the two commands for this machine, as they work in this shell.
     shown = typed(*first)
-    assert f"{program} roots add ~/.claude/skills " in shown
+    assert f"{program} roots add claude " in shown
     assert f"{program} connect --all " in shown
 
     listed = typed("list")
     assert "1 skill in ~/.claude/skills" in listed
-    (named,) = re.findall(r"`(skillhub roots add ~[^`]*)`", listed)
+    (named,) = re.findall(r"`(skillhub roots add claude)`", listed)
     typed(*shlex.split(named)[1:])
     typed("connect", "--all", "--yes")
 
@@ -122,16 +122,90 @@ def test_from_the_readme_s_first_block_to_a_client_that_loads_a_skill_that_was_t
     assert loaded["instructions"].strip() == "Give it clams."
 
 
-async def search_and_load(entry: dict[str, Any], environment: dict[str, str], *, cwd: Path) -> Any:
-    """Start the server as the client of that entry does, and load the best hit for a task."""
-    transport = StdioTransport(
+def test_after_connect_a_client_finds_a_skill_of_each_place_in_its_own_project(
+    home: Path, tmp_path: Path, write_skill: SkillWriter
+) -> None:
+    """35 skills in the usual places; the client starts the server in the home directory and offers its project."""
+    project = tmp_path / "code"
+    (project / ".git").mkdir(parents=True)
+    plugins = home / ".claude" / "plugins"
+    places = {
+        "claude": (home / ".claude" / "skills", 11),
+        "plugin": (plugins / "cache" / "market" / "used" / "1.0" / "skills", 6),
+        "cursor": (home / ".cursor" / "skills", 6),
+        "codex": (home / ".codex" / "skills", 5),
+        "agents": (home / ".agents" / "skills", 3),
+        "project": (project / ".agents" / "skills", 3),
+        "off": (plugins / "cache" / "market" / "unused" / "1.0" / "skills", 1),
+    }
+    for place, (root, count) in places.items():
+        for number in range(count):
+            write_skill(
+                f"{place}-{number}", f"The {place} skill for task {number}.", body=f"From {place}.\n", root=root
+            )
+    records = {
+        f"{name}@market": [{"scope": "user", "installPath": str(plugins / "cache" / "market" / name / "1.0")}]
+        for name in ("used", "unused")
+    }
+    (plugins / "installed_plugins.json").write_text(json.dumps({"version": 2, "plugins": records}), "utf-8")
+    (home / ".claude" / "settings.json").write_text(json.dumps({"enabledPlugins": {"unused@market": False}}), "utf-8")
+
+    environment = bare_environment(home)
+    connecting = subprocess.run(
+        [first_program()[0], "connect", "--all", "--yes", "--serve-found", "--json"],
+        cwd=home,
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
+    assert connecting.returncode == 0, connecting.stderr.decode()
+    # Those of ~/.agents are served anyway, and those of the project by the client's word.
+    assert sum(one["skills"] for one in json.loads(connecting.stdout)["found"]) == 28
+
+    codex = (home / ".codex" / "config.toml").read_text("utf-8")
+    entry = tomlkit.parse(codex).unwrap()["mcp_servers"]["skillhub"]
+    loaded = asyncio.run(load_each(entry, environment, home, project, [place for place in places if place != "off"]))
+    assert loaded == {place: f"From {place}." for place in places if place != "off"}
+
+
+async def load_each(
+    entry: dict[str, Any], environment: dict[str, str], cwd: Path, project: Path, places: list[str]
+) -> dict[str, str]:
+    """Search for and load the first skill of each place, as the client of the entry does that works on `project`."""
+    loaded = {}
+    async with Client(transport_of(entry, environment, cwd), roots=[project.as_uri()]) as client:
+        for place in places:
+            found = await answered(client, "search_skills", query=f"{place} skill for task 0")
+            assert found["skills"][0]["name"] == f"{place}-0"
+            loaded[place] = (await answered(client, "load_skill", skill_name=f"{place}-0"))["instructions"].strip()
+        hidden = await client.call_tool("load_skill", {"skill_name": "off-0"}, raise_on_error=False)
+        assert hidden.is_error
+    return loaded
+
+
+async def answered(client: Client[Any], tool: str, **arguments: object) -> Any:
+    return json.loads((await client.call_tool(tool, arguments)).content[0].text)
+
+
+def bare_environment(home: Path) -> dict[str, str]:
+    # Where a test says which package is tested, its processes are of that package too.
+    tested = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
+    return {"HOME": str(home), "PATH": BARE_PATH, **tested}
+
+
+def transport_of(entry: dict[str, Any], environment: dict[str, str], cwd: Path) -> StdioTransport:
+    """Return how the client of that entry starts the server."""
+    return StdioTransport(
         command=entry["command"],
         args=entry.get("args", []),
         env={**environment, **entry.get("env", {})},
         cwd=str(cwd),
         keep_alive=False,
     )
-    async with Client(transport) as client:
-        found = json.loads((await client.call_tool("search_skills", {"query": "my walrus is hungry"})).content[0].text)
-        name = found["skills"][0]["name"]
-        return json.loads((await client.call_tool("load_skill", {"skill_name": name})).content[0].text)
+
+
+async def search_and_load(entry: dict[str, Any], environment: dict[str, str], *, cwd: Path) -> Any:
+    """Start the server as the client of that entry does, and load the best hit for a task."""
+    async with Client(transport_of(entry, environment, cwd)) as client:
+        found = await answered(client, "search_skills", query="my walrus is hungry")
+        return await answered(client, "load_skill", skill_name=found["skills"][0]["name"])

@@ -61,9 +61,11 @@ def test_a_client_is_connected_once_and_gets_its_file_back(skillhub: Skillhub, h
     skill = put(home / ".claude" / "skills" / "a" / "SKILL.md", "---\nname: a\ndescription: d\n---\n")
     done = skillhub("connect", "cursor", "--yes")
     assert done.code == 0, done.err
+    # --yes is about the clients' files: what is found is listed.
     assert done.err.endswith(
-        "\nNo skill is served yet\n  → `skillhub roots add ~/.claude/skills` serves the 1 skill of Claude Code\n"
+        "\n1 more skill is here: ~/.claude/skills (1)\n  → `skillhub roots add --all` serves them\n"
     )
+    (home / ".claude" / "skills" / "a" / "SKILL.md").unlink()
     put(home / ".agents" / "skills" / "a" / "SKILL.md", skill)
     assert done.out.splitlines() == [
         "Cursor: connected (~/.cursor/mcp.json). Next: enable it in Settings, MCP",
@@ -123,6 +125,32 @@ def test_a_person_is_asked(
     assert "Change these 2? [Y/n]" in done.err
     assert (home / ".cursor" / "mcp.json").exists() is (code == 0)
     assert bool(started) is (code == 0)
+
+
+@pytest.mark.parametrize(("typed", "serves"), [("y\n\n", True), ("y\nn\n", False)])
+def test_skills_that_are_found_are_served_if_the_person_agrees(
+    typed: str, serves: bool, skillhub: Skillhub, home: Path, started: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(home / ".codex" / "skills" / "a" / "SKILL.md", "---\nname: a\ndescription: d\n---\n")
+    monkeypatch.setattr(sys, "stdin", Terminal(typed))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    done = skillhub("connect", "cursor")
+    assert done.code == 0
+    assert "1 more skill is here: ~/.codex/skills (1)\nServe them? [Y/n]" in done.err
+    assert ("They are served from now on" in done.out) is serves
+    assert (home / ".skillhub" / "roots.json").exists() is serves
+
+
+def test_skills_that_are_found_are_served_without_a_question_if_an_option_says_so(
+    skillhub: Skillhub, home: Path, started: list[Any]
+) -> None:
+    put(home / ".codex" / "skills" / "a" / "SKILL.md", "---\nname: a\ndescription: d\n---\n")
+    declined = skillhub("connect", "cursor", "--yes", "--no-serve-found")
+    assert (declined.code, "roots add" in declined.err) == (0, False)
+    done = skillhub("connect", "cursor", "--yes", "--serve-found", "--json").json
+    assert [one["skills"] for one in done["found"]] == [1]
+    assert done["serving_found"] is True
+    assert skillhub("connect", "cursor", "--yes", "--json").json["found"] == []
 
 
 def test_a_dry_run_shows_the_difference_and_changes_nothing(skillhub: Skillhub, home: Path, started: list[Any]) -> None:

@@ -32,7 +32,7 @@ EXAMPLES = elsewhere("", 14, command="skillhub roots add builtin", source=Source
             3,
             [elsewhere("Codex", 2), elsewhere("Claude Code", 34), EXAMPLES],
             [("cursor", "Cursor"), ("codex", "Codex")],
-            ["skillhub roots add ~/Claude Code", "skillhub connect --all"],
+            ["skillhub roots add --all", "skillhub connect --all"],
         ),
     ],
 )

@@ -43,20 +43,20 @@ def test_the_command_that_list_names_serves_what_it_found(
         "No skills:\n"
         "  3 skills in ~/.claude/skills\n"
         "      are not searched: the directory is Claude Code's\n"
-        "      → `skillhub roots add ~/.claude/skills` serves them\n"
+        "      → `skillhub roots add claude` serves them\n"
         "  14 examples that come with SkillHub\n"
         "      are not searched: they are not among the roots\n"
         "      → `skillhub roots add builtin` serves them\n"
     )
     named = skillhub("list", "--json", SKILLS_DIR="").json["not_searched"][0]["command"]
-    assert named == "skillhub roots add ~/.claude/skills"
+    assert named == "skillhub roots add claude"
     done = skillhub(*named.split()[1:], SKILLS_DIR="")
-    assert (done.code, done.out) == (0, "~/.claude/skills is searched from now on: 3 skills\n")
+    assert (done.code, done.out) == (0, "claude is searched from now on: 3 skills\n")
     listed = skillhub("list", SKILLS_DIR="")
     assert [line.split()[0] for line in listed.out.splitlines()] == ["tool-0", "tool-1", "tool-2"]
     # Nothing else is here, and examples are offered to who has nothing.
     assert listed.err == ""
-    assert skillhub("roots", "remove", home / ".claude" / "skills", SKILLS_DIR="").code == 0
+    assert skillhub("roots", "remove", "claude", SKILLS_DIR="").code == 0
     assert skillhub("list", "--json", SKILLS_DIR="").json["skills"] == []
 
 
@@ -347,3 +347,23 @@ def test_plugins_are_served_as_their_client_has_them(
     listed = skillhub("list", "--json", SKILLS_DIR="").json["skills"]
     assert [one["name"] for one in listed] == ["from-unused", "from-used"]
     assert skillhub("show", "used:from-used", SKILLS_DIR="").code == 1
+
+
+def test_every_place_that_was_found_is_added_at_once(
+    skillhub: Skillhub, home: Path, project: Path, write_skill: SkillWriter
+) -> None:
+    write_skill("one", root=home / ".claude" / "skills")
+    write_skill("two", root=home / ".codex" / "skills")
+    write_skill("three", root=project / ".cursor" / "skills")
+    assert "~/.codex/skills would be searched" in skillhub("roots", "add", "--all", "--dry-run", SKILLS_DIR="").out
+    done = skillhub("roots", "add", "--all", "--json", SKILLS_DIR="")
+    assert [one["skills"] for one in done.json["added"]] == [1, 1, 1]
+    listed = skillhub("list", "--json", SKILLS_DIR="").json
+    assert {one["name"] for one in listed["skills"]} == {"one", "two", "three"}
+    assert not [one for one in listed["not_searched"] if one["skills"] == 1]
+    record = json.loads((home / ".skillhub" / "roots.json").read_text(encoding="utf-8"))
+    assert record["roots"] == ["claude", str(home / ".codex" / "skills")]
+    assert record["projects"] == {str(project): [str(project / ".cursor" / "skills")]}
+    assert skillhub("roots", "add", "--all", SKILLS_DIR="").out.startswith("Every skill that was found is served")
+    for wrong in (("--all", "builtin"), ("--all", "--project"), ()):
+        assert skillhub("roots", "add", *wrong, SKILLS_DIR="").code == 2

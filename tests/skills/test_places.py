@@ -43,7 +43,9 @@ def test_every_place_of_the_project_of_the_home_and_of_other_clients_is_known_on
     assert found["/code/sub/.agents/skills"] == SkillPlace("/code/sub/.agents/skills", Source.PROJECT, "project")
     assert found["/code/sub/.github/skills"].owner == found["/code/.github/skills"].owner == "GitHub Copilot"
     assert found["/code/.agent/skills"].word == "project"
-    assert found["/home/me/.claude/skills"] == SkillPlace("/home/me/.claude/skills", Source.HUB, owner="Claude Code")
+    assert found["/home/me/.claude/skills"] == SkillPlace(
+        "/home/me/.claude/skills", Source.HUB, "claude", "Claude Code"
+    )
     assert found["/home/me/.config/opencode/skills"].owner == "OpenCode"
     assert found["/team"] == SkillPlace("/team", Source.HUB, "hub")
     assert found["/code/vendor"] == SkillPlace("/code/vendor", Source.PROJECT, "project")

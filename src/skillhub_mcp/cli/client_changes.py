@@ -141,10 +141,10 @@ def _probe(server: Server, scope: ClientScope, machine: Machine) -> Probed:
     return probe(server, environment=environment, cwd=machine.home if is_user else machine.project)
 
 
-def report(outcomes: Sequence[ClientOutcome], args: argparse.Namespace) -> None:
-    """Print the outcome of each client; servers that answer alike are reported once."""
+def report(outcomes: Sequence[ClientOutcome], args: argparse.Namespace, more: Mapping[str, object]) -> None:
+    """Print the outcome of each client; servers that answer alike are reported once. `more` is for JSON."""
     if args.json:
-        print_json({"dry_run": args.dry_run, "clients": [outcome.as_json() for outcome in outcomes]})
+        print_json({"dry_run": args.dry_run, "clients": [outcome.as_json() for outcome in outcomes], **more})
         return
     ordered = sorted(outcomes, key=lambda one: one.probed is None)
     for number, one in enumerate(ordered):

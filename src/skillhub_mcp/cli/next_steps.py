@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillhub_mcp.cli.found_skills import addable
 from skillhub_mcp.cli.output import plural
-from skillhub_mcp.skills.roots import Source
 
 if TYPE_CHECKING:
     from skillhub_mcp.skills.discovery_report import UnsearchedPlace
@@ -40,10 +40,12 @@ def next_steps(
 
 def skills_step(own_skills: int, elsewhere: Sequence[UnsearchedPlace]) -> NextStep:
     """Return the command that serves skills from elsewhere, else one for the user's own."""
-    addable = [one for one in elsewhere if one.skills and one.reason.command and one.place.source is not Source.BUILTIN]
-    if addable:
-        best = max(addable, key=lambda one: one.skills)
-        return NextStep(best.reason.command, f"serves the {best.count} of {best.place.owner or best.shown}")
+    found = addable(elsewhere)
+    if len(found) > 1:
+        return NextStep(f"{_PROGRAM} roots add --all", f"serves the {sum(one.skills for one in found):,} skills here")
+    if found:
+        only = found[0]
+        return NextStep(only.reason.command, f"serves the {only.count} of {only.place.owner or only.shown}")
     if own_skills:
         return NextStep(f"{_PROGRAM} pick", f"searches your {plural(own_skills, 'skill')} as you type")
     return _FIRST_SKILL

@@ -23,10 +23,11 @@ class ClientSkills:
     user: str = ""
     project: str = ""
     moved_by: str = ""
+    word: str = ""
 
 
 CLIENT_SKILLS = (
-    ClientSkills("Claude Code", ".claude/skills", ".claude/skills", "CLAUDE_CONFIG_DIR"),
+    ClientSkills("Claude Code", ".claude/skills", ".claude/skills", "CLAUDE_CONFIG_DIR", word="claude"),
     ClientSkills("Codex", ".codex/skills", ".codex/skills", "CODEX_HOME"),
     ClientSkills("Cursor", ".cursor/skills", ".cursor/skills"),
     ClientSkills("GitHub Copilot", ".copilot/skills", ".github/skills", "COPILOT_HOME"),
@@ -148,15 +149,17 @@ def _of_plugin(plugin: Plugin, path: str) -> SkillPlace:
 def _in_project(client: ClientSkills, project: Project, home: str) -> Iterator[SkillPlace]:
     if client.project:
         for path in in_each_directory(project, os.path.join(*client.project.split("/")), home):
-            yield SkillPlace(path, Source.PROJECT, owner=client.client)
+            yield SkillPlace(path, Source.PROJECT, client.word, client.client)
 
 
 def _in_home(client: ClientSkills, home: str, environment: Mapping[str, str]) -> Iterator[SkillPlace]:
     if client.user:
         first, *rest = client.user.split("/")
         moved = environment.get(client.moved_by, "").strip() if client.moved_by else ""
-        base = moved if os.path.isabs(moved) else os.path.join(home, first)
-        yield SkillPlace(os.path.join(base, *rest), Source.HUB, owner=client.client)
+        if os.path.isabs(moved):
+            yield SkillPlace(os.path.join(moved, *rest), Source.HUB, owner=client.client)
+        else:
+            yield SkillPlace(os.path.join(home, first, *rest), Source.HUB, client.word, client.client)
 
 
 def why_not(place: SkillPlace, choice: RootsChoice, *, shown: str) -> PlaceReason:
@@ -175,9 +178,11 @@ def why_not(place: SkillPlace, choice: RootsChoice, *, shown: str) -> PlaceReaso
         return PlaceReason("SKILLS_DIR does not name it", setting=_with_directory(choice.dirs, place.path))
     if place.word in ("builtin", "plugins"):
         return PlaceReason("they are not among the roots", command=f"skillhub roots add {place.word}")
-    option = " --project" if place.source is Source.PROJECT else ""
+    option = "--project" if place.source is Source.PROJECT else ""
     why = f"the directory is {place.owner}'s" if place.owner else "the directory is not among the roots"
-    return PlaceReason(why, command=f"skillhub roots add{option} {shown}")
+    # The word also covers every other project.
+    what = "claude" if place.word == "claude" else f"{option} {shown}".strip()
+    return PlaceReason(why, command=f"skillhub roots add {what}")
 
 
 def why_searched(root: SkillRoot, choice: RootsChoice, *, shown: str, recorded: Collection[str]) -> PlaceReason:

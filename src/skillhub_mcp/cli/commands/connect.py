@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 
 from skillhub_mcp.cli.arguments import Parser, decode_argument
 from skillhub_mcp.cli.client_changes import ClientOutcome, machine_of, refused, report, settle, started
-from skillhub_mcp.cli.console import print_note, print_table, print_text, shown_path
+from skillhub_mcp.cli.console import confirm, print_note, print_table, print_text, shown_path
+from skillhub_mcp.cli.found_skills import addable, found_text, serve_found
 from skillhub_mcp.cli.installed_command import COMMAND, is_passing, lasting_command
 from skillhub_mcp.cli.next_steps import as_typed, skills_step
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
@@ -52,6 +53,11 @@ def add_arguments(parser: Parser, command: str) -> None:
         how = parser.add_mutually_exclusive_group()
         how.add_argument("--http", metavar="URL", help="use the server that is running at this address")
         how.add_argument("--stdio", action="store_true", help="start a server, also if it uses one at an address")
+        parser.add_argument(
+            "--serve-found",
+            action=argparse.BooleanOptionalAction,
+            help="serve the skills that are found here, or not",
+        )
         parser.add_argument("--token-variable", metavar="NAME", help="with --http: the variable that holds the token")
         parser.add_argument(
             "--env", action="append", default=[], metavar="NAME[=VALUE]", help="a setting for the server; repeatable"
@@ -89,10 +95,13 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         if args.printing:
             return _print_entries(clients, scope, server, connections, args)
         outcomes = _connect(clients, scope, server, connections, machine, args)
-    report(outcomes, args)
-    answering = [one for one in outcomes if one.probed is not None and one.probed.answers]
-    if not args.json and any(isinstance(one.server, StdioServer) for one in answering):
-        _note_no_skills()
+    starts = args.command == "connect" and any(
+        one.probed is not None and one.probed.answers and isinstance(one.server, StdioServer) for one in outcomes
+    )
+    offer = _offer_found(args) if starts and args.json else {}
+    report(outcomes, args, offer)
+    if starts and not args.json:
+        _offer_found(args)
     return EXIT_FAILED if any(outcome.failed for outcome in outcomes) else EXIT_OK
 
 
@@ -229,17 +238,34 @@ def _print_entries(
     return EXIT_OK
 
 
-def _note_no_skills() -> None:
-    """Print how to serve the first skills if the server finds none."""
+def _offer_found(args: argparse.Namespace) -> dict[str, object]:
+    """Offer to serve the skills that are here and not served, and return what came of it as JSON values."""
     from skillhub_mcp.bootstrap.library import surroundings_of
     from skillhub_mcp.chosen_roots import roots_of
 
+    # The entry has no choice of skills, so neither has the server that it starts.
     own = {name: value for name, value in os.environ.items() if name not in ("SKILLS_DIR", "SKILLHUB_ROOTS")}
     settings, _ = read_settings(own)
     counts, elsewhere = surroundings_of(settings).survey(roots_of(settings))
-    if not any(counts.values()):
+    found = addable(elsewhere)
+    serving = bool(found) and bool(args.serve_found)
+    if not args.json and found:
+        print_note(f"\n{found_text(found)}")
+        if args.serve_found is None and not args.yes:
+            serving = confirm("Serve them?", default=True)
+    if serving:
+        serve_found(found, settings)
+    if args.json:
+        rows = [{"path": one.place.path, "skills": one.skills, "command": one.reason.command} for one in found]
+        return {"found": rows, "serving_found": serving}
+    if serving:
+        print_text("They are served from now on; `skillhub roots` lists them and ends that.")
+    elif found and args.serve_found is None:
+        print_note("  → `skillhub roots add --all` serves them")
+    elif not found and not any(counts.values()):
         step = skills_step(0, elsewhere)
         print_note(f"\nNo skill is served yet\n  → `{as_typed(step.command, program=sys.argv[0])}` {step.what}")
+    return {}
 
 
 def _list(connections: Connections, machine: Machine, args: argparse.Namespace) -> int:

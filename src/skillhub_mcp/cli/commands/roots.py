@@ -19,6 +19,7 @@ from skillhub_mcp.chosen_roots import (
 )
 from skillhub_mcp.cli.arguments import Parser, add_action, add_actions, decode_argument
 from skillhub_mcp.cli.console import print_note, print_text, shown_path
+from skillhub_mcp.cli.found_skills import found_skills, serve_found
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument
@@ -44,10 +45,11 @@ def add_arguments(parser: Parser, _: str) -> None:
     actions = add_actions(parser)
     adding = add_action(actions, "add", _add, "search further places", writes=True)
     adding.add_argument("--project", action="store_true", help="for this project only")
+    adding.add_argument("--all", action="store_true", help="every place with skills that `skillhub roots` finds")
     removing = add_action(actions, "remove", _remove, "stop searching places that were added", writes=True)
     what = "a directory; or builtin: the examples, claude: .claude/skills, plugins: those of your clients"
     for action in (adding, removing):
-        action.add_argument("places", nargs="+", metavar="PLACE", help=what)
+        action.add_argument("places", nargs="*" if action is adding else "+", metavar="PLACE", help=what)
 
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
@@ -120,9 +122,10 @@ def _print_places(settings: Settings, places: Sequence[dict[str, Any]]) -> None:
 
 def _add(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     settings = settings_of(options)
+    if args.all:
+        return _add_all(args, settings)
     project = project_of(settings).root if args.project else None
-    # Every argument is checked before any is recorded, so that a wrong one changes nothing.
-    entries = [_checked(decode_argument(typed), project) for typed in args.places]
+    entries = _entries(args, project)
     before = roots_of(settings)
     # A place that is searched by default, or under another path, needs no record; settings may change that.
     chosen = settings.skills.dirs_given or settings.skills.roots_given
@@ -161,6 +164,23 @@ def _add(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     return EXIT_OK
 
 
+def _add_all(args: argparse.Namespace, settings: Settings) -> int:
+    if args.places or args.project:
+        raise InvalidArgument("--all", "takes no PLACE and no --project", hint="remove one of the two")
+    found = found_skills(settings)
+    if not args.dry_run:
+        serve_found(found, settings)
+    if args.json:
+        added = [{"place": one.place.path, "skills": one.skills, "at_least": one.at_least} for one in found]
+        print_json({"added": added, "record": roots_path(), "dry_run": args.dry_run})
+        return EXIT_OK
+    for one in found:
+        print_text(in_line(f"{one.shown} {'would be' if args.dry_run else 'is'} searched from now on: {one.count}"))
+    if not found:
+        print_text("Every skill that was found is served already; `skillhub roots` lists the places.")
+    return EXIT_OK
+
+
 def _shown(settings: Settings, entry: str) -> str:
     return in_line(entry if entry in RECORDABLE_PLACES else surroundings_of(settings).shown(entry))
 
@@ -181,6 +201,13 @@ def _counted(roots: Sequence[SkillRoot]) -> dict[str, Any]:
 
 def _count(place: Mapping[str, Any]) -> str:
     return f"{'at least ' if place['at_least'] else ''}{plural(place['skills'], 'skill')}"
+
+
+def _entries(args: argparse.Namespace, project: str | None) -> list[str]:
+    """Return what is recorded for the arguments, all of which are right. Raises InvalidArgument."""
+    if not args.places:
+        raise InvalidArgument("PLACE", "is required", hint="`skillhub roots add --all` adds every place with skills")
+    return [_checked(decode_argument(typed), project) for typed in args.places]
 
 
 def _checked(typed: str, project: str | None) -> str:
