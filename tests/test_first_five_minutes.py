@@ -12,10 +12,13 @@ import sysconfig
 from pathlib import Path
 from typing import Any
 
+import mcp
+import mcp_types
 import pytest
 import tomlkit
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
+from mcp.client.stdio import StdioServerParameters, stdio_client
 from tests.conftest import SkillWriter
 
 pytestmark = pytest.mark.slow
@@ -172,18 +175,25 @@ async def load_each(
     entry: dict[str, Any], environment: dict[str, str], cwd: Path, project: Path, places: list[str]
 ) -> dict[str, str]:
     """Search for and load the first skill of each place, as the client of the entry does that works on `project`."""
+
+    async def roots(context: object) -> mcp_types.ListRootsResult:
+        return mcp_types.ListRootsResult(roots=[mcp_types.Root(uri=project.as_uri())])  # type: ignore[arg-type]
+
+    server = StdioServerParameters(
+        command=entry["command"], args=entry.get("args", []), env={**environment, **entry.get("env", {})}, cwd=cwd
+    )
     loaded = {}
-    async with Client(transport_of(entry, environment, cwd), roots=[project.as_uri()]) as client:
+    async with mcp.Client(stdio_client(server), mode="legacy", list_roots_callback=roots) as client:
         for place in places:
             found = await answered(client, "search_skills", query=f"{place} skill for task 0")
             assert found["skills"][0]["name"] == f"{place}-0"
             loaded[place] = (await answered(client, "load_skill", skill_name=f"{place}-0"))["instructions"].strip()
-        hidden = await client.call_tool("load_skill", {"skill_name": "off-0"}, raise_on_error=False)
+        hidden: Any = await client.call_tool("load_skill", {"skill_name": "off-0"})
         assert hidden.is_error
     return loaded
 
 
-async def answered(client: Client[Any], tool: str, **arguments: object) -> Any:
+async def answered(client: Any, tool: str, **arguments: object) -> Any:
     return json.loads((await client.call_tool(tool, arguments)).content[0].text)
 
 
@@ -193,19 +203,15 @@ def bare_environment(home: Path) -> dict[str, str]:
     return {"HOME": str(home), "PATH": BARE_PATH, **tested}
 
 
-def transport_of(entry: dict[str, Any], environment: dict[str, str], cwd: Path) -> StdioTransport:
-    """Return how the client of that entry starts the server."""
-    return StdioTransport(
+async def search_and_load(entry: dict[str, Any], environment: dict[str, str], *, cwd: Path) -> Any:
+    """Start the server as the client of that entry does, and load the best hit for a task."""
+    transport = StdioTransport(
         command=entry["command"],
         args=entry.get("args", []),
         env={**environment, **entry.get("env", {})},
         cwd=str(cwd),
         keep_alive=False,
     )
-
-
-async def search_and_load(entry: dict[str, Any], environment: dict[str, str], *, cwd: Path) -> Any:
-    """Start the server as the client of that entry does, and load the best hit for a task."""
-    async with Client(transport_of(entry, environment, cwd)) as client:
+    async with Client(transport) as client:
         found = await answered(client, "search_skills", query="my walrus is hungry")
         return await answered(client, "load_skill", skill_name=found["skills"][0]["name"])
