@@ -49,7 +49,9 @@ __all__ = ["MAX_LIMIT", "FoundSkill", "ListedSkill", "LoadedSkill", "SearchAnswe
 class SkillHub:
     """Finds, loads and uses the skills that one server may serve. Thread-safe.
 
-    `project` returns the project that is searched; it is None where projects are not.
+    `commands` returns how commands run, and `kept` what verifies locks (None for a replica).
+    `elsewhere` returns skills on this machine outside the roots, for empty lists. `project` returns the project that is
+    searched (None if none is), `files_of` the directory with a skill's files, `publication` the health of a replica.
     """
 
     def __init__(
@@ -186,7 +188,10 @@ class SkillHub:
         source: Source | None = None,
         explain: bool = False,
     ) -> SearchAnswer:
-        """Return the skills that fit `query`, best first, or all by name if it has no word. Raises SkillHubError."""
+        """Return the skills that fit `query`, best first, or all by name if it has no word. Raises SkillHubError.
+
+        `category` and `tags` (all of them) are compared in any letter case; `source` includes its shadowed skills.
+        """
         refuse_nul(query=query, category=category, tags=tags)
         return self.engine.search(query, limit=limit, category=category, tags=tags, source=source, explain=explain)
 
@@ -213,7 +218,7 @@ class SkillHub:
     def read_bytes(
         self, skill: Skill, file_path: str, *, max_bytes: int, granted: Collection[Grant] = NOTHING_GRANTED
     ) -> bytes:
-        """Return a whole file of a skill; SKILL.md counts as loading. Raises what `read_file` raises."""
+        """Return a whole file of a skill; SKILL.md counts as loading. Raises SkillHubError, also above `max_bytes`."""
         snapshot, policy = self.snapshot_and_policy()
         # It may have been read again since it was found: a handle is of a skill of this snapshot.
         skill = snapshot.by_directory(skill.directory) or skill
@@ -253,7 +258,10 @@ class SkillHub:
         session: tuple[str, ...] = ("process",),
         output_dir: str | None = None,
     ) -> CommandResult:
-        """Run an allowed command in the skill's directory, without a shell, until `stop`. Raises SkillHubError."""
+        """Run an allowed command in the skill's directory, without a shell, until `stop`. Raises SkillHubError.
+
+        It may write to `output_dir`, else to the private directory of `session`.
+        """
         from skillhub_mcp.execution.skill_command import CommandRequest, SkillCommand
 
         refuse_nul(command=command, args=args, output_dir=output_dir)

@@ -65,7 +65,12 @@ def make_hub(
     observer: Observer | None = None,
     for_shell: bool = False,
 ) -> SkillHub:
-    """Return the hub, fresh by a thread (`background`) or one look. Raises InvalidSetting and StorageNotInstalled."""
+    """Return the hub that `settings` describe. Raises InvalidSetting and StorageNotInstalled.
+
+    With `background`, for a server, a thread keeps it fresh; without, a command looks for changes once. `asks` is
+    whether what no rule decides needs consent (by default in a server only). `observer` defaults to `make_observer`'s.
+    With `for_shell`, errors name commands and paths instead of tools.
+    """
     observer = observer or make_observer(settings, serving=background)
     embedder = choose_embedder(settings)
     breaker = CircuitBreaker(PROVIDER_REST_SECONDS)

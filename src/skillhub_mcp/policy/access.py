@@ -77,7 +77,7 @@ def load_grant(skill: Skill) -> frozenset[Grant]:
 
 
 class Availability(str, Enum):
-    """Whether a skill is served, or why not."""
+    """Whether a skill is served, or why not. UNDECIDED: the rules of the project that brings it cannot be read."""
 
     ON = "on"
     OFF = "off"
@@ -107,7 +107,12 @@ _FIX_OF_PROJECT = "fix or remove it; the skills that the project brings are not 
 
 @dataclass(frozen=True)
 class Policy:
-    """Filters, choices and rules at one moment, for one project and caller. With `asks`, consent decides the rest."""
+    """Filters, choices and rules at one moment, for one project and caller.
+
+    `visibility` is the server's filter and `caller` the caller's, which narrows it. `may_run` is whether the caller may
+    run commands. With `asks`, an action that no rule decides needs consent. `trust` is how skills that await trust are
+    treated; `unreadable` is set if the project's rules cannot be read. `audit` and `locks` withhold skills.
+    """
 
     visibility: Visibility
     choices: Choices = NO_CHOICES

@@ -39,7 +39,10 @@ _Stamp = tuple[int, ...]
 
 
 class PolicyFile(Generic[T]):
-    """One file, parsed again when it has changed. It may not be a link out of `within`, or else others' to write."""
+    """One file, parsed again when it has changed; `what` names it in errors, and a `required` one must exist.
+
+    It must not be a link out of the directory `within`; without `within`, others must not be able to write it.
+    """
 
     def __init__(
         self,

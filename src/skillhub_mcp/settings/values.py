@@ -28,7 +28,10 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting; an invalid `forgiving` one counts as unset, and a project's file may set a `project` one."""
+    """One setting: its variable `name` with `aliases`, and the `field` of the group `group` that holds its value.
+
+    An invalid `forgiving` one counts as unset; a project's file may set a `project` one.
+    """
 
     name: str
     default: str

@@ -1,4 +1,4 @@
-"""The digest of all files of a skill except Git's own, to which an approval is bound."""
+"""The digest of all files of a skill except Git's own, hidden files and link targets included; approvals name it."""
 
 from __future__ import annotations
 

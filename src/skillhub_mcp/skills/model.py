@@ -71,7 +71,7 @@ NO_SHAPE = HeaderShape()
 class Skill:
     """Everything about a skill except its body. `directory` is its path as configured, and its key in the index.
 
-    `root` and `source` are those of its root. `category` and `tags` are lowercase.
+    `root` and `source` are those of its root. `category` and `tags` are lowercase. `metadata` is the author's, as read.
     """
 
     name: str
