@@ -446,7 +446,7 @@ class StorageUnavailable(_About, code="STORAGE_UNAVAILABLE", fact="target"):
 class StorageRefused(StorageUnavailable, code="STORAGE_REFUSED"):
     """The storage answers, and refuses: credentials, permissions, or a bucket that is not there."""
 
-    fix = "look at the bucket's name and rights, and at SKILLHUB_STORAGE_OPTIONS or AWS_*"
+    fix = "check the bucket's name, your permissions, and SKILLHUB_STORAGE_OPTIONS or AWS_*"
 
 
 class StorageNotInstalled(_About, code="STORAGE_NOT_INSTALLED", fact="target"):

@@ -387,7 +387,7 @@ def test_a_project_needs_the_command_on_path(skillhub: Skillhub, home: Path, tmp
 def test_the_list_says_what_is_installed_and_connected(skillhub: Skillhub, home: Path, started: list[Any]) -> None:
     empty = skillhub("connect", "--list")
     assert empty.out.startswith("not found here: claude-code, claude-desktop, cursor,")
-    assert "`skillhub connect CLIENT` connects one all the same" in empty.err
+    assert "`skillhub connect CLIENT` connects one anyway" in empty.err
     put(home / ".cursor" / "mcp.json", PLAIN)
     put(home / ".kiro" / "settings" / "mcp.json", "{")
     put(home / ".factory" / "mcp.json", '{"mcpServers": {"skillhub": {"url": "https://elsewhere.example/mcp"}}}')

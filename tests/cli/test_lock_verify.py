@@ -19,7 +19,7 @@ def test_a_person_locks_what_is_there_and_learns_what_was_edited(skillhub: Skill
     missing = skillhub("verify", *chosen)
     assert (missing.code, "skillhub lock" in missing.err) == (1, True)
     assert skillhub("lock", *chosen).out == "one is locked\n"
-    assert skillhub("verify", *chosen).out.startswith("1 skill as ")
+    assert skillhub("verify", *chosen).out.startswith("1 skill matches ")
     (root / "one" / "scripts" / "run.sh").write_text("echo edited\n")
     told = skillhub("verify", *chosen)
     assert (told.code, told.out) == (1, "one: not as it was locked\n")

@@ -128,7 +128,7 @@ def test_the_settings_come_before_the_record_and_say_so(
     write_skill("mine", root=home / ".agents" / "skills")
     done = skillhub("roots", "add", home / "team")
     assert done.out == "~/team is recorded, and not searched here: 1 skill\n"
-    assert done.err == "SKILLS_DIR is set here: `skillhub roots` says what that leaves out\n"
+    assert done.err == "SKILLS_DIR is set here: `skillhub roots` lists what that leaves out\n"
 
     def names(*options: str, **environment: str) -> list[str]:
         return [one["name"] for one in skillhub("list", "--json", *options, **environment).json["skills"]]
@@ -313,6 +313,11 @@ def test_a_publication_that_is_not_there_is_told_once_with_the_setting_that_name
     (problem,) = doctor.json["problems"]
     assert problem["subject"].startswith("the check of the clients")
     assert problem["fix"].startswith(meant)
+
+
+def test_plugins_can_be_added_before_a_client_has_any(skillhub: Skillhub) -> None:
+    done = skillhub("roots", "add", "plugins", SKILLS_DIR="")
+    assert (done.out, done.err) == ("plugins is searched from now on: 0 skills\n", "")
 
 
 def test_plugins_are_served_as_their_client_has_them(

@@ -47,7 +47,7 @@ def skills_step(own_skills: int, elsewhere: Sequence[UnsearchedPlace]) -> NextSt
         only = found[0]
         return NextStep(only.reason.command, f"serves the {only.count} of {only.place.owner or only.shown}")
     if own_skills:
-        return NextStep(f"{_PROGRAM} pick", f"searches your {plural(own_skills, 'skill')} as you type")
+        return NextStep(f"{_PROGRAM} pick", f"searches your {plural(own_skills, 'skill')}")
     return _FIRST_SKILL
 
 

@@ -82,7 +82,7 @@ def roots_to_forget(typed: Sequence[str], roots: Sequence[IndexedRoot]) -> tuple
             )
         if not below:
             near = near_names(path, [one.path for one in roots if one.is_forgettable])
-            hint = f"did you mean {' or '.join(near)}?" if near else "`skillhub index --forget` lists those there are"
+            hint = f"did you mean {' or '.join(near)}?" if near else "`skillhub index --forget` lists the roots"
             raise InvalidArgument(_OPTION, f"{path}: the index has no root of that name", hint=hint)
         chosen.update((one.path, one) for one in unused)
     return tuple(chosen.values())

@@ -95,7 +95,7 @@ def _found(root: str, name: str, locked: frozenset[str]) -> MovedSkill:
         return MovedSkill(name, place, name in locked, there, link)
     beside = os.listdir(root) if os.path.isdir(root) else []
     near = near_names(name, sorted(locked | {one for one in beside if is_plain_name(one)}))
-    hint = "did you mean " + " or ".join(repr(one) for one in near) + "?" if near else "`skillhub list` has them all"
+    hint = "did you mean " + " or ".join(repr(one) for one in near) + "?" if near else "`skillhub list` shows them all"
     raise SkillNotFound(name, near=near, hint=hint, reason=f"{root} has no directory of that name")
 
 

@@ -283,7 +283,7 @@ def _list(connections: Connections, machine: Machine, args: argparse.Namespace) 
             print_text(f"{shown_path(one['path'])} cannot be read as {row['title']}'s file: {one['reason']}\n")
     if others := ", ".join(str(row["client"]) for row in rows if row not in near):
         print_text(f"not found here: {others}")
-    which = "--all` connects those that are installed" if near else "CLIENT` connects one all the same"
+    which = "--all` connects those that are installed" if near else "CLIENT` connects one anyway"
     print_note(f"\n`skillhub connect {which}, `skillhub connect other` prints an entry")
     return EXIT_OK
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.library.verifying import VerifiedLibrary, VerifiedSkill
 
 _DESCRIPTIONS = {
-    "lock": "Record the current files of the skills in skills-lock.json, which `npx skills` has too. A skill that was "
+    "lock": "Record the current files of the skills in skills-lock.json, shared with `npx skills`. A skill that was "
     "edited since it was locked is recorded again only if it is named.",
     "verify": "Compare every file of the locked skills with the lock file, and list the differences. The exit code is "
     "1 if there are any.",
@@ -100,7 +100,8 @@ def _verify(args: argparse.Namespace, place: LibraryPlace, names: list[str]) -> 
         if not one.ok:
             print_text("\n".join(map(in_line, _differences(one))))
     if found.ok:
-        print_text(f"{plural(len(found.skills), 'skill')} as {in_line(shown_path(place.lock_path))} says")
+        agree = "matches" if len(found.skills) == 1 else "match"
+        print_text(f"{plural(len(found.skills), 'skill')} {agree} {in_line(shown_path(place.lock_path))}")
     if ends := [one.locked.name for one in found.skills if one.differs.line_ends]:
         print_note(f"Only line ends differ from what was locked: {in_line(', '.join(ends))}")
     if differ := [one.locked.name for one in found.skills if one.npx_differs]:

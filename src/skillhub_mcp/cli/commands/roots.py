@@ -142,7 +142,8 @@ def _add(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     added: list[dict[str, Any]] = [
         {
             "place": entry,
-            "searched": bool(_roots_of_entry(entry, after)),
+            # A word may stand for no directory yet.
+            "searched": bool(_roots_of_entry(entry, after)) or (entry in RECORDABLE_PLACES and not chosen),
             "before": bool(_roots_of_entry(entry, before)),
             **_counted(_roots_of_entry(entry, after) or [SkillRoot(entry, entry)]),
         }
@@ -158,9 +159,9 @@ def _add(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             state = f"would be recorded{where}"
         state = "was searched already" if one["before"] else state
         print_text(f"{_shown(settings, one['place'])} {state}: {_count(one)}")
-    if not args.dry_run and not all(one["searched"] for one in added):
+    if chosen and not args.dry_run and not all(one["searched"] for one in added):
         name = "SKILLS_DIR" if settings.skills.dirs_given else "SKILLHUB_ROOTS"
-        print_note(f"{name} is set here: `skillhub roots` says what that leaves out")
+        print_note(f"{name} is set here: `skillhub roots` lists what that leaves out")
     return EXIT_OK
 
 

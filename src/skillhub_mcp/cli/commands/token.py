@@ -131,7 +131,8 @@ def _path(args: argparse.Namespace, options: Mapping[str, str]) -> str:
     settings = settings_of(options)
     path = os.path.abspath(expand_home(args.file)) if args.file else settings.http.tokens_file
     if not path:
-        raise InvalidArgument("--file", "is required if SKILLHUB_TOKENS_FILE is not set")
+        hint = "such as --file ~/.skillhub/tokens.json"
+        raise InvalidArgument("--file", "is required if SKILLHUB_TOKENS_FILE is not set", hint=hint)
     return path
 
 
