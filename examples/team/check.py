@@ -298,7 +298,7 @@ def check(scratch):
 
         def publish():
             hub(writer, "validate", str(skills))
-            return json.loads(hub(writer, "publish", target, "--json"))["publication"]
+            return json.loads(hub(writer, "publish", target, "--json"))["number"]
 
         first = publish()
         say(f"published {first}")
