@@ -1,4 +1,4 @@
-"""Roots with skills and a lock of skills, for tests of changes: what is there, and what is in `.skillhub`."""
+"""Roots with skills and a lock file, for tests of changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AFTER = {"replaced": "two", "new": "two"}
 
 
 def write_skill(directory: Path, text: str, *, files: Mapping[str, str] | None = None) -> None:
-    """A skill of one script beside its SKILL.md."""
+    """A skill with one script."""
     (directory / "scripts").mkdir(parents=True, exist_ok=True)
     (directory / "SKILL.md").write_text(
         f"---\nname: {directory.name}\ndescription: {text}\n---\n{text}\n", encoding="utf-8"
@@ -45,7 +45,7 @@ def locked(root: Path) -> dict[str, str]:
 
 
 def install(change: Change, texts: Mapping[str, str], *, removals: Sequence[str] = ()) -> None:
-    """Put skills in, replace those there, and remove others, with the lock's new text."""
+    """Add, replace and remove skills, and write the new text of the lock."""
     root = Path(change.root)
     digests = {}
     for name, text in texts.items():
@@ -58,7 +58,7 @@ def install(change: Change, texts: Mapping[str, str], *, removals: Sequence[str]
 
 
 def changed(root: Path) -> None:
-    """The change that tests interrupt: one skill comes in, one is replaced, one goes."""
+    """The change that tests interrupt: add one skill, replace one, remove one."""
     with changing(os.fspath(root)) as change:
         install(change, AFTER, removals=["gone"])
 
@@ -82,10 +82,10 @@ def skills_in(root: Path) -> dict[str, str]:
 
 
 def state_of(root: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """What a change is about: the skills, and what the lock says of them."""
+    """The skills of a root and their lock entries."""
     return skills_in(root), locked(root)
 
 
 def left_behind(root: Path) -> list[str]:
-    """What a change left staged."""
+    """The names that a change left staged."""
     return [one.name for one in (root / ".skillhub" / "staging").iterdir()]

@@ -1,4 +1,4 @@
-"""The skills that a source holds, before any of it is written."""
+"""The skills of a source before installation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def skill(name: str) -> str:
 
 @pytest.fixture
 def find(tmp_path: Path) -> Find:
-    """Write files to a directory of their own and return the candidates of that."""
+    """Return a function that writes files to a new directory and returns its candidates."""
 
     def found(files: Mapping[str, str], start: str = "", name: str = "source") -> Candidates:
         top = tmp_path / "source"
@@ -52,7 +52,7 @@ def paths(found: Candidates) -> list[str]:
     return [candidate.path for candidate in found.skills]
 
 
-def test_they_are_those_that_our_discovery_would_find_in_a_root(find: Find, tmp_path: Path) -> None:
+def test_candidates_equal_what_discovery_finds_in_a_root(find: Find, tmp_path: Path) -> None:
     found = find(
         {
             "skills/pdf/SKILL.md": skill("pdf"),
@@ -72,26 +72,26 @@ def test_they_are_those_that_our_discovery_would_find_in_a_root(find: Find, tmp_
     assert [candidate.name for candidate in found.skills] == ["deep", "csv", "lower", "pdf"]
 
 
-def test_a_source_may_be_one_skill_which_has_the_source_s_name_where_it_has_none(find: Find) -> None:
+def test_a_source_can_be_one_skill_named_after_the_source(find: Find) -> None:
     found = find({"SKILL.md": "---\ndescription: Does it.\n---\n", "more/SKILL.md": skill("more")}, name="tables")
     assert [(candidate.path, candidate.name) for candidate in found.skills] == [("", "tables")]
 
 
-def test_a_search_begins_at_the_path_that_was_named(find: Find) -> None:
+def test_the_search_starts_at_the_given_path(find: Find) -> None:
     files = {"a/x/SKILL.md": skill("x"), "ab/SKILL.md": skill("ab"), "a-b/SKILL.md": skill("a-b")}
     assert paths(find(files, "a")) == ["a/x"]
     assert paths(find(files, "a/x")) == ["a/x"]
     assert [file.path for file in find(files, "ab").skills[0].files] == ["SKILL.md"]
 
 
-def test_a_skill_that_is_too_deep_is_told_with_what_finds_it(find: Find) -> None:
+def test_a_skill_that_is_too_deep_is_reported_with_a_fix(find: Find) -> None:
     found = find({"1/2/3/4/5/6/7/SKILL.md": skill("deep"), "near/SKILL.md": skill("near")})
     assert paths(found) == ["near"]
     (left,) = found.left_out
     assert (left.what, "name its directory" in left.reason) == ("1/2/3/4/5/6/7", True)
 
 
-def test_a_skill_in_sight_is_taken_before_one_of_that_name_in_a_clients_directory(find: Find) -> None:
+def test_a_visible_skill_wins_over_one_in_a_client_directory(find: Find) -> None:
     found = find({"skills/pdf/SKILL.md": skill("pdf"), ".claude/skills/pdf/SKILL.md": skill("pdf") + "More.\n"})
     assert paths(found) == ["skills/pdf"]
     assert [(left.what, "skills/pdf, with other files" in left.reason) for left in found.left_out] == [
@@ -99,14 +99,14 @@ def test_a_skill_in_sight_is_taken_before_one_of_that_name_in_a_clients_director
     ]
 
 
-def test_a_skill_below_a_skill_is_listed_with_the_way_to_reach_it(find: Find) -> None:
+def test_nested_skills_are_listed_with_a_path_to_reach_them(find: Find) -> None:
     found = find({"a/SKILL.md": skill("a"), "a/b/SKILL.md": skill("b"), "a/node_modules/c/SKILL.md": skill("c")})
     assert paths(found) == ["a"]
     (left,) = found.left_out
     assert (left.what, "`--path a/b` adds it" in left.reason) == ("a/b", True)
 
 
-def test_a_skill_that_a_manifest_lists_is_not_left_out(find: Find) -> None:
+def test_skills_listed_in_a_manifest_are_included(find: Find) -> None:
     manifest = {"plugins": [{"name": "p", "source": "./", "skills": ["./a/b", "./1/2/3/4/5/6/7"]}]}
     found = find(
         {
@@ -128,7 +128,7 @@ def test_a_submodule_is_named(tmp_path: Path) -> None:
     assert (left.what, "submodule" in left.reason) == ("skills", True)
 
 
-def test_manifests_add_what_discovery_does_not_see(find: Find) -> None:
+def test_manifests_add_skills_that_discovery_misses(find: Find) -> None:
     marketplace = {
         "plugins": [{"name": "p", "source": "./.claude-plugin/p"}, {"name": "q", "source": {"source": "npm"}}]
     }
@@ -147,8 +147,8 @@ def test_manifests_add_what_discovery_does_not_see(find: Find) -> None:
 
 
 @pytest.mark.slow
-def test_a_manifest_of_many_places_and_skills_that_lie_deep_are_looked_through_once() -> None:
-    """Both were looked at once for each other one: a source of two megabytes took many minutes."""
+def test_deep_directories_of_a_large_manifest_are_scanned_once() -> None:
+    """A quadratic scan used to take many minutes for two megabytes."""
     deep = "d/" * 2_000
     manifest = {"plugins": [{"name": "p", "source": "./", "skills": [f"x{at}" for at in range(60_000)]}]}
     tree = _Written(
@@ -165,7 +165,7 @@ def test_a_manifest_of_many_places_and_skills_that_lie_deep_are_looked_through_o
 
 
 class _Written(Tree):
-    """A tree of files that lie on no disk."""
+    """A tree of files in memory."""
 
     def __init__(self, files: Mapping[str, str]) -> None:
         self.files = files
@@ -175,19 +175,19 @@ class _Written(Tree):
         yield self.files[path].encode()
 
 
-def test_a_plugin_alone_names_its_skills_too(find: Find) -> None:
+def test_a_single_plugin_adds_its_skills_too(find: Find) -> None:
     plugin = {"name": "p", "skills": ["./.hidden/one"]}
     found = find({".claude-plugin/plugin.json": json.dumps(plugin), ".hidden/one/SKILL.md": skill("one")})
     assert paths(found) == [".hidden/one"]
 
 
-def test_the_skills_in_the_directories_of_clients_are_found_beside_others(find: Find) -> None:
+def test_skills_in_client_directories_are_found_beside_others(find: Find) -> None:
     project = {".agents/skills/own/SKILL.md": skill("own"), ".claude/skills/other/SKILL.md": skill("other")}
     assert paths(find(project)) == [".agents/skills/own", ".claude/skills/other"]
     assert paths(find({"given/SKILL.md": skill("given")})) == [".agents/skills/own", ".claude/skills/other", "given"]
 
 
-def test_a_skill_that_cannot_be_had_says_why_and_the_others_stay(find: Find, tmp_path: Path) -> None:
+def test_an_unusable_skill_is_reported_and_the_others_stay(find: Find, tmp_path: Path) -> None:
     files = {"good/SKILL.md": skill("good"), "bad/SKILL.md": "---\nname: [\n---\n", "led/SKILL.md": skill("led")}
     find(files)
     (tmp_path / "source" / "led" / "away").symlink_to(tmp_path / "elsewhere")
@@ -205,7 +205,7 @@ def test_a_document_that_is_a_link_within_the_skill_is_read(find: Find, tmp_path
     assert [(candidate.name, candidate.problem) for candidate in found.skills] == [("linked", "")]
 
 
-def test_a_document_that_is_a_link_to_a_directory_is_none(find: Find, tmp_path: Path) -> None:
+def test_a_document_that_links_to_a_directory_is_ignored(find: Find, tmp_path: Path) -> None:
     find({"a/docs/x.md": "x"})
     (tmp_path / "source" / "a" / "SKILL.md").symlink_to("docs")
     (candidate,) = find({}).skills
@@ -225,13 +225,13 @@ def several(find: Find) -> Candidates:
     )
 
 
-def test_one_is_chosen_by_name_before_the_directory_s_name_and_by_path(several: Candidates) -> None:
+def test_a_skill_is_chosen_by_name_then_directory_then_path(several: Candidates) -> None:
     assert [candidate.path for candidate in chosen(several, ["csv"])] == ["tables-2"]
     assert [candidate.path for candidate in chosen(several, ["Tables-2"])] == ["tables-2"]
     assert [candidate.path for candidate in chosen(several, ["two/pdf", "tables", "two/pdf/"])] == ["two/pdf", "csv"]
 
 
-def test_a_name_that_fits_two_is_never_guessed(several: Candidates) -> None:
+def test_an_ambiguous_name_is_refused(several: Candidates) -> None:
     with pytest.raises(AmbiguousSkill) as caught:
         chosen(several, ["pdf"])
     assert caught.value.candidates == ("one/pdf", "two/pdf")
@@ -244,13 +244,13 @@ def test_byte_identical_copies_are_one_skill(find: Find) -> None:
     assert [one.path for one in chosen(found, ["b/shared"])] == ["a/shared"]
 
 
-def test_a_name_that_fits_none_is_answered_with_what_there_is(several: Candidates) -> None:
+def test_an_unknown_name_is_answered_with_the_available_ones(several: Candidates) -> None:
     with pytest.raises(SkillNotFound) as caught:
         chosen(several, ["tabels"])
     assert "tables" in caught.value.near
 
 
-def test_a_source_without_a_skill_says_what_it_named(find: Find) -> None:
+def test_a_source_without_skills_is_reported(find: Find) -> None:
     plugins = [{"name": "far", "source": {"source": "github", "repo": "o/r"}}]
     found = find({"README.md": "hello", ".claude-plugin/marketplace.json": json.dumps({"plugins": plugins})})
     with pytest.raises(SkillNotFound) as caught:

@@ -31,7 +31,7 @@ Rename = Callable[[str, str], None]
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, number: int, error: BaseException, *, only: bool = True) -> None:
-    """Let the rename of that number fail, counted from 1; and if it is not the `only` one, all after it."""
+    """Make rename `number` (from 1) fail, and all later ones unless it is the `only` one."""
     done, rename = [0], os.replace
 
     def counted(source: str, target: str) -> None:
@@ -49,8 +49,8 @@ def root(tmp_path: Path) -> Path:
     return prepared(tmp_path)
 
 
-class TestAChange:
-    def test_brings_in_replaces_and_removes_and_the_lock_says_the_same(self, root: Path) -> None:
+class TestChange:
+    def test_installs_updates_and_removals_match_the_lock(self, root: Path) -> None:
         before = skills_in(root)
         changed(root)
         skills, lock = state_of(root)
@@ -60,13 +60,13 @@ class TestAChange:
         assert skills["replaced"] != before["replaced"]
         assert left_behind(root) == []
 
-    def test_keeps_executable_bits_and_the_locks_own_permissions(self, root: Path) -> None:
+    def test_executable_bits_and_the_lock_mode_are_kept(self, root: Path) -> None:
         (root / LOCK).chmod(0o640)
         changed(root)
         assert os.access(root / "new" / "scripts" / "run.sh", os.X_OK)
         assert (root / LOCK).stat().st_mode & 0o777 == 0o640
 
-    def test_that_is_not_committed_leaves_nothing(self, root: Path) -> None:
+    def test_an_uncommitted_change_leaves_nothing(self, root: Path) -> None:
         before = state_of(root)
 
         def interrupted() -> None:
@@ -79,7 +79,7 @@ class TestAChange:
         assert state_of(root) == before
         assert left_behind(root) == []
 
-    def test_that_a_person_interrupts_is_rolled_back(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_interrupted_change_is_rolled_back(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         before = state_of(root)
         failing(monkeypatch, 3, KeyboardInterrupt())
         with pytest.raises(KeyboardInterrupt):
@@ -87,7 +87,7 @@ class TestAChange:
         assert state_of(root) == before
         assert left_behind(root) == []
 
-    def test_of_a_root_that_is_a_link_is_one_of_what_it_leads_to(self, root: Path, tmp_path: Path) -> None:
+    def test_a_linked_root_is_changed_at_its_target(self, root: Path, tmp_path: Path) -> None:
         link = tmp_path / "link"
         link.symlink_to(root)
         with changing(os.fspath(link)) as one:
@@ -95,7 +95,7 @@ class TestAChange:
         assert link.is_symlink()
         assert "new" in skills_in(root)
 
-    def test_of_a_lock_that_is_a_link_replaces_what_it_leads_to(self, root: Path, tmp_path: Path) -> None:
+    def test_a_linked_lock_is_replaced_at_its_target(self, root: Path, tmp_path: Path) -> None:
         elsewhere = tmp_path / "dotfiles" / "lock.json"
         elsewhere.parent.mkdir()
         (root / LOCK).rename(elsewhere)
@@ -104,7 +104,7 @@ class TestAChange:
         assert (root / LOCK).is_symlink()
         assert locked(root) == skills_in(root)
 
-    def test_of_a_lock_on_another_file_system_replaces_it_all_the_same(self, root: Path, tmp_path: Path) -> None:
+    def test_a_lock_on_another_file_system_is_replaced(self, root: Path, tmp_path: Path) -> None:
         if not os.path.isdir("/dev/shm") or os.stat("/dev/shm").st_dev == os.stat(tmp_path).st_dev:
             pytest.skip("one file system only")
         with tempfile.TemporaryDirectory(dir="/dev/shm") as elsewhere:
@@ -116,7 +116,7 @@ class TestAChange:
             assert locked(root) == skills_in(root)
             assert os.listdir(elsewhere) == [LOCK]
 
-    def test_of_a_lock_that_another_program_wrote_since_it_was_read_is_refused(self, root: Path) -> None:
+    def test_a_lock_that_changed_since_it_was_read_is_refused(self, root: Path) -> None:
         before = skills_in(root)
         with changing(os.fspath(root)) as one:
             assert {skill.name for skill in one.read_lock(os.fspath(root / LOCK)).skills} == set(locked(root))
@@ -127,9 +127,7 @@ class TestAChange:
         assert skills_in(root) == before
         assert left_behind(root) == []
 
-    def test_of_a_lock_that_cannot_be_written_names_the_lock_and_changes_nothing(
-        self, root: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_an_unwritable_lock_is_named_and_changes_nothing(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def refused(path: str, *_: object, **__: object) -> None:
             raise OSError(errno.EACCES, os.strerror(errno.EACCES), f"{path}.new")
 
@@ -141,14 +139,14 @@ class TestAChange:
         assert state_of(root) == before
         assert left_behind(root) == []
 
-    def test_makes_a_root_that_is_not_there_and_ignores_its_own_things_for_git(self, tmp_path: Path) -> None:
+    def test_a_missing_root_is_created_and_its_state_ignored_by_git(self, tmp_path: Path) -> None:
         place = tmp_path / "project" / ".agents" / "skills"
         with changing(os.fspath(place)) as one:
             install(one, {"new": "two"})
         assert list(skills_in(place)) == ["new"]
         assert (place / ".skillhub" / ".gitignore").read_text() == "*\n"
 
-    def test_that_leaves_the_lock_as_it_is_is_committed_too(self, root: Path) -> None:
+    def test_a_change_that_leaves_the_lock_alone_is_committed(self, root: Path) -> None:
         with changing(os.fspath(root)) as one:
             one.commit({}, ["gone", "never-there"], lock_path=os.fspath(root / LOCK), lock_text=None)
         assert list(skills_in(root)) == ["kept", "replaced"]
@@ -163,9 +161,7 @@ def refusal_of(root: Path) -> LibraryUnwritable | None:
     return None
 
 
-def test_a_disk_that_is_full_at_any_step_leaves_the_root_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_at_any_step_leaves_the_root_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     number, refused = 0, True
     while refused:
         number += 1
@@ -184,7 +180,7 @@ def test_a_disk_that_is_full_at_any_step_leaves_the_root_as_it_was(
     assert number > 4
 
 
-def test_a_root_that_cannot_be_written_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unwritable_root_is_reported_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: str, *_: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
 
@@ -196,7 +192,7 @@ def test_a_root_that_cannot_be_written_is_told_at_once(tmp_path: Path, monkeypat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_while_another_command_changes_a_root_one_waits_and_is_told(root: Path) -> None:
+def test_a_second_command_waits_for_the_first_and_says_so(root: Path) -> None:
     before = state_of(root)
     with changing(os.fspath(root)), pytest.raises(LibraryBusy), changing(os.fspath(root), wait_seconds=0.1):
         pass
@@ -204,16 +200,16 @@ def test_while_another_command_changes_a_root_one_waits_and_is_told(root: Path) 
     assert change.WAIT_SECONDS < 10
 
 
-class TestWhatIsInTheWay:
+class TestObstacles:
     @pytest.mark.parametrize("removals", [[], ["file"]])
-    def test_a_file_where_a_skill_is_expected(self, root: Path, removals: list[str]) -> None:
+    def test_a_file_in_place_of_a_skill_is_refused(self, root: Path, removals: list[str]) -> None:
         (root / "file").write_text("mine")
         with pytest.raises(SkillConflict, match="but a file"), changing(os.fspath(root)) as one:
             install(one, {} if removals else {"file": "two"}, removals=removals)
         assert (root / "file").read_text() == "mine"
 
     @pytest.mark.parametrize("name", ["", ".", "..", ".hidden", "a/b", "a\\b", "a\0b"])
-    def test_a_name_that_leads_out_of_the_root(self, root: Path, name: str) -> None:
+    def test_a_name_that_leads_out_of_the_root_is_refused(self, root: Path, name: str) -> None:
         with changing(os.fspath(root)) as one:
             with pytest.raises(SkillConflict, match="cannot be the name"):
                 one.staged(name)
@@ -221,7 +217,9 @@ class TestWhatIsInTheWay:
                 one.commit({}, [name])
 
     @pytest.mark.parametrize("name", ["", "staging", "trash", "lock"])
-    def test_a_link_where_the_hubs_own_things_are_is_not_followed(self, root: Path, tmp_path: Path, name: str) -> None:
+    def test_a_link_in_place_of_the_state_directory_is_not_followed(
+        self, root: Path, tmp_path: Path, name: str
+    ) -> None:
         precious = tmp_path / "precious"
         precious.mkdir()
         (precious / "file").write_text("mine")
@@ -232,13 +230,13 @@ class TestWhatIsInTheWay:
             changed(root)
         assert [one.read_text() for one in precious.iterdir()] == ["mine"]
 
-    def test_a_lock_that_is_a_pipe_is_not_waited_for(self, root: Path) -> None:
+    def test_a_lock_that_is_a_pipe_does_not_block(self, root: Path) -> None:
         (root / LOCK).unlink()
         os.mkfifo(root / LOCK)
         with pytest.raises(LockUnreadable, match="not a regular file"):
             remove(os.fspath(root), os.fspath(root / LOCK), ["kept"])
 
-    def test_a_skill_that_is_a_link_goes_itself_and_what_it_leads_to_stays(self, root: Path, tmp_path: Path) -> None:
+    def test_removing_a_linked_skill_keeps_its_target(self, root: Path, tmp_path: Path) -> None:
         elsewhere = tmp_path / "elsewhere"
         write_skill(elsewhere, "mine")
         for name in ("linked", "replaced"):
@@ -251,16 +249,16 @@ class TestWhatIsInTheWay:
         for _ in range(12):
             with changing(os.fspath(root)) as one:
                 install(one, {"kept": os.urandom(4).hex()})
-        # Out of the trash too, by now.
+        # By now it has left the trash too.
         assert (elsewhere / "SKILL.md").exists()
 
-    def test_a_root_that_is_a_skill_itself_gets_none(self, tmp_path: Path) -> None:
+    def test_a_root_that_is_itself_a_skill_is_refused(self, tmp_path: Path) -> None:
         write_skill(tmp_path / "pdf", "one")
         with pytest.raises(SkillConflict, match="is itself a skill"), changing(os.fspath(tmp_path / "pdf")):
             pass
         assert not (tmp_path / "pdf" / ".skillhub").exists()
 
-    def test_a_root_that_is_a_file_or_a_link_to_nothing(self, tmp_path: Path) -> None:
+    def test_a_root_that_is_a_file_or_a_dangling_link_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("mine")
         (tmp_path / "link").symlink_to(tmp_path / "not-mounted")
         for name in ("file", "link"):
@@ -268,9 +266,7 @@ class TestWhatIsInTheWay:
                 pass
         assert not (tmp_path / "not-mounted").exists()
 
-    def test_a_skill_that_is_a_mount_point_stays_and_so_does_all_else(
-        self, root: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_skill_that_is_a_mount_point_is_left_alone(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         before = state_of(root)
         failing(monkeypatch, 3, OSError(errno.EXDEV, os.strerror(errno.EXDEV), "replaced"))
         with pytest.raises(LibraryUnwritable, match="cross-device"):
@@ -278,9 +274,7 @@ class TestWhatIsInTheWay:
         assert state_of(root) == before
 
 
-def test_a_disk_that_fails_while_a_change_is_rolled_back_is_reported(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_disk_during_a_rollback_is_reported(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failing(monkeypatch, 3, OSError(errno.EIO, os.strerror(errno.EIO)), only=False)
     with pytest.raises(LibraryUnwritable) as caught:
         changed(root)
@@ -288,7 +282,7 @@ def test_a_disk_that_fails_while_a_change_is_rolled_back_is_reported(
     assert "skillhub verify" in str(caught.value.hint)
 
 
-def test_the_lock_is_what_the_change_was_given_byte_for_byte(root: Path) -> None:
+def test_the_lock_is_written_byte_for_byte(root: Path) -> None:
     text = lock_text({}) + "  \n"
     with changing(os.fspath(root)) as one:
         one.commit({}, ["gone"], lock_path=os.fspath(root / LOCK), lock_text=text)

@@ -1,4 +1,4 @@
-"""What adding a skill costs: how many functions of the program are called, in how many modules."""
+"""The cost of adding a skill, in function calls and modules."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def add(source: Path, root: Path, look: Path) -> None:
         install(str(root), lock, prepare(str(root), lock, incoming, InstallOptions(), str(look)).proposals)
 
 
-def test_a_skill_of_two_files_is_added_in_few_calls_of_few_modules(tmp_path: Path) -> None:
+def test_adding_a_small_skill_takes_few_calls_and_modules(tmp_path: Path) -> None:
     program = os.path.dirname(skillhub_mcp.__file__)
     calls: Counter[str] = Counter()
 
@@ -42,7 +42,7 @@ def test_a_skill_of_two_files_is_added_in_few_calls_of_few_modules(tmp_path: Pat
     looks = [tmp_path / name for name in ("warm", "look")]
     for look in looks:
         look.mkdir()
-    # What is compiled and imported once is no cost of one skill.
+    # Compiling and importing happen once and do not count.
     add(tmp_path / "source", tmp_path / "other", looks[0])
     sys.setprofile(count)
     try:

@@ -1,4 +1,4 @@
-"""Which paths of entries are never unpacked."""
+"""Entry paths that are never unpacked."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from skillhub_mcp.skills.files.paths import WITHHELD, path_problem
         "é" * 127,
     ],
 )
-def test_what_every_system_takes_for_the_same_path_is_let_in(path: str) -> None:
+def test_portable_paths_are_accepted(path: str) -> None:
     assert entry_problem(path) is None
 
 
-# A dotfile is a file of a skill like any other.
+# Dotfiles are ordinary files of a skill.
 _HOSTILE = [row for row in REFUSED if path_problem(row.path, serve_dotfiles=False) != WITHHELD]
 
 
 @pytest.mark.parametrize("path", [row.path for row in _HOSTILE], ids=[row.why for row in _HOSTILE])
-def test_what_is_never_served_is_never_unpacked(path: str) -> None:
+def test_files_that_are_never_served_are_never_unpacked(path: str) -> None:
     assert entry_problem(path)
 
 
@@ -65,7 +65,7 @@ def test_what_is_never_served_is_never_unpacked(path: str) -> None:
         ("a\\b", "backslash"),
     ],
 )
-def test_a_path_that_means_something_else_somewhere_is_refused(path: str, said: str) -> None:
+def test_paths_with_another_meaning_on_some_system_are_refused(path: str, said: str) -> None:
     assert said in (entry_problem(path) or "")
 
 
@@ -82,11 +82,11 @@ def test_a_path_that_means_something_else_somewhere_is_refused(path: str, said: 
         ("\u0130", "i\u0307"),
     ],
 )
-def test_paths_that_some_file_system_takes_for_one_fold_to_one(one: str, other: str) -> None:
+def test_paths_equal_on_some_file_system_fold_to_one(one: str, other: str) -> None:
     assert folded(one) == folded(other)
 
 
-def test_of_entries_that_would_take_each_others_place_the_second_is_told() -> None:
+def test_the_second_of_two_colliding_entries_is_reported() -> None:
     names = EntryNames()
     assert names.problem("a/b.md") is None
     assert names.problem("a/c.md") is None

@@ -1,4 +1,4 @@
-"""What there is to say of a skill before it is in, and what is accepted of it."""
+"""Inspection of a skill before installation, and accepted findings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FOUND = (AuditFinding("exfiltration", Risk.CRITICAL, "sends it"), AuditFinding("
 NOW, BEFORE = "sha256:" + "1" * 64, "sha256:" + "2" * 64
 
 
-def test_powers_are_scripts_what_may_be_run_hosts_and_tools(tmp_path: Path) -> None:
+def test_capabilities_are_scripts_executables_hosts_and_tools(tmp_path: Path) -> None:
     (tmp_path / "SKILL.md").write_text(
         "---\nname: pdf\ndescription: d\nallowed-tools: Read Bash(git:*)\n---\nSee https://A.example/x.\n"
     )
@@ -34,7 +34,7 @@ def test_powers_are_scripts_what_may_be_run_hosts_and_tools(tmp_path: Path) -> N
     assert look.powers.beyond(Capabilities(hosts=frozenset({"a.example"}))).hosts == {"b.example"}
 
 
-def test_what_the_specification_says_of_it_is_among_what_is_told(tmp_path: Path) -> None:
+def test_validation_problems_are_part_of_the_inspection(tmp_path: Path) -> None:
     (tmp_path / "SKILL.md").write_text("---\nname: Other Name\n---\nx\n")
     assert "description-missing" in {one.rule for one in look_at(str(tmp_path), "pdf").problems}
 
@@ -47,11 +47,11 @@ def test_what_the_specification_says_of_it_is_among_what_is_told(tmp_path: Path)
         ("no url: example.org, https:// x", set()),
     ],
 )
-def test_the_hosts_of_urls_are_those_that_would_be_asked(text: str, hosts: set[str]) -> None:
+def test_hosts_are_those_that_urls_would_reach(text: str, hosts: set[str]) -> None:
     assert hosts_in(text) == hosts
 
 
-def test_a_critical_finding_refuses_and_is_accepted_by_its_rule_for_one_digest() -> None:
+def test_a_critical_finding_is_accepted_by_rule_for_one_digest() -> None:
     look = Look("", (), FOUND, NO_CAPABILITIES)
     with pytest.raises(SkillWithheld) as refused:
         accept("pdf", look, NOW, (), {"exfiltration": BEFORE})

@@ -1,4 +1,4 @@
-"""Commands killed by SIGKILL while they change a root: what is there then, and what the next command makes of it."""
+"""Commands killed by SIGKILL while they change a root, and the recovery by the next command."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KILLS = 60
 
 
 def killed(work: Callable[[], None], *, after: float | None = None) -> bool:
-    """Do something in another process; return whether a signal ended it. With `after`, kill it then, in seconds."""
+    """Run `work` in another process, killed after `after` seconds if given; return whether a signal ended it."""
     child = os.fork()
     if child == 0:
         try:
@@ -37,7 +37,7 @@ def killed(work: Callable[[], None], *, after: float | None = None) -> bool:
 
 
 def at_rename(number: int) -> None:
-    """Let this process be killed before its rename of that number, counted from 1."""
+    """Kill this process before its rename `number` (from 1)."""
     renames, rename = iter(range(1, number)), os.replace
 
     def counted(source: str, target: str) -> None:
@@ -49,7 +49,7 @@ def at_rename(number: int) -> None:
 
 
 class Library:
-    """Roots that are alike, and what each skill is before and after the change."""
+    """Identical roots, with each skill before and after the change."""
 
     def __init__(self, directory: Path) -> None:
         self.template = prepared(directory)
@@ -65,7 +65,7 @@ class Library:
         return root
 
     def check(self, root: Path) -> set[str]:
-        """Check what a kill left, and return where each skill was found."""
+        """Check the files after a kill, and return where each skill was found."""
         found = set()
         now, verified = skills_in(root), verify(os.fspath(root), os.fspath(root / LOCK))
         wrong = {one.locked.name: one for one in verified.skills if not one.ok}
@@ -77,7 +77,7 @@ class Library:
             else:
                 assert now[name] in (self.before.get(name), self.after.get(name))
                 found.add("old" if now[name] == self.before.get(name) else "new")
-            # `verify` reports whatever is not as the lock says, and where the locked files are.
+            # `verify` reports every difference from the lock, and where the locked files are.
             if name in locked(root):
                 assert (name in wrong) == (now.get(name) != locked(root)[name])
                 assert name not in wrong or wrong[name].in_trash
@@ -97,7 +97,7 @@ def library(tmp_path: Path) -> Library:
     return Library(tmp_path)
 
 
-def test_a_command_killed_at_any_rename_leaves_the_old_skill_the_new_one_or_the_old_one_in_the_trash(
+def test_killing_a_command_at_any_rename_loses_no_skill(
     library: Library,
 ) -> None:
     number, found, was_killed = 0, set[str](), True
@@ -115,7 +115,7 @@ def test_a_command_killed_at_any_rename_leaves_the_old_skill_the_new_one_or_the_
     assert found == {"old", "new", "trash", "none"}
 
 
-def test_a_command_killed_at_a_random_moment_leaves_no_half_of_a_skill(library: Library) -> None:
+def test_a_command_killed_at_a_random_moment_leaves_no_partial_skill(library: Library) -> None:
     chance = random.Random(1)
     start = time.perf_counter()
     killed(lambda: changed(library.copy("timed")))

@@ -1,4 +1,4 @@
-"""Locking what is there already, and holding it against the lock."""
+"""Locking present skills, and verifying them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def entry(root: Path, name: str) -> LockedSkill:
     return found
 
 
-def test_what_is_there_is_locked_and_verified_until_a_file_is_edited(root: Path) -> None:
+def test_present_skills_are_locked_and_verify_until_edited(root: Path) -> None:
     found = lock_present(str(root), lock_of(root))
     assert [(one.name, one.done) for one in found] == [("one", Locking.LOCKED), ("two", Locking.LOCKED)]
     locked = entry(root, "one")
@@ -54,7 +54,7 @@ def test_what_is_there_is_locked_and_verified_until_a_file_is_edited(root: Path)
     assert (one.ok, two.ok) == (False, False)
 
 
-def test_what_was_edited_is_locked_again_only_if_it_is_named(root: Path) -> None:
+def test_edited_skills_are_locked_again_only_if_named(root: Path) -> None:
     lock_present(str(root), lock_of(root))
     (root / "one" / "scripts" / "run.sh").write_text("echo edited\n")
     one, two = lock_present(str(root), lock_of(root))
@@ -71,7 +71,7 @@ def test_a_dry_run_writes_nothing(root: Path) -> None:
     assert sorted(os.listdir(root)) == before
 
 
-def test_an_entry_of_npx_keeps_its_source_and_gets_a_digest(root: Path) -> None:
+def test_an_npx_entry_keeps_its_source_and_gets_a_digest(root: Path) -> None:
     text = (
         '{"version": 1, "skills": {"one": {"source": "o/r", "sourceType": "github", "computedHash": "x", "more": 1}}}'
     )
@@ -86,7 +86,7 @@ def test_an_entry_of_npx_keeps_its_source_and_gets_a_digest(root: Path) -> None:
     assert (verified.ok, verified.by_npx) == (True, False)
 
 
-def test_a_lock_that_is_torn_is_told_and_left(root: Path) -> None:
+def test_a_truncated_lock_is_reported_and_left_alone(root: Path) -> None:
     (root / "skills-lock.json").write_text('{"version": 1,')
     for call in (lock_present, verify):
         with pytest.raises(LockUnreadable):
@@ -104,7 +104,7 @@ def test_a_newer_lock_is_verified_and_not_written(root: Path) -> None:
     assert parse_lock((root / "skills-lock.json").read_text(), "x").version == 2
 
 
-def test_a_name_that_is_not_there_is_told_with_one_like_it(root: Path) -> None:
+def test_an_unknown_name_is_reported_with_a_similar_one(root: Path) -> None:
     with pytest.raises(SkillNotFound) as caught:
         lock_present(str(root), lock_of(root), ["ome"])
     assert caught.value.near == ("one",)
@@ -112,7 +112,7 @@ def test_a_name_that_is_not_there_is_told_with_one_like_it(root: Path) -> None:
         verify(str(root), lock_of(root))
 
 
-def test_edits_that_were_locked_are_edits_still_when_the_source_changes(tmp_path: Path) -> None:
+def test_locked_edits_stay_edits_when_the_source_changes(tmp_path: Path) -> None:
     repository, root = Repository(tmp_path / "repository"), tmp_path / "root"
     files = {"SKILL.md": skill_text("one"), "run.sh": "echo 1\n"}
     commit = repository.commit({f"skills/one/{path}": text for path, text in files.items()})
@@ -138,7 +138,7 @@ def test_edits_that_were_locked_are_edits_still_when_the_source_changes(tmp_path
         plan_step(there, source, str(there.source))
 
 
-def test_who_signed_a_skill_stays_with_it_when_its_edits_are_locked(root: Path) -> None:
+def test_locking_edits_keeps_the_signer(root: Path) -> None:
     lock_present(str(root), lock_of(root))
     lock = Path(lock_of(root))
     lock.write_text(
@@ -151,7 +151,7 @@ def test_who_signed_a_skill_stays_with_it_when_its_edits_are_locked(root: Path) 
     assert (ours.signer, ours.principal) == ("SHA256:x", "a")
 
 
-def test_what_was_edited_since_npx_installed_it_is_not_locked_unless_it_is_named(root: Path) -> None:
+def test_edits_after_npx_are_not_locked_unless_named(root: Path) -> None:
     text = '{"version": 1, "skills": {"one": {"source": "o/r", "sourceType": "github", "computedHash": "x"}}}'
     (root / "skills-lock.json").write_text(text)
     one, two = lock_present(str(root), lock_of(root))

@@ -1,4 +1,4 @@
-"""Where a manifest of plugins says that skills are."""
+"""The skill paths in a plugin manifest."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def marketplace(*plugins: object, **more: object) -> str:
     return json.dumps({"name": "tools", "plugins": list(plugins), **more})
 
 
-def test_a_plugin_s_skills_are_those_that_it_names_and_those_in_its_directory() -> None:
+def test_a_plugin_has_its_listed_skills_and_those_in_its_directory() -> None:
     text = marketplace({"name": "docs", "source": "./tools/docs", "skills": ["./skills/pdf", "./extra"]})
     assert marketplace_places(text, "") == ManifestPlaces(
         skills=["tools/docs/skills/pdf", "tools/docs/extra", "tools/docs/skills"], plugins=["tools/docs"]
     )
 
 
-def test_plugins_may_share_a_root_and_one_may_be_the_source_itself() -> None:
+def test_plugins_may_share_a_root_and_one_may_be_the_source() -> None:
     below = marketplace({"name": "docs", "source": "./docs"}, metadata={"pluginRoot": "./plugins"})
     assert marketplace_places(below, "").plugins == ["plugins/docs"]
     itself = marketplace_places(marketplace({"name": "all", "source": "./"}, {"name": "other"}), "sub")
@@ -30,12 +30,12 @@ def test_plugins_may_share_a_root_and_one_may_be_the_source_itself() -> None:
     assert set(itself.skills) == {"sub/skills"}
 
 
-def test_skills_may_be_one_path() -> None:
+def test_skills_may_be_a_single_path() -> None:
     assert plugin_places('{"name": "x", "skills": "./more"}', "a").skills == ["a/more", "a/skills"]
 
 
 @pytest.mark.parametrize("source", ["../other", "/srv/other", "~/other", "a/../../b", "C:/x", "a\\..\\b"])
-def test_what_lies_outside_of_the_source_is_told_and_not_looked_at(source: str) -> None:
+def test_paths_outside_the_source_are_reported_and_not_read(source: str) -> None:
     found = marketplace_places(marketplace({"name": "far", "source": source}, {"name": "near", "source": "near"}), "")
     assert found.plugins == ["near"]
     assert found.left_out == [NotFollowed("far", f"names {source!r}, outside of the source")]
@@ -46,8 +46,8 @@ def test_what_lies_outside_of_the_source_is_told_and_not_looked_at(source: str) 
     assert (below.plugins, len(below.left_out)) == ([], 1)
 
 
-def test_a_path_that_no_file_could_have_is_told_shortened_and_not_followed() -> None:
-    """Each path behind it would be as long: a manifest of one megabyte took minutes, and was printed whole."""
+def test_an_impossible_path_is_reported_shortened() -> None:
+    """A manifest of one megabyte used to take minutes and was printed completely."""
     long = "a/" * 100_000
     below = marketplace(*[{"name": f"p{at}"} for at in range(10)], metadata={"pluginRoot": long})
     for found in (
@@ -63,19 +63,19 @@ def test_a_path_that_no_file_could_have_is_told_shortened_and_not_followed() -> 
 @pytest.mark.parametrize(
     "source", [{"source": "github", "repo": "o/r"}, {"source": "npm", "package": "p"}, {"source": "url", "url": "x"}]
 )
-def test_a_plugin_that_is_elsewhere_is_told(source: object) -> None:
+def test_a_plugin_from_elsewhere_is_reported(source: object) -> None:
     found = marketplace_places(marketplace({"name": "far", "source": source}), "")
     assert found == ManifestPlaces(left_out=[NotFollowed("far", "is elsewhere; add that source by itself")])
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "1", '{"plugins": 3}', "{}", '{"plugins": [1, null]}', "[" * 100_000])
-def test_a_manifest_that_cannot_be_read_names_nothing_and_is_told(text: str) -> None:
+def test_an_unreadable_manifest_is_reported(text: str) -> None:
     found = marketplace_places(text, "")
     assert (found.skills, found.plugins) == ([], [])
     assert found.left_out
 
 
-def test_a_plugin_s_own_manifest_is_told_by_its_path() -> None:
+def test_a_plugins_own_manifest_is_reported_by_its_path() -> None:
     assert [left.what for left in plugin_places("{", "a/b").left_out] == ["a/b/.claude-plugin/plugin.json"]
 
 
@@ -83,7 +83,7 @@ NAMES = st.sampled_from(["..", ".", "", "a", "b", "..."])
 
 
 @given(top=st.lists(st.sampled_from("xyz"), max_size=3).map("/".join), path=st.lists(NAMES, max_size=8).map("/".join))
-def test_a_path_inside_has_no_step_up_and_never_begins_above_the_source(top: str, path: str) -> None:
+def test_paths_in_a_manifest_cannot_leave_the_source(top: str, path: str) -> None:
     there = inside(top, path)
     if there is not None:
         assert not {"..", "."} & set(there.split("/"))

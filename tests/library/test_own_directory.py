@@ -1,4 +1,4 @@
-"""What is in `.skillhub` of a root is of no skill, and links there are not followed."""
+"""Files in a root's `.skillhub` belong to no skill, and links there are not followed."""
 
 from __future__ import annotations
 
@@ -52,34 +52,34 @@ def environment(cluttered: Path) -> dict[str, str]:
 SKILLS = ["kept", "replaced"]
 
 
-class TestNothingOfTheHubsOwn:
-    def test_is_found_searched_or_listed(self, environment: dict[str, str]) -> None:
+class TestOwnDirectory:
+    def test_it_is_not_found_searched_or_listed(self, environment: dict[str, str]) -> None:
         with hub_of(environment) as hub:
             assert sorted(skill.name for skill in hub.skills()) == SKILLS
             assert {hit.skill.name for hit in hub.search("one two three hidden gone", limit=50).hits} <= set(SKILLS)
             assert sorted(Path(one.skill.directory).name for one in hub.listed()) == SKILLS
             assert hub.refresh().snapshot.report.refused == ()
 
-    def test_is_audited_or_validated(self, cluttered: Path) -> None:
+    def test_it_is_not_audited_or_validated(self, cluttered: Path) -> None:
         for found in (targets([str(cluttered)]).found, targets_below(make_roots([str(cluttered)])).found):
             assert sorted(os.path.relpath(one.path, cluttered) for one in found) == [
                 f"{one}/SKILL.md" for one in SKILLS
             ]
 
-    def test_is_served_as_resources_or_published(self, environment: dict[str, str]) -> None:
+    def test_it_is_not_served_or_published(self, environment: dict[str, str]) -> None:
         with publishing(environment) as (publisher, hub):
             assert sorted((one.uri or "").split("/")[-2] for one in publisher.publications()) == SKILLS
             library = library_to_publish(read_settings(environment)[0], hub)
             assert [one.skill.name for one in library.skills] == SKILLS
 
-    def test_counts_in_what_a_project_is_trusted_for(self, cluttered: Path) -> None:
+    def test_it_does_not_count_for_project_trust(self, cluttered: Path) -> None:
         root = replace(make_roots([str(cluttered)])[0], within=str(cluttered))
         before = brought_digest(root)
         shutil.rmtree(cluttered / ".skillhub")
         assert brought_digest(root) == before
 
 
-def test_nothing_is_brought_back_from_a_trash_that_is_a_link(root: Path, tmp_path: Path) -> None:
+def test_nothing_is_restored_from_a_linked_trash(root: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     write_skill(mine / "skills" / "precious", "mine")
     trash = root / ".skillhub" / "trash"

@@ -1,4 +1,4 @@
-"""The hub's own places in a root, made by two commands at once."""
+"""SkillHub's state directories in a root, created by two commands at once."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from skillhub_mcp.errors import LibraryUnwritable
 from skillhub_mcp.library.places import places_of
 
 
-def test_places_that_another_command_makes_at_the_same_time_are_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_directories_created_by_a_concurrent_command_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mkdir = os.mkdir
 
     def just_behind_another(path: str, mode: int = 0o777) -> None:
@@ -29,9 +27,7 @@ def test_places_that_another_command_makes_at_the_same_time_are_used(
     places.make()
 
 
-def test_a_link_that_comes_in_the_place_of_one_at_the_same_time_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_link_that_replaces_a_directory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mkdir = os.mkdir
 
     def behind_a_link(path: str, mode: int = 0o777) -> None:

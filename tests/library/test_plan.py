@@ -1,4 +1,4 @@
-"""What an installation would do: whose a name is, whose edits stay, what looks like another."""
+"""The plan of an installation: name owners, edits to keep, and confusable names."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ SOURCE, OTHER = "github:acme/skills", "github:mallory/skills"
 
 
 def files(**contents: str | None) -> Mapping[str, FileDigest]:
-    """Files by name, each with a letter for its bytes; one in capitals may be run, and None is no file."""
+    """Files by name, with a letter for their bytes; capitals mean executable, None means no file."""
     return {path: FileDigest(text.lower() * 64, 1, text.isupper()) for path, text in contents.items() if text}
 
 
-def test_a_name_that_is_free_is_taken() -> None:
+def test_a_free_name_is_added() -> None:
     assert plan_step(InstalledSkill("pdf"), files(a="1"), SOURCE) is Verb.ADD
 
 
-def test_a_skill_of_the_same_source_is_updated_and_an_unchanged_one_left() -> None:
+def test_a_changed_skill_of_the_same_source_is_updated() -> None:
     there = InstalledSkill("pdf", files(a="1"), SOURCE, edited=False)
     assert plan_step(there, files(a="1"), SOURCE) is Verb.NOTHING
     assert plan_step(there, files(a="2"), SOURCE) is Verb.UPDATE
@@ -39,7 +39,7 @@ def test_a_skill_of_the_same_source_is_updated_and_an_unchanged_one_left() -> No
 
 
 @pytest.mark.parametrize("source", [OTHER, None])
-def test_another_skill_of_that_name_is_kept_unless_it_is_to_be_replaced(source: str | None) -> None:
+def test_a_different_skill_with_the_name_is_kept_unless_replaced(source: str | None) -> None:
     there = InstalledSkill("pdf", files(a="1"), source)
     with pytest.raises(SkillConflict) as refused:
         plan_step(there, files(a="2"), SOURCE)
@@ -48,20 +48,20 @@ def test_another_skill_of_that_name_is_kept_unless_it_is_to_be_replaced(source: 
     assert plan_step(there, files(a="2"), SOURCE, replace=True) is Verb.REPLACE
 
 
-def test_the_same_files_that_no_lock_names_are_only_locked() -> None:
+def test_identical_files_without_a_lock_entry_are_only_locked() -> None:
     assert plan_step(InstalledSkill("pdf", files(a="1")), files(a="1"), SOURCE) is Verb.LOCK
     with pytest.raises(SkillConflict):
         plan_step(InstalledSkill("pdf", files(a="1"), OTHER), files(a="1"), SOURCE)
 
 
-def test_an_edited_skill_stays_while_its_source_does_not_change() -> None:
+def test_an_edited_skill_stays_while_its_source_is_unchanged() -> None:
     there = InstalledSkill("pdf", files(a="2"), SOURCE, digest_of(files(a="1")))
     assert plan_step(there, files(a="1"), SOURCE) is Verb.NOTHING
     assert plan_step(there, files(a="1"), SOURCE, settled=Settlement.THEIRS) is Verb.UPDATE
     assert plan_step(there, files(a="2"), SOURCE) is Verb.UPDATE
 
 
-def test_an_edited_skill_whose_source_changed_is_settled_as_was_said() -> None:
+def test_a_conflict_is_settled_by_ours_or_theirs() -> None:
     there = InstalledSkill("pdf", files(a="2", mine="1"), SOURCE, digest_of(files(a="1")))
     with pytest.raises(SkillConflict) as refused:
         plan_step(there, files(a="3"), SOURCE)
@@ -72,7 +72,7 @@ def test_an_edited_skill_whose_source_changed_is_settled_as_was_said() -> None:
     assert plan_step(there, files(a="3"), SOURCE, settled=Settlement.OURS) is Verb.KEEP
 
 
-def test_differences_are_told_by_file() -> None:
+def test_differences_are_reported_by_file() -> None:
     found = changes(files(a="1", b="1", c="1"), files(b="B", c="1", d="1"))
     assert (found.added, found.removed, found.changed) == (("d",), ("a",), ("b",))
     assert not changes(files(a="1"), files(a="1"))
@@ -95,16 +95,16 @@ def test_differences_are_told_by_file() -> None:
         ("b1ll-tool", "bill-tool"),
     ],
 )
-def test_a_name_that_can_be_taken_for_another_is_alike(name: str, other: str) -> None:
+def test_confusable_names_are_alike(name: str, other: str) -> None:
     assert is_alike(name, other)
     assert is_alike(other, name)
 
 
 @pytest.mark.parametrize(("name", "other"), [("pdf", "pdg"), ("docx", "xlsx"), ("search", "research-it"), ("a", "ab")])
-def test_names_that_only_share_letters_are_not(name: str, other: str) -> None:
+def test_names_that_only_share_letters_are_not_alike(name: str, other: str) -> None:
     assert not is_alike(name, other)
 
 
-def test_who_wins_the_name_is_told_by_the_order_of_the_roots() -> None:
+def test_the_order_of_the_roots_decides_who_gets_a_name() -> None:
     found = neighbours("pdf-forms", [["pdf-forms"], ["docx"], ["pdf-forms", "pdf-form"]], 1, ["/p", "/u", "/h"])
     assert (found.before, found.behind, found.alike) == (("/p",), ("/h",), ("pdf-form",))

@@ -1,4 +1,4 @@
-"""Which files one skill of a tree comes to."""
+"""The files of one skill in a tree."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def chosen(*entries: TreeEntry, skill: str = "s", bounds: Bounds = BOUNDS) -> di
     return {found.path: found.source_path for found in skill_files(in_order(entries), skill, bounds).files}
 
 
-def test_a_skill_is_what_lies_below_its_directory_and_nothing_beside_it() -> None:
+def test_a_skill_is_what_its_directory_contains() -> None:
     entries = (file("s/SKILL.md"), file("s/a/b.md"), file("s-2/SKILL.md"), file("other.md"))
     assert chosen(*entries) == {"SKILL.md": "s/SKILL.md", "a/b.md": "s/a/b.md"}
     assert len(chosen(*entries, skill="")) == 4
 
 
-def test_a_link_within_the_skill_is_a_copy_of_what_it_leads_to() -> None:
+def test_a_link_within_the_skill_becomes_a_copy() -> None:
     entries = (
         file("s/SKILL.md"),
         link("s/README.md", "SKILL.md"),
@@ -68,7 +68,7 @@ def test_a_link_within_the_skill_is_a_copy_of_what_it_leads_to() -> None:
         ("../other/node_modules/x", "does not belong to a skill"),
     ],
 )
-def test_a_link_that_leads_out_of_the_source_or_to_nothing_costs_only_itself(target: str, said: str) -> None:
+def test_a_dangling_link_or_one_out_of_the_source_is_left_out(target: str, said: str) -> None:
     entries = [
         file("s/SKILL.md"),
         file("s/.env"),
@@ -81,7 +81,7 @@ def test_a_link_that_leads_out_of_the_source_or_to_nothing_costs_only_itself(tar
     assert said in found.left_out["itself"]
 
 
-def test_a_link_to_another_place_of_the_source_is_a_copy_of_what_is_there() -> None:
+def test_a_link_to_elsewhere_in_the_source_becomes_a_copy() -> None:
     entries = (
         file("s/SKILL.md"),
         link("s/LICENSE", "../LICENSE"),
@@ -108,7 +108,7 @@ def test_a_link_to_another_place_of_the_source_is_a_copy_of_what_is_there() -> N
         *("__pycache__/a.pyc", ".DS_Store", "a/.DS_Store", ".git", ".git/config", "node_modules/con"),
     ],
 )
-def test_what_does_not_belong_to_a_skill_is_left_out_and_named(path: str) -> None:
+def test_foreign_files_are_left_out_and_named(path: str) -> None:
     found = skill_files(in_order([file("s/SKILL.md"), file(f"s/{path}")]), "s", BOUNDS)
     assert [one.path for one in found.files] == ["SKILL.md"]
     (name,) = found.left_out
@@ -121,7 +121,7 @@ def test_a_submodule_in_a_skill_is_left_out_and_named() -> None:
     assert "submodule" in found.left_out["lib"]
 
 
-def test_links_to_directories_that_hold_links_end_at_the_bounds() -> None:
+def test_recursive_directory_links_end_at_the_limits() -> None:
     with pytest.raises(ArchiveRefused, match="at most 16 names"):
         chosen(file("s/a/SKILL.md"), link("s/a/l", "../b"), link("s/b/l", "../a"))
     doubling = [link(f"s/d{n}/{side}", f"../d{n + 1}") for n in range(14) for side in "xy"]
@@ -141,14 +141,14 @@ def test_links_to_directories_that_hold_links_end_at_the_bounds() -> None:
         (file("s/big", 64 * 1024 * 1024), "at most 64 MiB"),
     ],
 )
-def test_what_is_never_unpacked_refuses_the_skill_that_it_is_in_and_no_other(entry: TreeEntry, said: str) -> None:
+def test_forbidden_files_refuse_only_their_own_skill(entry: TreeEntry, said: str) -> None:
     with pytest.raises(ArchiveRefused, match=said) as refused:
         chosen(file("s/SKILL.md"), entry)
     assert refused.value.entry == entry.path
     assert chosen(file("t/SKILL.md"), entry, skill="t") == {"SKILL.md": "t/SKILL.md"}
 
 
-def test_a_skill_has_a_bound_of_files_and_an_empty_one_is_none() -> None:
+def test_empty_and_too_large_skills_are_refused() -> None:
     entries = [file(f"s/{n}") for n in range(3)]
     assert len(chosen(*entries, bounds=Bounds(skill_files=3))) == 3
     with pytest.raises(ArchiveRefused, match="at most 2"):

@@ -21,7 +21,7 @@ def replaced(root: Path, *texts: str) -> None:
             install(one, {"replaced": text})
 
 
-def test_what_is_removed_and_replaced_lies_there_the_newest_first(root: Path) -> None:
+def test_removed_and_replaced_skills_are_listed_newest_first(root: Path) -> None:
     replaced(root, "two")
     with changing(os.fspath(root)) as one:
         install(one, {}, removals=["gone", "kept"])
@@ -29,13 +29,13 @@ def test_what_is_removed_and_replaced_lies_there_the_newest_first(root: Path) ->
     assert [(one.skills, one.removed) for one in found] == [(("gone", "kept"), True), (("replaced",), False)]
 
 
-def test_a_skill_that_came_where_none_was_leaves_nothing_there(root: Path) -> None:
+def test_a_new_skill_leaves_nothing_in_the_trash(root: Path) -> None:
     with changing(os.fspath(root)) as one:
         install(one, {"new": "two"})
     assert entries(places_of(os.fspath(root))) == ()
 
 
-def test_the_oldest_go_and_the_last_removal_stays(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_entries_go_and_the_last_removal_stays(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with changing(os.fspath(root)) as one:
         install(one, {}, removals=["gone"])
     replaced(root, *map(str, range(MAX_ENTRIES + 4)))
@@ -45,7 +45,7 @@ def test_the_oldest_go_and_the_last_removal_stays(root: Path, monkeypatch: pytes
     assert left_behind(root) == []
 
 
-def test_what_is_no_entry_of_ours_is_left_alone(root: Path) -> None:
+def test_foreign_entries_are_left_alone(root: Path) -> None:
     places = places_of(os.fspath(root))
     (root / ".skillhub" / "trash" / "mine").mkdir()
     (root / ".skillhub" / "trash" / "20260101T000000000000Z-00000000-removed").write_text("mine")

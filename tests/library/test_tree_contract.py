@@ -1,4 +1,4 @@
-"""What every tree is, whatever the source: a directory, a zip, a tar, a commit."""
+"""The common behaviour of source trees: directories, zips, tars and commits."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def tree(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tree]:
     made.close()
 
 
-def test_the_entries_are_all_files_in_the_order_of_their_paths_bytes(tree: Tree) -> None:
+def test_entries_are_all_files_in_byte_order_of_their_paths(tree: Tree) -> None:
     expected = [
         TreeEntry(path, TreeEntryKind.FILE, len(FILES[path]), path in EXECUTABLE)
         for path in sorted(FILES, key=str.encode)
@@ -91,7 +91,7 @@ def test_the_entries_are_all_files_in_the_order_of_their_paths_bytes(tree: Tree)
     assert list(tree.entries) == expected
 
 
-def test_a_file_is_read_whole_again_and_again_and_beside_another(tree: Tree) -> None:
+def test_files_can_be_read_repeatedly_and_interleaved(tree: Tree) -> None:
     first, second = tree.read("skills/pdf/assets/long.bin"), tree.read("skills/pdf/SKILL.md")
     beginning = next(first)
     assert b"".join(second) == SKILL
@@ -101,16 +101,16 @@ def test_a_file_is_read_whole_again_and_again_and_beside_another(tree: Tree) -> 
 
 
 @pytest.mark.parametrize("path", ["skills/missing.md", "skills/pdf", "", "../source", "skills/pdf/../../skills.md"])
-def test_a_file_that_is_not_there_cannot_be_had(tree: Tree, path: str) -> None:
+def test_a_missing_file_cannot_be_read(tree: Tree, path: str) -> None:
     with pytest.raises(SourceUnreachable):
         list(tree.read(path))
 
 
-def test_where_there_is_no_commit_there_are_no_ids(tree: Tree) -> None:
+def test_a_tree_without_a_commit_has_no_ids(tree: Tree) -> None:
     assert [tree.commit, tree.tree_id(""), tree.tree_id("skills/pdf")] == ["", "", ""] or len(tree.commit) in (40, 64)
 
 
-def test_a_skill_of_it_is_unpacked_with_the_same_digest(tree: Tree, tmp_path: Path) -> None:
+def test_a_skill_is_unpacked_with_the_same_digest(tree: Tree, tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     unpacked = unpack_skill(tree, "skills/pdf", str(tmp_path / "new"))
     below = {path.removeprefix("skills/pdf/"): content for path, content in FILES.items() if "/pdf/" in path}

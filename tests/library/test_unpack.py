@@ -1,4 +1,4 @@
-"""Writing one skill: modes, notes, and nothing left of one that fails half way."""
+"""Unpacking one skill: modes, notes, and no files left after a failure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def new(tmp_path: Path) -> Path:
     return tmp_path / "new"
 
 
-def test_each_file_is_told_with_its_digest_size_and_whether_it_may_be_run(tmp_path: Path, new: Path) -> None:
+def test_each_file_has_a_digest_a_size_and_an_executable_bit(tmp_path: Path, new: Path) -> None:
     source = write_files(tmp_path / "source", {"SKILL.md": SKILL, "a/run": b"#!"}, executable=["a/run"])
     with closing(DirectoryTree(str(source))) as tree:
         unpacked = unpack_skill(tree, "", str(new))
@@ -41,7 +41,7 @@ def test_each_file_is_told_with_its_digest_size_and_whether_it_may_be_run(tmp_pa
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
-def test_what_a_source_says_of_users_and_groups_is_dropped_and_x_is_kept(umask: int, tmp_path: Path, new: Path) -> None:
+def test_owners_are_dropped_and_executable_bits_kept(umask: int, tmp_path: Path, new: Path) -> None:
     packed = tmp_path / "x.tar"
     modes = {b"a/set-user": b"0006755\0", b"a/all": b"0000777\0", b"a/plain": b"0000666\0", b"a/none": b"0000000\0"}
     packed.write_bytes(tar_bytes(*(TarEntry(name, b"x", mode=mode) for name, mode in modes.items())))
@@ -56,7 +56,7 @@ def test_what_a_source_says_of_users_and_groups_is_dropped_and_x_is_kept(umask: 
     assert found == {name: mode & ~umask for name, mode in whole.items()}
 
 
-def test_a_pointer_of_git_lfs_is_unpacked_and_told(tmp_path: Path, new: Path) -> None:
+def test_git_lfs_pointers_are_unpacked_and_reported(tmp_path: Path, new: Path) -> None:
     pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9000000\n"
     source = write_files(tmp_path / "source", {"SKILL.md": SKILL, "assets/model.bin": pointer})
     with closing(DirectoryTree(str(source))) as tree:
@@ -65,9 +65,7 @@ def test_a_pointer_of_git_lfs_is_unpacked_and_told(tmp_path: Path, new: Path) ->
     assert (new / "assets" / "model.bin").read_bytes() == pointer
 
 
-def test_bounds_are_counted_while_bytes_arrive_and_links_count_as_the_copies_that_they_become(
-    tmp_path: Path, new: Path
-) -> None:
+def test_limits_apply_while_bytes_arrive_and_count_links_as_copies(tmp_path: Path, new: Path) -> None:
     source = write_files(tmp_path / "source", {"a/one.md": b"12345", "SKILL.md": b"1"})
     (source / "two.md").symlink_to("a/one.md")
     with closing(DirectoryTree(str(source))) as tree:
@@ -78,21 +76,21 @@ def test_bounds_are_counted_while_bytes_arrive_and_links_count_as_the_copies_tha
 
 
 class LyingTree(Tree):
-    """A tree whose files are larger than it says, and endless."""
+    """A tree with endless files that are larger than declared."""
 
     def __init__(self, tree: DirectoryTree) -> None:
         self.entries = tree.entries
         self.given = 0
 
     def read(self, path: str) -> Iterator[bytes]:
-        """Every file is endless."""
+        """Return endless content."""
         del path
         while True:
             self.given += 1
             yield b"x" * 1_000
 
 
-def test_a_source_that_gives_more_than_it_says_is_not_read_on(tmp_path: Path, new: Path) -> None:
+def test_a_source_larger_than_declared_is_not_read_on(tmp_path: Path, new: Path) -> None:
     with closing(DirectoryTree(str(write_files(tmp_path / "source", {"a/b/SKILL.md": SKILL})))) as directory:
         tree = LyingTree(directory)
     with pytest.raises(ArchiveRefused, match="at most 4,096 bytes"):
@@ -102,7 +100,7 @@ def test_a_source_that_gives_more_than_it_says_is_not_read_on(tmp_path: Path, ne
 
 
 @pytest.mark.parametrize("cause", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
-def test_a_disk_that_takes_no_more_is_told_and_nothing_is_left(
+def test_a_full_disk_is_reported_and_leaves_nothing(
     cause: int, tmp_path: Path, new: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = write_files(tmp_path / "source", {"a/b.md": b"first", "SKILL.md": SKILL, "y/z.md": b"last"})
@@ -122,7 +120,7 @@ def test_a_disk_that_takes_no_more_is_told_and_nothing_is_left(
 
 
 @pytest.mark.parametrize("what", ["a file", "missing"])
-def test_a_destination_that_is_no_empty_directory_is_left_as_it_is(what: str, tmp_path: Path) -> None:
+def test_a_non_empty_destination_is_left_unchanged(what: str, tmp_path: Path) -> None:
     source = write_files(tmp_path / "source", {"SKILL.md": SKILL})
     destination = tmp_path / "new"
     if what == "a file":
@@ -137,7 +135,7 @@ def digest_of(unpacked: UnpackedSkill) -> str:
     return content_digest({path: file.sha256 for path, file in unpacked.files.items()})
 
 
-def test_real_skills_have_one_digest_as_a_directory_a_zip_and_a_tar(tmp_path: Path) -> None:
+def test_a_skill_has_one_digest_as_directory_zip_and_tar(tmp_path: Path) -> None:
     skills = sorted(path.parent for path in EXAMPLES.rglob("SKILL.md"))
     assert len(skills) > 3
     for number, skill in enumerate(skills):

@@ -1,4 +1,4 @@
-"""Archives for tests, packed by code: from files as a mapping, or byte by byte where no packer writes such a thing."""
+"""Archives for tests, packed from a mapping of files, or byte by byte if no packer writes them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def pack_tar(files: Mapping[str, bytes], *, executable: Sequence[str] = (), mode
 
 @dataclass(frozen=True)
 class ZipEntry:
-    """An entry of a zip, and what its own header and the directory say of it where that is not the truth."""
+    """An entry of a zip, with false values for its header and directory if they differ from the truth."""
 
     name: bytes = b"SKILL.md"
     content: bytes = SKILL
@@ -128,7 +128,7 @@ def _deflated(content: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class TarEntry:
-    """An entry of a tar; `size` is what its header says where that is not the truth."""
+    """An entry of a tar; `size` is the declared size if it is false."""
 
     name: bytes = b"SKILL.md"
     content: bytes = SKILL
@@ -160,7 +160,7 @@ def _tar_entry(entry: TarEntry) -> bytes:
 
 
 def pax(*records: tuple[bytes, bytes], kind: bytes = b"x") -> TarEntry:
-    """The header with records about the next entry, or with `g` about all."""
+    """Return a pax header for the next entry, or for all entries with `g`."""
     return TarEntry(b"pax", b"".join(_pax_record(key, value) for key, value in records), kind)
 
 

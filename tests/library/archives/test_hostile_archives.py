@@ -1,4 +1,4 @@
-"""Archives and trees that are made to write elsewhere, to fill the disk, or to say two things: each is refused whole.
+"""Archives and trees that try to escape, fill the disk or contradict themselves: each is refused completely.
 
 Every row is built here, byte by byte where no packer writes such a thing, and says which entry is named and what is
 said of it. Nothing is left behind: neither below the destination, nor beside it, nor an open file.
@@ -41,7 +41,7 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True)
 class Row:
-    """What is tried: an archive, the entry that is named (none for an archive as a whole), and words of the reason."""
+    """An attack: an archive, the entry that is named (none for the whole archive), and words of the reason."""
 
     why: str
     build: Callable[[], bytes]
@@ -66,7 +66,7 @@ def one_tar(*entries: TarEntry, end: bytes = TAR_END) -> Callable[[], bytes]:
     return lambda: tar_bytes(TarEntry(b"a.md"), *entries, end=end)
 
 
-# Names that mean something else somewhere, in a zip and in a tar.
+# Names that some system reads differently, in a zip and in a tar.
 _NAMES = (
     ("one directory up", b"../x", "'..'"),
     ("up from within", b"a/../../x", "'..'"),
@@ -107,7 +107,7 @@ NAMES = [
     Row(f"{kind}: {why}", build(name), shown(name), said)
     for why, name, said in _NAMES
     for kind, build in (("zip", zipped), ("tar", tarred))
-    # In a tar a long name is written in a header of its own. A zip without slashes may have backslashes.
+    # Tars store a long name in a separate header. Zips without slashes may have backslashes.
     if (kind == "tar" or b"\\" not in name) and (kind == "zip" or len(name) < 100)
 ]
 
@@ -231,7 +231,7 @@ OTHERS = [
     Row("a skill of too many files", tarred(b"b"), "b", "at most 1", Bounds(skill_files=1)),
 ]
 
-# What costs itself only, and what says two things: the directory of a zip and the last header of a tar count.
+# Entries that are only left out, or contradict themselves: a zip's directory and a tar's last header count.
 READ_ONE_WAY: dict[str, Callable[[], bytes]] = {
     "zip: a link that leads out": one_zip(ZipEntry(b"l", b"../x", mode=0o120777)),
     "zip: a link to nothing, by a system that has none": one_zip(ZipEntry(b"l", b"x", mode=0o120777, system=0)),
@@ -257,7 +257,7 @@ READ_ONE_WAY: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("why", READ_ONE_WAY)
-def test_an_archive_with_links_or_that_says_two_things_writes_nothing_outside(why: str, tmp_path: Path) -> None:
+def test_archives_with_links_or_conflicting_headers_write_nothing_outside(why: str, tmp_path: Path) -> None:
     (tmp_path / "packed").write_bytes(READ_ONE_WAY[why]())
     (tmp_path / "new").mkdir()
     unpacked(tmp_path / "packed", tmp_path / "new", BOUNDS)
@@ -280,7 +280,7 @@ def open_files() -> int:
     ids=[*map(identity, NAMES), *(f"zip: {identity(r)}" for r in ZIPS), *(f"tar: {identity(r)}" for r in TARS)]
     + [identity(row) for row in OTHERS],
 )
-def test_a_hostile_archive_is_refused_whole_with_its_entry_and_nothing_is_left(row: Row, tmp_path: Path) -> None:
+def test_a_hostile_archive_is_refused_with_its_entry_and_leaves_nothing(row: Row, tmp_path: Path) -> None:
     (tmp_path / "packed").write_bytes(row.build())
     (tmp_path / "root" / "new").mkdir(parents=True)
     before = open_files()
@@ -306,12 +306,12 @@ def unpacked(packed: Path, destination: Path, bounds: Bounds) -> None:
         tree.close()
 
 
-def test_there_are_enough_of_them() -> None:
+def test_there_are_more_than_150_hostile_archives() -> None:
     assert len([*NAMES, *ZIPS, *TARS, *OTHERS, *READ_ONE_WAY]) > 150
 
 
 @pytest.mark.parametrize("what", ["missing", "a directory", "a pipe"])
-def test_what_is_no_file_is_told_as_that_and_not_waited_for(what: str, tmp_path: Path) -> None:
+def test_a_missing_file_directory_or_pipe_is_refused_as_an_archive(what: str, tmp_path: Path) -> None:
     if what == "a directory":
         (tmp_path / "x.zip").mkdir()
     elif what == "a pipe":
@@ -320,7 +320,7 @@ def test_what_is_no_file_is_told_as_that_and_not_waited_for(what: str, tmp_path:
         open_archive(str(tmp_path / "x.zip"), "x.zip")
 
 
-# What looks strange, and is what usual packers write.
+# Unusual but valid output of common packers.
 USUAL = {
     "entries below ./": lambda: tar_bytes(TarEntry(b"./", b"", b"5"), TarEntry(b"./SKILL.md")),
     "no end but one block": lambda: tar_bytes(TarEntry(), end=bytes(512)),
@@ -350,7 +350,7 @@ USUAL = {
 
 
 @pytest.mark.parametrize("why", USUAL)
-def test_what_usual_packers_write_is_unpacked(why: str, tmp_path: Path) -> None:
+def test_archives_of_common_packers_are_unpacked(why: str, tmp_path: Path) -> None:
     (tmp_path / "packed").write_bytes(USUAL[why]())
     (tmp_path / "new").mkdir()
     unpacked(tmp_path / "packed", tmp_path / "new", BOUNDS)
@@ -365,9 +365,7 @@ def test_what_usual_packers_write_is_unpacked(why: str, tmp_path: Path) -> None:
         ("r\u00e9sum\u00e9.md".encode("cp850"), "r\u00e9sum\u00e9.md"),
     ],
 )
-def test_a_zip_with_backslashes_or_an_old_encoding_is_read_if_its_names_are_unambiguous(
-    raw: bytes, name: str, tmp_path: Path
-) -> None:
+def test_zips_with_backslashes_or_old_encodings_are_read_if_unambiguous(raw: bytes, name: str, tmp_path: Path) -> None:
     (tmp_path / "packed").write_bytes(zip_bytes(ZipEntry(mode=0, system=0), ZipEntry(raw, b"x", mode=0, system=0)))
     (tmp_path / "new").mkdir()
     unpacked(tmp_path / "packed", tmp_path / "new", BOUNDS)
@@ -381,7 +379,7 @@ def test_a_zip_with_backslashes_or_an_old_encoding_is_read_if_its_names_are_unam
         tar_bytes(TarEntry(b"a/SKILL.md"), TarEntry(b"a/l.md", b"", b"2", target=b"SKILL.md"), TarEntry(b"b/SKILL.md")),
     ],
 )
-def test_a_link_within_a_skill_of_an_archive_is_a_copy(packed: bytes, tmp_path: Path) -> None:
+def test_links_within_an_archived_skill_become_copies(packed: bytes, tmp_path: Path) -> None:
     (tmp_path / "packed").write_bytes(packed)
     (tmp_path / "new").mkdir()
     with closing(open_archive(str(tmp_path / "packed"), "x")) as tree:
@@ -390,7 +388,7 @@ def test_a_link_within_a_skill_of_an_archive_is_a_copy(packed: bytes, tmp_path: 
     assert not (tmp_path / "new" / "l.md").is_symlink()
 
 
-def test_an_archive_within_an_archive_stays_a_file(tmp_path: Path) -> None:
+def test_a_nested_archive_stays_a_file(tmp_path: Path) -> None:
     inner = zip_bytes(ZipEntry(b"../x"))
     (tmp_path / "packed").write_bytes(pack_zip({"SKILL.md": SKILL, "assets/inner.zip": inner}))
     (tmp_path / "new").mkdir()
@@ -399,7 +397,7 @@ def test_an_archive_within_an_archive_stays_a_file(tmp_path: Path) -> None:
 
 
 def hostile_directory(what: str, skill: Path) -> None:
-    """Put something into a skill's directory that is never copied on."""
+    """Add an entry to a skill's directory that is never copied."""
     place = skill / "x"
     if what == "a pipe":
         os.mkfifo(place)
@@ -431,12 +429,12 @@ def hostile_directory(what: str, skill: Path) -> None:
         ("letters of both cases", "one name"),
     ],
 )
-def test_a_hostile_directory_refuses_its_skill_and_no_other(
+def test_a_hostile_directory_refuses_only_its_own_skill(
     what: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if what == "a directory that cannot be read" and os.geteuid() == 0:
         pytest.skip("root reads every directory")
-    # A socket's path is short.
+    # Socket paths must be short.
     monkeypatch.chdir(tmp_path)
     source = write_files(
         Path("source"), {"bad/SKILL.md": SKILL, "bad/.git/config": b"", "beside/SKILL.md": SKILL, "outside.md": b"x"}
@@ -466,9 +464,7 @@ def test_a_hostile_directory_refuses_its_skill_and_no_other(
         ("..", "a directory that it is in"),
     ],
 )
-def test_a_hostile_link_costs_only_itself_and_nothing_is_read_through_it(
-    target: str, said: str, tmp_path: Path
-) -> None:
+def test_a_hostile_link_is_left_out_and_never_followed(target: str, said: str, tmp_path: Path) -> None:
     files = {"bad/SKILL.md": SKILL, "bad/.git/config": b"", "beside/SKILL.md": SKILL, "beside/.env": b"KEY=1"}
     source = write_files(tmp_path / "source", files)
     write_files(tmp_path, {"outside.md": b"secret"})
@@ -481,7 +477,7 @@ def test_a_hostile_link_costs_only_itself_and_nothing_is_read_through_it(
 
 
 def changing(tree: DirectoryTree, source: Path, what: str) -> None:
-    """Change the source between the look and the reading."""
+    """Change the source between listing and reading."""
     file = source / "docs" / "a.md"
     if what == "a link in the file's place":
         file.unlink()
@@ -506,7 +502,7 @@ def changing(tree: DirectoryTree, source: Path, what: str) -> None:
     "what",
     ["a link in the file's place", "a link in the directory's place", "another file", "longer", "a pipe", "gone"],
 )
-def test_what_changes_between_the_look_and_the_reading_is_told_and_never_followed(what: str, tmp_path: Path) -> None:
+def test_files_that_change_after_listing_are_reported_and_not_followed(what: str, tmp_path: Path) -> None:
     source = write_files(tmp_path / "source", {"SKILL.md": SKILL, "docs/a.md": b"first"})
     write_files(tmp_path, {"secret.md": b"12345", "outside/a.md": b"12345"})
     (tmp_path / "new").mkdir()
@@ -520,7 +516,7 @@ def test_what_changes_between_the_look_and_the_reading_is_told_and_never_followe
     assert not list((tmp_path / "new").iterdir())
 
 
-def test_a_directory_of_too_many_files_is_refused(tmp_path: Path) -> None:
+def test_a_directory_with_too_many_files_is_refused(tmp_path: Path) -> None:
     source = write_files(tmp_path / "source", {f"{n}.md": b"" for n in range(9)})
     with pytest.raises(ArchiveRefused, match="more than 8 files"):
         DirectoryTree(str(source), Bounds(source_entries=8))

@@ -1,4 +1,4 @@
-"""A site on 127.0.0.1 that answers as a test tells it: slowly, torn, elsewhere, without an end, or with lies."""
+"""A misbehaving site on 127.0.0.1: slow, truncated, redirecting, endless or lying answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Respond = Callable[[socket.socket], None]
 
 @dataclass
 class LyingSite:
-    """A running site. `answers` are by path; `asked` are the requests that came, each with its headers."""
+    """A running site. `answers` are by path; `asked` are the requests with their headers."""
 
     url: str
     answers: dict[str, Respond] = field(default_factory=dict)
@@ -25,7 +25,7 @@ class LyingSite:
 
     @property
     def paths(self) -> list[str]:
-        """The paths that were asked for."""
+        """The requested paths."""
         return [request.path for request in self.asked]
 
 
@@ -38,7 +38,7 @@ class Asked:
 
 
 def whole(body: bytes, *, status: str = "200 OK", headers: Mapping[str, str] | None = None) -> Respond:
-    """An honest answer."""
+    """A complete answer."""
     given = {"content-length": str(len(body)), **(headers or {})}
     return lambda client: client.sendall(_head(status, given) + body)
 
@@ -49,12 +49,12 @@ def leads_to(url: str, *, status: str = "302 Found") -> Respond:
 
 
 def torn(body: bytes, *, missing: int) -> Respond:
-    """An answer that ends before the length that it has promised."""
+    """An answer that ends before its declared length."""
     return lambda client: client.sendall(_head("200 OK", {"content-length": str(len(body) + missing)}) + body)
 
 
 def silent(over: threading.Event) -> Respond:
-    """Headers, and then nothing until the test is over."""
+    """Headers, and then nothing until the test ends."""
 
     def respond(client: socket.socket) -> None:
         client.sendall(_head("200 OK", {"content-length": "1000"}))
@@ -64,7 +64,7 @@ def silent(over: threading.Event) -> Respond:
 
 
 def dripping(over: threading.Event, pause: float) -> Respond:
-    """A body that never ends, a few bytes at a time: no single wait is long."""
+    """An endless body, sent a few bytes at a time without a long wait."""
 
     def respond(client: socket.socket) -> None:
         client.sendall(_head("200 OK", {"transfer-encoding": "chunked"}))
@@ -75,7 +75,7 @@ def dripping(over: threading.Event, pause: float) -> Respond:
 
 
 def endless(over: threading.Event, piece: bytes = b"x" * 65_536) -> Respond:
-    """A body without an end, in chunks."""
+    """An endless chunked body."""
 
     def respond(client: socket.socket) -> None:
         client.sendall(_head("200 OK", {"transfer-encoding": "chunked"}))
@@ -86,24 +86,24 @@ def endless(over: threading.Event, piece: bytes = b"x" * 65_536) -> Respond:
 
 
 def bomb(size: int) -> Respond:
-    """Zeros, as few bytes of gzip that nobody asked for."""
+    """Zeros as unrequested gzip."""
     return whole(gzip.compress(bytes(size)), headers={"content-encoding": "gzip"})
 
 
 def rubbish(client: socket.socket) -> None:
-    """What is no HTTP."""
+    """An answer that is not HTTP."""
     client.sendall(b"220 mail.example ESMTP ready\r\n")
 
 
 @contextmanager
 def lying_site(certificate: tuple[Path, Path] | None = None) -> Iterator[LyingSite]:
-    """Serve at a free port; a path without an answer is 404. With a `certificate` and its key, over https."""
+    """Serve at a free port, with a `certificate` over https. A path without an answer is 404."""
     listener = socket.create_server(("127.0.0.1", 0))
     scheme = "http"
     if certificate is not None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*certificate)
-        # What speaks TLS is not waited for where it is accepted.
+        # The TLS handshake must not block accepting connections.
         listener = context.wrap_socket(listener, server_side=True, do_handshake_on_connect=False)
         scheme = "https"
     site = LyingSite(f"{scheme}://127.0.0.1:{listener.getsockname()[1]}")

@@ -1,4 +1,4 @@
-"""Repositories to fetch from, made without a working tree: one process of git for each commit."""
+"""Repositories to fetch from, created without a working tree by one git process a commit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ENVIRONMENT = {
-    # As for all tests: the system's programs, also where PATH has no more than python3 and pip.
+    # The system's programs, even if PATH has only python3 and pip.
     "PATH": os.pathsep.join((os.environ["PATH"], os.defpath)),
     "HOME": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -52,7 +52,7 @@ def skill_text(name: str, description: str = "Does what a test needs.", body: st
 
 
 class Repository:
-    """A bare repository, whose HEAD is the branch `main`. Its URL is what a person types.
+    """A bare repository with HEAD on `main`. Its URL is what users type.
 
     Skips the test that wants one where git is not installed.
     """
@@ -93,7 +93,7 @@ class Repository:
         removed: Sequence[str] = (),
         tags: Mapping[str, bool] | None = None,
     ) -> str:
-        """Add a commit with `files` to those of the branch, and return its id. `tags` say whether they are objects."""
+        """Add a commit with `files` to the branch, and return its id. `tags` maps names to annotated or not."""
         ref = f"refs/heads/{branch}"
         out = bytearray(f"feature done\ncommit {ref}\nmark :1\ncommitter {_WHO}\ndata 6\nchange\n".encode())
         if (self.directory / ref).exists():

@@ -1,4 +1,4 @@
-"""Fetching over HTTP within bounds, from a site that does what sites do on their worst days."""
+"""Bounded downloads over HTTP from a misbehaving site."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def refused(site: LyingSite, path: str, directory: Path, options: OpenOptions = 
     return error.value
 
 
-def test_a_file_is_fetched_whole_with_its_digest(site: LyingSite, tmp_path: Path) -> None:
+def test_a_file_is_downloaded_completely_with_its_digest(site: LyingSite, tmp_path: Path) -> None:
     site.answers["/a"] = leads_to("/b")
     site.answers["/b"] = whole(b"hello\n")
     found = fetch(site, "/a", tmp_path)
@@ -60,7 +60,7 @@ def test_a_file_is_fetched_whole_with_its_digest(site: LyingSite, tmp_path: Path
     assert (found.url, site.paths) == (f"{site.url}/b", ["/a", "/b"])
 
 
-def test_a_site_learns_the_product_and_is_given_nothing_that_it_left(site: LyingSite, tmp_path: Path) -> None:
+def test_sites_get_a_user_agent_and_no_cookies(site: LyingSite, tmp_path: Path) -> None:
     site.answers["/a"] = whole(b"", status="302 Found", headers={"location": "/b", "set-cookie": "id=1; Path=/"})
     site.answers["/b"] = whole(b"x")
     fetch(site, "/a", tmp_path)
@@ -70,7 +70,7 @@ def test_a_site_learns_the_product_and_is_given_nothing_that_it_left(site: Lying
         assert not {"cookie", "authorization", "referer"} & request.headers.keys()
 
 
-def test_a_token_goes_to_its_host_alone(site: LyingSite, tmp_path: Path) -> None:
+def test_a_token_is_sent_to_its_host_only(site: LyingSite, tmp_path: Path) -> None:
     with lying_site() as other:
         site.answers["/a"] = leads_to(f"{other.url}/b")
         other.answers["/b"] = whole(b"x")
@@ -99,7 +99,7 @@ def test_a_token_goes_to_its_host_alone(site: LyingSite, tmp_path: Path) -> None
         ("/nowhere", "302"),
     ],
 )
-def test_what_is_no_whole_file_is_never_used(site: LyingSite, tmp_path: Path, path: str, told: str) -> None:
+def test_incomplete_downloads_are_never_used(site: LyingSite, tmp_path: Path, path: str, told: str) -> None:
     site.answers.update(
         {
             "/torn": torn(b"half", missing=10),
@@ -124,7 +124,7 @@ def test_what_is_no_whole_file_is_never_used(site: LyingSite, tmp_path: Path, pa
     assert "secret" not in error.message
 
 
-def test_a_silent_site_and_a_slow_one_time_out(site: LyingSite, tmp_path: Path) -> None:
+def test_silent_and_slow_sites_time_out(site: LyingSite, tmp_path: Path) -> None:
     site.answers["/silent"] = silent(site.over)
     site.answers["/slow"] = dripping(site.over, 0.02)
     assert "took too long" in refused(site, "/silent", tmp_path, replace(OPTIONS, read_seconds=0.1)).message
@@ -132,7 +132,7 @@ def test_a_silent_site_and_a_slow_one_time_out(site: LyingSite, tmp_path: Path) 
     assert "in all" in refused(site, "/slow", tmp_path, replace(OPTIONS, total_seconds=0.2)).message
 
 
-def test_all_files_of_a_source_share_its_bytes(site: LyingSite, tmp_path: Path) -> None:
+def test_all_files_of_a_source_share_one_byte_limit(site: LyingSite, tmp_path: Path) -> None:
     site.answers["/a"] = whole(b"PK\x03\x04" + b"x" * 250_000)
     with downloading(site.url, str(tmp_path), OPTIONS) as downloader:
         downloader.get(f"{site.url}/a")
@@ -143,7 +143,7 @@ def test_all_files_of_a_source_share_its_bytes(site: LyingSite, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("status", "told"), [(401, "token"), (403, "403"), (404, "does not exist"), (429, "rate limit"), (500, "500")]
 )
-def test_a_refusal_is_told_in_its_words(site: LyingSite, tmp_path: Path, status: int, told: str) -> None:
+def test_http_errors_are_reported_with_their_status(site: LyingSite, tmp_path: Path, status: int, told: str) -> None:
     site.answers["/a"] = whole(b"", status=f"{status} Whatever")
     error = refused(site, "/a?key=hidden", tmp_path)
     assert "hidden" not in error.message
@@ -153,12 +153,12 @@ def test_a_refusal_is_told_in_its_words(site: LyingSite, tmp_path: Path, status:
     assert told in error.message
 
 
-def test_nobody_at_home(site: LyingSite, tmp_path: Path) -> None:
+def test_an_unreachable_host_is_reported(site: LyingSite, tmp_path: Path) -> None:
     gone = replace(site, url="http://127.0.0.1:9")
     assert "cannot be reached" in refused(gone, "/", tmp_path).message
 
 
-def test_the_persons_proxy_is_asked(site: LyingSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_users_proxy_is_used(site: LyingSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site.answers["http://skills.invalid/a"] = whole(b"by the proxy")
     monkeypatch.setenv("http_proxy", site.url)
     elsewhere = replace(site, url="http://skills.invalid")
@@ -212,12 +212,14 @@ SITE, HERE = "https://a.example/x", "http://127.0.0.1:8000/x"
         ("https://a.example:99999/", SITE, SITE, True, "malformed"),
     ],
 )
-def test_where_a_source_may_lead(url: str, typed: str, came_from: str, insecure: bool, told: str) -> None:
+def test_redirects_are_allowed_only_to_safe_addresses(
+    url: str, typed: str, came_from: str, insecure: bool, told: str
+) -> None:
     problem = refusal(url, typed=typed, came_from=came_from, insecure=insecure)
     assert told in problem
     assert bool(told) == bool(problem)
 
 
-def test_a_url_is_shown_without_its_secrets() -> None:
+def test_urls_are_shown_without_secrets() -> None:
     assert shown("https://me:secret@a.example/x?key=1#f") == "https://a.example/x?***#f"
     assert shown("https://[x/?key=1") == "https://[x/?***"

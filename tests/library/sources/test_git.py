@@ -1,4 +1,4 @@
-"""How git is run for a source: with whose settings, what of them it does not get, and what is told when it fails."""
+"""Running git for a source: its settings and environment, and its errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from skillhub_mcp.library.sources.git import GitOptions, GitRepository, find_git
 OPTIONS = GitOptions(environment=ENVIRONMENT, timeout_seconds=60.0)
 
 
-def test_git_has_the_persons_settings_and_credentials_and_never_asks() -> None:
+def test_git_uses_the_users_settings_and_never_prompts() -> None:
     theirs = {
         "HOME": "/h",
         "SSH_AUTH_SOCK": "/s",
@@ -33,7 +33,7 @@ def test_git_has_the_persons_settings_and_credentials_and_never_asks() -> None:
     assert given["GIT_ALLOW_PROTOCOL"] == "https:ssh:file"
 
 
-def test_git_has_none_of_our_keys_and_takes_nothing_else_for_the_repository() -> None:
+def test_git_gets_no_skillhub_keys_and_no_repository_variables() -> None:
     ours = {"SKILLHUB_TOKEN": "t", "X_API_KEY": "k", "GIT_DIR": "/x", "GIT_OBJECT_DIRECTORY": "/o", "GIT_TRACE": "1",
             "GIT_TEMPLATE_DIR": "/t", "GIT_CONFIG_PARAMETERS": "'core.hooksPath'='/x'"}  # fmt: skip
     assert not set(ours) & set(git_environment(ours, "https://h.example/x.git"))
@@ -47,13 +47,13 @@ def test_git_has_none_of_our_keys_and_takes_nothing_else_for_the_repository() ->
         ("git://localhost/x", "https:ssh:file:git"),
     ],
 )
-def test_a_protocol_without_a_key_is_allowed_only_where_the_source_has_it(location: str, protocols: str) -> None:
+def test_unauthenticated_protocols_need_a_source_that_uses_them(location: str, protocols: str) -> None:
     assert git_environment({"GIT_ALLOW_PROTOCOL": "ext"}, location)["GIT_ALLOW_PROTOCOL"] == protocols
 
 
 @needs_git
 @pytest.mark.skipif(os.name != "posix", reason="the program of this test is a script")
-def test_ssh_may_ask_for_nothing_unless_the_person_chose_how_it_is_run(tmp_path: Path) -> None:
+def test_ssh_never_prompts_unless_the_user_set_its_command(tmp_path: Path) -> None:
     log = tmp_path / "log"
     ssh = tmp_path / "ssh"
     ssh.write_text(f'#!/bin/sh\necho "$@" >> {log}\nexit 1\n', encoding="utf-8")
@@ -69,7 +69,7 @@ def test_ssh_may_ask_for_nothing_unless_the_person_chose_how_it_is_run(tmp_path:
     assert "BatchMode" not in own
 
 
-def test_without_git_it_is_told_what_to_install_and_what_works_without(tmp_path: Path) -> None:
+def test_missing_git_is_reported_with_an_alternative(tmp_path: Path) -> None:
     with pytest.raises(CommandUnavailable, match="not installed") as missing:
         find_git({"PATH": str(tmp_path)})
     assert missing.value.code == "COMMAND_UNAVAILABLE"
@@ -100,7 +100,7 @@ def test_a_program_named_git_in_the_working_directory_is_not_run(
         ("fatal: a\x1b[2Jb\u202ec\n", "a\\x1b[2Jb\\u202ec"),
     ],
 )  # fmt: skip
-def test_the_line_that_says_why_is_told_without_a_password_and_hides_nothing(messages: str, told: str) -> None:
+def test_git_errors_are_shown_without_passwords(messages: str, told: str) -> None:
     assert last_line(messages) == told
 
 
@@ -118,7 +118,7 @@ def test_the_line_that_says_why_is_told_without_a_password_and_hides_nothing(mes
         ("fatal: something else", "None"),
     ],
 )
-def test_who_is_not_let_in_or_reaches_nobody_is_told_what_mends_it(tmp_path: Path, said: str, fix: str) -> None:
+def test_denied_access_and_unreachable_hosts_are_reported_with_a_fix(tmp_path: Path, said: str, fix: str) -> None:
     failing = tmp_path / "git"
     failing.write_text(
         f"#!{sys.executable}\nimport sys\n\nprint({said!r}, file=sys.stderr)\nsys.exit(128)\n", encoding="utf-8"
@@ -132,7 +132,7 @@ def test_who_is_not_let_in_or_reaches_nobody_is_told_what_mends_it(tmp_path: Pat
     assert fix in str(refused.value.hint)
 
 
-def test_a_repository_that_is_too_large_is_refused_however_fast_it_came(tmp_path: Path) -> None:
+def test_a_repository_that_is_too_large_is_refused(tmp_path: Path) -> None:
     large = Repository(tmp_path / "large")
     large.commit({"large": os.urandom(200_000)})
     repository = GitRepository(large.url, "it", GitOptions(ENVIRONMENT, 60.0, max_bytes=100_000))
@@ -144,7 +144,7 @@ def test_a_repository_that_is_too_large_is_refused_however_fast_it_came(tmp_path
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the program of this test is a script")
-def test_a_repository_without_an_end_is_ended_at_the_bound(tmp_path: Path) -> None:
+def test_an_endless_repository_is_stopped_at_the_limit(tmp_path: Path) -> None:
     endless = tmp_path / "bin" / "git"
     endless.parent.mkdir()
     endless.write_text(
@@ -164,7 +164,7 @@ def test_a_repository_without_an_end_is_ended_at_the_bound(tmp_path: Path) -> No
 
 @contextmanager
 def leading_to(address: str) -> Iterator[tuple[str, list[str]]]:
-    """A site that sends everybody elsewhere, and what it was asked for."""
+    """A site that redirects every request, and the requests that it got."""
     asked = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -190,7 +190,7 @@ def leading_to(address: str) -> Iterator[tuple[str, list[str]]]:
 
 @pytest.mark.slow
 @needs_git
-def test_git_is_led_nowhere_else_and_neither_to_a_file_nor_to_a_machine_without_a_key(tmp_path: Path) -> None:
+def test_git_does_not_follow_redirects(tmp_path: Path) -> None:
     for address in ("http://127.0.0.1:9/", tmp_path.as_uri()):
         with leading_to(address) as (site, asked):
             repository = GitRepository(site, "it", OPTIONS)
@@ -202,7 +202,7 @@ def test_git_is_led_nowhere_else_and_neither_to_a_file_nor_to_a_machine_without_
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the program of this test is a script")
-def test_git_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+def test_git_is_stopped_after_its_timeout(tmp_path: Path) -> None:
     slow = tmp_path / "git"
     slow.write_text(f"#!{sys.executable}\nimport time\ntime.sleep(60)\n", encoding="utf-8")
     slow.chmod(0o755)

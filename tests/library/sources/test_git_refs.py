@@ -1,4 +1,4 @@
-"""Which ref of a repository a source means."""
+"""Resolving the ref of a source."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REFS = parse_refs(
 PAGE = "https://github.com/o/r/tree/"
 
 
-def test_a_ref_has_its_whole_name_its_commit_and_what_it_names() -> None:
+def test_a_ref_has_a_full_name_and_a_commit() -> None:
     assert REFS["HEAD"] == RemoteRef("refs/heads/main", A, A)
     assert REFS["refs/tags/v1"] == RemoteRef("refs/tags/v1", A, B)
     assert parse_refs(f"{A}\tHEAD\n".encode())["HEAD"] == RemoteRef("HEAD", A, A)
@@ -40,13 +40,13 @@ def test_a_ref_has_its_whole_name_its_commit_and_what_it_names() -> None:
         (f"{PAGE}v1.2/a/b", "refs/tags/v1.2", "v1.2", "a/b", True),
     ],
 )
-def test_a_ref_is_settled_the_longest_first(typed: str, name: str, ref: str, path: str, pinned: bool) -> None:
+def test_the_longest_matching_ref_wins(typed: str, name: str, ref: str, path: str, pinned: bool) -> None:
     source, found = settle(parse_source(typed), REFS)
     assert (found.name, source.ref, source.path, source.ref_and_path) == (name, ref, path, "")
     assert found.is_pinned == pinned
 
 
-def test_a_ref_that_is_not_there_is_told_with_those_like_it() -> None:
+def test_an_unknown_ref_is_reported_with_similar_ones() -> None:
     with pytest.raises(SourceUnreachable, match="no branch and no tag") as missing:
         settle(parse_source("o/r#v1.3"), REFS)
     assert "v1.2" in missing.value.near
@@ -58,14 +58,14 @@ def test_a_ref_that_is_not_there_is_told_with_those_like_it() -> None:
     assert "there are" in str(missing.value.hint)
 
 
-def test_a_part_of_a_commit_s_id_is_told_to_be_one() -> None:
+def test_an_abbreviated_commit_id_is_reported() -> None:
     with pytest.raises(SourceUnreachable) as missing:
         settle(parse_source("o/r#0123abc"), REFS)
     assert missing.value.hint == "write the whole id of a commit"
 
 
-def test_names_that_a_server_gives_are_names_and_nothing_else() -> None:
-    """Git is to fetch what HEAD stands for: a refspec there would write where it says."""
+def test_hostile_ref_names_from_a_server_are_ignored() -> None:
+    """Git fetches the ref of HEAD: a refspec there could write anywhere."""
     for name in (
         "+refs/heads/x:refs/heads/y",
         "--upload-pack=x",
@@ -77,18 +77,18 @@ def test_names_that_a_server_gives_are_names_and_nothing_else() -> None:
     assert parse_refs(f"{A}\trefs/heads/a\x1b[2J\n{A}\trefs/heads/\u202ea\n".encode()) == {}
 
 
-def test_a_branch_and_a_tag_of_one_name_are_not_chosen_between() -> None:
+def test_a_branch_and_a_tag_with_one_name_are_ambiguous() -> None:
     with pytest.raises(SourceUnreachable, match="a branch and a tag 'both'") as two:
         settle(parse_source("o/r#both"), REFS)
     assert "#refs/heads/both or #refs/tags/both" in str(two.value.hint)
 
 
-def test_a_repository_without_a_commit_is_told() -> None:
+def test_a_repository_without_commits_is_reported() -> None:
     with pytest.raises(SourceUnreachable, match="no commit yet"):
         settle(parse_source("o/r"), {})
 
 
-def test_no_more_is_asked_of_a_repository_than_the_source_needs() -> None:
+def test_only_the_needed_refs_are_requested() -> None:
     assert asked_for(parse_source("o/r")) == ("HEAD",)
     assert asked_for(parse_source("o/r#v1")) == ("--heads", "--tags")
     assert asked_for(parse_source("o/r#refs/pull/1/head"))[0] == "refs/pull/1/head"

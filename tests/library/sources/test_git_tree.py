@@ -1,4 +1,4 @@
-"""A commit of a repository as a tree, fetched over file://, and what is said where there is none."""
+"""A commit as a tree, fetched over file://, and errors for missing refs and paths."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def content(tree: GitTree, path: str) -> bytes:
     return b"".join(tree.read(path))
 
 
-def test_entries_are_known_with_their_kinds_sizes_and_modes_before_a_file_is_read(upstream: Repository) -> None:
+def test_entries_have_kinds_sizes_and_modes_before_any_file_is_read(upstream: Repository) -> None:
     with opened(upstream.url) as tree:
         assert tree.entries == (
             TreeEntry(".gitattributes", TreeEntryKind.FILE, 27),
@@ -81,7 +81,7 @@ def test_entries_are_known_with_their_kinds_sizes_and_modes_before_a_file_is_rea
         assert not tree.ref.is_pinned
 
 
-def test_files_are_read_as_they_were_committed_also_while_another_is_half_read(upstream: Repository) -> None:
+def test_files_are_read_as_committed_while_another_is_half_read(upstream: Repository) -> None:
     with opened(upstream.url) as tree:
         half = tree.read("large")
         begin = next(half)
@@ -97,7 +97,7 @@ def test_files_are_read_as_they_were_committed_also_while_another_is_half_read(u
 
 
 def test_nothing_of_a_repository_is_checked_out_or_run(upstream: Repository, tmp_path: Path) -> None:
-    """Neither a person's own template of hooks nor a filter of theirs that the repository names is started."""
+    """Neither the user's hook template nor a filter that the repository names is run."""
     ran = tmp_path / "ran"
     template = tmp_path / "template" / "hooks"
     template.mkdir(parents=True)
@@ -119,7 +119,7 @@ def test_nothing_of_a_repository_is_checked_out_or_run(upstream: Repository, tmp
     assert not ran.exists()
 
 
-def test_no_gitattributes_leaves_a_file_out_or_changes_a_byte(tmp_path: Path) -> None:
+def test_gitattributes_never_omit_or_change_a_file(tmp_path: Path) -> None:
     hostile = Repository(tmp_path / "hostile.git")
     text = "$Format:%H$ $Id$\nline\n"
     attributes = "* text eol=crlf ident export-subst export-ignore filter=evil working-tree-encoding=UTF-16LE\n"
@@ -136,7 +136,7 @@ def test_no_gitattributes_leaves_a_file_out_or_changes_a_byte(tmp_path: Path) ->
     assert not ran.exists()
 
 
-def test_a_branch_that_was_set_back_is_known_to_be_older_and_a_newer_or_unrelated_commit_is_not(tmp_path: Path) -> None:
+def test_a_reset_branch_is_recognised_as_older(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "back.git")
     first = repository.commit({"SKILL.md": PDF})
     dates = {"GIT_COMMITTER_DATE": "1800000000 +0000"}
@@ -154,7 +154,7 @@ def test_a_branch_that_was_set_back_is_known_to_be_older_and_a_newer_or_unrelate
         assert not tree.went_back_from(first)
 
 
-def test_a_ref_a_commit_and_a_tag_of_its_own_are_had(upstream: Repository) -> None:
+def test_branches_tags_and_commits_can_be_opened(upstream: Repository) -> None:
     first = upstream.id_of("v1^{commit}")
     for ref, name, has_pdf in [("v1", "refs/tags/v1", b"old"), (first, "", b"old"), ("main", "refs/heads/main", None)]:
         with opened(f"{upstream.url}#{ref}:skills") as tree:
@@ -167,13 +167,13 @@ def test_a_ref_a_commit_and_a_tag_of_its_own_are_had(upstream: Repository) -> No
         assert tree.ref.is_pinned
 
 
-def test_a_look_at_a_repository_fetches_nothing(upstream: Repository) -> None:
+def test_resolving_a_remote_ref_fetches_nothing(upstream: Repository) -> None:
     assert remote_ref(parse_source(upstream.url), OPTIONS).commit == upstream.id_of("main")
     assert remote_ref(parse_source(f"{upstream.url}#v1"), OPTIONS).commit == upstream.id_of("v1^{commit}")
     assert remote_ref(parse_source(f"{upstream.url}#feature/x"), OPTIONS).name == "refs/heads/feature/x"
 
 
-def test_ids_of_64_digits_are_had_too(tmp_path: Path) -> None:
+def test_sha256_repositories_work(tmp_path: Path) -> None:
     newer = Repository(tmp_path / "newer", object_format="sha256")
     commit = newer.commit({"SKILL.md": PDF})
     with opened(f"{newer.url}#{commit}") as tree:
@@ -191,7 +191,7 @@ def test_ids_of_64_digits_are_had_too(tmp_path: Path) -> None:
         ("0" * 40, "cannot be fetched", set()),
     ],
 )
-def test_what_is_not_there_is_told_with_what_is_like_it(
+def test_unknown_refs_and_paths_are_reported_with_similar_ones(
     upstream: Repository, fragment: str, reason: str, near: set[str]
 ) -> None:
     with pytest.raises(SourceUnreachable, match=reason) as missing:
@@ -201,13 +201,13 @@ def test_what_is_not_there_is_told_with_what_is_like_it(
 
 
 @needs_git
-def test_a_directory_that_is_no_repository_is_told_with_git_s_last_line(tmp_path: Path) -> None:
+def test_a_directory_without_a_repository_shows_gits_last_line(tmp_path: Path) -> None:
     with pytest.raises(SourceUnreachable, match="does not appear to be a git repository") as missing:
         open_git(parse_source(tmp_path.as_uri()), OPTIONS)
     assert "without file://" in str(missing.value.hint)
 
 
-def test_a_repository_without_a_commit_and_a_tag_of_a_file_are_told(tmp_path: Path, upstream: Repository) -> None:
+def test_an_empty_repository_and_a_tag_of_a_file_are_reported(tmp_path: Path, upstream: Repository) -> None:
     with pytest.raises(SourceUnreachable, match="no commit yet"):
         open_git(parse_source(Repository(tmp_path / "empty").url), OPTIONS)
     upstream.git("update-ref", "refs/tags/file", upstream.id_of("main:README.md"))
@@ -217,8 +217,8 @@ def test_a_repository_without_a_commit_and_a_tag_of_a_file_are_told(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_a_tree_that_holds_itself_many_times_over_is_refused_before_it_is_listed_to_its_end(tmp_path: Path) -> None:
-    """Ten objects, which a checkout would make ten thousand million files of."""
+def test_a_recursive_tree_is_refused_early(tmp_path: Path) -> None:
+    """Ten objects that a checkout would expand to ten thousand million files."""
     bomb = Repository(tmp_path / "bomb.git")
     held = bomb.git("hash-object", "-w", "--stdin", stdin=b"x")
     kind = "100644 blob"
@@ -230,8 +230,8 @@ def test_a_tree_that_holds_itself_many_times_over_is_refused_before_it_is_listed
         open_git(parse_source(bomb.url), OPTIONS)
 
 
-def test_a_list_of_paths_that_would_fill_the_memory_is_refused_before_it_is_read_to_its_end(tmp_path: Path) -> None:
-    """A megabyte of trees, of which each file has a path of 120,000 bytes; nothing bounds a name of git."""
+def test_a_path_list_that_would_fill_memory_is_refused_early(tmp_path: Path) -> None:
+    """A megabyte of trees with paths of 120,000 bytes; git does not limit names."""
     bomb = Repository(tmp_path / "bomb.git")
     held = bomb.git("hash-object", "-w", "--stdin", stdin=b"x")
     held = bomb.git("mktree", stdin="".join(f"100644 blob {held}\tf{at}\n" for at in range(1_000)).encode())
@@ -242,9 +242,7 @@ def test_a_list_of_paths_that_would_fill_the_memory_is_refused_before_it_is_read
         open_git(parse_source(bomb.url), OPTIONS)
 
 
-def test_what_a_failed_fetch_made_is_removed(
-    upstream: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_fetch_leaves_no_files(upstream: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with pytest.raises(SourceUnreachable):
         open_git(parse_source(f"{upstream.url}#:nowhere"), OPTIONS)

@@ -1,4 +1,4 @@
-"""Repositories whose trees no git writes: a hostile skill is refused and none of it written, its neighbour comes in."""
+"""Repositories with trees that git never writes: hostile skills are refused, their neighbours installed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from skillhub_mcp.library.unpack import unpack_skill
 
 FILE, RUN, LINK, SUBMODULE, DIRECTORY = b"100644", b"100755", b"120000", b"160000", b"40000"
 
-# What lies beside SKILL.md: mode, name, and content or target.
+# Entries beside SKILL.md: mode, name, and content or target.
 Entries = Sequence[tuple[bytes, bytes, bytes]]
 
 HOSTILE: dict[str, tuple[Entries, str]] = {
@@ -37,7 +37,7 @@ HOSTILE: dict[str, tuple[Entries, str]] = {
     "long": ([(LINK, b"l", b"x" * 5_000)], "neither a file"),
     "link-and-file": ([(FILE, b"l", b"x"), (LINK, b"l", b"../good")], "which is a file"),
 }
-# What costs only itself: the skill comes in without it.
+# Entries that are left out of an installed skill.
 LEFT_OUT: dict[str, tuple[Entries, str]] = {
     "git": ([(FILE, b".git", b"gitdir: elsewhere")], "does not belong to a skill"),
     "submodule": ([(SUBMODULE, b"lib", b"")], "submodule"),
@@ -50,7 +50,7 @@ LEFT_OUT: dict[str, tuple[Entries, str]] = {
 
 
 def write(repository: Repository, kind: str, content: bytes) -> bytes:
-    """Write an object that git would not write, and return its id's bytes."""
+    """Write an object that git refuses, and return the bytes of its id."""
     arguments = ("hash-object", "-w", "-t", kind, "--literally", "--stdin")
     return bytes.fromhex(repository.git(*arguments, stdin=content))
 
@@ -81,9 +81,7 @@ def fetched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tree]:
 
 
 @pytest.mark.parametrize("skill", HOSTILE)
-def test_a_hostile_skill_of_a_repository_is_refused_and_nothing_of_it_is_written(
-    skill: str, fetched: Tree, tmp_path: Path
-) -> None:
+def test_a_hostile_skill_in_a_repository_is_refused_and_not_written(skill: str, fetched: Tree, tmp_path: Path) -> None:
     (tmp_path / "root" / "new").mkdir(parents=True)
     with pytest.raises(ArchiveRefused) as refused:
         unpack_skill(fetched, skill, str(tmp_path / "root" / "new"))
@@ -93,13 +91,13 @@ def test_a_hostile_skill_of_a_repository_is_refused_and_nothing_of_it_is_written
 
 
 @pytest.mark.parametrize("skill", LEFT_OUT)
-def test_what_leads_out_of_a_repository_is_left_out_and_named(skill: str, fetched: Tree, tmp_path: Path) -> None:
+def test_links_out_of_a_repository_are_left_out_and_named(skill: str, fetched: Tree, tmp_path: Path) -> None:
     unpacked = unpack_skill(fetched, skill, str(tmp_path))
     assert [path.name for path in tmp_path.rglob("*")] == ["SKILL.md"]
     assert LEFT_OUT[skill][1] in unpacked.notes[0]
 
 
-def test_the_skill_beside_them_comes_in_with_its_link_as_a_copy(fetched: Tree, tmp_path: Path) -> None:
+def test_a_skill_beside_hostile_ones_is_installed(fetched: Tree, tmp_path: Path) -> None:
     unpacked = unpack_skill(fetched, "good", str(tmp_path))
     assert {path: file.sha256 for path, file in unpacked.files.items()} == {
         "README.md": hashlib.sha256(SKILL).hexdigest(),

@@ -24,7 +24,7 @@ from skillhub_mcp.locks.lock_file import LockedSkill
         ("https://example.org/skills.tar.gz", "url", "https://example.org/skills.tar.gz"),
     ],
 )
-def test_a_source_comes_back_from_its_entry(typed: str, kind: str, source: str) -> None:
+def test_a_source_survives_its_lock_entry(typed: str, kind: str, source: str) -> None:
     parsed = parse_source(typed)
     locked = locked_from("pdf", parsed, "skills/pdf")
     assert (locked.source_type, locked.source, locked.ref) == (kind, source, parsed.ref)
@@ -33,7 +33,7 @@ def test_a_source_comes_back_from_its_entry(typed: str, kind: str, source: str) 
     assert source_of(locked) == parsed
 
 
-def test_a_skill_of_a_sites_index_is_asked_for_by_its_name_there() -> None:
+def test_a_skill_of_a_site_index_is_requested_by_name() -> None:
     site = parse_source("https://www.example.org/team")
     locked = locked_from("pdf-2", site, "pdf", artifact="sha256:0")
     assert (locked.source, locked.source_type, locked.well_known_digest) == ("example.org", "well-known", "sha256:0")
@@ -56,12 +56,12 @@ def test_a_skill_of_a_sites_index_is_asked_for_by_its_name_there() -> None:
         ("", ""),
     ],
 )
-def test_what_nobody_may_type_no_lock_may_say(kind: str, source: str) -> None:
+def test_sources_that_users_cannot_type_are_refused_in_locks(kind: str, source: str) -> None:
     with pytest.raises(SourceUnreadable):
         source_of(LockedSkill("pdf", source, kind, source_url=source if kind == "well-known" else ""))
 
 
-def test_a_ref_is_no_other_place() -> None:
+def test_another_ref_is_the_same_place() -> None:
     first = locked_from("pdf", parse_source("acme/skills#v1"), "pdf")
     assert is_same_place(first, locked_from("pdf", parse_source("acme/skills#v2"), "pdf"))
     assert not is_same_place(first, locked_from("pdf", parse_source("acme/skills"), "pdf2"))

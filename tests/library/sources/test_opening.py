@@ -1,4 +1,4 @@
-"""A source of any kind is opened as a tree, and a hub is such a source for another."""
+"""Opening any kind of source as a tree, including another hub."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def paths(typed: str, options: OpenOptions) -> list[str]:
         tree.close()
 
 
-def test_each_kind_of_source_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_kind_of_source_can_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = OpenOptions(str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
@@ -37,7 +37,7 @@ def test_each_kind_of_source_is_opened(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "tree.skill" / "SKILL.md").write_bytes(SKILL)
     (tmp_path / "a.zip").write_bytes(pack_zip({"SKILL.md": SKILL}))
     (tmp_path / "packed").write_bytes(pack_tar({"SKILL.md": SKILL}, mode="w:gz"))
-    # Whatever it is called, as it is: a directory named as an archive, and an archive named as nothing.
+    # Names do not matter: a directory named like an archive, and an archive without an extension.
     for typed in ("./tree.skill", "~/tree.skill", str(tmp_path / "a.zip"), "./packed"):
         assert paths(typed, here) == ["SKILL.md"], typed
     with lying_site() as site:
@@ -54,7 +54,7 @@ def test_each_kind_of_source_is_opened(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.slow
-def test_what_a_hub_hands_on_another_reads_with_the_same_digest(
+def test_published_skills_install_with_the_same_digest(
     hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     pdf = write_skill("pdf", files={"scripts/run.sh": b"echo\r\n", "assets/\u00fc.bin": b"\0\xff"})

@@ -1,4 +1,4 @@
-"""Who signed a commit or a tag: git verifies it with real keys, and each kind of doubt is told apart."""
+"""Signatures of commits and tags, verified by git with real keys."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ def allowed(path: Path, *lines: str) -> Path:
 
 @needs_ssh_keygen
 @pytest.mark.parametrize("ref", ["signed", "v1"])
-def test_a_commit_and_a_tag_by_a_key_that_the_person_named_are_good(signed: Signed, tmp_path: Path, ref: str) -> None:
+def test_commits_and_tags_signed_with_a_listed_key_are_good(signed: Signed, tmp_path: Path, ref: str) -> None:
     signers = allowed(tmp_path / "signers", "# mine", f'{ADA} namespaces="git" {signed.public_key}')
     assert seen(signed, ref, signers) == Signature(SignatureState.GOOD, signed.fingerprint, ADA)
 
 
 @needs_ssh_keygen
-def test_the_signers_that_git_knows_of_the_person_count_too(signed: Signed, tmp_path: Path) -> None:
+def test_gits_own_allowed_signers_count_too(signed: Signed, tmp_path: Path) -> None:
     theirs = allowed(tmp_path / "theirs", f"{ADA} {signed.public_key}")
     settings = allowed(tmp_path / "gitconfig", '[gpg "ssh"]', f"allowedSignersFile = {theirs}")
     found = seen(signed, "signed", environment={"GIT_CONFIG_GLOBAL": str(settings)})
@@ -92,10 +92,10 @@ def test_the_signers_that_git_knows_of_the_person_count_too(signed: Signed, tmp_
 
 
 @needs_ssh_keygen
-def test_unsigned_unknown_and_bad_are_told_apart(signed: Signed, tmp_path: Path) -> None:
+def test_unsigned_unknown_and_bad_signatures_are_distinguished(signed: Signed, tmp_path: Path) -> None:
     signers = allowed(tmp_path / "signers", f"{ADA} {signed.public_key}")
     assert seen(signed, "main", signers).state is SignatureState.UNSIGNED
-    # The text of a message that looks like a signature is none.
+    # A commit message that looks like a signature is not one.
     assert seen(signed, "told", signers).state is SignatureState.UNSIGNED
     unknown = seen(signed, "signed")
     assert (unknown.state, unknown.fingerprint, unknown.principal) == (SignatureState.UNKNOWN, signed.fingerprint, "")
@@ -105,7 +105,7 @@ def test_unsigned_unknown_and_bad_are_told_apart(signed: Signed, tmp_path: Path)
 
 @needs_ssh_keygen
 @pytest.mark.parametrize("ref", ["openpgp", "x509", "strange"])
-def test_a_signature_of_another_kind_is_reported_as_not_checked_and_not_as_missing(signed: Signed, ref: str) -> None:
+def test_an_unsupported_signature_is_reported_as_unchecked(signed: Signed, ref: str) -> None:
     found = seen(signed, ref)
     assert (found.state, found.fingerprint) == (SignatureState.UNCHECKABLE, "")
     assert found.reason.startswith("signed in a way that SkillHub does not check")
@@ -113,7 +113,7 @@ def test_a_signature_of_another_kind_is_reported_as_not_checked_and_not_as_missi
 
 @needs_ssh_keygen
 def test_a_signed_tag_under_another_name_is_bad(signed: Signed, tmp_path: Path) -> None:
-    """Who keeps a repository could else show an old version, which its author signed, as a new one."""
+    """Otherwise a repository's host could present an old signed version as a new one."""
     signers = allowed(tmp_path / "signers", f"{ADA} {signed.public_key}")
     found = seen(signed, "v2", signers)
     assert (found.state, found.fingerprint) == (SignatureState.BAD, "")
@@ -122,7 +122,7 @@ def test_a_signed_tag_under_another_name_is_bad(signed: Signed, tmp_path: Path) 
 
 @needs_ssh_keygen
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="this system has no modes")
-def test_signers_that_somebody_else_may_write_are_not_used(signed: Signed, tmp_path: Path) -> None:
+def test_signers_files_that_others_can_write_are_not_used(signed: Signed, tmp_path: Path) -> None:
     signers = allowed(tmp_path / "signers", f"{ADA} {signed.public_key}")
     signers.chmod(0o666)
     found = seen(signed, "signed", signers)
@@ -139,14 +139,14 @@ UNKNOWN = Signature(SignatureState.UNKNOWN, KEY)
 
 
 @pytest.mark.parametrize("found", [GOOD, OTHER, UNSIGNED, GITSIGN, UNKNOWN])
-def test_whoever_signs_first_is_taken_and_so_is_who_is_accepted(found: Signature) -> None:
+def test_the_first_signer_and_an_accepted_one_pass(found: Signature) -> None:
     check_signer("pdf", found)
     check_signer("pdf", found, locked=("", ""))
     check_signer("pdf", found, locked=("SHA256:x", "x"), accepted=True)
 
 
 @pytest.mark.parametrize("found", [OTHER, UNSIGNED, GITSIGN, Signature(SignatureState.UNKNOWN, "SHA256:other", ADA)])
-def test_another_signer_than_the_lock_s_or_none_is_refused(found: Signature) -> None:
+def test_a_different_or_missing_signer_is_refused(found: Signature) -> None:
     with pytest.raises(IntegrityFailed) as refused:
         check_signer("pdf", found, locked=(KEY, ADA))
     assert refused.value.code == "INTEGRITY_FAILED"
@@ -154,7 +154,7 @@ def test_another_signer_than_the_lock_s_or_none_is_refused(found: Signature) -> 
     assert "--accept-signer" in str(refused.value.hint)
 
 
-def test_the_same_signer_passes_with_the_same_key_and_with_another_that_the_person_listed() -> None:
+def test_the_locked_signer_passes_with_any_of_their_listed_keys() -> None:
     check_signer("pdf", GOOD, locked=(KEY, ADA))
     check_signer("pdf", UNKNOWN, locked=(KEY, ADA))
     check_signer("pdf", Signature(SignatureState.GOOD, "SHA256:new", ADA), locked=(KEY, ADA))
@@ -163,12 +163,12 @@ def test_the_same_signer_passes_with_the_same_key_and_with_another_that_the_pers
 
 
 @pytest.mark.parametrize("found", [UNSIGNED, GITSIGN, UNKNOWN])
-def test_what_must_be_signed_must_be_signed_by_somebody_known(found: Signature) -> None:
+def test_required_signatures_need_a_known_signer(found: Signature) -> None:
     with pytest.raises(IntegrityFailed, match="SKILLHUB_REQUIRE_SIGNED"):
         check_signer("pdf", found, accepted=True, required=True)
     check_signer("pdf", GOOD, required=True)
 
 
-def test_a_signature_that_does_not_fit_is_refused_whatever_is_accepted() -> None:
+def test_a_bad_signature_is_refused_even_if_accepted() -> None:
     with pytest.raises(IntegrityFailed, match="does not fit"):
         check_signer("pdf", BAD, accepted=True)

@@ -1,4 +1,4 @@
-"""What is typed for a source of skills: what it means, its canonical form, and what is refused."""
+"""Parsing of typed sources: their meaning, canonical form, and refusals."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def git(location: str, ref: str = "", path: str = "", skills: tuple[str, ...] = 
 
 
 READ = [
-    # Paths of this machine.
+    # Local paths.
     (".", directory("."), "."),
     ("..", directory(".."), ".."),
     ("./dir", directory("./dir"), "./dir"),
@@ -69,7 +69,7 @@ READ = [
     ("/x.tar", archive("/x.tar"), "/x.tar"),
     ("/dir/.zip", directory("/dir/.zip"), "/dir/.zip"),
     ("file.zip#:sub/x@pdf", archive("./file.zip", "sub/x", ("pdf",)), "./file.zip#:sub/x@pdf"),
-    # Repositories by their name.
+    # Repositories by name.
     ("o/r", git(GITHUB), "github:o/r"),
     ("o/r/", git(GITHUB), "github:o/r"),
     ("o/r.git", git(GITHUB), "github:o/r"),
@@ -92,7 +92,7 @@ READ = [
     ("gitlab:g/s/r", git("https://gitlab.com/g/s/r.git"), "gitlab:g/s/r"),
     ("gitlab:g/r@pdf", git("https://gitlab.com/g/r.git", skills=("pdf",)), "gitlab:g/r#@pdf"),
     ("gitlab:g/r#main:a", git("https://gitlab.com/g/r.git", "main", "a"), "gitlab:g/r#main:a"),
-    # Repositories by their URL.
+    # Repositories by URL.
     ("https://github.com/o/r", git(GITHUB), "github:o/r"),
     ("HTTPS://www.GitHub.com/o/r.git", git(GITHUB), "github:o/r"),
     ("git+https://github.com/o/r", git(GITHUB), "github:o/r"),
@@ -127,7 +127,7 @@ READ = [
     ("https://h.example/g/s/r/-/blob/x/a/SKILL.md?ref_type=heads", git("https://h.example/g/s/r.git", both="x/a"), "https://h.example/g/s/r/-/tree/x/a"),
     ("https://h.example/g/r/-/tags/v1", git("https://h.example/g/r.git", "v1"), "https://h.example/g/r.git#v1"),
     ("https://dev.azure.com/o/p/_git/r", git("https://dev.azure.com/o/p/_git/r"), "https://dev.azure.com/o/p/_git/r"),
-    # What a URL answers tells what it is.
+    # URLs recognised by their content.
     ("https://h.example", web("https://h.example/"), "https://h.example/"),
     ("https://H.example/skills?x=1", web("https://h.example/skills?***"), "https://h.example/skills?***"),
     ("https://h.example/a.zip?ref=v1", web("https://h.example/a.zip?ref=v1"), "https://h.example/a.zip?ref=v1"),
@@ -210,16 +210,14 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("typed", "means", "canonical"), READ, ids=[typed for typed, _, _ in READ])
-def test_what_is_typed_has_one_meaning_and_one_form_that_is_read_as_the_same(
-    typed: str, means: SkillSource, canonical: str
-) -> None:
+def test_a_source_parses_to_one_stable_canonical_form(typed: str, means: SkillSource, canonical: str) -> None:
     assert parse_source(typed) == means
     assert str(means) == canonical
     assert parse_source(canonical) == means
 
 
 @pytest.mark.parametrize(("typed", "reason"), REFUSED, ids=[ascii(typed[:40]) for typed, _ in REFUSED])
-def test_what_names_no_source_is_refused_with_the_reason(typed: str, reason: str) -> None:
+def test_invalid_sources_are_refused_with_the_reason(typed: str, reason: str) -> None:
     with pytest.raises(SourceUnreadable, match=reason) as refused:
         parse_source(typed)
     assert refused.value.code == "SOURCE_UNREADABLE"
@@ -227,7 +225,7 @@ def test_what_names_no_source_is_refused_with_the_reason(typed: str, reason: str
 
 
 @pytest.mark.parametrize("typed", ["http://h.example/x.git", "git://h.example/x", "http://h.example/skills.zip"])
-def test_what_anybody_on_the_way_can_change_is_fetched_only_when_a_person_says_so(typed: str) -> None:
+def test_insecure_sources_need_an_explicit_option(typed: str) -> None:
     with pytest.raises(SourceUnreadable) as refused:
         parse_source(typed)
     assert "--insecure" in str(refused.value.hint)
@@ -243,7 +241,7 @@ def test_a_password_in_a_url_is_refused_and_not_repeated(typed: str) -> None:
     assert "s3cret" not in f"{refused.value}{refused.value.hint}{refused.value.facts}"
 
 
-def test_options_say_the_same_as_the_signs_behind_a_repository() -> None:
+def test_options_equal_the_suffixes_of_a_source() -> None:
     assert parse_source("o/r", ref="v1", path="/a//b/", skills=["p", "q", "p"]) == parse_source("o/r#v1:a/b@p,q")
     assert parse_source("o/r@p", skills=["*"]).skills == ("p", "*")
     assert parse_source("x.zip", path="a", skills=["p"]) == parse_source("x.zip#:a@p")
@@ -265,7 +263,7 @@ def test_options_say_the_same_as_the_signs_behind_a_repository() -> None:
         ("https://github.com/o/r/tree/main/a", {"path": "b"}),
     ],
 )
-def test_an_option_that_says_something_else_is_refused(typed: str, options: dict[str, str]) -> None:
+def test_an_option_that_contradicts_the_source_is_refused(typed: str, options: dict[str, str]) -> None:
     with pytest.raises(SourceUnreadable):
         parse_source(typed, **options)  # type: ignore[arg-type]
 
@@ -273,13 +271,13 @@ def test_an_option_that_says_something_else_is_refused(typed: str, options: dict
 @pytest.mark.parametrize(
     ("typed", "url"), [("./dir", "file:///…#v1"), ("~/dir", "file:///…#v1"), ("/a b/c", "file:///a%20b/c#v1")]
 )
-def test_a_ref_of_a_directory_is_proposed_as_that_of_the_repository_there(typed: str, url: str) -> None:
+def test_a_ref_on_a_directory_suggests_its_repository(typed: str, url: str) -> None:
     with pytest.raises(SourceUnreadable) as refused:
         parse_source(typed, ref="v1")
     assert refused.value.hint == f"for a repository there, write its whole path as {url}"
 
 
-def test_a_version_that_stands_where_a_skill_does_is_proposed_as_a_ref() -> None:
+def test_a_version_instead_of_a_skill_suggests_a_ref() -> None:
     assert str(as_ref(parse_source("o/r@v1.2"))) == "github:o/r#v1.2"
     assert str(as_ref(parse_source(f"o/r@{COMMIT}"))) == f"github:o/r#{COMMIT}"
     assert str(as_ref(parse_source("https://h.example/x.git#@main"))) == "https://h.example/x.git#main"
@@ -287,7 +285,7 @@ def test_a_version_that_stands_where_a_skill_does_is_proposed_as_a_ref() -> None
         assert as_ref(parse_source(typed)) is None
 
 
-def test_a_repository_s_name_that_is_a_path_here_is_refused_with_both_spellings() -> None:
+def test_a_repository_name_that_is_also_a_path_is_refused() -> None:
     here = {"o/r", "o/r/sub", "o/x.zip"}
     for typed, path, repository in [
         ("o/r", "./o/r", "github:o/r"),
@@ -303,7 +301,7 @@ def test_a_repository_s_name_that_is_a_path_here_is_refused_with_both_spellings(
         refuse_directory(typed, here.__contains__)
 
 
-def test_only_a_whole_id_is_a_commit() -> None:
+def test_only_a_full_id_is_a_commit() -> None:
     assert is_commit(COMMIT)
     assert is_commit("a" * 64)
     assert not is_commit(COMMIT[:12])

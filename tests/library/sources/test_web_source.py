@@ -1,4 +1,4 @@
-"""A site as a source: known by what it gives, else by its index; and nothing left where it fails."""
+"""A site as a source: a direct file or an index, and no files left after a failure."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def digest(content: bytes) -> str:
 
 
 def publish(site: LyingSite, skills: Mapping[str, bytes], top: str = "", **change: object) -> None:
-    """Let the site have an index, in which a text is a SKILL.md and the rest archives."""
+    """Give the site an index: text is a SKILL.md, bytes are an archive."""
     listed = []
     for name, content in skills.items():
         kind = "archive" if content.startswith(b"PK") else "skill-md"
@@ -56,7 +56,7 @@ def publish(site: LyingSite, skills: Mapping[str, bytes], top: str = "", **chang
     site.answers[top + WELL_KNOWN_PATH] = whole(json.dumps({"$schema": SCHEMA, "skills": listed}).encode())
 
 
-def test_a_skill_md_and_an_archive_are_known_by_their_content_whatever_they_are_called(site: LyingSite) -> None:
+def test_skill_files_and_archives_are_recognised_by_content(site: LyingSite) -> None:
     site.answers["/a.zip"] = whole(SKILL, headers={"content-type": "application/zip"})
     site.answers["/SKILL.md"] = whole(ZIP, headers={"content-type": "text/markdown"})
     text, archive = opened(site, "/a.zip"), opened(site, "/SKILL.md")
@@ -67,7 +67,7 @@ def test_a_skill_md_and_an_archive_are_known_by_their_content_whatever_they_are_
     assert os.listdir(tempfile.gettempdir()) == []
 
 
-def test_the_skills_of_an_index_lie_side_by_side_each_with_its_digest(site: LyingSite) -> None:
+def test_skills_of_an_index_are_stored_side_by_side_with_digests(site: LyingSite) -> None:
     publish(site, {"pdf-forms": SKILL, "many-files": ZIP})
     tree = opened(site)
     assert paths(tree) == ["many-files/SKILL.md", "pdf-forms/SKILL.md"]
@@ -77,7 +77,7 @@ def test_the_skills_of_an_index_lie_side_by_side_each_with_its_digest(site: Lyin
     assert os.listdir(tempfile.gettempdir()) == []
 
 
-def test_only_what_was_named_is_fetched_and_what_is_not_there_is_told_with_the_nearest(site: LyingSite) -> None:
+def test_only_requested_skills_are_fetched_and_unknown_ones_get_a_suggestion(site: LyingSite) -> None:
     publish(site, {"pdf-forms": SKILL, "many-files": ZIP})
     assert paths(opened(site, skills=["pdf-forms"])) == ["pdf-forms/SKILL.md"]
     assert "/.well-known/agent-skills/many-files" not in site.paths
@@ -87,7 +87,7 @@ def test_only_what_was_named_is_fetched_and_what_is_not_there_is_told_with_the_n
     assert list(missing.value.near) == ["pdf-forms"]
 
 
-def test_an_artifact_of_other_bytes_than_promised_refuses_all_and_leaves_nothing(site: LyingSite) -> None:
+def test_an_artifact_with_a_wrong_digest_refuses_the_whole_source(site: LyingSite) -> None:
     publish(site, {"pdf-forms": SKILL, "many-files": ZIP})
     site.answers["/.well-known/agent-skills/pdf-forms"] = whole(SKILL + b"and more\n")
     with pytest.raises(IntegrityFailed) as refused:
@@ -96,14 +96,14 @@ def test_an_artifact_of_other_bytes_than_promised_refuses_all_and_leaves_nothing
     assert os.listdir(tempfile.gettempdir()) == []
 
 
-def test_a_torn_artifact_refuses_all(site: LyingSite) -> None:
+def test_a_truncated_artifact_refuses_the_whole_source(site: LyingSite) -> None:
     publish(site, {"pdf-forms": SKILL})
     site.answers["/.well-known/agent-skills/pdf-forms"] = torn(SKILL, missing=1)
     with pytest.raises(SourceUnreachable, match="incomplete"):
         opened(site)
 
 
-def test_an_index_leads_to_no_address_inside_that_was_not_typed(site: LyingSite) -> None:
+def test_an_index_cannot_redirect_to_private_addresses(site: LyingSite) -> None:
     publish(site, {"pdf-forms": SKILL}, url="file:///tmp/x")
     with pytest.raises(SourceUnreachable, match="lists no skill"):
         opened(site)
@@ -113,19 +113,19 @@ def test_an_index_leads_to_no_address_inside_that_was_not_typed(site: LyingSite)
     assert "--insecure" in str(refused.value.hint)
 
 
-def test_an_index_of_its_own_comes_before_that_of_the_host(site: LyingSite) -> None:
+def test_an_index_below_the_path_wins_over_the_host_index(site: LyingSite) -> None:
     publish(site, {"of-the-host": SKILL})
     publish(site, {"of-the-team": SKILL}, top="/team")
     assert paths(opened(site, "/team/")) == ["of-the-team/SKILL.md"]
     site.answers["/team" + WELL_KNOWN_PATH] = whole(b"<html>", status="404 Not Found")
-    # Whoever types a path does not mean all that the host has, but may name what they mean.
+    # A typed path does not mean the whole host, but users may name skills.
     with pytest.raises(SourceUnreachable) as refused:
         opened(site, "/team/")
     assert refused.value.hint == f"its host has one, which is {site.url}"
     assert paths(opened(site, "/team/", ["of-the-host"])) == ["of-the-host/SKILL.md"]
 
 
-def test_an_index_may_be_typed_itself_and_may_have_moved(site: LyingSite) -> None:
+def test_an_index_url_may_be_typed_and_may_redirect(site: LyingSite) -> None:
     publish(site, {"pdf-forms": SKILL}, top="/new")
     site.answers["/skills.json"] = leads_to("/new" + WELL_KNOWN_PATH)
     assert paths(opened(site, "/skills.json")) == ["pdf-forms/SKILL.md"]
@@ -134,14 +134,14 @@ def test_an_index_may_be_typed_itself_and_may_have_moved(site: LyingSite) -> Non
 @pytest.mark.parametrize(
     ("status", "told"), [("404 Not Found", "has no index"), ("401 Unauthorized", "token"), ("500 Oh", "500")]
 )
-def test_a_site_without_skills_is_told_as_what_it_is(site: LyingSite, status: str, told: str) -> None:
+def test_a_site_without_skills_is_reported(site: LyingSite, status: str, told: str) -> None:
     site.answers["/"] = whole(b"<html>hello</html>")
     site.answers[WELL_KNOWN_PATH] = whole(b"", status=status)
     with pytest.raises(SourceUnreachable, match=told):
         opened(site, "/")
 
 
-def test_each_refusal_says_what_to_do(site: LyingSite) -> None:
+def test_each_refusal_suggests_a_fix(site: LyingSite) -> None:
     site.answers["/loop"] = leads_to("/loop")
     site.answers["/torn"] = torn(SKILL, missing=1)
     site.answers["/encoded"] = whole(SKILL, headers={"content-encoding": "br"})
@@ -164,14 +164,14 @@ def test_each_refusal_says_what_to_do(site: LyingSite) -> None:
     assert "SKILLHUB_SOURCE_TOKENS" in str(fixes["/401"])
 
 
-def test_pages_that_answer_everything_with_200_are_no_skills(site: LyingSite) -> None:
+def test_pages_that_answer_200_to_everything_are_not_skills(site: LyingSite) -> None:
     site.answers["/"] = whole(b"---\nfoo: [\n---\n")
     site.answers[WELL_KNOWN_PATH] = whole(b"<html>not found, but 200</html>")
     with pytest.raises(SourceUnreachable, match="not an index of skills: line 1 is not JSON"):
         opened(site, "/")
 
 
-def test_what_an_index_skips_is_told(site: LyingSite, caplog: pytest.LogCaptureFixture) -> None:
+def test_skipped_index_entries_are_reported(site: LyingSite, caplog: pytest.LogCaptureFixture) -> None:
     publish(site, {"pdf-forms": SKILL, "UPPER": SKILL})
     assert paths(opened(site)) == ["pdf-forms/SKILL.md"]
     assert "'UPPER'" in caplog.text

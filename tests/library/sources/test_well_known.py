@@ -1,4 +1,4 @@
-"""The index of a site's skills, as text: what is taken from it, what is skipped, and what refuses it whole."""
+"""Parsing a site's skill index: accepted and skipped entries, and refused indexes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def index(*entries: object, **top: object) -> bytes:
     return json.dumps({"$schema": SCHEMA, "skills": list(entries), **top}).encode()
 
 
-def test_an_entry_has_its_kind_its_digest_and_an_absolute_url() -> None:
+def test_an_entry_has_its_kind_digest_and_absolute_url() -> None:
     (found,) = parse_index(index(ENTRY, unknown=1), URL).entries
     assert found == SiteSkill(
         "pdf-forms",
@@ -47,7 +47,7 @@ def test_an_entry_has_its_kind_its_digest_and_an_absolute_url() -> None:
         ("https://cdn.example/a.zip", "https://cdn.example/a.zip"),
     ],
 )
-def test_a_url_is_resolved_against_the_index(written: str, meant: str) -> None:
+def test_urls_are_resolved_against_the_index(written: str, meant: str) -> None:
     assert parse_index(index({**ENTRY, "url": written}), URL).entries[0].url == meant
 
 
@@ -69,7 +69,7 @@ def test_a_url_is_resolved_against_the_index(written: str, meant: str) -> None:
         ({"digest": DIGEST.upper()}, "digest"),
     ],
 )
-def test_a_malformed_entry_is_skipped_with_the_reason_and_the_others_stay(change: dict[str, object], told: str) -> None:
+def test_a_malformed_entry_is_skipped_with_the_reason(change: dict[str, object], told: str) -> None:
     found = parse_index(index({**ENTRY, **change}, {**ENTRY, "name": "other"}), URL)
     assert [entry.name for entry in found.entries] == ["other"]
     (reason,) = found.skipped
@@ -77,7 +77,7 @@ def test_a_malformed_entry_is_skipped_with_the_reason_and_the_others_stay(change
     assert told in reason
 
 
-def test_of_thousands_of_malformed_entries_the_first_are_told_and_how_many_more() -> None:
+def test_thousands_of_malformed_entries_are_summarised() -> None:
     found = parse_index(index(*[{**ENTRY, "name": 3}] * 5_000, ENTRY), URL)
     assert [entry.name for entry in found.entries] == ["pdf-forms"]
     assert len(found.skipped) == 21
@@ -97,12 +97,12 @@ def test_of_thousands_of_malformed_entries_the_first_are_told_and_how_many_more(
         (index(ENTRY, ENTRY), "two skills the name 'pdf-forms'"),
     ],
 )
-def test_what_is_no_index_of_this_version_is_refused_with_the_reason(content: bytes, told: str) -> None:
+def test_an_index_of_another_version_is_refused_with_the_reason(content: bytes, told: str) -> None:
     with pytest.raises(SourceUnreachable, match=told):
         parse_index(content, URL)
 
 
-def test_an_index_is_known_by_its_schema_whichever_its_version() -> None:
+def test_an_index_is_recognised_by_its_schema_in_any_version() -> None:
     assert is_index(index(ENTRY))
     assert is_index(b'{"$schema": "https://schemas.agentskills.io/discovery/9/schema.json"}')
     assert not is_index(b'{"skills": []}')
@@ -119,7 +119,7 @@ def test_an_index_is_known_by_its_schema_whichever_its_version() -> None:
         ("https://a.example/.well-known/agent-skills/index.json", ["https://a.example"]),
     ],
 )
-def test_an_index_is_looked_for_below_what_was_typed_and_then_at_the_top(typed: str, places: list[str]) -> None:
+def test_an_index_is_looked_up_at_the_path_first_and_then_at_the_root(typed: str, places: list[str]) -> None:
     assert list(index_urls(typed)) == [f"{place}/.well-known/agent-skills/index.json" for place in places]
 
 
@@ -131,7 +131,7 @@ def test_an_artifact_with_another_digest_is_refused_with_both() -> None:
     assert (refused.value.expected, refused.value.found) == (DIGEST, "sha256:" + "1" * 64)
 
 
-def test_an_index_that_is_written_is_read_as_the_same() -> None:
+def test_an_index_survives_writing_and_reading() -> None:
     entries = [SiteSkill("b", ArtifactKind.SKILL_MD, "Ünïcode, „so“.", "b/SKILL.md", DIGEST)]
     (found,) = parse_index(index_text(entries).encode(), URL).entries
     assert found.url == "https://team.example/.well-known/agent-skills/b/SKILL.md"
