@@ -33,8 +33,7 @@ sys.path.insert(0, str(_ROOT))
 from bench.library import write_library  # noqa: E402
 from tests.fakes.embedding_api import EmbeddingApi  # noqa: E402 - the project's root comes first
 
-from skillhub_mcp.index.index_files import STATE_FILE  # noqa: E402
-from skillhub_mcp.index.state_file import decode_state  # noqa: E402
+from skillhub_mcp.index.state_file import STATE_FILE, decode_state  # noqa: E402
 from skillhub_mcp.index.store import Store  # noqa: E402
 
 _OURS = (sys.executable, "-m", "skillhub_mcp")

@@ -43,7 +43,7 @@ from skillhub_mcp.evaluation.measures import (
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.search_index import SearchIndex
 from skillhub_mcp.settings import read_settings
-from skillhub_mcp.skills.documents import read_document
+from skillhub_mcp.skills.loader import read_document
 
 _REPORT = ROOT / "docs" / "benchmarks.md"
 _PATIENCE_SECONDS = 60.0

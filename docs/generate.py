@@ -39,12 +39,11 @@ from skillhub_mcp.bootstrap.hub import make_hub  # noqa: E402 - as above
 from skillhub_mcp.bootstrap.server import server_options  # noqa: E402 - as above
 from skillhub_mcp.cli.arguments import Parser  # noqa: E402 - as above
 from skillhub_mcp.cli.main import make_parser  # noqa: E402 - as above
-from skillhub_mcp.disclosure.token_estimate import estimate_tokens  # noqa: E402 - as above
+from skillhub_mcp.disclosure.catalogue import estimate_tokens  # noqa: E402 - as above
 from skillhub_mcp.locks.lock_file import SCHEMA_NAME, STANDING_FIELDS, field_meanings, json_schema  # noqa: E402 - as above
 from skillhub_mcp.settings import GROUPS, TOOL_SETS, read_settings  # noqa: E402 - as above
 from skillhub_mcp.settings.values import Setting  # noqa: E402 - as above
-from skillhub_mcp.skills.discovery_report import MAX_DIRECTORIES  # noqa: E402 - as above
-from skillhub_mcp.skills.places import CLIENT_SKILLS, ClientSkills  # noqa: E402 - as above
+from skillhub_mcp.skills.places import CLIENT_SKILLS, MAX_DIRECTORIES, ClientSkills  # noqa: E402 - as above
 from skillhub_mcp.skills.rules import RULES, RuleSource, Severity  # noqa: E402 - as above
 
 

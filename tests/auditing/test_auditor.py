@@ -12,7 +12,7 @@ from tests.hubs import hub_of
 from skillhub_mcp.auditing import audit as audit_module
 from skillhub_mcp.auditing.kept import KeptAudit, KeptFile
 from skillhub_mcp.auditing.rules import RULES_VERSION, Risk, found
-from skillhub_mcp.disclosure.counts import count_skills
+from skillhub_mcp.disclosure.listing import count_skills
 from skillhub_mcp.errors import SkillNotFound, SkillWithheld
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.policy.access import Availability

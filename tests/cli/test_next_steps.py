@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from skillhub_mcp.cli.next_steps import as_typed, next_steps
-from skillhub_mcp.skills.discovery_report import UnsearchedPlace
-from skillhub_mcp.skills.places import PlaceReason, SkillPlace
+from skillhub_mcp.skills.places import PlaceReason, SkillPlace, UnsearchedPlace
 from skillhub_mcp.skills.roots import Source
 
 

@@ -13,8 +13,8 @@ from tests.hubs import hub_of
 
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.tools.results import compact_json, search_result
-from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.frontmatter import parse
+from skillhub_mcp.skills.loader import read_document
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import is_specified_name
 from skillhub_mcp.skills.roots import make_roots

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.disclosure.library import skill
 
-from skillhub_mcp.disclosure.byte_budget import list_and_card, list_and_rest
-from skillhub_mcp.disclosure.card import CardContext, render_card
+from skillhub_mcp.disclosure.card import CardContext, list_and_card, list_and_rest, render_card
 from skillhub_mcp.disclosure.catalogue import (
     Budget,
     Catalogue,

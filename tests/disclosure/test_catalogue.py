@@ -21,11 +21,11 @@ from skillhub_mcp.disclosure.catalogue import (
     Budget,
     Catalogue,
     CatalogueEntry,
+    estimate_tokens,
     fit,
     render_codelia,
     render_descriptions,
 )
-from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.sanitize import shortened, visible
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "catalogue"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skillhub_mcp.disclosure.counts import SkillCounts
+from skillhub_mcp.disclosure.listing import SkillCounts
 
 
 def test_the_sentence_names_what_there_is_and_nothing_else() -> None:

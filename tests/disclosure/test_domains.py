@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.disclosure.library import skill
 
-from skillhub_mcp.disclosure.domains import group_by_domain, pick_examples, rotate
+from skillhub_mcp.disclosure.card import group_by_domain, pick_examples, rotate
 
 DAY = date(2026, 11, 21)
 

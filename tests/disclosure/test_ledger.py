@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
+from skillhub_mcp.disclosure.catalogue import estimate_tokens
 from skillhub_mcp.disclosure.ledger import Ledger, Piece, Shown
-from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.errors import InvalidArgument
 
 

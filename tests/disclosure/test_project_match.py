@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.disclosure.library import skill
 
-from skillhub_mcp.disclosure.project_match import keyword_matches, keywords_of_files, project_keywords
+from skillhub_mcp.disclosure.card import keyword_matches, keywords_of_files, project_keywords
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillhub_mcp.disclosure.token_estimate import estimate_tokens
+from skillhub_mcp.disclosure.catalogue import estimate_tokens
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,11 @@ from tests.hubs import hub_of
 from tests.search.builders import COMMAND, Desk, published_rows, skillhub
 
 from skillhub_mcp.cli.main import run
-from skillhub_mcp.index.index_files import STATE_FILE
 from skillhub_mcp.index.schema import table_schema
+from skillhub_mcp.index.state_file import STATE_FILE
 from skillhub_mcp.index.store import Store
 from skillhub_mcp.index.views import SyncDepth
-from skillhub_mcp.index.writer_lock import LOCK_FILE
+from skillhub_mcp.index.writer import LOCK_FILE
 from skillhub_mcp.server.http.pages import readiness
 
 pytestmark = pytest.mark.slow

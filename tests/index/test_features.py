@@ -14,7 +14,7 @@ from skillhub_mcp.index.features import (
     stored_terms,
     unpack_counts,
 )
-from skillhub_mcp.index.row_block import row_block
+from skillhub_mcp.index.table import row_block
 from skillhub_mcp.skills.model import Skill
 
 SKILL = make_skill("pdf-invoice", "Extract invoices from a PDF.", category="finance", tags=("billing", "pdf"))

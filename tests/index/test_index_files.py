@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.search.builders import Desk
 
-from skillhub_mcp.index.index_files import something_else
+from skillhub_mcp.index.state_file import something_else
 
 Writer = Callable[..., Path]
 

@@ -9,9 +9,9 @@ import pytest
 from tests.search.builders import Desk, WordEmbedder, published_rows
 
 from skillhub_mcp.errors import InvalidArgument
-from skillhub_mcp.index import index_files
-from skillhub_mcp.index.index_files import STATE_FILE
+from skillhub_mcp.index import state_file
 from skillhub_mcp.index.indexed_roots import IndexedRoot, is_forgotten, roots_to_forget
+from skillhub_mcp.index.state_file import STATE_FILE
 from skillhub_mcp.index.views import SyncDepth
 
 Writer = Callable[..., Path]
@@ -108,7 +108,7 @@ def test_killed_at_the_commit_the_index_is_as_it_was_and_the_next_one_forgets(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(index_files, "write_state", killed)
+        patch.setattr(state_file, "write_state", killed)
         with pytest.raises(KeyboardInterrupt):
             desk.writer.forget([str(a)])
     assert db.with_name(STATE_FILE).read_bytes() == before

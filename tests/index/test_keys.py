@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillhub_mcp.index.keys import LibraryKeys, free_label, label_of
+from skillhub_mcp.index.state_file import LibraryKeys, free_label, label_of
 
 HUB = LibraryKeys({"/library": "hub"})
 

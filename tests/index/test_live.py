@@ -20,11 +20,11 @@ from tests.search.builders import WordEmbedder, published_rows
 
 from skillhub_mcp.errors import IndexUnavailable
 from skillhub_mcp.index import state_file
-from skillhub_mcp.index.index_files import STATE_FILE
 from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.live import LiveView
+from skillhub_mcp.index.state_file import STATE_FILE
 from skillhub_mcp.index.views import SyncDepth
-from skillhub_mcp.index.writer_lock import LOCK_FILE
+from skillhub_mcp.index.writer import LOCK_FILE
 
 Writer = Callable[..., Path]
 

@@ -13,14 +13,12 @@ from skillhub_mcp.analysis.analyzer import normalise_query
 from skillhub_mcp.embedders.base import Embedder, Vector
 from skillhub_mcp.errors import EmbeddingError
 from skillhub_mcp.index.features import skill_features
-from skillhub_mcp.index.index_files import STATE_FILE
 from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots
-from skillhub_mcp.index.keys import LibraryKeys
 from skillhub_mcp.index.live import LiveOptions, LiveView
 from skillhub_mcp.index.rows import EmbeddingOptions
 from skillhub_mcp.index.schema import IndexRow, record_batch, table_schema
 from skillhub_mcp.index.search_index import IndexContents, SearchIndex
-from skillhub_mcp.index.state_file import TableVersionId, decode_state
+from skillhub_mcp.index.state_file import STATE_FILE, LibraryKeys, TableVersionId, decode_state
 from skillhub_mcp.index.statistics import counted
 from skillhub_mcp.index.store import Store
 from skillhub_mcp.index.views import SyncDepth, View

@@ -12,7 +12,7 @@ from filelock import FileLock
 from tests.conftest import SkillWriter
 from tests.server.connections import WAYS, reached
 
-from skillhub_mcp.index.writer_lock import LOCK_FILE
+from skillhub_mcp.index.writer import LOCK_FILE
 
 pytestmark = pytest.mark.slow
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from tests.conftest import SkillWriter
 
-from skillhub_mcp.skills import discovery_report
-from skillhub_mcp.skills.discovery_report import Surroundings
-from skillhub_mcp.skills.places import RootsChoice, SkillPlace
+from skillhub_mcp.skills import places
+from skillhub_mcp.skills.places import RootsChoice, SkillPlace, Surroundings
 from skillhub_mcp.skills.roots import Source, make_roots
 
 
@@ -58,7 +57,7 @@ def test_a_skill_that_a_root_has_counts_for_no_other_place_however_it_is_linked(
 def test_a_large_place_is_looked_into_so_far_only_and_says_so(
     tmp_path: Path, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch, unopened: Callable[[], None]
 ) -> None:
-    monkeypatch.setattr(discovery_report, "MAX_DIRECTORIES", 3)
+    monkeypatch.setattr(places, "MAX_DIRECTORIES", 3)
     for number in range(5):
         write_skill(f"skill-{number}", root=tmp_path / "large")
     unopened()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from skillhub_mcp.skills.keys import DESCRIPTIVE_KEYS, EXTENSIONS, READ_IN_BOTH_PLACES, SPECIFIED_KEYS, meant_key
 from skillhub_mcp.skills.model import FileStamp
 from skillhub_mcp.skills.parser import parse_skill
+from skillhub_mcp.skills.repairs import DESCRIPTIVE_KEYS, EXTENSIONS, READ_IN_BOTH_PLACES, SPECIFIED_KEYS, meant_key
 from skillhub_mcp.skills.rules import RULES
 
 

@@ -14,7 +14,7 @@ from tests.skills.conftest import AN_HOUR_NS, Looker
 
 from skillhub_mcp.errors import SkillUnreadable
 from skillhub_mcp.skills.admission import STRICT
-from skillhub_mcp.skills.documents import read_document
+from skillhub_mcp.skills.loader import read_document
 from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES
 from skillhub_mcp.skills.roots import Source, distinct_roots, make_roots
 from skillhub_mcp.skills.scanner import Scan, scan, scan_from_cache

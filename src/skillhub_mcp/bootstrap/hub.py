@@ -25,12 +25,11 @@ from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import IndexUnavailable, InvalidSetting
 from skillhub_mcp.events import Observer
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.index.index_files import IndexFiles, something_else
 from skillhub_mcp.index.lance import IndexDamaged
 from skillhub_mcp.index.live import LiveOptions, LiveView
 from skillhub_mcp.index.progress import IndexProgress, ProgressCallback, no_progress
 from skillhub_mcp.index.rows import EmbeddingOptions
-from skillhub_mcp.index.state_file import NO_EMBEDDING
+from skillhub_mcp.index.state_file import NO_EMBEDDING, IndexFiles, something_else
 from skillhub_mcp.index.views import ViewSource
 from skillhub_mcp.index.writer import IndexWriter
 from skillhub_mcp.search.engine import SearchEngine, SearchOptions

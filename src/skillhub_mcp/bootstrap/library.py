@@ -32,14 +32,13 @@ from skillhub_mcp.skills.snapshot import Snapshot
 if TYPE_CHECKING:
     from skillhub_mcp.disclosure.context.catalogue import Catalogues, Present
     from skillhub_mcp.disclosure.project_skills import ProjectSkills
-    from skillhub_mcp.skills.discovery_report import Surroundings, UnsearchedPlace
+    from skillhub_mcp.skills.places import Surroundings, UnsearchedPlace
     from skillhub_mcp.skills.registry import Registry
 
 
 def surroundings_of(settings: Settings) -> Surroundings:
     """Return every place that may hold skills, searched or not. Reads no skill. Raises InvalidSetting."""
-    from skillhub_mcp.skills.discovery_report import Surroundings
-    from skillhub_mcp.skills.places import RootsChoice, known_places
+    from skillhub_mcp.skills.places import RootsChoice, Surroundings, known_places
 
     skills, project, home = settings.skills, project_of(settings), expand_home("~")
     try:

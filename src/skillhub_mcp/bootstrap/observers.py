@@ -14,7 +14,7 @@ from skillhub_mcp._util.json_lines import JsonLinesLog
 from skillhub_mcp.bootstrap.library import unsearched_problems
 from skillhub_mcp.bootstrap.policy import exposed_files, name_problems
 from skillhub_mcp.chosen_roots import project_while_serving
-from skillhub_mcp.disclosure.counts import count_skills
+from skillhub_mcp.disclosure.listing import count_skills
 from skillhub_mcp.errors import PolicyUnreadable
 from skillhub_mcp.events import CompositeObserver, Observer
 from skillhub_mcp.hub import SkillHub

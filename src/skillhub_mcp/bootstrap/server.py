@@ -61,8 +61,8 @@ def server_options(
 ) -> ServerOptions:
     """Return the options of a server over `hub`. Raises InvalidSetting, also for unreadable hooks."""
     from skillhub_mcp.server.app import ContextOptions, ServerOptions
+    from skillhub_mcp.server.middleware.consent import TrustAsking
     from skillhub_mcp.server.middleware.instructions import CardOptions
-    from skillhub_mcp.server.middleware.trust_question import TrustAsking
 
     replica = settings.replica.read_only
     asks_for_trust = settings.policy.trust in ("limited", "ask") and not (over_http or replica)

@@ -10,7 +10,7 @@ from skillhub_mcp.skills.roots import Source
 
 if TYPE_CHECKING:
     from skillhub_mcp.settings import Settings
-    from skillhub_mcp.skills.discovery_report import UnsearchedPlace
+    from skillhub_mcp.skills.places import UnsearchedPlace
 
 
 def found_skills(settings: Settings) -> tuple[UnsearchedPlace, ...]:

@@ -12,7 +12,7 @@ from skillhub_mcp.cli.found_skills import addable
 from skillhub_mcp.cli.output import plural
 
 if TYPE_CHECKING:
-    from skillhub_mcp.skills.discovery_report import UnsearchedPlace
+    from skillhub_mcp.skills.places import UnsearchedPlace
 
 _PROGRAM = "skillhub"
 

@@ -1,22 +1,17 @@
 """What people and models are shown of the skills, and how many tokens that costs.
 
-byte_budget       a list of skills and what follows it, in one budget of bytes
-card              the part of the server's instructions that describes skills
+card              the part of the server's instructions that describes skills, and a list beside it
 catalogue         all skills within a budget, in several formats
-counts            how many skills are served, off, shadowed and so on
 context/          the agent-context tools: catalogue, search, loading, inspection
-domains           the domain of each skill, for the card
 empty_result      why a list or a search is empty
 hits              what a model is shown of a search's hits
 ledger            what a session was shown
-listing           lists of skills with their availability
+listing           lists of skills with their availability, and how many are served, off, shadowed and so on
 lookup            the skill that a caller names, and whether the caller may use it
 mentions          `$name` and paths in a text
-project_match     skills that fit the files at a project's root
 project_skills    the skills of a project, for the question whether to trust it
 reader            the instructions and files of a skill, for a caller
 registry_json     the registry's index as JSON
 skill_loaded      the `<skill-loaded>` message
-token_estimate    estimates of tokens
 why               why a skill is served or not, and what decides
 """

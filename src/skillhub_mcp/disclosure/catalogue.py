@@ -8,9 +8,22 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from skillhub_mcp.disclosure.token_estimate import estimate_tokens
 from skillhub_mcp.sanitize import for_model, in_element, in_json, path_for_model, shortened, visible
 from skillhub_mcp.skills.names import shown_name
+
+# English prose and code are about four characters per token in current tokenizers; a Chinese, Japanese or Korean
+# character is about one token by itself, and so is an emoji.
+_CHARACTERS_PER_TOKEN = 4
+# In UTF-8 those characters start with these bytes, and counting bytes is many times as fast as matching characters.
+_OWN_TOKEN = frozenset((*range(0xE3, 0xEE), *range(0xF0, 0xF5)))
+_OTHER_BYTES = bytes(byte for byte in range(256) if byte not in _OWN_TOKEN)
+
+
+def estimate_tokens(text: str) -> int:
+    """Return the estimated number of tokens, within 25 % for prose; 0 for an empty text."""
+    single = 0 if text.isascii() else len(text.encode("utf-8", "replace").translate(None, _OTHER_BYTES))
+    return single + -(-(len(text) - single) // _CHARACTERS_PER_TOKEN)
+
 
 CatalogueScope = Literal["repo", "user"]
 

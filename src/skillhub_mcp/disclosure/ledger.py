@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from skillhub_mcp._util.lru import LRUCache
-from skillhub_mcp.disclosure.token_estimate import estimate_tokens
+from skillhub_mcp.disclosure.catalogue import estimate_tokens
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.skills.discovery import skill_path
 from skillhub_mcp.skills.model import Skill

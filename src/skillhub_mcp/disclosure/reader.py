@@ -24,7 +24,6 @@ from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant, Policy, load_gran
 from skillhub_mcp.policy.gate import SkillUse, pass_gate
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.skills.discovery import FilesOf, own_directory, skill_file_in
-from skillhub_mcp.skills.documents import read_document
 from skillhub_mcp.skills.files import (
     FileContent,
     FileEntry,
@@ -34,6 +33,7 @@ from skillhub_mcp.skills.files import (
     read_whole,
     short_digest,
 )
+from skillhub_mcp.skills.loader import read_document
 from skillhub_mcp.skills.model import Skill, SkillDocument, is_skill_file
 from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.roots import Source, leads_out

@@ -20,11 +20,11 @@ from skillhub_mcp.embedders.base import Embedder, Vector
 from skillhub_mcp.embedders.circuit_breaker import CircuitBreaker
 from skillhub_mcp.errors import EmbeddingError, SkillUnreadable
 from skillhub_mcp.index.features import skill_features
-from skillhub_mcp.index.keys import label_of
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
 from skillhub_mcp.index.schema import IndexRow, record_batch, text_hash
+from skillhub_mcp.index.state_file import label_of
 from skillhub_mcp.index.statistics import StatisticsBuilder
-from skillhub_mcp.skills.documents import read_instructions
+from skillhub_mcp.skills.loader import read_instructions
 from skillhub_mcp.skills.model import Skill
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.index.keys import label_of
+from skillhub_mcp.index.state_file import label_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from skillhub_mcp.index.features import SkillFeatures
     from skillhub_mcp.skills.model import Skill
 
-SCHEMA_VERSION = 5
 TEXT_FIELDS = ("name", "description", "tags_text", "category")
 # In the metadata of a table's schema: the random id that the table got when it was created, and the identity of the
 # embeddings that its vectors are.

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.index.keys import LibraryKeys
 from skillhub_mcp.index.lance import is_in
-from skillhub_mcp.index.row_block import RowBlock, empty_block
-from skillhub_mcp.index.state_file import TableVersionId
+from skillhub_mcp.index.state_file import LibraryKeys, TableVersionId
 from skillhub_mcp.index.statistics import Statistics
-from skillhub_mcp.index.table import TableVersion
+from skillhub_mcp.index.table import RowBlock, TableVersion, empty_block
 
 if TYPE_CHECKING:
     from typing import Any

@@ -2,26 +2,85 @@
 
 It names the table version that readers open. A writer reads it, changes it and replaces it in one step, under the
 writer's lock; the entries of other roots stay. A start without changes opens no SKILL.md.
+
+A row's key is `LABEL/relative/path`, the same on every machine. A label stands for a root: its source's word, with a
+number if another root has that. A skill that is its root has the label alone; one that a link leads to, its path.
+
+A directory may hold several databases, and a database one index for each embedder. The first index of a directory has
+`index_state.json`, the first of a database the table `skills`; every other has names of its own.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import logging
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
+from functools import cached_property
+from itertools import count
 from typing import Any, NamedTuple
 
 from skillhub_mcp._util.atomic_write import atomic_write
 from skillhub_mcp._util.file_modes import private_mode
-from skillhub_mcp.index.keys import LibraryKeys, make_key
-from skillhub_mcp.index.schema import SCHEMA_VERSION
+from skillhub_mcp.index.lance import IN_MEMORY
 from skillhub_mcp.skills.admission import LENIENT
 from skillhub_mcp.skills.model import FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.rules import Diagnostic, Severity
 from skillhub_mcp.skills.scanner import CachedSkillFile, ScanCache
 
+
+def free_label(word: str, taken: Collection[str]) -> str:
+    """Return `word`, or with `-2`, `-3`, … the first label that is not `taken`."""
+    return next(label for number in count(1) if (label := f"{word}-{number}" if number > 1 else word) not in taken)
+
+
+def label_of(key: str) -> str:
+    """Return the label that a key starts with."""
+    return key.partition("/")[0]
+
+
+def make_key(label: str, root: str, directory: str) -> str:
+    """Return the key of a skill that was found under a root."""
+    return label if directory == root else f"{label}/{directory.removeprefix(os.path.join(root, ''))}"
+
+
+@dataclass(frozen=True)
+class LibraryKeys:
+    """The keys of all skills of a database, and back. `labels` are those of its roots, by path."""
+
+    labels: Mapping[str, str]
+
+    @cached_property
+    def _roots(self) -> Mapping[str, str]:
+        return {label: path for path, label in self.labels.items()}
+
+    def key(self, root: str, directory: str) -> str:
+        """Return the key of a skill that was found under one of the roots."""
+        return make_key(self.labels[root], root, directory)
+
+    def root(self, key: str) -> str | None:
+        """Return the root whose label a key has, or None."""
+        return self._roots.get(label_of(key))
+
+    def directory(self, key: str) -> str:
+        """Return the directory that a key stands for, "" for a key of no known root."""
+        return self.directories([key])[0]
+
+    def directories(self, keys: Iterable[str]) -> list[str]:
+        """Return the directory of each key, "" for one of no known root."""
+        # One loop without calls: each search asks for hundreds.
+        parts = [(self._roots.get(label, ""), below) for label, _, below in [key.partition("/") for key in keys]]
+        return [os.path.join(root, below) if root and below else root for root, below in parts]
+
+    def of(self, directory: str) -> list[str]:
+        """Return the keys that the row of a directory may have: one for each root."""
+        return [make_key(label, root, directory) for root, label in self.labels.items()]
+
+
+SCHEMA_VERSION = 5
 STATE_FORMAT = 8
 NO_EMBEDDING = "none"
 
@@ -237,3 +296,128 @@ def entry_from_json(file: Any, *, directory: str, root: str) -> CachedSkillFile:
     place = {"directory": directory, "root": root, "diagnostics": diagnostics, "stamp": stamp}
     skill = Skill(**{**_DEFAULTS, **values, **place, "name": str(header["name"])})
     return CachedSkillFile(root, stamp, skill, diagnostics, HeaderShape(*file["shape"]))
+
+
+log = logging.getLogger(__name__)
+
+STATE_FILE = "index_state.json"
+FIRST_TABLE = "skills"
+
+_OWN_DIGITS = 12
+
+
+class IndexPlace(NamedTuple):
+    """Where an index lies: the path of its state file, and the name of its table."""
+
+    state_path: str
+    table: str
+
+
+class _Read(NamedTuple):
+    """What a state file with a stamp (inode, mtime, size) has; without a head it is no state file."""
+
+    stamp: tuple[int, int, int] | None
+    head: StateHead | None = None
+    state: IndexState | None = None
+
+
+class IndexFiles:
+    """The files of the index of one database for one embedder; `database` is a real path. Parses each state once."""
+
+    def __init__(self, db_path: str, embedder: str) -> None:
+        self.database = os.path.realpath(db_path)
+        # The name survives a move of the directory, in which the state files and the locks lie.
+        self.directory, self.database_name = os.path.split(self.database)
+        self.embedder = embedder
+        self._in_memory = db_path == IN_MEMORY
+        self._read: dict[str, _Read] = {}
+
+    def state(self) -> IndexState | None:
+        """Return the committed state; None also if a newer version of SkillHub wrote it."""
+        return self._own()[1].state
+
+    def newer(self) -> StateHead | None:
+        """Return the head of this index's state file if a newer version of SkillHub wrote it."""
+        head = self._own()[1].head
+        return head if head is not None and head.is_newer else None
+
+    def place(self) -> IndexPlace:
+        """Return the files of the index; for a new one, free names. To write there, hold the writer's lock."""
+        path, read = self._own()
+        if read.state is not None:
+            return IndexPlace(path, read.state.table)
+        used = {other.table for other in self.others()}
+        return IndexPlace(path, f"{FIRST_TABLE}_{_short_digest(self.embedder)}" if FIRST_TABLE in used else FIRST_TABLE)
+
+    def others(self) -> Iterator[IndexState]:
+        """Yield the states of the same database for other embedders."""
+        stem, ending = os.path.splitext(STATE_FILE)
+        with contextlib.suppress(OSError):
+            for name in sorted(os.listdir(self.directory)):
+                if name.startswith(stem) and name.endswith(ending):
+                    state = self._look(os.path.join(self.directory, name)).state
+                    if state is not None and state.database == self.database_name and state.embedder != self.embedder:
+                        yield state
+
+    def write(self, state: IndexState) -> None:
+        """Commit a state, and keep it, so that it is not parsed again. Raises OSError."""
+        path = self.place().state_path
+        if not self._in_memory:
+            write_state(path, state)
+        self._read[path] = _Read(_stamp(path), state.head, state)
+
+    def _own(self) -> tuple[str, _Read]:
+        """Return the path of the state file and its content; of a new index, a free path."""
+        stem, ending = os.path.splitext(STATE_FILE)
+        first_path = os.path.join(self.directory, STATE_FILE)
+        own_path = os.path.join(self.directory, f"{stem}.{_short_digest(self.database_name, self.embedder)}{ending}")
+        for path in (own_path, first_path):
+            read = self._look(path)
+            if read.head is not None and read.head[2:] == (self.database_name, self.embedder):
+                return path, read
+        # The last one is the first path's. A file that is not a state of this format is ignored and overwritten.
+        is_taken = read.head is not None and (read.state is not None or read.head.is_newer)
+        return own_path if is_taken else first_path, _NOTHING
+
+    def _look(self, path: str) -> _Read:
+        if self._in_memory:
+            return self._read.get(path, _NOTHING)
+        stamp = _stamp(path)
+        if stamp is None:
+            return _NOTHING
+        known = self._read.get(path)
+        if known is None or known.stamp != stamp:
+            try:
+                with open(path, "rb") as file:
+                    known = _Read(stamp, *decode_state(file.read()))
+            except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+                log.warning("%s is not an index state and is ignored: %s", path, error)
+                known = _Read(stamp)
+            self._read[path] = known
+        return known
+
+
+_NOTHING = _Read(None)
+
+
+def something_else(database: str) -> str | None:
+    """Return the name of something in a directory that is not a database; None where an index may be written."""
+    with contextlib.suppress(OSError):
+        names = os.listdir(database)
+        if not any(name.endswith(".lance") for name in names):
+            # Statistics are what an index that was never finished leaves.
+            others = (name for name in names if not name.startswith((".", "statistics-")) and name != "lost+found")
+            return min(others, default=None)
+    return None
+
+
+def _stamp(path: str) -> tuple[int, int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _short_digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:_OWN_DIGITS]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from skillhub_mcp.index.features import SkillTerms, stored_terms
+from skillhub_mcp.index.features import FIELDS, HEADER, SkillTerms, stored_terms
 from skillhub_mcp.index.lance import IndexDamaged, blocking, chunks, damaged, is_in, run
-from skillhub_mcp.index.row_block import RowBlock, row_block
 from skillhub_mcp.index.schema import EMBEDDING, TABLE_ID, TEXT_FIELDS
 
 if TYPE_CHECKING:
@@ -17,6 +18,107 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from skillhub_mcp.embedders.base import Vector
+
+_PLACE_BITS = 32
+
+
+@dataclass(frozen=True)
+class RowBlock:
+    """Rows by place: their `ids` in LanceDB, `keys`, field `lengths` (rows, fields), and `vectors` (rows, dimension).
+
+    A missing vector is nan. `pairs` are place << 32 | hash of each term of each row, ascending, and `counts` the packed
+    counts.
+    """
+
+    ids: NDArray[Any]
+    keys: tuple[str, ...]
+    lengths: NDArray[Any]
+    pairs: NDArray[Any]
+    counts: NDArray[Any]
+    vectors: NDArray[Any]
+
+    def places(self, ids: NDArray[Any]) -> NDArray[Any]:
+        """Return the place of each id, -1 for one that is not here."""
+        import numpy as np
+
+        if not len(self.ids):
+            return np.full(len(ids), -1, dtype=np.int64)
+        order, sorted_ids = self._by_id
+        at = np.minimum(sorted_ids.searchsorted(ids), len(order) - 1)
+        return np.where(sorted_ids[at] == ids, order[at], -1)
+
+    def place_of(self, key: str) -> int:
+        """Return the place of the row with a key, -1 if it is not here."""
+        return self._by_key.get(key, -1)
+
+    def find(self, places: NDArray[Any], hashes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Return which of the rows at `places` has which term, ascending by term: three arrays of one length.
+
+        These are the positions in `hashes`, those in `places`, and the packed counts.
+        """
+        import numpy as np
+
+        if not len(self.pairs):
+            return np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0, "<u4")
+        wanted = hashes.astype(np.uint64)[:, None] | places.astype(np.uint64)[None, :] << np.uint64(_PLACE_BITS)
+        at = np.minimum(self.pairs.searchsorted(wanted), len(self.pairs) - 1)
+        terms, rows = (self.pairs[at] == wanted).nonzero()
+        return terms, rows, self.counts[at[terms, rows]]
+
+    def with_rows(self, other: RowBlock) -> RowBlock:
+        """Return the block with the rows of another after its own."""
+        import numpy as np
+
+        shift = np.uint64(len(self.ids)) << np.uint64(_PLACE_BITS)
+        return RowBlock(
+            ids=np.concatenate([self.ids, other.ids]),
+            keys=self.keys + other.keys,
+            lengths=np.concatenate([self.lengths, other.lengths]),
+            pairs=np.concatenate([self.pairs, other.pairs + shift]),
+            counts=np.concatenate([self.counts, other.counts]),
+            vectors=np.concatenate([self.vectors, other.vectors]),
+        )
+
+    @cached_property
+    def _by_id(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        order = self.ids.argsort()
+        return order, self.ids[order]
+
+    @cached_property
+    def _by_key(self) -> dict[str, int]:
+        return {key: place for place, key in enumerate(self.keys)}
+
+
+def row_block(ids: NDArray[Any], keys: Sequence[str], features: Sequence[bytes], vectors: NDArray[Any]) -> RowBlock:
+    """Return rows as a block. `features` are encoded as in `index.features`. Raises ValueError for damaged ones."""
+    import numpy as np
+
+    numbers = np.frombuffer(b"".join(features), dtype="<u4")
+    sizes = np.fromiter(map(len, features), dtype=np.int64, count=len(features)) // numbers.itemsize
+    if (sizes < HEADER).any():
+        raise ValueError("a row's features are damaged")
+    begins = np.cumsum(sizes) - sizes
+    terms = numbers[begins + len(FIELDS)].astype(np.int64)
+    if (HEADER + 2 * terms != sizes).any():
+        raise ValueError("a row's features are damaged")
+    owners = np.repeat(np.arange(len(sizes)), terms)
+    at = np.arange(int(terms.sum())) - np.repeat(np.cumsum(terms) - terms, terms) + begins[owners] + HEADER
+    return RowBlock(
+        ids=np.asarray(ids),
+        keys=tuple(keys),
+        lengths=numbers[begins[:, None] + np.arange(len(FIELDS))],
+        pairs=owners.astype(np.uint64) << np.uint64(_PLACE_BITS) | numbers[at],
+        counts=numbers[at + terms[owners]],
+        vectors=vectors,
+    )
+
+
+def empty_block(dimension: int | None) -> RowBlock:
+    """Return a block without rows, for vectors of that length."""
+    import numpy as np
+
+    return row_block(np.zeros(0, np.uint64), (), (), np.zeros((0, dimension or 0), np.float32))
+
 
 _COUNTED = ["features", "terms", "name", "description", "tags"]
 # Each with each, these are 80,000 pairs: the quantiles of another sample of vectors differ by less than 0.01.

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from skillhub_mcp.embedders.base import Vector
-    from skillhub_mcp.index.row_block import RowBlock
     from skillhub_mcp.index.search_index import SearchIndex
     from skillhub_mcp.index.statistics import Statistics
+    from skillhub_mcp.index.table import RowBlock
 
 MOST_CANDIDATES = 400
 NEAREST = 50

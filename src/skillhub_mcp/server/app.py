@@ -19,14 +19,12 @@ from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.project import ClientDirectories, Project
 from skillhub_mcp.publishing.publisher import Publisher
 from skillhub_mcp.server.callers import caller_name
-from skillhub_mcp.server.middleware.agreements import SharedAgreements
 from skillhub_mcp.server.middleware.client_project import ClientProjectMiddleware
-from skillhub_mcp.server.middleware.consent import ConsentMiddleware
+from skillhub_mcp.server.middleware.consent import ConsentMiddleware, TrustAsking, TrustQuestionMiddleware
 from skillhub_mcp.server.middleware.error_handling import ErrorHandlingMiddleware, ErrorStyle
 from skillhub_mcp.server.middleware.instructions import CardOptions, InstructionOptions, Introduction
 from skillhub_mcp.server.middleware.request_events import RequestEventsMiddleware
-from skillhub_mcp.server.middleware.sessions import Sessions, Transport
-from skillhub_mcp.server.middleware.trust_question import TrustAsking, TrustQuestionMiddleware
+from skillhub_mcp.server.middleware.sessions import Sessions, SharedAgreements, Transport
 from skillhub_mcp.server.notifications import ChangeNotifier
 from skillhub_mcp.server.prompts import NameCompletion, SkillPromptProvider, add_session_prompt
 from skillhub_mcp.server.resources import SkillResourceProvider, SkillsExtension
@@ -221,7 +219,7 @@ def _add_tool_sets(
         agents_text = None if agents is None else agents.initial_text
         add_session_prompt(server, sessions, catalogues, agents_text, with_paths=with_paths)
     if "skill" in options.tools:
-        from skillhub_mcp.server.tools.skill import SkillTool
+        from skillhub_mcp.server.tools.run import SkillTool
 
         skill_tool = SkillTool(hub, sessions, with_paths=with_paths, closing=options.closing)
         registration.register(server, registration.skill_tool(skill_tool))

@@ -3,21 +3,18 @@
 admission         which violations make a reader refuse a skill
 digest            one value for all files of a skill, which an approval is bound to
 discovery         finding SKILL.md files below the roots
-discovery_report  how many skills each place holds
-documents         the instructions of a skill, read on every call
 files/            reading and listing a skill's files
 frontmatter       SKILL.md bytes to frontmatter, body and diagnostics
-keys              the frontmatter's top-level keys, and which hosts read them
-loader            `SkillLoader`, for Python programs
+loader            a skill's SKILL.md in full, and `SkillLoader` for Python programs
 model             the values: skill, document, file stamp
 name_resolution   which skill a name refers to, for one caller
 names             comparison of names, the specification's form, safe aliases, similar names
 parser            frontmatter to a `Skill`
-places            what may be a root, where clients keep skills, and why a place is not searched
+places            what may be a root, where clients keep skills, how many each has, and why one is not searched
 plugins           the plugins of clients: where their skills are, and which are switched on
 problems          what is wrong with the skills that a scan found, and how to fix it
 registry          the registry: an index by name and source, with a report
-repairs           repairs of a frontmatter that YAML refuses
+repairs           the known keys of a frontmatter, and repairs of one that YAML refuses
 roots             the directories to search, in order of precedence, with their sources
 rules             the table of rules for a SKILL.md
 scanner           one scan: walk the roots, read changed files

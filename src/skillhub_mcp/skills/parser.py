@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from skillhub_mcp.skills.frontmatter import Document, Value, parse
-from skillhub_mcp.skills.keys import EXTENSIONS, READ_IN_BOTH_PLACES, SPECIFIED_KEYS, meant_key
 from skillhub_mcp.skills.model import NO_SHAPE, SKILL_FILE, FileStamp, HeaderShape, Skill
 from skillhub_mcp.skills.names import is_specified_name
+from skillhub_mcp.skills.repairs import EXTENSIONS, READ_IN_BOTH_PLACES, SPECIFIED_KEYS, meant_key
 from skillhub_mcp.skills.rules import Diagnostic, violation
 
 # Of a name, a category and a tag: no tool takes a longer one, and many answers repeat it.

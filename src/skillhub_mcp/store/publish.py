@@ -28,11 +28,9 @@ from skillhub_mcp.errors import (
     SkillFileNotFound,
     SkillHubError,
 )
-from skillhub_mcp.index.keys import free_label, label_of, make_key
 from skillhub_mcp.index.lance import PATHS_PER_STATEMENT, chunks
 from skillhub_mcp.index.progress import ProgressCallback, no_progress
-from skillhub_mcp.index.schema import SCHEMA_VERSION
-from skillhub_mcp.index.state_file import IndexState, entry_to_json
+from skillhub_mcp.index.state_file import SCHEMA_VERSION, IndexState, entry_to_json, free_label, label_of, make_key
 from skillhub_mcp.index.store import manifest_name
 from skillhub_mcp.index.table import TableVersion
 from skillhub_mcp.policy.access import Availability, Policy

@@ -29,11 +29,10 @@ from skillhub_mcp.errors import (
     StorageUnavailable,
 )
 from skillhub_mcp.events import NULL_OBSERVER, LibraryEvent, Observer, PublicationEvent, observe
-from skillhub_mcp.index.keys import LibraryKeys
 from skillhub_mcp.index.lance import IndexDamaged, connect, run
 from skillhub_mcp.index.progress import IndexProgress
 from skillhub_mcp.index.search_index import IndexContents, SearchIndex
-from skillhub_mcp.index.state_file import TableVersionId, entry_from_json
+from skillhub_mcp.index.state_file import LibraryKeys, TableVersionId, entry_from_json
 from skillhub_mcp.index.statistics import counted
 from skillhub_mcp.index.store import Store
 from skillhub_mcp.index.views import SyncDepth, View

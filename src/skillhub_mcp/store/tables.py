@@ -19,7 +19,8 @@ from pydantic import BaseModel
 
 from skillhub_mcp.errors import PublicationDamaged, StorageUnavailable
 from skillhub_mcp.index.lance import IndexDamaged, NoRoom, chunks, connect, is_in, run
-from skillhub_mcp.index.schema import SCHEMA_VERSION, UNIQUE, table_schema
+from skillhub_mcp.index.schema import UNIQUE, table_schema
+from skillhub_mcp.index.state_file import SCHEMA_VERSION
 from skillhub_mcp.index.store import MOST_UNMERGED, Store
 from skillhub_mcp.index.table import TableVersion
 from skillhub_mcp.store.targets import FILES, PUBLICATIONS, SKILLS, Target, digest_of, unavailable

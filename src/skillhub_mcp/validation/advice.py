@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from posixpath import basename, normpath, splitext
 from urllib.parse import unquote
 
-from skillhub_mcp.disclosure.token_estimate import estimate_tokens
+from skillhub_mcp.disclosure.catalogue import estimate_tokens
 from skillhub_mcp.skills.rules import Diagnostic, violation
 
 MAX_BODY_LINES = 500

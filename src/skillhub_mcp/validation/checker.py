@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from skillhub_mcp.disclosure.token_estimate import estimate_tokens
+from skillhub_mcp.disclosure.catalogue import estimate_tokens
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.skills.discovery import skill_file_in
 from skillhub_mcp.skills.files import ReadLimits, list_files, read_file, read_whole

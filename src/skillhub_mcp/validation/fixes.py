@@ -14,11 +14,10 @@ from dataclasses import dataclass, replace
 import yaml
 
 from skillhub_mcp.skills.frontmatter import Document, Value, decode, parse, repaired
-from skillhub_mcp.skills.keys import DESCRIPTIVE_KEYS, EXTENSIONS, SPECIFIED_KEYS
 from skillhub_mcp.skills.model import FileStamp, Skill
 from skillhub_mcp.skills.names import safe_alias
 from skillhub_mcp.skills.parser import read_skill
-from skillhub_mcp.skills.repairs import INVISIBLE
+from skillhub_mcp.skills.repairs import DESCRIPTIVE_KEYS, EXTENSIONS, INVISIBLE, SPECIFIED_KEYS
 from skillhub_mcp.validation.moved_keys import as_text, as_under_metadata, double_quoted, under_metadata
 
 _KEY_LINE = re.compile(r"([A-Za-z_][\w.-]*):(?:\s|$)")

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import yaml
 
 from skillhub_mcp.skills.frontmatter import Entry, Value
-from skillhub_mcp.skills.keys import DESCRIPTIVE_KEYS, READ_IN_BOTH_PLACES
+from skillhub_mcp.skills.repairs import DESCRIPTIVE_KEYS, READ_IN_BOTH_PLACES
 
 _INDENT = "  "
 

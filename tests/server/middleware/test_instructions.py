@@ -15,7 +15,7 @@ from tests.server.sessions import command
 from tests.server.test_transports import INITIALIZE, RawClient
 
 from skillhub_mcp.disclosure.card import MATCHING, OTHERS
-from skillhub_mcp.index.index_files import STATE_FILE
+from skillhub_mcp.index.state_file import STATE_FILE
 from skillhub_mcp.server.middleware.instructions import CONTEXT, CORE, SKILL
 from skillhub_mcp.version import homepage
 

@@ -16,7 +16,7 @@ from skillhub_mcp.cli.commands.index import root_facts, root_json
 from skillhub_mcp.cli.console import shown_path
 from skillhub_mcp.cli.library_place import place_of_lock
 from skillhub_mcp.cli.output import plural
-from skillhub_mcp.disclosure.counts import SkillCounts, count_skills
+from skillhub_mcp.disclosure.listing import SkillCounts, count_skills
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import CLOSE_TO_OTHERS, PolicyUnreadable, TrustUnreadable
 from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots

@@ -13,8 +13,7 @@ from skillhub_mcp.cli.arguments import Parser, add_action, add_actions, decode_a
 from skillhub_mcp.cli.console import print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub, settings_with_notes
 from skillhub_mcp.cli.output import EXIT_OK, plural, print_empty_result, print_json
-from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, CatalogueEntry, Rendered, fit
-from skillhub_mcp.disclosure.token_estimate import estimate_tokens
+from skillhub_mcp.disclosure.catalogue import FORMATS, Budget, CatalogueEntry, Rendered, estimate_tokens, fit
 from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.sanitize import in_line

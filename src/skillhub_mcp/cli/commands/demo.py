@@ -24,7 +24,7 @@ from skillhub_mcp.cli.installed_command import lasting_command
 from skillhub_mcp.cli.log_format import log_to_stderr
 from skillhub_mcp.cli.next_steps import NextStep, as_typed, next_steps
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, print_json
-from skillhub_mcp.disclosure.token_estimate import estimate_tokens
+from skillhub_mcp.disclosure.catalogue import estimate_tokens
 from skillhub_mcp.errors import SkillHubError
 from skillhub_mcp.settings import read_settings, settings_of
 from skillhub_mcp.skills.roots import builtin_directory

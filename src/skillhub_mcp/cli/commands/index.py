@@ -16,8 +16,8 @@ from skillhub_mcp.chosen_roots import roots_of
 from skillhub_mcp.cli.console import print_note, print_text
 from skillhub_mcp.cli.open_hub import open_hub
 from skillhub_mcp.cli.output import EXIT_FAILED, EXIT_OK, plural, print_json
-from skillhub_mcp.disclosure.counts import SkillCounts, count_skills
 from skillhub_mcp.disclosure.empty_result import nothing_there
+from skillhub_mcp.disclosure.listing import SkillCounts, count_skills
 from skillhub_mcp.errors import IndexUnavailable, InvalidArgument
 from skillhub_mcp.index.indexed_roots import IndexedRoot, indexed_roots, is_forgotten, roots_to_forget
 from skillhub_mcp.index.views import SyncDepth, View

@@ -27,7 +27,7 @@ from skillhub_mcp.cli.output import (
     problems_json,
     skill_json,
 )
-from skillhub_mcp.disclosure.counts import count_skills
+from skillhub_mcp.disclosure.listing import count_skills
 from skillhub_mcp.hub import ListedSkill, SkillHub
 from skillhub_mcp.policy.access import Availability
 from skillhub_mcp.sanitize import in_line
@@ -37,8 +37,8 @@ from skillhub_mcp.skills.roots import SOURCES, Source
 
 if TYPE_CHECKING:
     from skillhub_mcp.locks.lock_verifier import LockStanding
-    from skillhub_mcp.skills.discovery_report import UnsearchedPlace
     from skillhub_mcp.skills.model import Skill
+    from skillhub_mcp.skills.places import UnsearchedPlace
 
     _Row = tuple[ListedSkill, str, LockStanding | None]
 

@@ -29,9 +29,8 @@ from skillhub_mcp.redaction import redacted
 from skillhub_mcp.sanitize import in_line
 from skillhub_mcp.settings import Settings, settings_of
 from skillhub_mcp.skills.discovery import walk_roots
-from skillhub_mcp.skills.discovery_report import MAX_DIRECTORIES
 from skillhub_mcp.skills.model import Trust
-from skillhub_mcp.skills.places import PlaceReason, why_searched, word_of
+from skillhub_mcp.skills.places import MAX_DIRECTORIES, PlaceReason, why_searched, word_of
 from skillhub_mcp.skills.roots import SkillRoot, absolute, is_at_or_below
 
 DESCRIPTION = (

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser, _: str) -> None:
 
 def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
     """Print the skill's metadata, then its whole body."""
-    from skillhub_mcp.disclosure.token_estimate import estimate_tokens
+    from skillhub_mcp.disclosure.catalogue import estimate_tokens
 
     name = skill_argument(args.name)
     if args.file is not None:

@@ -26,7 +26,7 @@ from skillhub_mcp.skills.name_resolution import Names
 from skillhub_mcp.skills.names import fold_name
 
 if TYPE_CHECKING:
-    from skillhub_mcp.skills.discovery_report import UnsearchedPlace
+    from skillhub_mcp.skills.places import UnsearchedPlace
     from skillhub_mcp.skills.snapshot import Snapshot
 
 DESCRIPTION = (

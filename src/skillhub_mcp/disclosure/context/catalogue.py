@@ -7,13 +7,14 @@ import hashlib
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from skillhub_mcp._util.lru import LRUCache
-from skillhub_mcp.disclosure.catalogue import Budget, CatalogueEntry, Rendered, fit, render_codelia
+from skillhub_mcp.disclosure.catalogue import Budget, CatalogueEntry, Rendered, estimate_tokens, fit, render_codelia
 from skillhub_mcp.disclosure.context.schema import SkillLoadError, SkillMetadata, scope_source
+from skillhub_mcp.disclosure.ledger import Layer, Shown
 from skillhub_mcp.disclosure.lookup import FoundByName
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.errors import InvalidArgument, SkillNotFound
@@ -236,3 +237,49 @@ def _refusal(refused: Refused) -> SkillLoadError:
     return SkillLoadError(
         path=os.path.join(refused.directory, SKILL_FILE), message=f"{reason.message}{line}; {reason.hint}"
     )
+
+
+_LAYERS: tuple[Layer, ...] = ("catalogue", "skill", "file", "agents")
+_MAX_LISTED = 100
+
+
+def inspect_context(catalogues: Catalogues | None, shown: Sequence[Shown], *, with_paths: bool) -> dict[str, Any]:
+    """Return the report as JSON values: `cost` by layer and, with `catalogues`, `skills` with what was loaded."""
+    report: dict[str, Any] = {"cost": _costs(shown)}
+    if catalogues is None:
+        return report
+    listing = catalogues.listing()
+    initial = catalogues.initial()
+    loaded = [entry for entry in shown if entry.layer in ("skill", "file")]
+    report["skills"] = {
+        "catalogue": {
+            "skills": len(listing.shown),
+            "names": [skill.name for skill in listing.shown[:_MAX_LISTED]],
+            "hidden": len(listing.skills) - len(listing.shown),
+            "errors": [error.path if with_paths else error.message for error in listing.errors[:_MAX_LISTED]],
+            "truncated": initial.catalogue.truncated,
+            "tokens": estimate_tokens(initial.text),
+        },
+        "loaded": [_entry_json(entry, with_paths=with_paths) for entry in loaded[-_MAX_LISTED:]],
+    }
+    if with_paths:
+        report["skills"]["catalogue"]["cwd"] = listing.cwd
+    return report
+
+
+def _costs(shown: Iterable[Shown]) -> dict[str, int]:
+    costs: dict[str, int] = dict.fromkeys(_LAYERS, 0)
+    for entry in shown:
+        costs[entry.layer] += entry.tokens
+    return {**costs, "total": sum(costs.values())}
+
+
+def _entry_json(entry: Shown, *, with_paths: bool) -> dict[str, Any]:
+    value: dict[str, Any] = {"layer": entry.layer, "name": entry.name, "times": entry.times, "tokens": entry.tokens}
+    if entry.mtime_ms is not None:
+        value["mtimeMs"] = entry.mtime_ms
+    if not entry.is_complete:
+        value["complete"] = False
+    if with_paths:
+        value["path"] = entry.key
+    return value

@@ -24,9 +24,15 @@ from starlette.types import ASGIApp
 from skillhub_mcp.errors import InvalidSetting
 from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.server.callers import caller_may_run, caller_visibility
-from skillhub_mcp.server.http.front_page import MCP_PATH, FrontPage, LegibleRefusals
 from skillhub_mcp.server.http.leniency import LenientRequests, WithoutSlash
-from skillhub_mcp.server.http.pages import Exposition, metrics_route, readiness_route
+from skillhub_mcp.server.http.pages import (
+    MCP_PATH,
+    Exposition,
+    FrontPage,
+    LegibleRefusals,
+    metrics_route,
+    readiness_route,
+)
 from skillhub_mcp.server.http.rate_limit import RateLimit, TokenBuckets
 from skillhub_mcp.server.http.shutdown import DisconnectOnShutdown, GracefulServer, exit_cleanly_on_sigterm
 from skillhub_mcp.server.middleware.consent import ConsentMiddleware

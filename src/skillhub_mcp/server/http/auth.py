@@ -31,7 +31,7 @@ from skillhub_mcp.policy.access_tokens import NOT_GIVEN, Token, Tokens, digest_o
 from skillhub_mcp.policy.files import PolicyFile
 from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.server.callers import Caller, CallerToken
-from skillhub_mcp.server.http.front_page import MCP_PATH
+from skillhub_mcp.server.http.pages import MCP_PATH
 from skillhub_mcp.server.http.rate_limit import WrongTokens, address_of, too_many_requests
 from skillhub_mcp.usage import TokenUses
 

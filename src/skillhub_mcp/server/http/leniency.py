@@ -16,7 +16,7 @@ from http import HTTPStatus
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from skillhub_mcp.server.http.front_page import MCP_PATH
+from skillhub_mcp.server.http.pages import MCP_PATH
 
 _SESSION = "mcp-session-id"
 _BOTH = "application/json, text/event-stream"

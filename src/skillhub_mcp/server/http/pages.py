@@ -1,24 +1,185 @@
-"""The pages `/readyz` and `/metrics`, for balancers and monitoring. None names a path of this machine."""
+"""The pages `/`, `/readyz` and `/metrics`, and refusals that a person can read.
+
+None names a skill or a path of this machine. A server that requires tokens does not tell its version either.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
+from http import HTTPStatus
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from anyio import CapacityLimiter, to_thread
 from fastmcp import FastMCP
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from skillhub_mcp.errors import PolicyUnreadable
 from skillhub_mcp.hub import SkillHub
-from skillhub_mcp.server.http.front_page import FrontPage
+from skillhub_mcp.version import homepage, version
 
 if TYPE_CHECKING:
+    from skillhub_mcp.server.http.auth import AuthOptions
     from skillhub_mcp.store.replica import PublicationHealth
+
+MCP_PATH = "/mcp"
+
+# Not kept by a cache, since it repeats the Host header.
+_HEADERS = {"cache-control": "no-store", "vary": "Accept, Host", "x-content-type-options": "nosniff"}
+_HOST = re.compile(r"[A-Za-z0-9.-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
+_DESCRIPTION = re.compile(r'error_description="[^"]*"')
+_NO_STREAM = (HTTPStatus.BAD_REQUEST, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_ACCEPTABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class FrontPage:
+    """The facts about one server: the URL of /mcp for clients, empty if unknown, and how clients get in."""
+
+    public_url: str
+    auth: AuthOptions | None
+
+    def route(self) -> Route:
+        """Return the route `/`: text, or JSON for clients that ask for it."""
+
+        async def front(request: Request) -> Response:
+            if "application/json" in request.headers.get("accept", ""):
+                return JSONResponse(self._facts(request.scope), headers=_HEADERS)
+            return PlainTextResponse(self._text(request.scope), headers=_HEADERS)
+
+        return Route("/", front)
+
+    def unauthorized(self, scope: Scope, challenge: str = "Bearer") -> Response:
+        """Return 401 with how to get in. `challenge` is WWW-Authenticate; its description is replaced."""
+        if Headers(scope=scope).get("authorization", "")[:7].lower() == "bearer ":
+            error, what = "invalid_token", "This token is not accepted: it is mistyped, expired or revoked."
+        else:
+            error, what = "token_required", "This server requires a token."
+        sentence = f"{what} Send one with each request, in the header 'Authorization: Bearer TOKEN'. {self._givers()}"
+        headers = {"www-authenticate": _DESCRIPTION.sub(f'error_description="{what}"', challenge)}
+        return _refusal(HTTPStatus.UNAUTHORIZED, error, sentence, headers)
+
+    def not_found(self, scope: Scope) -> Response:
+        """Return 404 with where the endpoint is."""
+        sentence = f"Nothing is here. MCP clients connect to {self._endpoint(scope)}."
+        return _refusal(HTTPStatus.NOT_FOUND, "not_found", sentence)
+
+    def replacement(self, scope: Scope, status: int, headers: Headers) -> Response | None:
+        """Return a refusal with its reason for one without, or None."""
+        asked, at_endpoint = Headers(scope=scope), scope["path"] == MCP_PATH
+        if status == HTTPStatus.UNAUTHORIZED:
+            return self.unauthorized(scope, headers.get("www-authenticate", "Bearer"))
+        if status == HTTPStatus.MISDIRECTED_REQUEST:
+            sentence = "The Host header is not an address of this server: set SKILLHUB_PUBLIC_URL or"
+            return _refusal(HTTPStatus.MISDIRECTED_REQUEST, "misdirected", f"{sentence} SKILLHUB_ALLOWED_HOSTS.")
+        if status == HTTPStatus.FORBIDDEN and "origin" in asked:
+            sentence = "Pages of this origin may not call: set SKILLHUB_ALLOWED_ORIGINS."
+            return _refusal(HTTPStatus.FORBIDDEN, "foreign_origin", sentence)
+        if status == HTTPStatus.NOT_FOUND and not at_endpoint:
+            return self.not_found(scope)
+        accepts = asked.get("accept", "")
+        is_client = "event-stream" in accepts or "json" in accepts
+        if at_endpoint and status in _NO_STREAM and scope["method"] in ("GET", "HEAD") and not is_client:
+            text = (
+                f"This is the endpoint for MCP clients: give them this address. About the server: {self._path('/')}\n"
+            )
+            allow = {"allow": headers["allow"]} if "allow" in headers else {}
+            return PlainTextResponse(text, status_code=status, headers={**_HEADERS, **allow})
+        return None
+
+    def _path(self, path: str) -> str:
+        """Return a path of this server as clients see it, below the prefix of a proxy."""
+        return urlsplit(self.public_url).path.removesuffix(MCP_PATH) + path
+
+    def _endpoint(self, scope: Scope) -> str:
+        host = Headers(scope=scope).get("host", "")
+        if self.public_url or not _HOST.fullmatch(host):
+            return self.public_url or MCP_PATH
+        return f"{scope['scheme']}://{host}{MCP_PATH}"
+
+    def _givers(self) -> str:
+        """Return who gives tokens, as a sentence."""
+        ways = []
+        if self.auth is not None and (self.auth.tokens is not None or self.auth.token):
+            how = "creates one with 'skillhub token new NAME'" if self.auth.tokens else "has it, as SKILLHUB_TOKEN"
+            ways.append(f"The server's administrator {how}.")
+        if self.auth is not None and self.auth.jwt is not None:
+            ways.append(f"{self.auth.jwt.issuer} issues them.")
+        return " ".join(ways)
+
+    def _facts(self, scope: Scope) -> dict[str, object]:
+        return {
+            "name": "SkillHub",
+            "description": "Serves Agent Skills to MCP clients",
+            "endpoint": self._endpoint(scope),
+            "transport": "streamable-http",
+            "authentication": None if self.auth is None else "bearer",
+            "health": self._path("/healthz"),
+            "ready": self._path("/readyz"),
+            "documentation": homepage(),
+            **({"version": version()} if self.auth is None else {}),
+        }
+
+    def _text(self, scope: Scope) -> str:
+        endpoint = self._endpoint(scope)
+        variable, token = "", "not required"
+        if self.auth is not None:
+            variable = " --token-variable SKILLHUB_TOKEN"
+            token = f"required, as 'Authorization: Bearer TOKEN'. {self._givers()}"
+        lines = [
+            "SkillHub: Agent Skills for MCP clients.",
+            "",
+            f"endpoint  {endpoint}",
+            f"connect   skillhub connect CLIENT --http {endpoint}{variable}",
+            f"token     {token}",
+            f"health    {self._path('/healthz')} (the process lives), {self._path('/readyz')} (can search)",
+        ]
+        docs = homepage()
+        return "\n".join([*lines, *([f"docs      {docs}"] if docs else []), ""])
+
+
+class LegibleRefusals:
+    """ASGI middleware: a refusal without a reason that a person could read gets one from `page`.
+
+    The status, and what the specifications say of headers, stay: 401 with WWW-Authenticate, 405 with Allow.
+    """
+
+    def __init__(self, app: ASGIApp, page: FrontPage) -> None:
+        self._app = app
+        self._page = page
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        replaced = False
+
+        async def send_legibly(message: Message) -> None:
+            nonlocal replaced
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(raw=message["headers"])
+                response = self._page.replacement(scope, message["status"], headers)
+                if response is not None:
+                    replaced = True
+                    await response(scope, receive, send)
+            if not replaced:
+                await send(message)
+
+        await self._app(scope, receive, send_legibly)
+
+
+def _refusal(status: HTTPStatus, error: str, sentence: str, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a refusal in the form of OAuth errors: clients show `error_description`."""
+    content = {"error": error, "error_description": sentence}
+    return JSONResponse(content, status_code=status, headers={**_HEADERS, **(headers or {})})
+
 
 Exposition = Callable[[str], tuple[bytes, str]]
 

@@ -32,7 +32,7 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.library.sources.well_known import WELL_KNOWN_PATH, ArtifactKind, SiteSkill, index_text
 from skillhub_mcp.publishing.artifacts import Artifact, ArtifactService
 from skillhub_mcp.server.callers import NAMELESS, caller_name
-from skillhub_mcp.server.http.front_page import FrontPage
+from skillhub_mcp.server.http.pages import FrontPage
 from skillhub_mcp.server.middleware.hooks import HookMiddleware
 from skillhub_mcp.skills.model import SKILL_FILE
 

@@ -24,8 +24,7 @@ from fastmcp.server.providers import Provider
 from fastmcp.tools.base import Tool
 from mcp_types import SERVER_INFO_META_KEY, Icon, Implementation
 
-from skillhub_mcp.disclosure.byte_budget import SEPARATOR, list_and_card, list_and_rest
-from skillhub_mcp.disclosure.card import CardContext, render_card
+from skillhub_mcp.disclosure.card import SEPARATOR, CardContext, list_and_card, list_and_rest, render_card
 from skillhub_mcp.disclosure.catalogue import (
     Budget,
     Catalogue,
@@ -232,7 +231,7 @@ class Introduction(Middleware):
 
     def _card(self) -> tuple[list[Skill], CardContext]:
         """Return the skills that a card may describe, and what it depends on besides."""
-        from skillhub_mcp.disclosure.project_match import project_keywords
+        from skillhub_mcp.disclosure.card import project_keywords
 
         snapshot, policy = self._hub.snapshot_and_policy()
         project = self._options.card.project()

@@ -8,6 +8,9 @@ guessed, and an unknown one starts a new session.
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import hmac
+import json
 import logging
 import secrets
 import threading
@@ -24,15 +27,44 @@ from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from skillhub_mcp._util.lru import LRUCache
+from skillhub_mcp._util.private_files import PrivateFiles
 from skillhub_mcp.disclosure.ledger import Ledger
 from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.policy.access import NOTHING_GRANTED, Grant
+from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.server.callers import caller_key
 from skillhub_mcp.server.error_responses import known_cause
 
 if TYPE_CHECKING:
     from skillhub_mcp.agents_md.session import AgentsSession
-    from skillhub_mcp.server.middleware.agreements import SharedAgreements
+
+_MAX_SESSIONS = 1_000
+
+
+class SharedAgreements:
+    """The agreements of each session, by its key, in files of `directory`, sealed with the `secret` of the workers."""
+
+    def __init__(self, directory: str, secret: bytes) -> None:
+        self._files = PrivateFiles(directory, most=_MAX_SESSIONS)
+        self._secret = secret
+
+    def record(self, key: tuple[str, ...], granted: Collection[Grant]) -> None:
+        """Record all that was agreed to in a session. Raises OSError."""
+        content = json.dumps(sorted([grant.action.value, *grant[1:]] for grant in granted)).encode()
+        self._files.write(key, self._seal(key, content) + content)
+
+    def find(self, key: tuple[str, ...]) -> frozenset[Grant]:
+        """Return what was agreed to in a session, as far as any worker knows."""
+        kept = self._files.read(key) or b""
+        seal, content = kept[: hashlib.sha256().digest_size], kept[hashlib.sha256().digest_size :]
+        if not hmac.compare_digest(seal, self._seal(key, content)):
+            return NOTHING_GRANTED
+        return frozenset(Grant(Action(action), *rest) for action, *rest in json.loads(content))
+
+    def _seal(self, key: tuple[str, ...], content: bytes) -> bytes:
+        whose = json.dumps(key).encode()
+        return hmac.new(self._secret, b"skillhub-agreements\0" + whose + b"\0" + content, hashlib.sha256).digest()
+
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +73,6 @@ SESSION_META_KEY = "io.skillhub/session"
 Transport = Literal["stdio", "http"]
 
 # A session is small, and a client whose session was dropped is merely shown the same texts again.
-_MAX_SESSIONS = 1_000
 
 
 @dataclass(eq=False)

@@ -24,7 +24,7 @@ from skillhub_mcp.errors import InvalidArgument
 from skillhub_mcp.sanitize import path_for_model
 from skillhub_mcp.server.callers import caller_key
 from skillhub_mcp.server.middleware.sessions import SESSION_META_KEY, Session, Sessions
-from skillhub_mcp.server.tools.arguments import Path
+from skillhub_mcp.server.tools.results import Path
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,7 @@ from fastmcp.tools.base import ToolResult
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from skillhub_mcp.disclosure.context.catalogue import Catalogues, skill_id
-from skillhub_mcp.disclosure.context.inspection import inspect_context
+from skillhub_mcp.disclosure.context.catalogue import Catalogues, inspect_context, skill_id
 from skillhub_mcp.disclosure.context.loader import already_loaded_notice, load_skill_context, select_skill, short_path
 from skillhub_mcp.disclosure.context.schema import SkillLoadError, SkillMetadata, scope_source
 from skillhub_mcp.disclosure.context.tiered_search import tiered_search
@@ -24,8 +23,7 @@ from skillhub_mcp.policy.gate import SkillUse, pass_gate
 from skillhub_mcp.policy.tool_actions import Action
 from skillhub_mcp.sanitize import all_for_model
 from skillhub_mcp.server.middleware.sessions import Session, Sessions
-from skillhub_mcp.server.tools.arguments import MAX_NAME_CHARACTERS, MAX_QUERY_ARGUMENT, Path
-from skillhub_mcp.server.tools.results import compact_json
+from skillhub_mcp.server.tools.results import MAX_NAME_CHARACTERS, MAX_QUERY_ARGUMENT, Path, compact_json
 
 SKILL_META_KEY = "io.skillhub/skill"
 

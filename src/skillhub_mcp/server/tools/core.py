@@ -16,7 +16,7 @@ from skillhub_mcp.disclosure.ledger import Piece
 from skillhub_mcp.hub import MAX_LIMIT, SkillHub
 from skillhub_mcp.server.middleware.sessions import Sessions
 from skillhub_mcp.server.progress import ProgressReporter, wait_until_searchable
-from skillhub_mcp.server.tools.arguments import (
+from skillhub_mcp.server.tools.results import (
     MAX_NAME_CHARACTERS,
     MAX_PATH_CHARACTERS,
     MAX_QUERY_ARGUMENT,
@@ -24,8 +24,12 @@ from skillhub_mcp.server.tools.arguments import (
     QUERY,
     SkillName,
     SourceName,
+    compact_json,
+    file_json,
+    loaded_json,
+    lock_meta,
+    search_result,
 )
-from skillhub_mcp.server.tools.results import compact_json, file_json, loaded_json, lock_meta, search_result
 from skillhub_mcp.skills.discovery import skill_path
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.problems import sentences

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from skillhub_mcp.server.tools.context import ContextTools
     from skillhub_mcp.server.tools.core import CoreTools
     from skillhub_mcp.server.tools.registry import RegistryTools
-    from skillhub_mcp.server.tools.run import RunTool
-    from skillhub_mcp.server.tools.skill import SkillTool
+    from skillhub_mcp.server.tools.run import RunTool, SkillTool
 
 # A host that loads tools only on demand always shows this one: without it no other tool would ever be called.
 _ALWAYS_LOAD = {"anthropic/alwaysLoad": True}

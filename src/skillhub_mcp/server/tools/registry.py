@@ -17,8 +17,7 @@ from skillhub_mcp.hub import SkillHub
 from skillhub_mcp.index.views import SyncDepth
 from skillhub_mcp.sanitize import all_for_model
 from skillhub_mcp.server.progress import ProgressReporter, run_with_progress
-from skillhub_mcp.server.tools.arguments import Path, SourceName
-from skillhub_mcp.server.tools.results import compact_json
+from skillhub_mcp.server.tools.results import Path, SourceName, compact_json
 from skillhub_mcp.skills.admission import Admission
 from skillhub_mcp.skills.registry import RegistryIndex
 from skillhub_mcp.skills.roots import Source

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
 
 from skillhub_mcp.disclosure.hits import descriptions, shown, two_digits
 from skillhub_mcp.hub import FoundSkill, LoadedSkill, SearchAnswer
@@ -18,6 +20,19 @@ if TYPE_CHECKING:
     from skillhub_mcp.auditing.rules import AuditFinding
     from skillhub_mcp.execution.runner import CommandResult
     from skillhub_mcp.locks.lock_verifier import LockStanding
+
+MAX_NAME_CHARACTERS = 256
+MAX_QUERY_ARGUMENT = 65_536
+MAX_PATH_CHARACTERS = 1_024
+MAX_TAGS = 20
+
+# Of ten wordings the one by which agents find most for the fewest words (docs/benchmarks.md).
+QUERY = "In English: the field's terms, tools and formats for this task, most telling first"
+
+SkillName = Annotated[str, Field(max_length=MAX_NAME_CHARACTERS, description="Name from search_skills")]
+Path = Annotated[str, Field(max_length=MAX_PATH_CHARACTERS)]
+SourceName = Literal["project", "user", "hub", "builtin"]
+
 
 _TOLD_SEVERITIES = ("critical", "high")
 LOCK_META_KEY = "io.skillhub/lock"
