@@ -1,4 +1,4 @@
-"""Shared by the tests of skills: parsing one header, and scanning a directory."""
+"""Fixtures: parsing one header and scanning a directory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AN_HOUR_NS = 3_600_000_000_000
 
 @pytest.fixture
 def look(skills_dir: Path) -> Looker:
-    """Scan `skills_dir`, or the roots that are given."""
+    """Scan `skills_dir`, or the given roots."""
 
     def look_at(
         *roots: Path, memory: ScanCache | None = None, admission: Admission = LENIENT, reread: bool = False
@@ -32,7 +32,7 @@ def look(skills_dir: Path) -> Looker:
 
 @pytest.fixture
 def written_at() -> Callable[[Path, int], None]:
-    """Set when a skill's SKILL.md was last written, in nanoseconds."""
+    """Set the mtime of a skill's SKILL.md, in nanoseconds."""
 
     def set_mtime(skill: Path, mtime_ns: int) -> None:
         os.utime(skill / "SKILL.md", ns=(mtime_ns, mtime_ns))

@@ -34,7 +34,7 @@ STAMP = FileStamp(1, 2, "3", 4)
 
 
 def refused_for(header: str, admission: Admission, *, directory_name: str = "a") -> set[str]:
-    """The refusing rules that a header breaks for a reader."""
+    """The refusing rules that a header breaks for a consumer."""
     content = f"---\n{header}\n---\n".encode()
     read = parse_skill(content, directory="/r/a", root="/r", directory_name=directory_name, stamp=STAMP)
     violations = admission.violations(read.skill, read.diagnostics, read.shape)
@@ -48,7 +48,7 @@ def who_refuses(header: str, *, directory_name: str = "a") -> dict[str, set[str]
     return {name: rules for name, rules in judged.items() if rules}
 
 
-def test_a_skill_that_keeps_to_the_specification_is_refused_by_no_consumer() -> None:
+def test_a_conforming_skill_is_accepted_by_every_consumer() -> None:
     assert who_refuses("name: a\ndescription: Does it.\nlicense: MIT\nmetadata:\n  version: '1'") == {}
 
 
@@ -79,20 +79,20 @@ def test_a_skill_that_keeps_to_the_specification_is_refused_by_no_consumer() -> 
         ("name: a\ndescription: <b>", {"registry-strict": {"registry-markup"}}),
     ],
 )
-def test_each_reader_minds_its_own(header: str, refused: dict[str, set[str]]) -> None:
+def test_each_consumer_applies_its_own_rules(header: str, refused: dict[str, set[str]]) -> None:
     assert who_refuses(header) == refused
 
 
 @pytest.mark.parametrize("header", ["name: 'open", "- a", "a: &a [*a]"])
-def test_what_cannot_be_read_is_refused_by_all(header: str) -> None:
+def test_unreadable_files_are_refused_by_all(header: str) -> None:
     assert set(who_refuses(header)) == set(READERS)
 
 
-def test_a_name_outside_ascii_is_refused_by_the_agent_context_tools_alone() -> None:
+def test_non_ascii_names_are_refused_by_the_agent_context_tools_only() -> None:
     assert who_refuses("name: 日本語\ndescription: b", directory_name="日本語") == {"agent-context": {"name-ascii"}}
 
 
-def test_a_wild_name_is_refused_by_strict_loading_and_by_the_agent_context_tools() -> None:
+def test_invalid_names_are_refused_by_strict_loading_and_agent_context() -> None:
     refused = who_refuses("name: A B\ndescription: b", directory_name="A B")
     assert refused == {"strict": {"name-form"}, "agent-context": {"name-form"}}
 
@@ -129,7 +129,7 @@ def lines(count: int) -> str:
 
 
 @pytest.mark.acceptance("S3-13")
-def test_two_hundred_lines_are_taken_and_one_more_is_not() -> None:
+def test_two_hundred_lines_are_accepted_and_one_more_is_not() -> None:
     assert refused_for(lines(200), REGISTRY_STRICT) == set()
     assert refused_for(lines(201), REGISTRY_STRICT) == {"registry-lines"}
     assert refused_for(lines(201), REGISTRY_LENIENT) == set()
@@ -138,7 +138,7 @@ def test_two_hundred_lines_are_taken_and_one_more_is_not() -> None:
 
 
 @pytest.mark.acceptance("S3-13")
-def test_a_line_of_five_hundred_characters_is_taken_and_one_more_is_not() -> None:
+def test_a_line_of_500_characters_is_accepted_and_one_more_is_not() -> None:
     longest = "license: ".ljust(500, "x")
     assert refused_for(f"name: a\ndescription: b\n{longest}", REGISTRY_STRICT) == set()
     assert refused_for(f"name: a\ndescription: b\n{longest}x", REGISTRY_STRICT) == {"registry-line-length"}
@@ -152,14 +152,14 @@ def test_a_line_of_five_hundred_characters_is_taken_and_one_more_is_not() -> Non
     "description",
     ["x" * 900, '"' + "x" * 900 + '"', ">-\n  " + "x" * 900, "|\n  short\n  " + "x" * 900, "x\n  " + "y" * 900],
 )
-def test_the_descriptions_own_lines_may_be_longer(description: str) -> None:
+def test_description_lines_may_be_longer(description: str) -> None:
     assert refused_for(f"name: a\ndescription: {description}", REGISTRY_STRICT) == set()
     header = f"name: a\ndescription: {description}\nlicense: {'x' * 600}"
     assert refused_for(header, REGISTRY_STRICT) == {"registry-line-length"}
 
 
 @pytest.mark.acceptance("S3-13")
-def test_a_long_line_is_named_by_its_number_and_its_length(write_skill: SkillWriter) -> None:
+def test_a_long_line_is_reported_with_its_number_and_length(write_skill: SkillWriter) -> None:
     skill = write_skill("a", extra=f"license: MIT\ncompatibility: {'x' * 600}")
     report = build_index([str(skill.parent)]).report
     (place,) = report.ignored
@@ -167,7 +167,7 @@ def test_a_long_line_is_named_by_its_number_and_its_length(write_skill: SkillWri
 
 
 @pytest.mark.acceptance("S3-13")
-def test_the_bounds_are_settings(write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limits_are_settings(write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch) -> None:
     root = str(write_skill("a", extra=f"license: MIT\n# {'x' * 600}").parent)
     assert build_index([root]).skills == ()
     monkeypatch.setenv("SKILLHUB_REGISTRY_MAX_LINE_CHARACTERS", "700")
@@ -178,8 +178,8 @@ def test_the_bounds_are_settings(write_skill: SkillWriter, monkeypatch: pytest.M
 
 
 @pytest.mark.acceptance("S3-12", "S3-34")
-def test_the_reason_is_what_refused_the_skill_and_not_what_else_is_odd(write_skill: SkillWriter) -> None:
-    # The seed's own version and author break the specification, and are not why.
+def test_the_reason_is_only_what_refused_the_skill(write_skill: SkillWriter) -> None:
+    # version and author at the top level are noted too, but do not refuse the skill.
     root = write_skill("Wild Name", "Writes <b>.", extra="version: 1.0\nauthor: me", directory="a").parent
     write_skill("b", frontmatter="version: 1.0\nauthor: me\nname: b")
     write_skill("c", frontmatter="version: <1.0>\ndescription: x")
@@ -188,7 +188,7 @@ def test_the_reason_is_what_refused_the_skill_and_not_what_else_is_odd(write_ski
     assert report.ignored_counts == {"description-missing": 1, "name-missing": 1, "registry-markup": 1}
 
 
-def test_one_scan_serves_every_reader(look: Looker, write_skill: SkillWriter) -> None:
+def test_one_scan_serves_every_consumer(look: Looker, write_skill: SkillWriter) -> None:
     write_skill("plain")
     write_skill("marked", "Writes <b>.")
     write_skill("silent", frontmatter="name: silent")
@@ -206,7 +206,7 @@ def test_one_scan_serves_every_reader(look: Looker, write_skill: SkillWriter) ->
     assert served(REGISTRY_STRICT) == ["plain", "unknown"]
 
 
-def test_every_admission_refuses_by_existing_rules_and_refuses_the_unusable() -> None:
+def test_every_admission_uses_existing_rules_and_refuses_unusable_skills() -> None:
     unusable = {rule.id for rule in RULES.values() if rule.refuses}
     for name, reader in READERS.items():
         assert reader.refusing <= set(RULES)

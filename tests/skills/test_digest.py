@@ -1,4 +1,4 @@
-"""The digest of a skill: every change of what a command could execute or read changes it, and nothing else does."""
+"""The digest of a skill: it changes with every executable or readable content, and with nothing else."""
 
 import os
 import shutil
@@ -60,13 +60,13 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_every_change_of_what_can_run_changes_the_digest(skill: Path, change: str) -> None:
+def test_every_change_of_executable_content_changes_the_digest(skill: Path, change: str) -> None:
     before = skill_digest(str(skill))
     CHANGES[change](skill)
     assert skill_digest(str(skill)) != before
 
 
-def test_a_copy_with_other_times_and_another_place_has_the_same_digest(skill: Path, tmp_path: Path) -> None:
+def test_a_copy_elsewhere_with_other_times_has_the_same_digest(skill: Path, tmp_path: Path) -> None:
     copy = tmp_path / "elsewhere" / "other-name"
     shutil.copytree(skill, copy, symlinks=True)
     os.utime(copy / "SKILL.md", (1, 1))
@@ -75,7 +75,7 @@ def test_a_copy_with_other_times_and_another_place_has_the_same_digest(skill: Pa
     assert skill_digest(str(skill)).startswith("sha256:")
 
 
-def test_gits_own_directory_does_not_count(skill: Path) -> None:
+def test_the_git_directory_does_not_count(skill: Path) -> None:
     before = skill_digest(str(skill))
     (skill / ".git").mkdir()
     (skill / ".git" / "FETCH_HEAD").write_text("0")
@@ -90,7 +90,7 @@ def test_a_link_out_of_the_skill_is_not_followed(skill: Path, tmp_path: Path) ->
     assert skill_digest(str(skill)) == before
 
 
-def test_files_beyond_the_bound_on_bytes_count_by_size_and_times(skill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_beyond_the_byte_limit_count_by_size_and_times(skill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(digest, "MAX_BYTES", 4)
     before = skill_digest(str(skill))
     os.utime(skill / "SKILL.md", (1, 1))
@@ -103,17 +103,15 @@ def test_a_skill_with_too_many_files_cannot_be_compared(skill: Path, monkeypatch
         skill_digest(str(skill))
 
 
-def test_a_skill_of_directories_in_each_other_without_a_bound_cannot_be_compared(
-    skill: Path, make_deep: Callable[[Path], None]
-) -> None:
-    """A repository may bring them, and whoever looked at one such skill was told of a bug."""
+def test_endlessly_nested_directories_cannot_be_compared(skill: Path, make_deep: Callable[[Path], None]) -> None:
+    """A repository may contain them, and they used to cause an internal error."""
     make_deep(skill)
     for look in (skill_digest, skill_stamp):
         with pytest.raises(SkillUnverifiable, match="more than 128 directories in each other"):
             look(str(skill))
 
 
-def test_a_file_that_cannot_be_read_is_named(skill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_file_is_named(skill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: str) -> str:
         raise PermissionError(13, "Permission denied", path)
 

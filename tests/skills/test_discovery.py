@@ -1,4 +1,4 @@
-"""The walk: the files found below a root, the skipped paths, and a problem for every unreadable path."""
+"""The walk: found files, skipped paths, and a problem for every unreadable path."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def reasons(found: Walk, root: Path) -> dict[str, str]:
     return {os.path.relpath(p.path, os.path.realpath(root)): p.reason for p in found.problems}
 
 
-def test_a_skill_is_found_with_what_its_file_says_of_itself(tmp_path: Path) -> None:
+def test_a_skill_is_found_with_its_file_metadata(tmp_path: Path) -> None:
     skill = plant(tmp_path / "a")
     (found,) = walk(tmp_path).found
     status = (skill / "SKILL.md").stat()
@@ -44,7 +44,7 @@ def test_a_skill_is_found_with_what_its_file_says_of_itself(tmp_path: Path) -> N
 
 
 @pytest.mark.acceptance("S2-55")
-def test_skills_are_found_down_to_the_depth_and_no_deeper(tmp_path: Path) -> None:
+def test_skills_are_found_down_to_the_maximum_depth(tmp_path: Path) -> None:
     deepest = plant(tmp_path.joinpath(*"abcde", "deepest"))
     plant(tmp_path.joinpath(*"ABCDEF", "too-deep"))
     assert len(deepest.relative_to(tmp_path).parts) == MAX_DEPTH
@@ -85,35 +85,35 @@ def test_a_root_may_be_a_skill_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("passed_over", [".hidden", ".git", "node_modules", "__pycache__"])
-def test_hidden_and_foreign_directories_are_passed_over_below_a_root_only(tmp_path: Path, passed_over: str) -> None:
+def test_hidden_and_foreign_directories_are_skipped_below_a_root(tmp_path: Path, passed_over: str) -> None:
     plant(tmp_path / passed_over / "skill")
     assert names(walk(tmp_path), tmp_path) == []
     assert names(walk(tmp_path / passed_over), tmp_path / passed_over) == ["skill"]
 
 
 @pytest.mark.parametrize("name", ["README.md", "SKILL.md.bak", "xSKILL.md"])
-def test_no_other_file_makes_a_skill(tmp_path: Path, name: str) -> None:
+def test_only_skill_md_makes_a_skill(tmp_path: Path, name: str) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / name).write_text("---\nname: a\ndescription: b\n---\n", encoding="utf-8")
     assert (walk(tmp_path).found, walk(tmp_path).problems) == ((), ())
 
 
 @pytest.mark.parametrize("name", ["skill.md", "SKILL.MD", "Skill.md"])
-def test_a_skill_file_in_other_letter_case_is_found_under_its_own_name(tmp_path: Path, name: str) -> None:
+def test_a_skill_file_in_other_letter_case_is_found(tmp_path: Path, name: str) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / name).write_text("---\nname: a\ndescription: b\n---\n", encoding="utf-8")
     (found,) = walk(tmp_path).found
     assert (found.name, found.file) == ("a", name)
 
 
-def test_the_exact_name_comes_before_one_in_other_letter_case(tmp_path: Path) -> None:
+def test_the_exact_file_name_wins_over_other_letter_case(tmp_path: Path) -> None:
     for name in ("SKILL.MD", "SKILL.md", "skill.md"):
         (tmp_path / "a").mkdir(exist_ok=True)
         (tmp_path / "a" / name).write_text("---\nname: a\ndescription: b\n---\n", encoding="utf-8")
     assert [found.file for found in walk(tmp_path).found] == ["SKILL.md"]
 
 
-def test_what_is_found_is_sorted_by_directory(tmp_path: Path) -> None:
+def test_results_are_sorted_by_directory(tmp_path: Path) -> None:
     for name in ("c", "a", "b/z", "b/y"):
         plant(tmp_path / name)
     assert names(walk(tmp_path), tmp_path) == ["a", "b/y", "b/z", "c"]
@@ -122,7 +122,7 @@ def test_what_is_found_is_sorted_by_directory(tmp_path: Path) -> None:
 # Links
 
 
-def test_a_linked_skill_directory_is_found_where_it_really_is(tmp_path: Path) -> None:
+def test_a_linked_skill_directory_is_found_at_its_real_path(tmp_path: Path) -> None:
     plant(tmp_path / "elsewhere" / "real")
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "linked").symlink_to(tmp_path / "elsewhere" / "real")
@@ -131,7 +131,7 @@ def test_a_linked_skill_directory_is_found_where_it_really_is(tmp_path: Path) ->
     assert (found.root, found.name) == (os.path.realpath(tmp_path / "root"), "linked")
 
 
-def test_a_linked_root_is_walked_where_it_leads_and_told_as_it_is_configured(tmp_path: Path) -> None:
+def test_a_linked_root_is_walked_at_its_target_and_shown_as_configured(tmp_path: Path) -> None:
     plant(tmp_path / "real" / "a")
     (tmp_path / "real" / ".hidden").mkdir()
     (tmp_path / "real" / "loop").symlink_to("loop")
@@ -145,7 +145,7 @@ def test_a_linked_root_is_walked_where_it_leads_and_told_as_it_is_configured(tmp
     assert [root.target for root in found.roots] == [os.path.realpath(tmp_path / "real")]
 
 
-def test_one_real_directory_is_found_once_and_by_its_own_name(tmp_path: Path) -> None:
+def test_one_real_directory_is_found_once_by_its_own_name(tmp_path: Path) -> None:
     plant(tmp_path / "m-real")
     for link in ("a-link", "z-link"):
         (tmp_path / link).symlink_to("m-real")
@@ -163,7 +163,7 @@ def test_a_cycle_of_links_ends(tmp_path: Path) -> None:
     assert walk(tmp_path).problems == ()
 
 
-def test_a_link_to_itself_is_told_and_does_not_hide_its_neighbours(tmp_path: Path) -> None:
+def test_a_link_to_itself_is_reported_and_hides_no_neighbours(tmp_path: Path) -> None:
     plant(tmp_path / "skill")
     (tmp_path / "loop").symlink_to("loop")
     found = walk(tmp_path)
@@ -171,13 +171,13 @@ def test_a_link_to_itself_is_told_and_does_not_hide_its_neighbours(tmp_path: Pat
     assert list(reasons(found, tmp_path)) == ["loop"]
 
 
-def test_a_dangling_link_is_nothing(tmp_path: Path) -> None:
+def test_a_dangling_link_is_ignored(tmp_path: Path) -> None:
     plant(tmp_path / "skill")
     (tmp_path / "gone").symlink_to("nowhere")
     assert names(walk(tmp_path), tmp_path) == ["skill"]
 
 
-def test_a_shorter_way_to_a_directory_leads_as_deep_as_it_may(tmp_path: Path) -> None:
+def test_the_shortest_path_to_a_directory_sets_its_depth(tmp_path: Path) -> None:
     target = tmp_path.joinpath("root", *"abcde", "target")
     plant(target / "one" / "two")
     plant(tmp_path / "root" / "x")
@@ -186,29 +186,29 @@ def test_a_shorter_way_to_a_directory_leads_as_deep_as_it_may(tmp_path: Path) ->
     assert names(walk(tmp_path / "root"), tmp_path / "root") == ["a/b/c/d/e/target/one/two", "x"]
 
 
-def test_a_root_within_a_root_leaves_its_skills_to_the_earlier_one(tmp_path: Path) -> None:
+def test_nested_roots_leave_their_skills_to_the_earlier_root(tmp_path: Path) -> None:
     plant(tmp_path / "inner" / "skill")
     outer, inner = os.path.realpath(tmp_path), os.path.realpath(tmp_path / "inner")
     assert [file.root for file in walk(tmp_path, tmp_path / "inner").found] == [outer]
     assert [file.root for file in walk(tmp_path / "inner", tmp_path).found] == [inner]
 
 
-# What cannot be looked into
+# Unreadable paths
 
 
-def test_a_missing_root_is_told_and_does_not_stop_the_others(tmp_path: Path) -> None:
+def test_a_missing_root_is_reported_and_does_not_stop_the_others(tmp_path: Path) -> None:
     plant(tmp_path / "there" / "skill")
     found = walk(tmp_path / "missing", tmp_path / "there")
     assert names(found, tmp_path) == ["there/skill"]
     assert reasons(found, tmp_path) == {"missing": "does not exist"}
 
 
-def test_a_root_that_is_a_file_is_told(tmp_path: Path) -> None:
+def test_a_root_that_is_a_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     assert reasons(walk(tmp_path / "file"), tmp_path) == {"file": "is a file, not a directory"}
 
 
-def test_a_skill_file_that_is_a_directory_is_told_and_ends_the_descent(tmp_path: Path) -> None:
+def test_a_skill_file_that_is_a_directory_is_reported(tmp_path: Path) -> None:
     plant(tmp_path / "a" / "SKILL.md")
     plant(tmp_path / "a" / "below")
     found = walk(tmp_path)
@@ -217,20 +217,20 @@ def test_a_skill_file_that_is_a_directory_is_told_and_ends_the_descent(tmp_path:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no FIFOs")
-def test_a_skill_file_that_is_a_fifo_is_told_and_not_waited_for(tmp_path: Path) -> None:
+def test_a_skill_file_that_is_a_fifo_is_reported_and_does_not_block(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     os.mkfifo(tmp_path / "a" / "SKILL.md")
     assert reasons(walk(tmp_path), tmp_path) == {"a/SKILL.md": "is not a regular file"}
 
 
-def test_a_skill_file_that_is_a_dangling_link_is_told(tmp_path: Path) -> None:
+def test_a_skill_file_that_is_a_dangling_link_is_reported(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "SKILL.md").symlink_to("nowhere")
     assert reasons(walk(tmp_path), tmp_path) == {"a/SKILL.md": "cannot be read (No such file or directory)"}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps names that are not UTF-8")
-def test_a_name_that_is_not_utf_8_is_told_in_text_that_can_be_printed(tmp_path: Path) -> None:
+def test_a_name_that_is_not_utf_8_is_reported_in_printable_text(tmp_path: Path) -> None:
     plant(tmp_path / "skill")
     odd = os.fsencode(tmp_path) + b"/odd-\xff"
     os.mkdir(odd)
@@ -256,7 +256,7 @@ print(json.dumps([[file.name for file in walk.found], [[p.path, p.reason] for p 
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes that would close a directory")
-def test_a_directory_that_may_not_be_read_is_told_and_does_not_hide_its_neighbours() -> None:
+def test_an_unreadable_directory_is_reported_and_hides_no_neighbours() -> None:
     with tempfile.TemporaryDirectory() as name:
         top = Path(os.path.realpath(name))
         plant(top / "skill")
@@ -280,7 +280,7 @@ def test_a_directory_that_may_not_be_read_is_told_and_does_not_hide_its_neighbou
     assert set(reasons.values()) == {"cannot be read (Permission denied)"}
 
 
-def test_a_bounded_root_is_looked_at_so_far_and_no_further_and_says_so(tmp_path: Path) -> None:
+def test_a_bounded_root_stops_at_its_limit_and_says_so(tmp_path: Path) -> None:
     for name in ("a", "b", "c", "d"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "SKILL.md").write_text("x", encoding="utf-8")
@@ -304,7 +304,7 @@ def test_a_bounded_root_is_looked_at_so_far_and_no_further_and_says_so(tmp_path:
         ("/a", "/", True),
     ],
 )
-def test_below_a_directory_is_what_its_path_leads_through(path: str, directory: str, inside: bool) -> None:
+def test_below_follows_the_path_of_a_directory(path: str, directory: str, inside: bool) -> None:
     assert is_at_or_below(path, directory) == inside
 
 
@@ -315,7 +315,7 @@ def roots_with_project(tmp_path: Path) -> tuple[SkillRoot, ...]:
 
 
 @pytest.mark.parametrize("way", ["skill", "directory above", "root", "agents"])
-def test_a_link_out_of_the_project_is_not_followed_and_is_told(
+def test_a_link_out_of_the_project_is_reported_and_not_followed(
     tmp_path: Path, write_skill: SkillWriter, way: str
 ) -> None:
     private = write_skill("private", root=tmp_path / "other" / ".agents" / "skills")
@@ -336,7 +336,7 @@ def test_a_link_out_of_the_project_is_not_followed_and_is_told(
     assert problem.reason == "is a link out of the project and is not followed"
     assert problem.path == str(tmp_path / "repo" / (".agents/skills" if way == "agents" else link[0]))
     assert f"`skillhub roots add --project {tmp_path / 'other'}" in problem.fix
-    # One that stays in the project is.
+    # A link within the project is followed.
     path.unlink()
     path.symlink_to(tmp_path / "repo" / "kept" / "own")
     if way == "skill":
@@ -344,14 +344,12 @@ def test_a_link_out_of_the_project_is_not_followed_and_is_told(
 
 
 @pytest.mark.parametrize("way", ["skill", "root"])
-def test_a_projects_link_does_not_make_the_persons_skill_one_of_the_project(
-    tmp_path: Path, write_skill: SkillWriter, way: str
-) -> None:
+def test_a_project_link_does_not_claim_the_users_skill(tmp_path: Path, write_skill: SkillWriter, way: str) -> None:
     mine = write_skill("commit", root=tmp_path / "home" / ".agents" / "skills")
     link = tmp_path / "repo" / ".agents" / "skills"
     (link if way == "skill" else link.parent).mkdir(parents=True)
     (link / "commit" if way == "skill" else link).symlink_to(mine if way == "skill" else mine.parent)
     walk = walk_roots(roots_with_project(tmp_path))
     assert [(file.directory, file.root) for file in walk.found] == [(str(mine), str(mine.parent))]
-    # It is served from there: nothing is lost that was worth a word.
+    # It is served from its target, so nothing is reported.
     assert walk.problems == ()

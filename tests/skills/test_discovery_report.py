@@ -1,4 +1,4 @@
-"""A survey counts what no root has, by discovery's rules, within bounds, and opens no file."""
+"""The report counts unserved skills by the rules of discovery, within limits, without opening files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def around(*paths: Path, home: Path) -> Surroundings:
 
 @pytest.fixture
 def unopened(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """From its call on, nothing may be opened."""
+    """Fail if anything is opened after the call."""
 
     def refuse(path: object, *_: object, **__: object) -> int:
         raise AssertionError(f"{path} was opened")
@@ -33,7 +33,7 @@ def unopened(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return start
 
 
-def test_a_skill_that_a_root_has_counts_for_no_other_place_however_it_is_linked(
+def test_a_served_skill_counts_in_no_other_place_even_if_linked(
     tmp_path: Path, skills_dir: Path, write_skill: SkillWriter, unopened: Callable[[], None]
 ) -> None:
     own, linked, same = tmp_path / "own", tmp_path / "linked", tmp_path / "same"
@@ -48,13 +48,13 @@ def test_a_skill_that_a_root_has_counts_for_no_other_place_however_it_is_linked(
     roots = make_roots([str(skills_dir)])
     counts, others = around(own, linked, same, tmp_path / "missing", home=tmp_path).survey(roots)
     assert counts == {str(skills_dir): 1}
-    # The same directory under another path is the root itself.
+    # The root under another path.
     assert [(one.where, one.skills) for one in others] == [("2 skills in ~/own", 2), ("0 skills in ~/linked", 0)]
     known = {str(skills_dir / "served"), str(own / "two")}
     assert [one.skills for one in around(own, linked, home=tmp_path).unsearched(roots, known)] == [1, 0]
 
 
-def test_a_large_place_is_looked_into_so_far_only_and_says_so(
+def test_a_large_place_is_scanned_up_to_a_limit_and_says_so(
     tmp_path: Path, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch, unopened: Callable[[], None]
 ) -> None:
     monkeypatch.setattr(places, "MAX_DIRECTORIES", 3)
@@ -69,7 +69,7 @@ def test_a_large_place_is_looked_into_so_far_only_and_says_so(
     )
 
 
-def test_what_hides_below_is_skipped_as_discovery_skips_it(tmp_path: Path, write_skill: SkillWriter) -> None:
+def test_the_report_skips_the_same_directories_as_discovery(tmp_path: Path, write_skill: SkillWriter) -> None:
     write_skill("inner", root=write_skill("outer", root=tmp_path / "place"))
     write_skill("system", root=tmp_path / "place" / ".system")
     (tmp_path / "place" / "loop").symlink_to(tmp_path / "place")
@@ -78,7 +78,7 @@ def test_what_hides_below_is_skipped_as_discovery_skips_it(tmp_path: Path, write
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_a_place_that_cannot_be_read_says_so(tmp_path: Path) -> None:
+def test_an_unreadable_place_is_reported(tmp_path: Path) -> None:
     place = tmp_path / "closed"
     place.mkdir(mode=0o000)
     (found,) = around(place, home=tmp_path).unsearched((), ())

@@ -1,4 +1,4 @@
-"""Reading and listing a skill's files, with real files, links, and neighbours that must stay out of reach."""
+"""Reading and listing a skill's files, with real files, links, and inaccessible neighbours."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def parts_of(directory: Path, file_path: str, *, max_bytes: int) -> Iterator[Fil
 @pytest.mark.parametrize(
     "path", ["references/guide.md", "references\\guide.md", "./references/guide.md", "references/./guide.md"]
 )
-def test_a_file_in_a_subdirectory_is_read_whole(skill: Path, path: str, opener: Opener) -> None:
+def test_a_file_in_a_subdirectory_is_read(skill: Path, path: str, opener: Opener) -> None:
     assert read(skill, path, opener=opener) == FileContent(
         content="# Guide\n",
         encoding="utf-8",
@@ -85,7 +85,7 @@ def test_an_empty_file_is_empty_text(skill: Path) -> None:
     assert (content.content, content.encoding, content.truncated, content.size) == ("", "utf-8", False, 0)
 
 
-def test_line_ends_and_a_byte_order_mark_stay_as_stored(skill: Path) -> None:
+def test_line_ends_and_a_byte_order_mark_are_kept(skill: Path) -> None:
     (skill / "dos.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\n")
     assert read(skill, "dos.txt").content == "\ufeffone\r\ntwo\r\n"
 
@@ -93,7 +93,7 @@ def test_line_ends_and_a_byte_order_mark_stay_as_stored(skill: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["見積 テンプレート.md", "naïve.md", "a b.md", "a~b.md", "x..y.md", "$HOME.md", "-.md"]
 )
-def test_unusual_but_plain_names_are_read(skill: Path, name: str) -> None:
+def test_unusual_but_valid_names_are_read(skill: Path, name: str) -> None:
     (skill / name).write_text("here", encoding="utf-8")
     assert read(skill, name).content == "here"
 
@@ -149,7 +149,7 @@ def test_a_link_out_of_the_skill_is_refused(skill: Path, hostile: Hostile, opene
 
 
 @pytest.mark.acceptance("S2-30")
-def test_whether_a_link_out_of_the_skill_dangles_is_not_told(skill: Path) -> None:
+def test_whether_an_outside_link_dangles_is_not_revealed(skill: Path) -> None:
     os.symlink("../b/absent.md", skill / "dangling.md")
     with pytest.raises(PathNotAllowed) as dangling:
         read(skill, "dangling.md")
@@ -169,13 +169,13 @@ def test_whether_a_link_out_of_the_skill_dangles_is_not_told(skill: Path) -> Non
         ("top", "references/..", "top/references/guide.md"),
     ],
 )
-def test_a_link_that_stays_inside_is_followed(skill: Path, link: str, target: str, path: str, opener: Opener) -> None:
+def test_a_link_within_the_skill_is_followed(skill: Path, link: str, target: str, path: str, opener: Opener) -> None:
     os.symlink(target, skill / link)
     assert read(skill, path, opener=opener).content == "# Guide\n"
 
 
 @both_openers
-def test_a_parent_within_a_link_counts_from_where_the_link_before_it_led(skill: Path, opener: Opener) -> None:
+def test_a_parent_path_behind_a_link_counts_from_its_target(skill: Path, opener: Opener) -> None:
     (skill / "deep" / "er").mkdir(parents=True)
     (skill / "deep" / "note.md").write_text("deep", encoding="utf-8")
     os.symlink("deep/er", skill / "short")
@@ -184,7 +184,7 @@ def test_a_parent_within_a_link_counts_from_where_the_link_before_it_led(skill: 
 
 
 @both_openers
-def test_a_ring_of_links_ends(skill: Path, opener: Opener) -> None:
+def test_a_link_cycle_ends(skill: Path, opener: Opener) -> None:
     os.symlink("pong", skill / "ping")
     os.symlink("ping", skill / "pong")
     with pytest.raises(SkillFileNotFound):
@@ -207,9 +207,7 @@ def test_dotfiles_are_withheld_unless_served(skill: Path, path: str) -> None:
 
 @both_openers
 @pytest.mark.parametrize(("target", "path"), [(".env", "plain.md"), (".git", "plain.md/config")])
-def test_a_plain_name_that_links_to_a_dotfile_is_withheld_too(
-    skill: Path, target: str, path: str, opener: Opener
-) -> None:
+def test_a_plain_name_that_links_to_a_dotfile_is_withheld(skill: Path, target: str, path: str, opener: Opener) -> None:
     os.symlink(target, skill / "plain.md")
     with pytest.raises(PathNotAllowed, match="SKILLHUB_SERVE_DOTFILES"):
         read(skill, path, opener=opener)
@@ -219,12 +217,12 @@ def test_a_plain_name_that_links_to_a_dotfile_is_withheld_too(
 @pytest.mark.acceptance("S2-29")
 @both_openers
 @pytest.mark.parametrize("hostile", [h for h in REFUSED if ".." in re.split(r"[/\\]", h.path)], ids=words)
-def test_serving_dotfiles_opens_no_way_up(skill: Path, hostile: Hostile, opener: Opener) -> None:
+def test_serving_dotfiles_does_not_allow_parent_paths(skill: Path, hostile: Hostile, opener: Opener) -> None:
     with pytest.raises(PathNotAllowed):
         read(skill, hostile.path, limits=WITH_DOTFILES, opener=opener)
 
 
-def test_an_empty_path_is_an_unusable_argument(skill: Path) -> None:
+def test_an_empty_path_is_an_invalid_argument(skill: Path) -> None:
     with pytest.raises(InvalidArgument, match="file_path is empty"):
         read(skill, "")
 
@@ -234,13 +232,13 @@ def test_a_hard_link_is_read(skill: Path) -> None:
     assert read(skill, "hard.md").content == "# Guide\n"
 
 
-# What is not there
+# Missing files
 
 
 @pytest.mark.acceptance("S2-33")
 @both_openers
 @pytest.mark.parametrize("path", ["absent.md", "absent/guide.md", "SKILL.md/guide.md", "references/absent.md"])
-def test_a_file_that_does_not_exist_is_said_so(skill: Path, path: str, opener: Opener) -> None:
+def test_a_missing_file_is_reported(skill: Path, path: str, opener: Opener) -> None:
     with pytest.raises(SkillFileNotFound, match="does not exist") as error:
         read(skill, path, opener=opener)
     assert error.value.facts == {"skill_name": "a", "file_path": path}
@@ -249,20 +247,20 @@ def test_a_file_that_does_not_exist_is_said_so(skill: Path, path: str, opener: O
 @pytest.mark.acceptance("S2-33")
 @both_openers
 @pytest.mark.parametrize("path", ["references", "references/", "references\\", ".", "./"])
-def test_a_directory_is_no_file_and_its_files_are_named(skill: Path, path: str, opener: Opener) -> None:
+def test_a_directory_is_refused_and_its_files_are_named(skill: Path, path: str, opener: Opener) -> None:
     with pytest.raises(SkillFileNotFound, match="is a directory") as error:
         read(skill, path, opener=opener)
     assert error.value.hint is not None
     assert "'references/guide.md'" in error.value.hint
 
 
-def test_a_misspelt_path_is_answered_with_the_near_one(skill: Path) -> None:
+def test_a_misspelt_path_gets_a_suggestion(skill: Path) -> None:
     with pytest.raises(SkillFileNotFound) as error:
         read(skill, "reference/giude.md")
     assert error.value.hint == "did you mean 'references/guide.md'?"
 
 
-def test_a_path_like_no_file_is_answered_with_a_few_of_the_files(skill: Path) -> None:
+def test_a_path_unlike_any_file_is_answered_with_a_few_files(skill: Path) -> None:
     for number in range(20):
         (skill / f"{number:02}.txt").touch()
     with pytest.raises(SkillFileNotFound) as error:
@@ -270,14 +268,14 @@ def test_a_path_like_no_file_is_answered_with_a_few_of_the_files(skill: Path) ->
     assert error.value.hint == "files of the skill: '00.txt', '01.txt', '02.txt', '03.txt', '04.txt', …"
 
 
-def test_a_skill_whose_directory_is_gone_has_no_files(tmp_path: Path) -> None:
+def test_a_skill_with_a_deleted_directory_has_no_files(tmp_path: Path) -> None:
     with pytest.raises(SkillFileNotFound, match="does not exist"):
         read(tmp_path / "gone", "SKILL.md")
     assert list_files(tmp_path / "gone", serve_dotfiles=False) == ((), True)
 
 
 @both_openers
-def test_a_fifo_is_neither_read_nor_waited_for(skill: Path, opener: Opener) -> None:
+def test_a_fifo_is_not_read_and_does_not_block(skill: Path, opener: Opener) -> None:
     os.mkfifo(skill / "pipe")
     with pytest.raises(SkillFileNotFound, match="is not a regular file"):
         read(skill, "pipe", opener=opener)
@@ -290,7 +288,7 @@ def test_a_link_to_a_device_is_refused(skill: Path, opener: Opener) -> None:
         read(skill, "zero", opener=opener)
 
 
-def test_an_unreadable_file_is_said_to_be_so_with_who_mends_it_and_no_other_name(skill: Path) -> None:
+def test_an_unreadable_file_is_reported_with_a_fix(skill: Path) -> None:
     locked = skill / "locked.md"
     locked.write_text(SECRET, encoding="utf-8")
     locked.chmod(0)
@@ -314,11 +312,11 @@ def test_an_unreadable_file_is_said_to_be_so_with_who_mends_it_and_no_other_name
     ]
 
 
-# How much is served
+# Limits
 
 
 @pytest.mark.acceptance("S2-32")
-def test_a_large_file_is_cut_to_the_limit_on_a_character_boundary(skill: Path) -> None:
+def test_a_large_file_is_cut_at_a_character_boundary(skill: Path) -> None:
     (skill / "large.md").write_text("a" + "あ" * 40_000, encoding="utf-8")
     part = read(skill, "large.md")
     assert part.content == "a" + "あ" * 21_845
@@ -335,7 +333,7 @@ def test_a_file_of_exactly_the_limit_is_not_truncated(skill: Path) -> None:
     assert (len(part.content), part.truncated, part.next_offset) == (65_536, False, None)
 
 
-def test_next_offset_leads_through_the_whole_text(skill: Path) -> None:
+def test_next_offset_pages_through_the_whole_text(skill: Path) -> None:
     text = "naïve 見積 🎌 ends\n" * 50
     (skill / "text.md").write_text(text, encoding="utf-8")
     for max_bytes in (1, 2, 3, 4, 5, 7, 64):
@@ -348,15 +346,15 @@ def test_an_offset_at_the_end_gives_an_empty_part(skill: Path) -> None:
 
 
 @pytest.mark.parametrize("offset", [-1, 9, 2**80])
-def test_an_offset_outside_the_file_is_an_unusable_argument(skill: Path, offset: int) -> None:
+def test_an_offset_outside_the_file_is_an_invalid_argument(skill: Path, offset: int) -> None:
     with pytest.raises(InvalidArgument, match="offset") as error:
         read(skill, "references/guide.md", offset=offset)
-    # A shell reads a file whole, and knows no next_offset.
+    # A shell reads the whole file, without next_offset.
     assert error.value.hint == "start at 0"
 
 
 @pytest.mark.parametrize("offset", [2, 6, 8, 10])
-def test_what_starts_within_a_character_comes_as_base64(skill: Path, offset: int) -> None:
+def test_an_offset_within_a_character_returns_base64(skill: Path, offset: int) -> None:
     text = "aあい🎌".encode()
     (skill / "text.md").write_bytes(text)
     part = read(skill, "text.md", offset=offset)
@@ -369,7 +367,7 @@ def test_a_limit_below_one_byte_is_a_programming_error(max_bytes: int) -> None:
         ReadLimits(max_bytes=max_bytes)
 
 
-# What is not text
+# Binary content
 
 
 @pytest.mark.acceptance("S2-34")
@@ -377,14 +375,14 @@ def test_a_limit_below_one_byte_is_a_programming_error(max_bytes: int) -> None:
     "content",
     [b"\xff\xfe\x00", "試験".encode("shift_jis"), b"text with\0NUL", b"cut \xe3\x81", b"\xed\xa0\x80", b"\xc0\xae"],
 )
-def test_what_is_not_utf_8_comes_as_base64(skill: Path, content: bytes) -> None:
+def test_binary_content_is_returned_as_base64(skill: Path, content: bytes) -> None:
     (skill / "file.bin").write_bytes(content)
     part = read(skill, "file.bin")
     assert part.encoding == "base64"
     assert base64.b64decode(part.content, validate=True) == content
 
 
-def test_utf_16_with_its_mark_is_text_part_by_part(skill: Path) -> None:
+def test_utf_16_with_its_mark_is_paged_as_text(skill: Path) -> None:
     text = "Größe 🦀 " * 9
     (skill / "wide.txt").write_bytes(text.encode("utf-16"))
     parts = list(parts_of(skill, "wide.txt", max_bytes=7))
@@ -404,9 +402,7 @@ def test_utf_16_with_its_mark_is_text_part_by_part(skill: Path) -> None:
         ("a%20b.md", "a%20b.md"),
     ],
 )
-def test_a_file_is_found_in_the_other_unicode_form_and_as_a_link_writes_it(
-    skill: Path, stored: str, asked: str
-) -> None:
+def test_a_file_is_found_in_either_unicode_form(skill: Path, stored: str, asked: str) -> None:
     (skill / "notes").mkdir()
     (skill / "notes" / stored).write_text("Here.", encoding="utf-8")
     assert read(skill, f"notes/{asked}").content == "Here."
@@ -420,7 +416,7 @@ def test_an_encoded_path_out_of_the_skill_finds_nothing(skill: Path) -> None:
 
 
 @pytest.mark.acceptance("S2-34")
-def test_base64_parts_can_be_joined_as_they_are(skill: Path) -> None:
+def test_base64_parts_can_be_concatenated(skill: Path) -> None:
     content = bytes(range(256)) * 40
     (skill / "file.bin").write_bytes(b"\0".join([content[i : i + 50] for i in range(0, len(content), 50)]))
     parts = list(parts_of(skill, "file.bin", max_bytes=100))
@@ -439,7 +435,7 @@ def test_a_whole_file_is_read_up_to_its_limit(skill: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [hostile.path for hostile in LINKS_OUT])
-def test_a_whole_file_is_confined_too(skill: Path, path: str) -> None:
+def test_reading_a_whole_file_is_confined_too(skill: Path, path: str) -> None:
     with pytest.raises(PathNotAllowed):
         read_whole(skill, path, skill="a", max_bytes=1_000)
 
@@ -447,7 +443,7 @@ def test_a_whole_file_is_confined_too(skill: Path, path: str) -> None:
 # Listing
 
 
-def test_the_listing_holds_what_can_be_read_and_nothing_else(skill: Path) -> None:
+def test_the_listing_contains_exactly_the_readable_files(skill: Path) -> None:
     os.symlink("references/guide.md", skill / "latest.md")
     os.symlink("references", skill / "docs")
     os.symlink(".env", skill / "plain.md")
@@ -464,7 +460,7 @@ def test_the_listing_holds_what_can_be_read_and_nothing_else(skill: Path) -> Non
     assert [read(skill, entry.path).size for entry in files] == [entry.size for entry in files]
 
 
-def test_the_listing_shows_dotfiles_where_they_are_served(skill: Path) -> None:
+def test_the_listing_shows_dotfiles_if_they_are_served(skill: Path) -> None:
     files, _ = list_files(skill, serve_dotfiles=True)
     assert [entry.path for entry in files] == [
         ".env",
@@ -475,7 +471,7 @@ def test_the_listing_shows_dotfiles_where_they_are_served(skill: Path) -> None:
     ]
 
 
-def test_a_listing_that_is_cut_keeps_what_is_near_the_top_and_says_that_there_is_more(skill: Path) -> None:
+def test_a_truncated_listing_keeps_the_top_and_says_so(skill: Path) -> None:
     (skill / "assets").mkdir()
     for number in range(10):
         (skill / "assets" / f"{number}.txt").touch()
@@ -490,7 +486,7 @@ def test_a_listing_that_is_cut_keeps_what_is_near_the_top_and_says_that_there_is
 
 
 def flipping(place: Path, one: Path, other: Path, stop: threading.Event) -> None:
-    """Let `place` be now `one`, now `other`, until stopped."""
+    """Swap `place` between `one` and `other` until stopped."""
     while not stop.is_set():
         for current in (one, other):
             os.rename(current, place)
@@ -499,7 +495,7 @@ def flipping(place: Path, one: Path, other: Path, stop: threading.Event) -> None
 
 @pytest.mark.slow
 @pytest.mark.acceptance("S2-30")
-def test_a_directory_that_turns_into_a_link_during_reads_never_leads_out(skill: Path) -> None:
+def test_a_directory_swapped_for_a_link_during_reads_never_escapes(skill: Path) -> None:
     inside, outside = skill / "real", skill / "link"
     inside.mkdir()
     (inside / "secret.md").write_text("mine", encoding="utf-8")
@@ -510,7 +506,7 @@ def test_a_directory_that_turns_into_a_link_during_reads_never_leads_out(skill: 
     seen: set[str] = set()
     reads = 0
     try:
-        # On a machine that hardly switches threads, go on until both sides of the race were met.
+        # Continue until both sides of the race have occurred.
         while reads < 2_000 or (len(seen) < 2 and reads < 200_000):
             reads += 1
             try:
@@ -529,9 +525,7 @@ def test_a_directory_that_turns_into_a_link_during_reads_never_leads_out(skill: 
 
 @pytest.mark.acceptance("S2-30")
 @both_openers
-def test_a_file_exchanged_for_a_link_between_the_look_and_the_opening_is_not_followed(
-    skill: Path, opener: Opener
-) -> None:
+def test_a_file_swapped_for_a_link_before_opening_is_not_followed(skill: Path, opener: Opener) -> None:
     (skill / "place.md").write_text("mine", encoding="utf-8")
     real = os.stat
 

@@ -11,7 +11,7 @@ from skillhub_mcp.skills.frontmatter import MAX_DEPTH, MAX_FRONTMATTER_CHARACTER
 
 @pytest.fixture(autouse=True, params=["CSafeLoader", "SafeLoader"])
 def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every test here holds with libyaml and with the pure parser, which serves where libyaml is not built."""
+    """Run every test with libyaml and with the pure Python parser, the fallback."""
     if not hasattr(yaml, request.param):
         pytest.skip("PyYAML was built without libyaml here")
     monkeypatch.setattr(frontmatter, "_Loader", getattr(yaml, request.param))
@@ -29,7 +29,7 @@ def violations(document: Document) -> list[tuple[str, int | None]]:
     return [(diagnostic.rule, diagnostic.line) for diagnostic in document.diagnostics]
 
 
-# Scalars are the text that was written
+# Scalars
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def violations(document: Document) -> list[tuple[str, int | None]]:
         ("https://example.org/a#b", "https://example.org/a#b"),
     ],
 )
-def test_a_scalar_is_the_text_that_was_written(written: str, text: str) -> None:
+def test_a_scalar_is_the_text_as_written(written: str, text: str) -> None:
     document = parse(with_header(f"description: {written}"))
     assert document.values == {"description": text}
     assert document.diagnostics == ()
@@ -89,7 +89,7 @@ def test_a_null_is_no_value(written: str) -> None:
         ("'one\n\n  two'", "one\ntwo"),
     ],
 )
-def test_text_over_several_lines_is_folded_as_yaml_says(block: str, text: str) -> None:
+def test_multi_line_text_is_folded_as_in_yaml(block: str, text: str) -> None:
     document = parse(with_header(f"description: {block}\nname: x"))
     assert document.values == {"description": text, "name": "x"}
     assert document.diagnostics == ()
@@ -99,7 +99,7 @@ def test_three_hyphens_within_a_block_are_text() -> None:
     assert values_of("description: |\n  ---\n  a\n  ---\nname: x") == {"description": "---\na\n---\n", "name": "x"}
 
 
-def test_lists_and_maps_in_flow_and_block_form_are_kept() -> None:
+def test_flow_and_block_lists_and_maps_are_kept() -> None:
     header = "a: [x, 1.0]\nb:\n- x\n- [y]\nc: {d: e, f: {g: 1}}\nh:\n  i:\n  - no"
     assert values_of(header) == {
         "a": ["x", "1.0"],
@@ -118,7 +118,7 @@ def test_a_name_below_metadata_is_not_the_name() -> None:
 @pytest.mark.parametrize(
     ("header", "key"), [("1: x", "1"), ("yes: x", "yes"), ("null: x", "null"), ("'': x", ""), ("? [a, b]\n: x", "?")]
 )
-def test_a_key_that_is_not_text_becomes_text(header: str, key: str) -> None:
+def test_a_non_text_key_becomes_text(header: str, key: str) -> None:
     assert values_of(header) == {key: "x"}
 
 
@@ -134,7 +134,7 @@ def test_a_key_that_is_not_text_becomes_text(header: str, key: str) -> None:
         "!!timestamp 2024-01-01",
     ],
 )
-def test_a_tag_makes_nothing_but_text_lists_and_maps(tagged: str) -> None:
+def test_yaml_tags_create_only_text_lists_and_maps(tagged: str) -> None:
     document = parse(with_header(f"description: {tagged}"))
     assert document.values is not None
     assert document.values["description"] in (["echo"], {"a": "b"}, "x", "aGk=", "7", "2024-01-01")
@@ -159,7 +159,7 @@ def test_a_tag_makes_nothing_but_text_lists_and_maps(tagged: str) -> None:
         "```yaml\n---\nname: x\n---\n```\n",
     ],
 )
-def test_the_body_is_what_follows_the_closing_fence_to_the_last_character(body: str) -> None:
+def test_the_body_is_everything_after_the_closing_fence(body: str) -> None:
     for line_break in ("\n", "\r\n"):
         fences = f"---{line_break}name: a{line_break}---{line_break}"
         document = parse(fences.encode() + body.encode())
@@ -173,7 +173,7 @@ def test_a_fence_may_end_the_file() -> None:
     assert (document.values, document.body, document.diagnostics) == ({"name": "a"}, "", ())
 
 
-def test_blanks_behind_a_fence_do_not_count() -> None:
+def test_blanks_after_a_fence_are_ignored() -> None:
     document = parse(b"--- \t\nname: a\n---  \nbody")
     assert (document.values, document.body) == ({"name": "a"}, "body")
 
@@ -186,7 +186,7 @@ def test_only_a_line_of_exactly_three_hyphens_closes(line: str) -> None:
     assert violations(unclosed) == [("frontmatter-unclosed", 1)]
 
 
-def test_windows_line_ends_in_the_frontmatter_do_not_reach_the_values() -> None:
+def test_windows_line_ends_do_not_reach_the_values() -> None:
     document = parse(b"---\r\nname: a\r\ndescription: >-\r\n  one\r\n  two\r\n---\r\nbody\r\n")
     assert document.values == {"name": "a", "description": "one two"}
     assert document.lines == {"name": 2, "description": 3}
@@ -196,7 +196,7 @@ def test_windows_line_ends_in_the_frontmatter_do_not_reach_the_values() -> None:
 # Encodings
 
 
-def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
+def test_a_byte_order_mark_is_ignored() -> None:
     document = parse(b"\xef\xbb\xbf---\nname: a\n---\nbody")
     assert (document.values, document.body, document.diagnostics) == ({"name": "a"}, "body", ())
 
@@ -221,42 +221,42 @@ def test_utf_16_with_its_mark_is_read_and_reported(encoding: str) -> None:
         "\ufeff---\nname: a\n---\n\0".encode("utf-16-be"),
     ],
 )
-def test_what_holds_a_nul_is_not_text(content: bytes) -> None:
+def test_a_file_with_a_nul_is_not_text(content: bytes) -> None:
     document = parse(content)
     assert document.values is None
     assert document.body == ""
     assert violations(document) == [("file-binary", None)]
 
 
-# Where there is no usable frontmatter
+# Unusable frontmatter
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"# Title\n", b"name: a\n---\n", b"---", b"---name: a\n---\n"])
-def test_a_file_without_frontmatter_says_so_at_line_one(content: bytes) -> None:
+def test_missing_frontmatter_is_reported_at_line_one(content: bytes) -> None:
     document = parse(content)
     assert document.values is None
     assert violations(document) == [("frontmatter-missing", 1)]
 
 
-def test_blank_lines_before_the_frontmatter_are_read_over_and_reported() -> None:
+def test_blank_lines_before_the_frontmatter_are_skipped_and_reported() -> None:
     document = parse(b"\n \n---\nname: a\nb: c: d\ndescription: d\n---\nbody")
     assert document.values == {"name": "a", "b": "c: d", "description": "d"}
     assert document.lines == {"name": 4, "b": 5, "description": 6}
     assert violations(document) == [("frontmatter-late", 1), ("yaml-repaired", 5)]
 
 
-def test_frontmatter_that_is_never_closed_is_reported_where_it_opens() -> None:
+def test_unclosed_frontmatter_is_reported_at_its_start() -> None:
     assert violations(parse(b"---\nname: a\ntext\n")) == [("frontmatter-unclosed", 1)]
 
 
-def test_frontmatter_of_the_largest_size_is_read_and_one_character_more_is_not() -> None:
+def test_frontmatter_up_to_the_maximum_size_is_read() -> None:
     header = "description: ".ljust(MAX_FRONTMATTER_CHARACTERS - 1, "x")
     assert parse(with_header(header)).values == {"description": header.removeprefix("description: ")}
     assert violations(parse(with_header(header + "x"))) == [("frontmatter-unclosed", 1)]
 
 
 @pytest.mark.parametrize("header", ["- a\n- b", "just text", "null", "'quoted'", "[a, b]", "7"])
-def test_frontmatter_that_is_no_map_is_refused(header: str) -> None:
+def test_frontmatter_that_is_not_a_map_is_refused(header: str) -> None:
     document = parse(with_header(header))
     assert document.values is None
     assert violations(document) == [("yaml-not-mapping", 2)]
@@ -271,13 +271,13 @@ def test_empty_frontmatter_is_an_empty_map(header: str) -> None:
 @pytest.mark.parametrize(
     ("header", "line"), [("name: a\nb: 'open", 4), ('name: "a" b', 2), ("name:\n\tb: c", 3), ("name: a\n... \nmore", 4)]
 )
-def test_yaml_without_a_readable_description_is_refused_at_its_line(header: str, line: int) -> None:
+def test_unreadable_yaml_is_refused_at_its_line(header: str, line: int) -> None:
     document = parse(with_header(header))
     assert document.values is None
     (violation,) = document.diagnostics
     assert violation.rule == "yaml-invalid"
     assert violation.line is not None
-    # Where an open quote or bracket is noticed differs by a line between the two parsers.
+    # The two parsers differ by a line for an open quote or bracket.
     assert line - 1 <= violation.line <= line + 1
     assert violation.message
 
@@ -315,7 +315,7 @@ def test_lines_are_right_after_a_repair() -> None:
     assert violations(document) == [("yaml-repaired", 3), ("yaml-duplicate-key", 7)]
 
 
-def test_a_repair_leaves_structures_quotes_and_remarks_as_they_are() -> None:
+def test_a_repair_keeps_structures_quotes_and_comments() -> None:
     header = 'b: "x: y"\nc: [p, q]\nd: {e: f}\ng: |\n  h: i\nmetadata: # a remark\n  j: k\nbroken: x: y\ndescription: d'
     assert values_of(header) == {
         "b": "x: y",
@@ -328,7 +328,7 @@ def test_a_repair_leaves_structures_quotes_and_remarks_as_they_are() -> None:
     }
 
 
-def test_sound_yaml_is_never_repaired() -> None:
+def test_valid_yaml_is_never_repaired() -> None:
     document = parse(with_header("description: a # a remark\nname: 'b: c'"))
     assert document.values == {"description": "a", "name": "b: c"}
     assert document.diagnostics == ()
@@ -337,14 +337,14 @@ def test_sound_yaml_is_never_repaired() -> None:
 # Lines
 
 
-def test_lines_count_as_an_editor_counts_them() -> None:
+def test_lines_are_counted_as_in_an_editor() -> None:
     header = "name: a\ndescription: 'one\u2028\n  two\x85'\nextra: x\nextra: y"
     document = parse(with_header(header))
     assert document.lines == {"name": 2, "description": 3, "extra": 6}
     assert violations(document) == [("yaml-duplicate-key", 6)]
 
 
-def test_lines_are_right_behind_wide_characters() -> None:
+def test_lines_are_right_after_wide_characters() -> None:
     document = parse(with_header("name: 日本語🧪\ndescription: é\nextra: x"))
     assert document.lines == {"name": 2, "description": 3, "extra": 4}
 
@@ -352,20 +352,20 @@ def test_lines_are_right_behind_wide_characters() -> None:
 # Duplicate keys and aliases
 
 
-def test_of_a_key_that_stands_twice_the_last_counts_and_its_line_is_noted() -> None:
+def test_the_last_of_two_equal_keys_counts_and_is_noted() -> None:
     document = parse(with_header("name: a\nname: b\nmetadata:\n  x: 1\n  x: 2"))
     assert document.values == {"name": "b", "metadata": {"x": "2"}}
     assert document.lines["name"] == 3
     assert violations(document) == [("yaml-duplicate-key", 3), ("yaml-duplicate-key", 6)]
 
 
-def test_an_alias_is_written_out_and_noted_where_it_stands() -> None:
+def test_a_yaml_alias_is_expanded_and_noted_at_its_line() -> None:
     document = parse(with_header("a: &x [p, {q: r}]\nb: 1\nc: *x\nd: [*x]"))
     assert document.values == {"a": ["p", {"q": "r"}], "b": "1", "c": ["p", {"q": "r"}], "d": [["p", {"q": "r"}]]}
     assert violations(document) == [("yaml-alias", 4), ("yaml-alias", 5)]
 
 
-def test_a_merge_key_is_a_key_like_any_other() -> None:
+def test_a_merge_key_is_an_ordinary_key() -> None:
     assert values_of("a: &x {b: c}\nd:\n  <<: *x") == {"a": {"b": "c"}, "d": {"<<": {"b": "c"}}}
 
 
@@ -400,11 +400,11 @@ def alias_bomb(levels: int, width: int, *, top: str = "") -> str:
         pytest.param("[" * 60_000, id="deep from the start"),
     ],
 )
-def test_yaml_that_is_too_much_ends_early(header: str) -> None:
+def test_excessive_yaml_is_refused_early(header: str) -> None:
     document = parse(with_header(header))
     assert document.values is None
     assert violations(document) == [("yaml-too-complex", 2)]
 
 
-def test_yaml_as_deep_as_is_allowed_is_read() -> None:
+def test_yaml_of_the_maximum_depth_is_read() -> None:
     assert values_of("a: " + "[" * (MAX_DEPTH - 1) + "x" + "]" * (MAX_DEPTH - 1)) is not None

@@ -1,4 +1,4 @@
-"""The frontmatter's keys: whose each is, and what is said of it."""
+"""Frontmatter keys: their owners and reports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def told(key: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("key", EXTENSIONS)
-def test_a_key_that_a_host_reads_is_told_with_its_readers_and_never_to_be_moved(key: str) -> None:
+def test_a_host_key_is_reported_with_its_readers_and_stays(key: str) -> None:
     rule, message = told(key)
     assert message.startswith(f"{key!r} is not in the specification; read by Claude Code")
     assert all(reader in message for reader in EXTENSIONS[key])
@@ -27,12 +27,12 @@ def test_a_key_that_a_host_reads_is_told_with_its_readers_and_never_to_be_moved(
 
 
 @pytest.mark.parametrize("key", ["disable-model-invocation", "user-invocable", "argument-hint"])
-def test_what_skillhub_reads_is_told_as_read_by_it(key: str) -> None:
+def test_skillhub_keys_are_reported_as_read_by_skillhub(key: str) -> None:
     assert told(key)[1].endswith(" and SkillHub")
 
 
 @pytest.mark.parametrize("key", sorted(DESCRIPTIVE_KEYS))
-def test_a_key_that_only_describes_is_to_be_moved(key: str) -> None:
+def test_a_descriptive_key_should_be_moved_to_metadata(key: str) -> None:
     rule, message = told(key)
     assert rule == "key-unknown"
     assert message.endswith("SkillHub reads it under metadata too") == (key in READ_IN_BOTH_PLACES)
@@ -51,13 +51,13 @@ def test_a_key_that_only_describes_is_to_be_moved(key: str) -> None:
         ("when-to-use", "when_to_use"),
     ],
 )
-def test_a_misspelt_key_is_told_as_what_was_meant(written: str, meant: str) -> None:
+def test_a_misspelt_key_gets_a_suggestion(written: str, meant: str) -> None:
     assert meant_key(written) == meant
     assert told(written) == ("key-misspelt", f"{written!r} is not a known key; did you mean {meant!r}?")
 
 
 @pytest.mark.parametrize("key", ["models", "tools", "agents", "capabilities", "languages", "package", "input", "mcp"])
-def test_a_key_of_another_host_is_not_taken_for_a_misspelt_one(key: str) -> None:
+def test_a_key_of_another_host_is_not_taken_for_a_typo(key: str) -> None:
     assert meant_key(key) is None
     assert told(key) == ("key-unknown", f"{key!r} is not a specified key")
 

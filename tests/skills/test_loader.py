@@ -1,4 +1,4 @@
-"""`SkillLoader`: names at once, bodies on request, and no file that prevents loading the others."""
+"""`SkillLoader`: names first, bodies on request, and no broken file stops the others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def pdf(skills_dir: Path) -> Path:
 
 
 @pytest.mark.acceptance("S4-15", "S4-17")
-def test_the_example_of_the_seed_works_with_its_text_intact(pdf: Path, skills_dir: Path) -> None:
+def test_the_documented_example_works_with_its_text_intact(pdf: Path, skills_dir: Path) -> None:
     loader = SkillLoader(skills_dir)
     real = Path(os.path.realpath(pdf))
     description = "PDFファイルを処理。PDF読み込み、作成、マージ時に使用。"
@@ -44,9 +44,7 @@ def test_the_example_of_the_seed_works_with_its_text_intact(pdf: Path, skills_di
 
 
 @pytest.mark.acceptance("S4-15")
-def test_the_layout_of_the_seed_is_found_with_and_without_resources(
-    pdf: Path, skills_dir: Path, write_skill: SkillWriter
-) -> None:
+def test_skills_are_found_with_and_without_resources(pdf: Path, skills_dir: Path, write_skill: SkillWriter) -> None:
     write_skill("mcp-builder", files={"references/日本語.md": "# 参考"})
     write_skill("code-review", files={"scripts/check.py": "print()\n"})
     loader = SkillLoader(str(skills_dir))
@@ -55,7 +53,7 @@ def test_the_layout_of_the_seed_is_found_with_and_without_resources(
 
 
 @pytest.mark.acceptance("S4-5")
-def test_a_file_is_taken_apart_into_what_the_seed_lists(pdf: Path, skills_dir: Path) -> None:
+def test_a_file_is_split_into_its_documented_parts(pdf: Path, skills_dir: Path) -> None:
     parsed = SkillLoader(skills_dir).parse_skill_md(pdf / "SKILL.md")
     assert parsed == {
         "name": "pdf",
@@ -79,7 +77,7 @@ def test_a_fence_may_end_the_file(end: str, skills_dir: Path, write_skill: Skill
 
 
 @pytest.mark.acceptance("S4-5")
-def test_a_file_without_usable_frontmatter_gives_none_and_does_not_stop_the_others(
+def test_a_file_without_usable_frontmatter_does_not_stop_the_others(
     pdf: Path, skills_dir: Path, write_skill: SkillWriter
 ) -> None:
     broken = {
@@ -100,7 +98,7 @@ def test_a_file_without_usable_frontmatter_gives_none_and_does_not_stop_the_othe
 
 
 @pytest.mark.acceptance("S4-5")
-def test_a_file_that_is_not_there_raises_as_any_file_does(skills_dir: Path) -> None:
+def test_a_missing_file_raises_file_not_found(skills_dir: Path) -> None:
     with pytest.raises(FileNotFoundError):
         SkillLoader(skills_dir).parse_skill_md(skills_dir / "missing" / "SKILL.md")
 
@@ -116,7 +114,7 @@ def test_a_link_out_of_the_skill_is_not_followed(tmp_path: Path, skills_dir: Pat
 
 
 @pytest.mark.acceptance("S4-17")
-def test_the_directory_is_looked_at_again_when_it_is_asked_to(skills_dir: Path, write_skill: SkillWriter) -> None:
+def test_the_directory_is_scanned_again_on_request(skills_dir: Path, write_skill: SkillWriter) -> None:
     gone = write_skill("gone")
     loader = SkillLoader(skills_dir)
     shutil.rmtree(gone)
@@ -127,7 +125,7 @@ def test_the_directory_is_looked_at_again_when_it_is_asked_to(skills_dir: Path, 
 
 
 @pytest.mark.acceptance("S4-17")
-def test_a_body_is_the_files_as_it_is_now(skills_dir: Path, write_skill: SkillWriter) -> None:
+def test_a_body_is_read_from_the_current_file(skills_dir: Path, write_skill: SkillWriter) -> None:
     skill = write_skill("a", body="First.\n")
     loader = SkillLoader(skills_dir)
     write_skill("a", body="Second.\n")
@@ -149,7 +147,7 @@ def test_an_unknown_name_is_answered_with_the_known_ones(skills_dir: Path, write
 
 
 @pytest.mark.acceptance("S4-17")
-def test_no_skills_are_said_to_be_none(skills_dir: Path, tmp_path: Path) -> None:
+def test_an_empty_directory_is_reported(skills_dir: Path, tmp_path: Path) -> None:
     for directory in (skills_dir, tmp_path / "missing"):
         loader = SkillLoader(directory)
         assert loader.skills == {}
@@ -159,14 +157,14 @@ def test_no_skills_are_said_to_be_none(skills_dir: Path, tmp_path: Path) -> None
         assert caught.value.hint == "available skills: (none)"
 
 
-def test_a_description_over_several_lines_is_one_line_of_the_list(skills_dir: Path, write_skill: SkillWriter) -> None:
+def test_a_multi_line_description_is_one_line_of_the_list(skills_dir: Path, write_skill: SkillWriter) -> None:
     write_skill("a", frontmatter="name: a\ndescription: |\n  One.\n\n  - b: Two.\n")
     loader = SkillLoader(skills_dir)
     assert loader.get_descriptions() == "- a: One. - b: Two."
     assert loader.skills["a"]["description"] == "One.\n\n- b: Two."
 
 
-def test_a_wild_name_answers_to_its_alias_too(skills_dir: Path, write_skill: SkillWriter) -> None:
+def test_an_invalid_name_can_be_loaded_by_its_alias(skills_dir: Path, write_skill: SkillWriter) -> None:
     write_skill("Chat with PDF", directory="chat", body="B.")
     loader = SkillLoader(skills_dir)
     assert loader.get_skill_content("chat-with-pdf") == loader.get_skill_content("Chat with PDF")

@@ -1,4 +1,4 @@
-"""Who answers to a name, for somebody who may have only some of the skills."""
+"""Name resolution for a caller who may use only some of the skills."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from skillhub_mcp.skills.snapshot import Snapshot
 
 @pytest.fixture
 def snapshot(tmp_path: Path, write_skill: SkillWriter) -> Snapshot:
-    """The skill `commit` in a project, twice at the person and in the hub; and one whose alias it is there."""
+    """`commit` in a project, twice among the user's skills and in the hub, with a skill of that alias."""
     for root, directory, name in (
         ("project", "commit", "commit"),
         ("user", "commit", "commit"),
@@ -40,7 +40,7 @@ def place(skill: Skill | None) -> str:
     return "nothing" if skill is None else f"{Path(skill.root).name}/{Path(skill.directory).name}"
 
 
-def test_the_first_that_is_offered_answers(snapshot: Snapshot) -> None:
+def test_the_first_available_skill_gets_the_name(snapshot: Snapshot) -> None:
     def answering(*withheld: str) -> str:
         return place(Names(snapshot, Offering(lambda skill: not below(*withheld)(skill))).find("commit"))
 
@@ -48,18 +48,18 @@ def test_the_first_that_is_offered_answers(snapshot: Snapshot) -> None:
     assert answering("project") == "user/commit"
     assert answering("project", "user") == "second/commit"
     assert answering("project", "user", "second") == "hub/commit"
-    # Where none is offered, the first says why.
+    # If none is available, the first one gives the reason.
     assert answering("project", "user", "second", "hub") == "project/commit"
 
 
-def test_an_alias_answers_where_no_skill_of_that_very_name_is_offered(snapshot: Snapshot) -> None:
+def test_an_alias_resolves_if_no_available_skill_has_that_name(snapshot: Snapshot) -> None:
     names = Names(snapshot, Offering(lambda skill: skill.name != "commit"))
     assert place(names.find("commit")) == "hub/aliased"
     assert names.handle(names.offered()[0]) == "Commit!"
     assert place(Names(snapshot).find("commit")) == "project/commit"
 
 
-def test_what_is_hidden_has_no_part_in_it_and_is_found_under_no_name(snapshot: Snapshot) -> None:
+def test_hidden_skills_are_ignored_and_cannot_be_found(snapshot: Snapshot) -> None:
     names = Names(snapshot, Offering(hides=below("project", "second")))
     assert place(names.find("commit")) == "user/commit"
     hidden = [skill for skill in snapshot.everything if below("project", "second")(skill)]
@@ -67,20 +67,20 @@ def test_what_is_hidden_has_no_part_in_it_and_is_found_under_no_name(snapshot: S
     for skill in hidden:
         assert names.find(skill.directory) is None
     assert names.find("commit@project") is None
-    # A skill that is off does not say so in place of one that is on, and a hidden one does not say anything.
+    # A disabled skill does not replace an enabled one, and a hidden one is never mentioned.
     off = Names(snapshot, Offering(lambda _: False, hides=below("project")))
     assert place(off.find("commit")) == "user/commit"
     assert Names(snapshot, Offering(hides=lambda _: True)).find("commit") is None
 
 
-def test_a_name_with_its_source_means_exactly_that_one_whether_it_is_offered_or_not(snapshot: Snapshot) -> None:
+def test_a_name_with_its_source_means_exactly_that_skill(snapshot: Snapshot) -> None:
     names = Names(snapshot, Offering(lambda skill: not below("project", "user")(skill)))
     assert place(names.find("commit@project")) == "project/commit"
     assert place(names.find("commit@user")) == "user/commit"
     assert place(names.find("commit@hub")) == "hub/commit"
 
 
-def test_every_handle_leads_back_to_its_skill(snapshot: Snapshot) -> None:
+def test_every_handle_resolves_to_its_skill(snapshot: Snapshot) -> None:
     for judge in (
         Offering(),
         Offering(lambda skill: not below("project")(skill)),
@@ -104,30 +104,30 @@ def test_every_handle_leads_back_to_its_skill(snapshot: Snapshot) -> None:
     }
 
 
-def test_one_skill_of_each_name_is_offered_and_the_others_are_shadowed_by_it(snapshot: Snapshot) -> None:
+def test_one_skill_of_each_name_is_offered_and_shadows_the_others(snapshot: Snapshot) -> None:
     names = Names(snapshot, Offering(lambda skill: not below("project")(skill)))
     assert [place(skill) for skill in names.offered()] == ["hub/aliased", "hub/alone", "user/commit"]
     assert [(place(lost.skill), place(lost.winner)) for lost in names.shadowed()] == [
         ("hub/commit", "user/commit"),
         ("second/commit", "user/commit"),
     ]
-    # The one that would answer if it were on is not shadowed by the one that answers in its stead.
+    # A disabled winner is not shadowed by its replacement.
     first = names.find("commit@project")
     assert first is not None
     assert names.shadowing(first) is None
 
 
-def test_the_skills_of_a_source_are_those_that_a_name_leads_to(snapshot: Snapshot) -> None:
+def test_a_source_lists_the_skills_that_names_resolve_to(snapshot: Snapshot) -> None:
     assert [place(skill) for skill in Names(snapshot).of_source(Source.USER)] == ["user/commit"]
     names = Names(snapshot, Offering(lambda skill: not below("project", "user")(skill)))
     assert [place(skill) for skill in names.of_source(Source.USER)] == ["second/commit"]
     assert [place(skill) for skill in names.of_source(Source.HUB)] == ["hub/aliased", "hub/alone", "hub/commit"]
-    # Behind one that is off and one that answers, only its path is left.
+    # Behind a disabled and a served skill, only the path is left.
     third = Names(snapshot, Offering(lambda skill: not below("user")(skill)))
     assert third.of_source(Source.USER) == ()
 
 
-def test_a_copy_is_one_only_of_the_skill_that_answers(tmp_path: Path, write_skill: SkillWriter) -> None:
+def test_only_copies_of_the_served_skill_count_as_copies(tmp_path: Path, write_skill: SkillWriter) -> None:
     for root, text in (("one", "First."), ("two", "First."), ("three", "Other.")):
         write_skill("same", text, root=tmp_path / root)
     roots = distinct_roots([(Source.HUB, str(tmp_path / root)) for root in ("one", "three", "two")])

@@ -16,12 +16,12 @@ from skillhub_mcp.skills.names import fold_name, is_specified_name, near_names, 
         ("\u041e\u0422\u0427\u0401\u0422", "\u043e\u0442\u0447\u0451\u0442"),
     ],
 )
-def test_names_that_differ_in_form_only_are_the_same(one: str, other: str) -> None:
+def test_names_that_differ_only_in_form_are_the_same(one: str, other: str) -> None:
     assert fold_name(one) == fold_name(other)
 
 
 @pytest.mark.parametrize(("one", "other"), [("pdf", "pdf-tools"), ("resume", "r\u00e9sum\u00e9"), ("a b", "ab")])
-def test_other_names_stay_apart(one: str, other: str) -> None:
+def test_other_names_stay_distinct(one: str, other: str) -> None:
     assert fold_name(one) != fold_name(other)
 
 
@@ -33,12 +33,12 @@ def test_other_names_stay_apart(one: str, other: str) -> None:
         ("--a__b--", "a-b"),
         ("!!!", ""),
         ("x" * 65, "x" * 64),
-        # Cut where a hyphen would be the last.
+        # Cut before a trailing hyphen.
         ("x" * 63 + " y", "x" * 63),
         ("x" * 62 + " y z", "x" * 62 + "-y"),
     ],
 )
-def test_a_safe_alias_is_always_a_name_that_the_specification_allows(name: str, alias: str) -> None:
+def test_a_safe_alias_is_always_a_valid_name(name: str, alias: str) -> None:
     assert safe_alias(name) == alias
     assert is_specified_name(alias) == bool(alias)
 
@@ -75,13 +75,13 @@ def test_the_nearest_name_comes_first(wanted: str, first: str) -> None:
     assert near_names(wanted, NAMES)[0] == first
 
 
-def test_what_is_near_nothing_gives_nothing() -> None:
+def test_an_unrelated_name_gets_no_suggestion() -> None:
     assert near_names("zzzz", NAMES) == []
     assert near_names("", NAMES) == []
     assert near_names("pdf", []) == []
 
 
-def test_no_more_names_come_than_were_asked_for() -> None:
+def test_suggestions_are_limited_to_the_requested_number() -> None:
     assert len(near_names("code", [f"code-{n}" for n in range(50)])) == 3
     assert len(near_names("code", [f"code-{n}" for n in range(50)], limit=1)) == 1
 

@@ -28,7 +28,7 @@ def violations(reading: ParseResult | Skill) -> list[tuple[str, int | None]]:
     return [(diagnostic.rule, diagnostic.line) for diagnostic in reading.diagnostics]
 
 
-def test_a_skill_that_keeps_every_rule_is_read_whole_without_a_word() -> None:
+def test_a_conforming_skill_has_no_notes() -> None:
     header = (
         "name: a\ndescription: Does it.\nlicense: MIT\ncompatibility: Needs git\nallowed-tools: Read Bash(git:*)\n"
         "metadata:\n  author: me\n  skillhub.category: Dev\n  skillhub.tags: One, two words\n"
@@ -69,7 +69,7 @@ def test_name_and_description_are_enough() -> None:
 
 
 @pytest.mark.parametrize("name", ["123", "1.10", "2024-01-01", "yes"])
-def test_a_name_that_looks_like_a_number_or_a_date_is_its_text(name: str) -> None:
+def test_a_name_like_a_number_or_a_date_stays_text(name: str) -> None:
     assert served(f"name: {name}\ndescription: b", directory_name=name).name == name
 
 
@@ -80,22 +80,22 @@ def test_without_a_name_the_directory_names_the_skill(missing: str) -> None:
     assert violations(skill) == [("name-missing", 2 if missing else None)]
 
 
-def test_the_name_of_a_directory_is_normalised_like_any_other() -> None:
+def test_the_name_of_a_directory_is_normalised() -> None:
     assert served("description: b", directory_name="re\u0301sume\u0301").name == "r\u00e9sum\u00e9"
 
 
-def test_a_directory_written_in_another_normal_form_has_the_same_name() -> None:
+def test_a_directory_in_another_unicode_form_has_the_same_name() -> None:
     assert violations(served("name: r\u00e9sum\u00e9\ndescription: b", directory_name="re\u0301sume\u0301")) == []
 
 
-def test_where_not_even_the_directory_has_a_name_nothing_is_served() -> None:
+def test_a_skill_without_any_name_is_not_served() -> None:
     reading = read("description: b", directory_name="\n")
     assert reading.skill is None
     assert [rule for rule, _ in violations(reading)] == ["name-missing", "name-unusable"]
 
 
 @pytest.mark.parametrize("name", ["Chat with PDF", "a_b", "a--b", "-a", "ns:skill", "A" * 65, "a" * 65])
-def test_a_wild_name_is_kept_and_noted(name: str) -> None:
+def test_an_invalid_name_is_kept_and_noted(name: str) -> None:
     skill = served(f"description: b\nname: '{name}'", directory_name=name)
     assert skill.name == name
     assert violations(skill) == [("name-form", 3)]
@@ -106,7 +106,7 @@ def test_a_name_is_one_line_of_normalised_text() -> None:
     assert skill.name == "a b c"
 
 
-def test_a_name_that_is_longer_than_any_name_is_refused() -> None:
+def test_an_overlong_name_is_refused() -> None:
     assert not LENIENT.refuses(read(f"name: {'a' * MAX_NAME}\ndescription: b").diagnostics)
     reading = read(f"name: {'a' * (MAX_NAME + 1)}\ndescription: b")
     assert ("name-unusable", 2) in violations(reading)
@@ -123,7 +123,7 @@ def test_a_name_that_differs_from_the_directory_is_only_noted() -> None:
 
 
 @pytest.mark.parametrize("missing", ["", "description:\n", "description: ''\n", 'description: " \\n "\n'])
-def test_without_a_description_a_skill_is_refused(missing: str) -> None:
+def test_a_skill_without_a_description_is_refused(missing: str) -> None:
     reading = read(f"{missing}name: a")
     assert violations(reading) == [("description-missing", 2 if missing else None)]
     assert LENIENT.refuses(reading.diagnostics)
@@ -131,7 +131,7 @@ def test_without_a_description_a_skill_is_refused(missing: str) -> None:
     assert reading.skill.description == ""
 
 
-def test_a_long_description_is_served_whole_and_noted() -> None:
+def test_a_long_description_is_served_and_noted() -> None:
     longest = "x" * MAX_SPECIFIED_DESCRIPTION
     assert violations(served(f"name: a\ndescription: {longest}")) == []
     skill = served(f"name: a\ndescription: {longest}y")
@@ -139,14 +139,14 @@ def test_a_long_description_is_served_whole_and_noted() -> None:
     assert violations(skill) == [("description-length", 3)]
 
 
-def test_a_list_for_a_description_is_joined_and_noted() -> None:
+def test_a_description_list_is_joined_and_noted() -> None:
     skill = served("name: a\ndescription:\n- Does it.\n- Use it when.")
     assert skill.description == "Does it. Use it when."
     assert violations(skill) == [("key-type", 3)]
 
 
 @pytest.mark.parametrize("value", ["{a: b}", "[a, [b]]", "[a, ~]"])
-def test_a_description_that_is_no_text_counts_as_none(value: str) -> None:
+def test_a_description_that_is_not_text_counts_as_missing(value: str) -> None:
     assert violations(read(f"name: a\ndescription: {value}")) == [("key-type", 3), ("description-missing", 3)]
 
 
@@ -154,7 +154,7 @@ def test_a_description_that_is_no_text_counts_as_none(value: str) -> None:
 
 
 @pytest.mark.acceptance("S2-56")
-def test_only_the_keys_of_the_specification_pass_without_a_word() -> None:
+def test_only_the_keys_of_the_specification_have_no_notes() -> None:
     known = "name: a\ndescription: b\nlicense: c\nallowed-tools: d\nmetadata: {e: f}\ncompatibility: g"
     assert violations(served(known)) == []
     reading = read(f"{known}\nversion: 1\nauthor: me")
@@ -179,7 +179,7 @@ def test_the_old_keys_runtime_and_requires_setup_have_no_effect() -> None:
 
 
 @pytest.mark.parametrize("key", ["disable-model-invocation", "user-invocable"])
-def test_a_switch_that_is_neither_on_nor_off_is_noted_and_stays_as_it_is_without(key: str) -> None:
+def test_an_invalid_switch_is_noted_and_keeps_its_default(key: str) -> None:
     for written in ("maybe", "[true]", "{a: true}"):
         skill = served(f"name: a\ndescription: b\n{key}: {written}")
         assert (skill.disable_model_invocation, skill.user_invocable) == (False, True)
@@ -188,13 +188,13 @@ def test_a_switch_that_is_neither_on_nor_off_is_noted_and_stays_as_it_is_without
 
 
 @pytest.mark.parametrize("key", ["license", "compatibility"])
-def test_a_value_of_the_wrong_type_is_left_out_and_noted(key: str) -> None:
+def test_a_value_of_the_wrong_type_is_dropped_and_noted(key: str) -> None:
     skill = served(f"name: a\ndescription: b\n{key}: {{x: y}}")
     assert (skill.license, skill.compatibility) == (None, None)
     assert violations(skill) == [("key-type", 4)]
 
 
-def test_metadata_that_is_no_map_is_left_out_and_noted() -> None:
+def test_metadata_that_is_not_a_map_is_dropped_and_noted() -> None:
     skill = served("name: a\ndescription: b\nmetadata: [x]")
     assert skill.metadata == {}
     assert violations(skill) == [("key-type", 4)]
@@ -234,7 +234,7 @@ def test_allowed_tools_that_are_a_map_are_noted() -> None:
 
 
 @pytest.mark.parametrize("value", [None, {}, {"Read": "x"}, [], [None, ["x"], {}]])
-def test_what_is_neither_text_nor_a_list_of_text_allows_nothing(value: Value) -> None:
+def test_invalid_allowed_tools_allow_nothing(value: Value) -> None:
     assert allowed_tools(value) == ()
 
 
@@ -259,7 +259,7 @@ def test_category_tags_and_always_apply_are_read_in_every_form(tags: str) -> Non
 
 
 @pytest.mark.acceptance("S2-46")
-def test_category_and_tags_are_lower_case_each_tag_once() -> None:
+def test_category_and_tags_are_lower_case_and_unique() -> None:
     skill = served("name: a\ndescription: b\nmetadata: {skillhub: {category: ' ÄÖ  X ', tags: [B, a, b, '', ' A ']}}")
     assert skill.category == "äö x"
     assert skill.tags == ("b", "a")
@@ -287,7 +287,7 @@ def test_category_and_tags_are_read_at_the_top_level_and_under_metadata(header: 
 @pytest.mark.parametrize(
     "header", ["category: [a, b]", "category: {a: b}", "metadata: {category: [a]}", "tags: {a: b}"]
 )
-def test_a_plain_category_or_tags_of_another_type_are_ignored(header: str) -> None:
+def test_plain_category_or_tags_of_another_type_are_ignored(header: str) -> None:
     skill = served(f"name: a\ndescription: b\n{header}")
     assert (skill.category, skill.tags) == (None, ())
 
@@ -298,7 +298,7 @@ def test_the_flat_form_wins_over_the_nested_one() -> None:
 
 
 @pytest.mark.parametrize("word", ["true", "True", "TRUE", "yes", "on", "1", "'true'", "' true '"])
-def test_always_apply_takes_each_word_for_true(word: str) -> None:
+def test_always_apply_accepts_every_word_for_true(word: str) -> None:
     assert served(f"name: a\ndescription: b\nmetadata: {{skillhub: {{alwaysApply: {word}}}}}").always_apply
 
 
@@ -308,18 +308,18 @@ def test_always_apply_is_false_for_anything_else(word: str) -> None:
 
 
 @pytest.mark.parametrize("nested", ["text", "[a, b]", "~", "{}", "{tags: {a: b}}", "{tags: [[a], {b: c}, ~]}"])
-def test_odd_metadata_of_skillhub_is_as_good_as_none(nested: str) -> None:
+def test_invalid_skillhub_metadata_is_ignored(nested: str) -> None:
     skill = served(f"name: a\ndescription: b\nmetadata:\n  skillhub: {nested}")
     assert (skill.category, skill.tags, skill.always_apply) == (None, (), False)
 
 
-def test_a_category_that_is_no_text_is_left_out_and_noted() -> None:
+def test_a_category_that_is_not_text_is_dropped_and_noted() -> None:
     skill = served("name: a\ndescription: b\nmetadata: {skillhub: {category: [x]}}")
     assert skill.category is None
     assert ("key-type", 4) in violations(skill)
 
 
-def test_a_category_and_a_tag_that_nobody_could_ask_for_are_left_out_and_noted() -> None:
+def test_an_unsearchable_category_or_tag_is_dropped_and_noted() -> None:
     long, just = "x" * 257, "y" * 256
     skill = served(f"name: a\ndescription: b\nmetadata:\n  skillhub.category: {long}\n  skillhub.tags: t, {long}")
     assert (skill.category, skill.tags) == (None, ("t",))
@@ -329,12 +329,12 @@ def test_a_category_and_a_tag_that_nobody_could_ask_for_are_left_out_and_noted()
     assert violations(kept) == []
 
 
-def test_metadata_that_is_not_text_is_kept_and_noted() -> None:
+def test_non_text_metadata_is_kept_and_noted() -> None:
     skill = served("name: a\ndescription: b\nmetadata:\n  version: 1.10\n  x: {y: [z]}")
     assert skill.metadata == {"version": "1.10", "x": {"y": ["z"]}}
     assert violations(skill) == [("metadata-nested", 4)]
 
 
-def test_the_body_is_handed_on_beside_the_skill() -> None:
+def test_the_body_is_returned_beside_the_skill() -> None:
     assert read("name: a\ndescription: b", body="# B\r\n").body == "# B\r\n"
     assert read("name: a", body="text").body == "text"

@@ -1,4 +1,4 @@
-"""Places that may hold skills: where they are, why one is searched or not, and the one thing that changes it."""
+"""Places with skills: their paths, why each is searched or not, and the command that changes it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def places(project: Project, **environment: str) -> dict[str, SkillPlace]:
     return {place.path: place for place in found}
 
 
-def test_every_place_of_the_project_of_the_home_and_of_other_clients_is_known_once() -> None:
+def test_every_place_of_project_home_and_clients_is_listed_once() -> None:
     found = places(Project("/code", "/code/sub", ("/code", "/code/sub")))
     assert found["/code/sub/.agents/skills"] == SkillPlace("/code/sub/.agents/skills", Source.PROJECT, "project")
     assert found["/code/sub/.github/skills"].owner == found["/code/.github/skills"].owner == "GitHub Copilot"
@@ -49,7 +49,7 @@ def test_every_place_of_the_project_of_the_home_and_of_other_clients_is_known_on
     assert found["/home/me/.config/opencode/skills"].owner == "OpenCode"
     assert found["/team"] == SkillPlace("/team", Source.HUB, "hub")
     assert found["/code/vendor"] == SkillPlace("/code/vendor", Source.PROJECT, "project")
-    # A client's directory that was recorded is a place of ours.
+    # A recorded client directory is served.
     assert found["/home/me/.codex/skills"] == SkillPlace("/home/me/.codex/skills", Source.HUB, "hub")
     assert list(found)[-1] == "/package/examples"
 
@@ -60,13 +60,13 @@ def test_a_variable_that_moves_a_client_moves_its_skills() -> None:
     assert "/home/me/.claude/skills" not in found
 
 
-def test_a_home_directory_is_no_project() -> None:
+def test_a_home_directory_is_not_a_project() -> None:
     found = places(Project("/home/me", "/home/me", ("/home/me",)))
     assert found["/home/me/.cursor/skills"].source is Source.HUB
     assert found["/home/me/.agents/skills"].source is Source.USER
 
 
-def test_each_client_of_the_table_is_there_once_with_relative_paths() -> None:
+def test_each_client_is_in_the_table_once_with_relative_paths() -> None:
     names = [one.client for one in CLIENT_SKILLS]
     assert len(set(names)) == len(names)
     paths = [path for one in CLIENT_SKILLS for path in (one.user, one.project) if path]
@@ -98,7 +98,7 @@ def test_each_client_of_the_table_is_there_once_with_relative_paths() -> None:
         ),
     ],
 )
-def test_what_is_not_searched_says_why_and_the_one_thing_that_serves_it(
+def test_an_unsearched_place_says_why_and_how_to_serve_it(
     place: SkillPlace, choice: RootsChoice, why: str, fix: str
 ) -> None:
     reason = why_not(place, choice, shown="SHOWN")
@@ -123,7 +123,7 @@ def test_what_is_not_searched_says_why_and_the_one_thing_that_serves_it(
         ),
     ],
 )
-def test_what_is_searched_says_what_ends_it(
+def test_a_searched_place_says_how_to_stop_serving_it(
     root: SkillRoot, choice: RootsChoice, recorded: tuple[str, ...], change: str
 ) -> None:
     reason = why_searched(root, choice, shown="SHOWN", recorded=recorded)
@@ -131,11 +131,11 @@ def test_what_is_searched_says_what_ends_it(
     assert reason.why
 
 
-def test_a_path_is_shown_as_a_shell_takes_it() -> None:
+def test_a_path_is_quoted_for_the_shell() -> None:
     home, cwd = "/home/me", "/home/me/code"
     assert shell_path("/home/me/code/.cursor/skills", home=home, cwd=cwd) == "./.cursor/skills"
     assert shell_path("/home/me/.claude/skills", home=home, cwd=cwd) == "~/.claude/skills"
-    # In the home directory itself, where ~ says more.
+    # In the home directory, ~ is clearer.
     assert shell_path("/home/me/.claude/skills", home=home, cwd=home) == "~/.claude/skills"
     assert shell_path("/home/me/my skills", home=home, cwd=cwd) == "'/home/me/my skills'"
     assert shell_path("/srv/$(touch x)", home=home) == "'/srv/$(touch x)'"

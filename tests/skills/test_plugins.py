@@ -1,4 +1,4 @@
-"""Plugins of clients: whose skills are served, and why others are not."""
+"""Client plugins: which are served, and why others are not."""
 
 from __future__ import annotations
 
@@ -52,21 +52,19 @@ def record(path: Path, project: str = "") -> list[dict[str, str]]:
 
 
 class TestClaudeCode:
-    def test_the_installed_version_is_served_and_an_older_one_in_the_cache_is_not(
-        self, home: Path, project: Project
-    ) -> None:
+    def test_only_the_installed_version_of_a_plugin_is_served(self, home: Path, project: Project) -> None:
         cache = home / ".claude/plugins/cache/market/demo"
         skill(cache / "1.0.0")
         new = skill(cache / "2.0.0")
         claude(home, **{"demo@market": record(new)})
         assert plugins(home, project) == {"demo": Plugin("Claude Code", "demo", (str(new / "skills"),))}
 
-    def test_a_plugin_that_is_switched_off_is_named_with_the_reason(self, home: Path, project: Project) -> None:
+    def test_a_disabled_plugin_is_named_with_the_reason(self, home: Path, project: Project) -> None:
         path = skill(home / ".claude/plugins/cache/market/demo/1")
         claude(home, enabled={"demo@market": False}, **{"demo@market": record(path)})
         assert plugins(home, project)["demo"].off == "Claude Code has the plugin demo switched off"
 
-    def test_the_settings_of_the_project_decide_over_those_of_the_user(self, home: Path, project: Project) -> None:
+    def test_project_settings_override_user_settings(self, home: Path, project: Project) -> None:
         path = skill(home / ".claude/plugins/cache/market/demo/1")
         claude(home, enabled={"demo@market": True}, **{"demo@market": record(path)})
         write(Path(project.root, ".claude/settings.json"), {"enabledPlugins": {"demo@market": False}})
@@ -74,7 +72,7 @@ class TestClaudeCode:
         write(Path(project.root, ".claude/settings.local.json"), {"enabledPlugins": {"demo@market": True}})
         assert not plugins(home, project)["demo"].off
 
-    def test_a_manifest_can_leave_a_plugin_off_until_it_is_switched_on(self, home: Path, project: Project) -> None:
+    def test_a_manifest_can_keep_a_plugin_off_until_enabled(self, home: Path, project: Project) -> None:
         path = skill(home / ".claude/plugins/cache/market/demo/1")
         write(path / ".claude-plugin/plugin.json", {"name": "demo", "defaultEnabled": False})
         claude(home, **{"demo@market": record(path)})
@@ -89,9 +87,7 @@ class TestClaudeCode:
         claude(home, **{"demo@market": [*record(path, str(tmp_path / "other")), *record(path, project.root)]})
         assert not plugins(home, project)["demo"].off
 
-    def test_directories_that_the_manifest_adds_and_a_skill_at_the_top_count(
-        self, home: Path, project: Project
-    ) -> None:
+    def test_extra_directories_and_a_top_level_skill_count(self, home: Path, project: Project) -> None:
         path = skill(skill(home / ".claude/plugins/cache/market/demo/1"), "extra", below="more")
         (path / "SKILL.md").write_text("---\nname: demo\ndescription: A demo.\n---\n")
         write(path / ".claude-plugin/plugin.json", {"skills": ["./more", "../../../../outside", 7]})
@@ -116,12 +112,12 @@ class TestClaudeCode:
         }
 
     @pytest.mark.parametrize("text", ["", "{", "[]", '{"plugins": []}', '{"plugins": {"a@b": 7, "c@d": [7]}}'])
-    def test_a_record_that_cannot_be_read_counts_as_none(self, home: Path, project: Project, text: str) -> None:
+    def test_an_unreadable_record_counts_as_missing(self, home: Path, project: Project, text: str) -> None:
         write(home / ".claude/plugins/installed_plugins.json", text)
         assert plugins(home, project) == {}
 
 
-def test_codex_serves_the_plugins_that_its_settings_switch_on(home: Path, project: Project) -> None:
+def test_codex_serves_the_plugins_enabled_in_its_settings(home: Path, project: Project) -> None:
     for name in ("on", "off", "unnamed"):
         skill(home / f".codex/plugins/cache/market/{name}/1")
     write(
@@ -135,7 +131,7 @@ def test_codex_serves_the_plugins_that_its_settings_switch_on(home: Path, projec
     }
 
 
-def test_cursor_serves_local_plugins_and_does_not_guess_about_others(home: Path, project: Project) -> None:
+def test_cursor_serves_only_local_plugins(home: Path, project: Project) -> None:
     skill(home / ".cursor/plugins/local/mine")
     skill(home / ".cursor/plugins/cache/market/theirs/0a1b2c")
     found = plugins(home, project)
@@ -144,7 +140,7 @@ def test_cursor_serves_local_plugins_and_does_not_guess_about_others(home: Path,
     assert found["theirs"].off == "Cursor does not record whether it has the plugin theirs on"
 
 
-def test_copilot_serves_the_plugins_that_its_record_has_enabled(home: Path, project: Project) -> None:
+def test_copilot_serves_the_plugins_enabled_in_its_record(home: Path, project: Project) -> None:
     installed = home / ".copilot/installed-plugins"
     paths = {name: skill(installed / f"market/{name}") for name in ("on", "off", "switched", "unrecorded")}
     entries = [
@@ -161,7 +157,7 @@ def test_copilot_serves_the_plugins_that_its_record_has_enabled(home: Path, proj
     }
 
 
-def test_gemini_follows_the_last_rule_that_fits_the_project(home: Path, project: Project) -> None:
+def test_gemini_follows_the_last_rule_that_matches_the_project(home: Path, project: Project) -> None:
     extensions = home / ".gemini/extensions"
     for name in ("plain", "off", "here"):
         skill(extensions / name)

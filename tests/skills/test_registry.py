@@ -1,4 +1,4 @@
-"""The registry: the skills it accepts, its report on the others, and that it reads no more than it must."""
+"""The registry: accepted skills, the report on the others, and minimal reading."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def names(index: RegistryIndex) -> list[str]:
 
 
 def ignored(index: RegistryIndex) -> dict[str, str]:
-    """The rule or the reason for each place that gave no skill, by its base name."""
+    """The rule or reason for each path without a skill, by base name."""
     return {os.path.basename(place.path): place.rule or place.reason for place in index.report.ignored}
 
 
 @pytest.fixture
 def build(skills_dir: Path) -> Callable[..., RegistryIndex]:
-    """Build the index of `skills_dir`, or of the roots that are given."""
+    """Build the index of `skills_dir`, or of the given roots."""
 
     def build_registry_index(*roots: AnyRoot, admission: Admission = REGISTRY_STRICT) -> RegistryIndex:
         return Registry(roots or [str(skills_dir)], admission=admission).build_index()
@@ -52,7 +52,7 @@ Builder = Callable[..., RegistryIndex]
 
 
 @pytest.mark.acceptance("S3-1", "S3-33")
-def test_the_roots_of_the_seed_come_in_its_order_and_a_missing_one_is_no_error(
+def test_the_default_roots_keep_their_order_and_may_be_missing(
     tmp_path: Path, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, repo = tmp_path / "home", tmp_path / "repo"
@@ -75,19 +75,17 @@ def test_the_roots_of_the_seed_come_in_its_order_and_a_missing_one_is_no_error(
 
 
 @pytest.mark.acceptance("S3-1")
-def test_a_root_that_is_missing_does_not_stop_the_others(
-    tmp_path: Path, write_skill: SkillWriter, build: Builder
-) -> None:
+def test_a_missing_root_does_not_stop_the_others(tmp_path: Path, write_skill: SkillWriter, build: Builder) -> None:
     write_skill("here")
     index = build(str(tmp_path / "missing"), str(tmp_path / "skills"))
     assert names(index) == ["here"]
     assert [(root.exists, root.found) for root in index.report.roots] == [(False, 0), (True, 1)]
-    # This root was configured: that it is missing is reported, but is not an error.
+    # A configured root that is missing is reported, but is not an error.
     assert index.report.ignored_counts == {"does not exist": 1}
 
 
 @pytest.mark.acceptance("S3-2")
-def test_the_caller_passes_roots_in_any_form(tmp_path: Path) -> None:
+def test_roots_can_be_passed_in_any_form(tmp_path: Path) -> None:
     real = os.path.realpath(tmp_path)
     given = as_roots(
         [
@@ -98,7 +96,7 @@ def test_the_caller_passes_roots_in_any_form(tmp_path: Path) -> None:
         ]
     )
     assert [(root.source, root.path, root.priority) for root in given] == [
-        # Two of one priority keep their order.
+        # Equal priorities keep their order.
         (Source.HUB, f"{real}/h", 1),
         (Source.PROJECT, f"{real}/p", 2),
         (Source.USER, f"{real}/u", 3),
@@ -112,9 +110,7 @@ def test_the_caller_passes_roots_in_any_form(tmp_path: Path) -> None:
 
 
 @pytest.mark.acceptance("S3-2", "S3-18")
-def test_a_priority_decides_rather_than_the_order_of_writing(
-    tmp_path: Path, write_skill: SkillWriter, build: Builder
-) -> None:
+def test_priority_decides_over_order(tmp_path: Path, write_skill: SkillWriter, build: Builder) -> None:
     for root in ("low", "high"):
         write_skill("same", f"From {root}.", root=tmp_path / root)
     index = build({"path": str(tmp_path / "low"), "priority": 9}, {"path": str(tmp_path / "high"), "priority": 2})
@@ -142,14 +138,14 @@ def test_a_priority_decides_rather_than_the_order_of_writing(
     ],
     ids=repr,
 )
-def test_a_root_that_is_none_is_refused(root: object) -> None:
+def test_an_invalid_root_is_refused(root: object) -> None:
     with pytest.raises(InvalidArgument):
         Registry([root])  # type: ignore[list-item]  # what a caller without types may pass
 
 
 @pytest.mark.acceptance("S3-20")
 @pytest.mark.parametrize("source", ["", "PROJECT", "repo", 3, None])
-def test_a_source_that_does_not_exist_is_refused_and_those_that_do_are_named(
+def test_an_unknown_source_is_refused_with_the_known_ones(
     source: str | None, write_skill: SkillWriter, skills_dir: Path
 ) -> None:
     with pytest.raises(InvalidArgument) as caught:
@@ -167,7 +163,7 @@ def test_a_source_that_does_not_exist_is_refused_and_those_that_do_are_named(
 
 
 @pytest.mark.acceptance("S3-3", "S3-5", "S3-11")
-def test_an_entry_holds_what_the_seed_lists(write_skill: SkillWriter, skills_dir: Path) -> None:
+def test_an_entry_has_the_documented_fields(write_skill: SkillWriter, skills_dir: Path) -> None:
     skill = write_skill(
         "pdf-form-filler",
         "Extract and fill PDF form fields using Python",
@@ -186,7 +182,7 @@ def test_an_entry_holds_what_the_seed_lists(write_skill: SkillWriter, skills_dir
 
 
 @pytest.mark.acceptance("S3-4")
-def test_controls_have_their_defaults_where_nothing_is_said(write_skill: SkillWriter, build: Builder) -> None:
+def test_controls_have_defaults(write_skill: SkillWriter, build: Builder) -> None:
     write_skill("silent")
     write_skill("empty", extra="disable-model-invocation:\nuser-invocable:\nallowed-tools:\nversion:\nauthor:")
     for entry in build().skills:
@@ -199,7 +195,7 @@ def test_controls_have_their_defaults_where_nothing_is_said(write_skill: SkillWr
     ("written", "value"),
     [("true", True), ("True", True), ("yes", True), ("on", True), ("'1'", True), ("false", False), ("No", False)],
 )
-def test_switches_are_read_in_every_spelling_of_yaml(
+def test_switches_are_read_in_every_yaml_spelling(
     written: str, value: bool, write_skill: SkillWriter, build: Builder
 ) -> None:
     write_skill("a", extra=f"disable-model-invocation: {written}\nuser-invocable: {written}")
@@ -219,7 +215,7 @@ def test_switches_are_read_in_every_spelling_of_yaml(
         ("version: [1]\nauthor: {a: b}", Meta(None, None)),
     ],
 )
-def test_version_and_author_are_text_at_the_top_or_under_metadata(
+def test_version_and_author_are_read_at_the_top_or_under_metadata(
     extra: str, meta: Meta, write_skill: SkillWriter, build: Builder
 ) -> None:
     write_skill("a", extra=extra)
@@ -228,7 +224,7 @@ def test_version_and_author_are_text_at_the_top_or_under_metadata(
 
 @pytest.mark.acceptance("S3-17")
 @pytest.mark.parametrize("admission", [REGISTRY_LENIENT, REGISTRY_STRICT])
-def test_allowed_tools_in_a_comma_list_are_a_list(
+def test_comma_separated_allowed_tools_become_a_list(
     admission: Admission, write_skill: SkillWriter, build: Builder
 ) -> None:
     write_skill("a", extra="allowed-tools: read_file, run_script,Bash(git log:*)")
@@ -236,13 +232,11 @@ def test_allowed_tools_in_a_comma_list_are_a_list(
     assert entry.controls.allowed_tools == ("read_file", "run_script", "Bash(git log:*)")
 
 
-# What is found, and what is not
+# Found and skipped
 
 
 @pytest.mark.acceptance("S3-7")
-def test_a_skill_is_named_by_its_frontmatter_and_refused_without_a_name(
-    write_skill: SkillWriter, build: Builder
-) -> None:
+def test_a_skill_needs_a_name_in_its_frontmatter(write_skill: SkillWriter, build: Builder) -> None:
     named = write_skill("in-frontmatter", directory="in-the-tree")
     write_skill("x", frontmatter="description: Nobody knows my name.", directory="nameless")
     write_skill("x", frontmatter="name:\ndescription: Mine is empty.", directory="empty-name")
@@ -252,7 +246,7 @@ def test_a_skill_is_named_by_its_frontmatter_and_refused_without_a_name(
 
 
 @pytest.mark.acceptance("S3-8", "S3-9", "S3-10", "S3-34")
-def test_whatever_gives_no_skill_is_counted_by_its_reason_and_named(
+def test_every_skipped_path_is_counted_by_reason_and_named(
     write_skill: SkillWriter, build: Builder, skills_dir: Path
 ) -> None:
     write_skill("good")
@@ -286,7 +280,7 @@ def test_whatever_gives_no_skill_is_counted_by_its_reason_and_named(
         SkipReason.NO_DIRECTORY.value: 3,
     }
     assert list(report.ignored_counts) == sorted(report.ignored_counts)
-    # Who reads the counts finds the paths of each, by its rule or its reason.
+    # Each count has its paths, by rule or reason.
     assert Counter(place.rule or place.reason for place in report.ignored) == report.ignored_counts
     where = {os.path.relpath(place.path, os.path.realpath(skills_dir)): place for place in report.ignored}
     assert set(where) == {
@@ -308,7 +302,7 @@ def test_whatever_gives_no_skill_is_counted_by_its_reason_and_named(
 
 
 @pytest.mark.acceptance("S3-10", "S3-34")
-def test_counts_are_whole_where_only_the_first_places_are_named(
+def test_counts_are_complete_even_if_only_the_first_paths_are_named(
     write_skill: SkillWriter, build: Builder, skills_dir: Path
 ) -> None:
     for number in range(130):
@@ -340,7 +334,7 @@ def test_one_bad_skill_does_not_stop_the_good_ones(write_skill: SkillWriter, bui
 
 @pytest.mark.acceptance("S3-14")
 @pytest.mark.parametrize("admission", [REGISTRY_STRICT, REGISTRY_LENIENT])
-def test_nested_structures_never_crash_and_cost_at_most_their_own_skill(
+def test_nested_structures_cost_at_most_their_own_skill(
     admission: Admission, write_skill: SkillWriter, build: Builder
 ) -> None:
     write_skill("plain")
@@ -354,9 +348,7 @@ def test_nested_structures_never_crash_and_cost_at_most_their_own_skill(
 
 
 @pytest.mark.acceptance("S3-16")
-def test_the_lenient_mode_takes_a_skill_without_a_description_and_says_so(
-    write_skill: SkillWriter, build: Builder
-) -> None:
+def test_lenient_mode_accepts_a_missing_description_and_says_so(write_skill: SkillWriter, build: Builder) -> None:
     write_skill("silent", frontmatter="name: silent")
     write_skill("x", frontmatter="description: Has no name.", directory="by-directory")
     write_skill("broken", frontmatter="name: 'open")
@@ -370,20 +362,20 @@ def test_the_lenient_mode_takes_a_skill_without_a_description_and_says_so(
     assert ignored(index) == {"broken": "yaml-invalid"}
 
 
-# Two skills of one name
+# Name conflicts
 
 
 @pytest.mark.acceptance("S3-18", "S3-20", "S3-21", "S3-35")
-def test_the_stronger_source_wins_and_each_loser_is_told_of_and_still_there(
+def test_the_higher_source_wins_and_each_loser_is_reported(
     tmp_path: Path, write_skill: SkillWriter, written_at: MtimeSetter
 ) -> None:
     written = {}
     for age, source in enumerate(("builtin", "hub", "user", "project"), 1):
         skill = write_skill("same", f"From {source}.", root=tmp_path / source, extra=f"version: 1.{age}")
-        # The weaker, the later modified: between roots that decides nothing.
+        # The lower priority has the newer file: between roots, age does not count.
         written_at(skill, (1_000_000 - age) * SECOND)
         written[source] = os.path.realpath(skill)
-    # Given in another order: the priorities say which is asked first.
+    # Priorities decide, not the order of the arguments.
     order = {"project": 1, "user": 2, "hub": 3, "builtin": 4}
     registry = Registry(
         [
@@ -418,7 +410,7 @@ def test_the_stronger_source_wins_and_each_loser_is_told_of_and_still_there(
 
 
 @pytest.mark.acceptance("S3-19", "S3-21")
-def test_within_a_root_the_later_modified_wins_and_the_conflict_is_told(
+def test_within_a_root_the_newer_skill_wins_and_the_conflict_is_reported(
     write_skill: SkillWriter, written_at: MtimeSetter, build: Builder
 ) -> None:
     old, new = write_skill("same", "Old.", directory="b-old"), write_skill("same", "New.", directory="a/new")
@@ -432,11 +424,11 @@ def test_within_a_root_the_later_modified_wins_and_the_conflict_is_told(
     assert [entry.description for entry in build().skills] == ["Old."]
 
 
-# Snapshots, digests and looks at the disk
+# Snapshots, digests and disk access
 
 
 @pytest.mark.acceptance("S3-26")
-def test_no_disk_is_looked_at_between_a_build_and_a_refresh(
+def test_the_disk_is_not_read_between_a_build_and_a_refresh(
     write_skill: SkillWriter, skills_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skill("first")
@@ -459,14 +451,14 @@ def _no_disk(*_: object, **__: object) -> None:
     raise AssertionError("the disk was looked at")
 
 
-def test_nothing_is_read_before_the_first_question(tmp_path: Path, write_skill: SkillWriter) -> None:
+def test_nothing_is_read_before_the_first_query(tmp_path: Path, write_skill: SkillWriter) -> None:
     registry = Registry([str(tmp_path / "later")])
     write_skill("late", root=tmp_path / "later")
     assert [entry.name for entry in registry.skills()] == ["late"]
 
 
 @pytest.mark.acceptance("S3-27")
-def test_an_index_that_was_handed_out_stays_as_it_was(write_skill: SkillWriter, skills_dir: Path) -> None:
+def test_an_index_that_was_returned_does_not_change(write_skill: SkillWriter, skills_dir: Path) -> None:
     write_skill("a", "The first words.")
     write_skill("gone")
     registry = Registry([str(skills_dir)])
@@ -485,7 +477,7 @@ def test_an_index_that_was_handed_out_stays_as_it_was(write_skill: SkillWriter, 
 
 
 @pytest.mark.acceptance("S3-28", "S3-36")
-def test_the_same_library_has_the_same_digest_wherever_it_lies_and_whenever_it_was_written(
+def test_equal_libraries_have_one_digest_wherever_they_are(
     tmp_path: Path, write_skill: SkillWriter, skills_dir: Path, build: Builder
 ) -> None:
     write_skill("a", category="dev", tags="one, two", extra="version: 1.0\nauthor: me")
@@ -501,7 +493,7 @@ def test_the_same_library_has_the_same_digest_wherever_it_lies_and_whenever_it_w
     os.utime(copy / "a" / "SKILL.md", (1_000, 1_000))
     assert build(str(copy)).report.digest == before
     assert before.startswith("sha256:")
-    # Neither bodies nor what is refused are in the index.
+    # The index has neither bodies nor refused skills.
     write_skill("Wild Name", directory="deep/b", body="Another body.")
     write_skill("refused", frontmatter="name: refused")
     assert build().report.digest == before
@@ -553,7 +545,7 @@ def test_any_change_of_metadata_changes_the_digest(change: str, write_skill: Ski
 
 
 @pytest.mark.acceptance("S3-29", "S3-36")
-def test_what_was_remembered_of_an_index_is_built_again_to_the_same_digest(
+def test_an_index_rebuilt_from_the_cache_has_the_same_digest(
     write_skill: SkillWriter, skills_dir: Path, build: Builder
 ) -> None:
     for name in ("a", "b", "c"):
@@ -570,7 +562,7 @@ def test_what_was_remembered_of_an_index_is_built_again_to_the_same_digest(
 
 @pytest.fixture
 def library(write_skill: SkillWriter, written_at: MtimeSetter, skills_dir: Path) -> Registry:
-    """A built registry of three skills, one of them in a category's directory, all written long ago."""
+    """A registry of three old skills, one of them in a category directory."""
     for name, directory in (("one", "one"), ("two", "two"), ("inner", "category/inner")):
         written_at(write_skill(name, directory=directory), AN_HOUR_NS)
     registry = Registry([str(skills_dir)])
@@ -579,7 +571,7 @@ def library(write_skill: SkillWriter, written_at: MtimeSetter, skills_dir: Path)
 
 
 def assert_same_as_rebuilt(registry: Registry) -> None:
-    """Assert that a full refresh finds what a new registry finds."""
+    """Assert that a full refresh equals a new registry."""
     refreshed, fresh = registry.refresh_index(), Registry(registry.roots).build_index()
     assert refreshed.skills == fresh.skills
     assert refreshed.report.digest == fresh.report.digest
@@ -589,7 +581,7 @@ def assert_same_as_rebuilt(registry: Registry) -> None:
 
 
 @pytest.mark.acceptance("S3-25")
-def test_a_refresh_finds_the_new_the_other_and_the_gone_without_a_restart(
+def test_a_refresh_finds_new_changed_and_deleted_skills(
     library: Registry, write_skill: SkillWriter, skills_dir: Path
 ) -> None:
     write_skill("new")
@@ -602,7 +594,7 @@ def test_a_refresh_finds_the_new_the_other_and_the_gone_without_a_restart(
 
 
 @pytest.mark.acceptance("S3-25", "S3-38")
-def test_a_refresh_opens_only_what_changed(
+def test_a_refresh_opens_only_changed_files(
     library: Registry, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skill("one", "Other words.")
@@ -613,7 +605,7 @@ def test_a_refresh_opens_only_what_changed(
 
 @pytest.mark.acceptance("S3-25")
 @pytest.mark.parametrize("named", ["one", "one/SKILL.md", "one/references/deep/file.md", "one/../one"])
-def test_a_change_anywhere_in_a_skill_is_a_change_of_the_skill_and_nothing_else_is_looked_at(
+def test_a_change_within_a_skill_rereads_only_that_skill(
     named: str, library: Registry, write_skill: SkillWriter, skills_dir: Path
 ) -> None:
     write_skill("one", "Other words.")
@@ -631,7 +623,7 @@ def test_a_change_anywhere_in_a_skill_is_a_change_of_the_skill_and_nothing_else_
 
 @pytest.mark.acceptance("S3-25")
 @pytest.mark.parametrize("named", ["new", "new/SKILL.md", "far/away/newer/SKILL.md", "far/away", "far"])
-def test_a_new_skill_is_found_by_its_file_its_directory_or_one_above(
+def test_a_new_skill_is_found_by_its_file_or_any_parent(
     named: str, library: Registry, write_skill: SkillWriter, skills_dir: Path
 ) -> None:
     write_skill("new")
@@ -653,7 +645,9 @@ def test_a_new_skill_is_found_by_its_file_its_directory_or_one_above(
         ("category/inner", "category", ["one", "two"]),
     ],
 )
-def test_what_is_gone_goes(removed: str, named: str, left: list[str], library: Registry, skills_dir: Path) -> None:
+def test_deleted_skills_are_removed(
+    removed: str, named: str, left: list[str], library: Registry, skills_dir: Path
+) -> None:
     target = skills_dir / removed
     if target.is_dir():
         shutil.rmtree(target)
@@ -664,22 +658,22 @@ def test_what_is_gone_goes(removed: str, named: str, left: list[str], library: R
 
 
 @pytest.mark.acceptance("S3-25")
-def test_an_empty_list_of_changes_looks_at_nothing(library: Registry, write_skill: SkillWriter) -> None:
+def test_an_empty_list_of_changes_reads_nothing(library: Registry, write_skill: SkillWriter) -> None:
     write_skill("new")
     assert names(library.refresh_index([])) == ["inner", "one", "two"]
     assert names(library.refresh_index()) == ["inner", "new", "one", "two"]
 
 
-def test_an_index_that_no_registry_built_cannot_be_refreshed(build: Builder) -> None:
+def test_an_index_from_elsewhere_cannot_be_refreshed(build: Builder) -> None:
     with pytest.raises(InvalidArgument):
         refresh_index(RegistryIndex((), build().report))
 
 
-# What is read
+# Reading
 
 
 def watch_opens(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return a list to which the path of every file that is opened from now on is added."""
+    """Return a list that records the path of every opened file."""
     opened: list[str] = []
     plainly = os.open
 
@@ -692,7 +686,7 @@ def watch_opens(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def watch_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return a list to which the size of every read from now on is added."""
+    """Return a list that records the size of every read."""
     sizes: list[int] = []
     plainly = os.read
 
@@ -708,7 +702,7 @@ def watch_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.mark.slow
 @pytest.mark.acceptance("S3-6", "S3-38")
 @pytest.mark.parametrize("kind", ["sparse", "binary", "text"])
-def test_a_huge_body_costs_nothing_and_is_nowhere_in_the_index(
+def test_a_huge_body_is_neither_read_nor_indexed(
     kind: str, write_skill: SkillWriter, build: Builder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = write_skill("huge", "Has a body of many megabytes.", body="") / "SKILL.md"
@@ -728,7 +722,7 @@ def test_a_huge_body_costs_nothing_and_is_nowhere_in_the_index(
 
 @pytest.mark.acceptance("S3-6")
 @pytest.mark.parametrize("length", [1_900, 2_040, 2_048, 4_000, 4_096, 60_000])
-def test_frontmatter_longer_than_the_first_read_is_read_whole(
+def test_frontmatter_longer_than_the_first_read_is_read_completely(
     length: int, write_skill: SkillWriter, build: Builder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     description = "words " * (length // 6) + "end"
@@ -742,7 +736,7 @@ def test_frontmatter_longer_than_the_first_read_is_read_whole(
 
 
 @pytest.mark.acceptance("S3-6")
-def test_a_fence_that_is_never_closed_does_not_make_a_huge_file_be_read(
+def test_an_unclosed_fence_does_not_read_a_huge_file(
     write_skill: SkillWriter, build: Builder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = write_skill("open") / "SKILL.md"
@@ -753,7 +747,7 @@ def test_a_fence_that_is_never_closed_does_not_make_a_huge_file_be_read(
 
 
 @pytest.mark.acceptance("S3-38")
-def test_nothing_is_run_granted_or_read_but_the_skill_files(
+def test_only_skill_files_are_read_and_nothing_is_run_or_granted(
     write_skill: SkillWriter, build: Builder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     skill = write_skill(
@@ -769,15 +763,13 @@ def test_nothing_is_run_granted_or_read_but_the_skill_files(
     index = build()
     assert {os.path.basename(path) for path in opened} == {"SKILL.md"}
     assert not (skill / "ran").exists()
-    # What a skill asks for is handed on as its wish, and does nothing here.
+    # Requested tools are passed on and grant nothing.
     assert index.skills[0].controls.allowed_tools == ("Bash(*)",)
     for hidden in ("UNSPEAKABLE", "mark.sh"):
         assert hidden not in repr(index)
 
 
-def test_a_root_may_be_a_path_object_and_a_lone_path_is_told_from_a_list(
-    write_skill: SkillWriter, skills_dir: Path
-) -> None:
+def test_roots_may_be_path_objects_but_not_one_lone_path(write_skill: SkillWriter, skills_dir: Path) -> None:
     write_skill("one")
     for roots in ([skills_dir], [{"path": skills_dir}], [str(skills_dir)]):
         assert [entry.name for entry in Registry(roots).skills()] == ["one"]
@@ -786,9 +778,7 @@ def test_a_root_may_be_a_path_object_and_a_lone_path_is_told_from_a_list(
             Registry(lone)  # type: ignore[arg-type]  # a text passes for a sequence where types are not checked
 
 
-def test_a_skill_file_above_the_bound_is_refused_when_only_headers_are_read(
-    write_skill: SkillWriter, build: Builder
-) -> None:
+def test_a_skill_file_above_the_limit_is_refused(write_skill: SkillWriter, build: Builder) -> None:
     os.truncate(write_skill("huge") / "SKILL.md", MAX_SKILL_FILE_BYTES + 1)
     assert ignored(build()) == {"huge": "file-too-large"}
     assert ignored(build(admission=REGISTRY_LENIENT)) == {"huge": "file-too-large"}

@@ -32,7 +32,7 @@ SECOND = 1_000_000_000
 
 @pytest.fixture
 def two_roots(tmp_path: Path, write_skill: SkillWriter, written_at: MtimeSetter) -> Snapshot:
-    """A project's root and a hub's, which share a name; the hub has it twice, and one that is broken."""
+    """A project and a hub that share a name; the hub has it twice, and a broken skill."""
     for place, (age, root, name, directory) in enumerate(
         [
             (1, "project", "same", "same"),
@@ -65,7 +65,7 @@ def summary(index: RegistryIndex) -> list[tuple[str, str]]:
 
 
 @pytest.mark.acceptance("S3-3", "S3-35")
-def test_an_index_holds_the_winners_by_name_and_every_conflict(two_roots: Snapshot) -> None:
+def test_an_index_has_the_winners_by_name_and_every_conflict(two_roots: Snapshot) -> None:
     index = build_registry_index(Names(two_roots))
     assert summary(index) == [("other", "4"), ("own", "1"), ("same", "0")]
     winner = claim(two_roots, Source.PROJECT, "same", "0")
@@ -77,7 +77,7 @@ def test_an_index_holds_the_winners_by_name_and_every_conflict(two_roots: Snapsh
 
 
 @pytest.mark.acceptance("S3-33", "S3-34", "S3-36")
-def test_the_report_counts_what_was_found_below_each_root_and_what_came_of_it(two_roots: Snapshot) -> None:
+def test_the_report_counts_found_skills_and_their_outcome_by_root(two_roots: Snapshot) -> None:
     report = build_registry_index(Names(two_roots)).report
     paths = [root.path for root in two_roots.report.roots]
     assert report.roots == (
@@ -86,15 +86,15 @@ def test_the_report_counts_what_was_found_below_each_root_and_what_came_of_it(tw
         ScannedRoot(Source.HUB, paths[2], 3, exists=True, found=4),
     )
     assert (report.found, report.valid) == (6, 3)
-    # A file gives a skill, loses its name to another, or is refused: there is no fourth way.
+    # Every file is served, shadowed or refused.
     assert report.found == report.valid + len(report.conflicts) + len([p for p in report.ignored if p.rule])
-    # A person's place that is not there is no fault of anyone's.
+    # A missing place of the user is not an error.
     assert report.ignored_counts == {"name-missing": 1}
     assert report.digest == two_roots.digest
     assert report.seconds == two_roots.report.seconds > 0
 
 
-def test_what_may_not_be_served_is_in_no_entry_no_count_and_no_conflict(two_roots: Snapshot) -> None:
+def test_forbidden_skills_are_in_no_entry_count_or_conflict(two_roots: Snapshot) -> None:
     index = build_registry_index(Names(two_roots, Offering(lambda skill: skill.name != "same")))
     assert summary(index) == [("other", "4"), ("own", "1")]
     assert (index.report.valid, index.report.conflicts) == (2, ())
@@ -115,7 +115,7 @@ def test_an_index_of_a_snapshot_is_plain_frozen_values(two_roots: Snapshot) -> N
 
 
 @pytest.mark.acceptance("S3-3", "S3-38")
-def test_an_entry_says_no_more_of_a_skill_than_the_seed_lists(two_roots: Snapshot) -> None:
+def test_an_entry_has_only_the_documented_fields(two_roots: Snapshot) -> None:
     entry = to_index_entry(two_roots.skills[0], Source.HUB)
     fields = [field.name for field in dataclasses.fields(IndexEntry)]
     assert fields == ["name", "description", "source", "path", "controls", "meta", "diagnostics"]
@@ -123,9 +123,7 @@ def test_an_entry_says_no_more_of_a_skill_than_the_seed_lists(two_roots: Snapsho
     assert os.path.basename(entry.path) == "other"
 
 
-def test_a_name_with_a_source_of_its_own_is_found_by_its_whole_name_first(
-    tmp_path: Path, write_skill: SkillWriter
-) -> None:
+def test_a_name_with_a_source_prefix_is_first_found_by_its_full_name(tmp_path: Path, write_skill: SkillWriter) -> None:
     write_skill("'a@user'", root=tmp_path / "hub", directory="odd")
     write_skill("a", root=tmp_path / "user", directory="a")
     roots = distinct_roots([(Source.USER, str(tmp_path / "user")), (Source.HUB, str(tmp_path / "hub"))])
@@ -136,7 +134,7 @@ def test_a_name_with_a_source_of_its_own_is_found_by_its_whole_name_first(
     assert all(Names(snapshot).find(Names(snapshot).handle(skill)) is skill for skill in snapshot.everything)
 
 
-def test_a_report_for_one_reader_tells_of_nothing_but_their_skills(write_skill: SkillWriter, skills_dir: Path) -> None:
+def test_a_report_for_one_caller_covers_only_their_skills(write_skill: SkillWriter, skills_dir: Path) -> None:
     roots = distinct_roots([(Source.HUB, str(skills_dir))])
     write_skill("own")
     write_skill("hidden")
@@ -152,6 +150,6 @@ def test_a_report_for_one_reader_tells_of_nothing_but_their_skills(write_skill: 
     write_skill("hidden", "Something else.")
     again = scan(roots, memory={}, depth=ReadDepth.HEADER).snapshot
     assert again.digest != snapshot.digest
-    # A change of what they do not have is no change to them.
+    # Changes to other skills do not concern this caller.
     changed = build_registry_index(Names(again, Offering(lambda skill: skill.name == "own")), whole=False)
     assert changed.report.digest == own.digest

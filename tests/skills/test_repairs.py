@@ -1,4 +1,4 @@
-"""Frontmatter as people write it: a skill is served whole if its name and description can be read."""
+"""Imperfect frontmatter: a skill is served if its name and description can be read."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_words_that_yaml_would_drop_are_served_with_a_warning(written: str, mean
 
 
 @pytest.mark.parametrize("written", ["Plans. # a remark", "!!str Plans.", "'Plans.' #remark"])
-def test_comments_and_tags_of_yaml_are_no_text(written: str) -> None:
+def test_yaml_comments_and_tags_are_not_text(written: str) -> None:
     document = parse(skill(written).encode())
     assert document.values == {"name": "planner", "description": "Plans."}
     assert document.diagnostics == ()
@@ -120,7 +120,7 @@ def test_text_before_the_frontmatter_is_skipped_and_reported(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["Title\n---\nNote: this\n---\n", "A line.\n\n---\n\nAnother.\n\n---\n"])
-def test_a_rule_between_paragraphs_is_no_frontmatter(text: str) -> None:
+def test_a_rule_between_paragraphs_is_not_frontmatter(text: str) -> None:
     assert [found.rule for found in parse(text.encode()).diagnostics] == ["frontmatter-missing"]
 
 
@@ -152,7 +152,7 @@ def test_tabs_odd_blanks_and_indentation_do_not_cost_the_skill(text: str) -> Non
     assert values == {"name": "planner", "description": "Plans a week."}
 
 
-def test_line_ends_of_old_macs_are_read_and_reported() -> None:
+def test_old_mac_line_ends_are_read_and_reported() -> None:
     document = parse(PLAIN.replace("\n", "\r").encode())
     assert document.values == {"name": "planner", "description": "Plans a week."}
     assert document.body == "Body.\n"
@@ -160,7 +160,7 @@ def test_line_ends_of_old_macs_are_read_and_reported() -> None:
 
 
 @pytest.mark.parametrize("codec", ["latin-1", "cp1252", "utf-16-le"])
-def test_another_encoding_is_refused_with_the_command_that_converts_it(codec: str) -> None:
+def test_another_encoding_is_refused_with_a_conversion_command(codec: str) -> None:
     document = parse(skill("Plant Übungen.").encode(codec))
     assert document.values is None
     (found,) = document.diagnostics
@@ -180,14 +180,14 @@ FIXED = [
 
 
 @pytest.mark.parametrize("text", FIXED)
-def test_a_fixed_file_is_sound_and_says_the_same(text: str) -> None:
+def test_a_fixed_file_is_valid_and_says_the_same(text: str) -> None:
     before = parse(text.encode())
     after = parse(fix(text.encode(), "planner").content)
     assert (after.values, after.body) == (before.values, before.body)
     assert after.diagnostics == ()
 
 
-def test_sentences_before_the_frontmatter_are_not_removed() -> None:
+def test_sentences_before_the_frontmatter_are_kept() -> None:
     text = BEFORE["sentence"].encode()
     assert fix(text, "planner").content == text
 

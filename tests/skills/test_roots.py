@@ -22,7 +22,7 @@ from skillhub_mcp.skills.roots import (
 )
 
 
-def test_roots_keep_their_order_and_what_was_written() -> None:
+def test_roots_keep_their_order_and_spelling() -> None:
     assert make_roots(["/b/x", "/a"]) == (
         SkillRoot("/b/x", "/b/x", Source.HUB, priority=1),
         SkillRoot("/a", "/a", Source.HUB, priority=2),
@@ -36,8 +36,8 @@ def test_one_real_directory_is_one_root_under_its_first_name(tmp_path: Path) -> 
     assert make_roots(given) == (SkillRoot(given[0], given[0], target=os.path.realpath(tmp_path / "real")),)
 
 
-def test_only_what_lies_below_a_linked_root_is_told_by_its_name(tmp_path: Path) -> None:
-    """A directory beside the root's target whose name begins like it is not below it."""
+def test_only_paths_below_a_linked_root_are_shown_by_its_name(tmp_path: Path) -> None:
+    """A sibling with the same name prefix is not below the root."""
     (tmp_path / "releases" / "v1").mkdir(parents=True)
     (tmp_path / "current").symlink_to("releases/v1")
     (root,) = make_roots([str(tmp_path / "current")])
@@ -68,7 +68,7 @@ def test_the_home_directory_and_relative_paths_are_resolved(tmp_path: Path, monk
     )
 
 
-# The places, in order of priority
+# Places, in order of priority
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def chosen(places: Sequence[str], project: Project, home: Path, tmp_path: Path) 
 
 
 @pytest.mark.acceptance("S3-1")
-def test_the_sources_come_in_their_order_and_the_nearest_directory_first(
+def test_sources_keep_their_order_with_the_nearest_directory_first(
     project: Project, home: Path, tmp_path: Path
 ) -> None:
     assert chosen(["builtin", "hub", "user", "project"], project, home, tmp_path) == [
@@ -112,7 +112,7 @@ def test_the_sources_come_in_their_order_and_the_nearest_directory_first(
     ]
 
 
-def test_the_directories_of_claude_come_last_of_their_source(project: Project, home: Path, tmp_path: Path) -> None:
+def test_claude_directories_come_last_within_their_source(project: Project, home: Path, tmp_path: Path) -> None:
     assert chosen(["project", "user", "claude"], project, home, tmp_path) == [
         ("project", "repo/packages/one/.agents/skills"),
         ("project", "repo/packages/.agents/skills"),
@@ -141,14 +141,14 @@ def test_the_directories_of_claude_come_last_of_their_source(project: Project, h
         ("builtin", [("builtin", "shipped")]),
     ],
 )
-def test_only_the_places_that_are_chosen_are_searched(
+def test_only_the_chosen_places_are_searched(
     place: str, expected: list[tuple[str, str]], project: Project, home: Path, tmp_path: Path
 ) -> None:
     assert chosen([place], project, home, tmp_path) == expected
     assert chosen([], project, home, tmp_path) == []
 
 
-def test_started_at_home_a_persons_own_skills_are_no_projects(home: Path, tmp_path: Path) -> None:
+def test_in_the_home_directory_the_users_skills_are_not_a_projects(home: Path, tmp_path: Path) -> None:
     at_home = find_project(str(home), markers=[])
     assert chosen(["project", "user"], at_home, home, tmp_path) == [
         ("user", "home/.agents/skills"),
@@ -156,13 +156,13 @@ def test_started_at_home_a_persons_own_skills_are_no_projects(home: Path, tmp_pa
     ]
 
 
-def test_a_projects_roots_alone_are_bounded(project: Project, home: Path) -> None:
+def test_only_project_roots_are_bounded(project: Project, home: Path) -> None:
     roots = choose_roots(["project", "user", "hub"], project=project, home=str(home), hub=["/x"], builtin="/y")
     bounded = {root.source: root.max_directories for root in roots}
     assert bounded == {Source.PROJECT: MAX_PROJECT_DIRECTORIES, Source.USER: None, Source.HUB: None}
 
 
-def test_a_directory_that_is_both_keeps_its_first_label(project: Project, home: Path, tmp_path: Path) -> None:
+def test_a_directory_with_two_labels_keeps_the_first(project: Project, home: Path, tmp_path: Path) -> None:
     user = str(home / ".agent" / "skills")
     roots = choose_roots(["user", "hub"], project=project, home=str(home), hub=[user, user], builtin="/y")
     assert [root.source for root in roots] == [Source.USER, Source.USER]
@@ -171,9 +171,7 @@ def test_a_directory_that_is_both_keeps_its_first_label(project: Project, home: 
 
 
 @pytest.mark.acceptance("S0-12", "S0-13", "S0-14")
-def test_codelias_places_are_each_directory_of_the_project_and_the_home(
-    project: Project, home: Path, tmp_path: Path
-) -> None:
+def test_codelia_places_are_the_project_directories_and_the_home(project: Project, home: Path, tmp_path: Path) -> None:
     top = os.path.realpath(tmp_path)
 
     def places(of: Project) -> list[tuple[str, str]]:
@@ -182,7 +180,7 @@ def test_codelias_places_are_each_directory_of_the_project_and_the_home(
     user = ("user", "home/.agents/skills")
     inner = ("project", "repo/packages/one/.agents/skills")
     middle = ("project", "repo/packages/.agents/skills")
-    # By a marker, by a root that is given, and by neither: nothing above the root is searched.
+    # With a marker, a given root, or neither: nothing above the root is searched.
     assert places(project) == [inner, middle, ("project", "repo/.agents/skills"), user]
     assert places(find_project(project.cwd, root="..")) == [inner, middle, user]
     assert places(find_project(project.cwd, markers=[])) == [inner, user]
@@ -202,7 +200,7 @@ def test_skills_above_the_nearest_marker_are_not_found(
     assert walk.problems == ()
 
 
-def test_recorded_directories_follow_those_of_the_hub_and_of_the_project_and_only_the_former_must_exist(
+def test_recorded_directories_come_last_and_only_the_hubs_must_exist(
     tmp_path: Path,
 ) -> None:
     code, home = str(tmp_path / "code"), str(tmp_path / "home")
@@ -226,7 +224,7 @@ def test_recorded_directories_follow_those_of_the_hub_and_of_the_project_and_onl
         ("/code/.agents/skills", "project", False, True),
         ("/code/.agent/skills", "project", False, True),
         ("/code/vendor", "project", True, True),
-        # It is the user's by default, and needs no record.
+        # A default place of the user needs no record.
         ("/home/.agents/skills", "user", False, True),
         ("/home/.agent/skills", "user", False, True),
         ("/hub", "hub", False, True),

@@ -52,7 +52,7 @@ def linked_to(target: str) -> Planter:
 
 @dataclass(frozen=True)
 class Example:
-    """A SKILL.md that breaks a rule, at which line, and the nearest one that keeps it."""
+    """A SKILL.md that breaks a rule, the line, and the nearest valid one."""
 
     breaks: Planter
     keeps: Planter
@@ -122,15 +122,15 @@ def entry(skills_dir: Path, look: Looker) -> Callable[[Planter], CachedSkillFile
     return read
 
 
-def test_there_is_an_example_for_every_rule_that_loading_looks_at() -> None:
-    # A scan finds files that are there; what only some readers mind has its examples in test_admission.
+def test_every_rule_of_loading_has_an_example() -> None:
+    # Scans find existing files only; rules of single consumers have their examples in test_admission.
     by_scanning = {rule.id for rule in RULES.values() if rule.origin is RuleSource.SPECIFICATION} - {"file-missing"}
     assert set(EXAMPLES) == by_scanning
 
 
 @pytest.mark.acceptance("S2-56")
 @pytest.mark.parametrize("rule_id", EXAMPLES)
-def test_the_example_that_breaks_a_rule_is_reported_under_its_name(
+def test_a_violating_example_is_reported_under_its_rule(
     rule_id: str, entry: Callable[[Planter], CachedSkillFile]
 ) -> None:
     remembered = entry(EXAMPLES[rule_id].breaks)
@@ -144,7 +144,7 @@ def test_the_example_that_breaks_a_rule_is_reported_under_its_name(
 
 
 @pytest.mark.parametrize("rule_id", EXAMPLES)
-def test_the_example_that_keeps_a_rule_is_served_without_a_word(
+def test_a_conforming_example_is_served_without_a_report(
     rule_id: str, entry: Callable[[Planter], CachedSkillFile]
 ) -> None:
     remembered = entry(EXAMPLES[rule_id].keeps)

@@ -31,7 +31,7 @@ def rules(seen: Scan, directory: Path) -> list[str]:
 
 
 def rewrite(skill: Path, content: bytes) -> None:
-    """Write other content of the same length, and leave no trace of it in mtime and size."""
+    """Write other content with the same mtime and size."""
     file = skill / "SKILL.md"
     before = file.stat()
     assert len(content) <= before.st_size
@@ -52,7 +52,7 @@ def test_an_unchanged_file_is_not_opened_again(look: Looker, write_skill: SkillW
     assert second.snapshot == first.snapshot
 
 
-def test_a_file_of_the_same_mtime_and_size_that_was_written_since_is_read_again(
+def test_a_rewritten_file_of_equal_mtime_and_size_is_read_again(
     look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
 ) -> None:
     skill = write_skill("a")
@@ -63,14 +63,14 @@ def test_a_file_of_the_same_mtime_and_size_that_was_written_since_is_read_again(
     assert (second.opened, second.changed, names(second)) == (1, True, [])
 
 
-def test_unchanged_means_mtime_ctime_and_size_whatever_is_inside(
+def test_unchanged_means_equal_mtime_ctime_and_size(
     look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
 ) -> None:
     skill = write_skill("a")
     written_at(skill, time.time_ns() - AN_HOUR_NS)
     ((directory, entry),) = look().memory.items()
     rewrite(skill, b"\0")
-    # As on a file system that keeps no ctime.
+    # As on a file system without ctime.
     ctime_ns = (skill / "SKILL.md").stat().st_ctime_ns
     memory = {directory: entry._replace(stamp=entry.stamp._replace(ctime_ns=ctime_ns))}
     trusting = look(memory=memory)
@@ -79,11 +79,11 @@ def test_unchanged_means_mtime_ctime_and_size_whatever_is_inside(
     assert (verifying.opened, verifying.changed, names(verifying)) == (1, True, [])
 
 
-def test_a_file_written_again_in_the_tick_in_which_it_was_read_is_read_again(
+def test_a_file_rewritten_within_the_clock_tick_of_its_read_is_read_again(
     look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
 ) -> None:
     skill = write_skill("a", "The first words")
-    # The clock of the file runs a little ahead: no wait makes this read later than the write.
+    # The file's clock is slightly ahead, so this read is never later than the write.
     written_at(skill, time.time_ns() + 60_000_000_000)
     first = look()
     rewrite(skill, b"---\nname: a\ndescription: Other words\n---\n")
@@ -92,7 +92,7 @@ def test_a_file_written_again_in_the_tick_in_which_it_was_read_is_read_again(
     assert second.snapshot.skills[0].description == "Other words"
 
 
-def test_a_new_mtime_with_the_same_content_is_opened_and_changes_nothing(
+def test_a_new_mtime_with_equal_content_is_not_a_change(
     look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
 ) -> None:
     skill = write_skill("a")
@@ -106,7 +106,7 @@ def test_a_new_mtime_with_the_same_content_is_opened_and_changes_nothing(
     assert second.snapshot.skills[0].stamp.mtime_ns == now - AN_HOUR_NS
 
 
-def test_a_new_mtime_with_other_content_of_the_same_size_is_a_change(
+def test_a_new_mtime_with_other_content_is_a_change(
     look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
 ) -> None:
     skill = write_skill("a", "The first")
@@ -121,7 +121,7 @@ def test_a_new_mtime_with_other_content_of_the_same_size_is_a_change(
     assert second.snapshot.digest != first.snapshot.digest
 
 
-def test_new_and_gone_skills_are_changes(look: Looker, write_skill: SkillWriter, written_at: MtimeSetter) -> None:
+def test_new_and_deleted_skills_are_changes(look: Looker, write_skill: SkillWriter, written_at: MtimeSetter) -> None:
     long_ago = time.time_ns() - AN_HOUR_NS
     written_at(write_skill("a"), long_ago)
     one = look()
@@ -135,7 +135,7 @@ def test_new_and_gone_skills_are_changes(look: Looker, write_skill: SkillWriter,
     assert three.snapshot.digest == one.snapshot.digest
 
 
-def test_what_other_roots_remember_is_not_gone(
+def test_cached_skills_of_other_roots_are_not_deleted(
     tmp_path: Path, look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
 ) -> None:
     long_ago = time.time_ns() - AN_HOUR_NS
@@ -148,7 +148,7 @@ def test_what_other_roots_remember_is_not_gone(
     assert [skill.name for skill in scan_from_cache(make_roots([str(two)]), memory=both.memory).skills] == ["b"]
 
 
-def test_a_broken_file_is_remembered_as_broken_until_it_changes(
+def test_a_broken_file_stays_broken_until_it_changes(
     look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
 ) -> None:
     long_ago = time.time_ns() - AN_HOUR_NS
@@ -163,7 +163,7 @@ def test_a_broken_file_is_remembered_as_broken_until_it_changes(
     assert (fixed.changed, names(fixed)) == (True, ["a"])
 
 
-def test_a_good_skill_that_is_half_written_just_now_stays_as_it_was(
+def test_a_half_written_skill_keeps_its_last_version(
     look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
 ) -> None:
     skill = write_skill("a")
@@ -180,7 +180,7 @@ def test_a_good_skill_that_is_half_written_just_now_stays_as_it_was(
 
 
 @pytest.mark.acceptance("S2-55")
-def test_a_skill_directory_below_the_root_is_enough(
+def test_a_skill_directory_below_the_root_can_be_scanned_alone(
     look: Looker, write_skill: SkillWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_skill("my-skill", root=tmp_path / ".agent" / "skills")
@@ -218,9 +218,9 @@ def test_broken_files_are_reported_and_do_not_stop_the_others(look: Looker, writ
 
 
 @pytest.mark.acceptance("S2-56")
-def test_loading_is_lenient_unless_strict_is_asked_for(look: Looker, write_skill: SkillWriter) -> None:
+def test_loading_is_lenient_by_default(look: Looker, write_skill: SkillWriter) -> None:
     write_skill("kept")
-    noted = write_skill("noted", directory="elsewhere")  # a name unlike its directory's is only a note
+    noted = write_skill("noted", directory="elsewhere")  # a name that differs from the directory is only noted
     unknown = write_skill("unknown-key", extra="runtime: python")
     lenient = look()
     assert names(lenient) == ["kept", "noted", "unknown-key"]
@@ -229,7 +229,7 @@ def test_loading_is_lenient_unless_strict_is_asked_for(look: Looker, write_skill
     assert names(strict) == ["kept"]
     refused = [refused.directory for refused in strict.snapshot.report.refused]
     assert refused == [os.path.realpath(noted), os.path.realpath(unknown)]
-    # Strictness is a matter of serving, not of reading: the memory of either serves both.
+    # Strictness affects serving, not reading: both modes share the cache.
     roots = make_roots([strict.snapshot.skills[0].root])
     assert [skill.name for skill in scan_from_cache(roots, memory=lenient.memory, admission=STRICT).skills] == names(
         strict
@@ -245,7 +245,7 @@ def test_a_file_that_is_too_large_is_refused_unread(look: Looker, write_skill: S
     assert rules(seen, skill) == ["file-too-large"]
 
 
-def test_a_skill_file_may_be_a_link_within_the_skill_but_not_out_of_it(
+def test_a_skill_file_may_be_a_link_only_within_the_skill(
     look: Looker, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     inside = write_skill("inside")
@@ -262,7 +262,7 @@ def test_a_skill_file_may_be_a_link_within_the_skill_but_not_out_of_it(
     assert rules(seen, outside) == rules(seen, neighbour) == ["file-unreadable"]
 
 
-def test_places_that_cannot_be_looked_into_are_in_the_report(look: Looker, write_skill: SkillWriter) -> None:
+def test_unreadable_places_are_in_the_report(look: Looker, write_skill: SkillWriter) -> None:
     skill = write_skill("a")
     (skill / "SKILL.md").unlink()
     (skill / "SKILL.md").mkdir()
@@ -278,7 +278,7 @@ def test_places_that_cannot_be_looked_into_are_in_the_report(look: Looker, write
 
 
 @pytest.mark.acceptance("S2-22")
-def test_a_document_is_the_body_of_the_file_as_it_is_now(look: Looker, write_skill: SkillWriter) -> None:
+def test_a_document_is_the_current_body_of_the_file(look: Looker, write_skill: SkillWriter) -> None:
     body = "# A\r\n\r\n---\r\n\r\nname: no frontmatter\n---\n  end"
     skill_directory = write_skill("a")
     (skill_directory / "SKILL.md").write_bytes(b"---\r\nname: a\r\ndescription: b\r\n---\r\n" + body.encode())
@@ -301,9 +301,7 @@ def test_a_readme_is_never_part_of_the_instructions(look: Looker, write_skill: S
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ruin", [None, b"no frontmatter", b"\0"])
-def test_a_document_that_is_gone_or_broken_meanwhile_is_an_error(
-    look: Looker, write_skill: SkillWriter, ruin: bytes | None
-) -> None:
+def test_a_deleted_or_broken_document_is_an_error(look: Looker, write_skill: SkillWriter, ruin: bytes | None) -> None:
     directory = write_skill("a")
     (skill,) = look().snapshot.skills
     if ruin is None:
@@ -321,7 +319,7 @@ def test_a_scan_of_no_roots_is_empty() -> None:
     assert (seen.snapshot.skills, seen.opened, seen.changed) == ((), 0, False)
 
 
-def test_the_skills_of_a_root_that_is_missing_or_empty_stay_where_that_is_asked_for(
+def test_the_skills_of_a_missing_root_stay_if_requested(
     write_skill: SkillWriter, skills_dir: Path, tmp_path: Path
 ) -> None:
     for name in ("a", "b"):
@@ -361,14 +359,12 @@ def test_the_last_skill_of_a_root_may_be_removed(write_skill: SkillWriter, skill
     assert names(scan(roots, memory=memory, keep_absent=True)) == ["last"]
 
 
-def test_a_root_that_never_was_and_the_directories_of_a_project_just_have_no_skills(
-    write_skill: SkillWriter, tmp_path: Path
-) -> None:
+def test_a_root_that_never_existed_just_has_no_skills(write_skill: SkillWriter, tmp_path: Path) -> None:
     for name in ("a", "b"):
         write_skill(name, root=tmp_path / "project")
     roots = distinct_roots([(Source.PROJECT, str(tmp_path / "project")), (Source.HUB, str(tmp_path / "never"))])
     memory = scan(roots, memory={}, keep_absent=True).memory
-    # Another branch of a repository may have none.
+    # Another branch may have no skills.
     shutil.rmtree(tmp_path / "project")
     gone = scan(roots, memory=memory, keep_absent=True)
     assert (names(gone), gone.snapshot.report.unavailable) == ([], ())

@@ -1,4 +1,4 @@
-"""What a name, a glob or a group in a rule or a filter means."""
+"""Names, globs and groups in rules and filters."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SKILL = Skill(
         ("*", True),
         ("pdf-form?", True),
         ("docx-*", False),
-        # A glob of names is not about groups, nor one of groups about others.
+        # A glob of names matches no groups, and a glob of one group matches no other.
         ("off*", False),
         ("category:office", True),
         ("category:off*", True),
@@ -47,11 +47,11 @@ SKILL = Skill(
         ("source:*", True),
     ],
 )
-def test_a_selector_means_a_name_a_glob_or_a_group(selector: str, meant: bool) -> None:
+def test_a_selector_is_a_name_a_glob_or_a_group(selector: str, meant: bool) -> None:
     assert selects(selector, terms_of(SKILL)) is meant
 
 
-def test_no_skill_enters_a_group_by_its_name() -> None:
+def test_no_skill_joins_a_group_by_its_name() -> None:
     named = replace(SKILL, name="category:office", category=None)
     assert not selects("category:office", terms_of(named))
 

@@ -30,11 +30,11 @@ def served(snapshot: Snapshot, name: str) -> str | None:
     return None if skill is None else os.path.basename(skill.directory)
 
 
-# Two skills of one name
+# Name conflicts
 
 
 @pytest.mark.acceptance("S2-54")
-def test_the_earlier_root_wins_however_old_its_skill_is(
+def test_the_earlier_root_wins_at_any_age(
     tmp_path: Path, look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
 ) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
@@ -47,7 +47,7 @@ def test_the_earlier_root_wins_however_old_its_skill_is(
 
 
 @pytest.mark.acceptance("S2-54")
-def test_within_a_root_the_later_modified_wins(look: Looker, write_skill: SkillWriter, written_at: MtimeSetter) -> None:
+def test_within_a_root_the_newer_skill_wins(look: Looker, write_skill: SkillWriter, written_at: MtimeSetter) -> None:
     a, b = write_skill("same", directory="a"), write_skill("same", directory="b")
     written_at(a, 1_000 * SECOND)
     written_at(b, 2_000 * SECOND)
@@ -59,11 +59,11 @@ def test_within_a_root_the_later_modified_wins(look: Looker, write_skill: SkillW
 
 
 @pytest.mark.parametrize(("name", "carries"), [("skill-creator", "skill-creator"), ("Chat with PDF", "chat-with-pdf")])
-def test_within_a_root_the_directory_that_carries_the_name_wins_it_however_old(
+def test_within_a_root_the_directory_with_the_name_wins_at_any_age(
     name: str, carries: str, look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
 ) -> None:
     written_at(write_skill(name, directory=carries), 1_000 * SECOND)
-    # Another directory, the first by its path and one that sorts after it.
+    # Another directory, once sorted first and once last.
     for directory in ("a-draft", f"{carries}-2"):
         written_at(write_skill(name, f"From {directory}.", directory=directory), 2_000 * SECOND)
     snapshot = look().snapshot
@@ -72,7 +72,7 @@ def test_within_a_root_the_directory_that_carries_the_name_wins_it_however_old(
 
 
 @pytest.mark.acceptance("S2-54")
-def test_of_skills_of_one_age_the_first_by_path_wins(
+def test_equally_old_skills_are_ordered_by_path(
     look: Looker, write_skill: SkillWriter, written_at: MtimeSetter
 ) -> None:
     for directory in ("c", "a", "b"):
@@ -84,14 +84,14 @@ def test_of_skills_of_one_age_the_first_by_path_wins(
 @pytest.mark.parametrize(
     ("bodies", "whole", "why"),
     [
-        # Only what was read whole can be the same word for word: of the others the headers alone were compared.
+        # Only completely read files can be byte-identical: of others, only the headers were compared.
         (("One.\n", "Another.\n"), False, ShadowReason.ROOT),
         (("One.\n", "One.\n"), False, ShadowReason.ROOT),
         (("One.\n", "Another.\n"), True, ShadowReason.ROOT),
         (("One.\n", "One.\n"), True, ShadowReason.COPY),
     ],
 )
-def test_only_the_same_file_word_for_word_is_a_copy(
+def test_only_byte_identical_files_are_copies(
     bodies: tuple[str, str], whole: bool, why: ShadowReason, tmp_path: Path, write_skill: SkillWriter
 ) -> None:
     for root, body in zip(("one", "two"), bodies, strict=True):
@@ -103,7 +103,7 @@ def test_only_the_same_file_word_for_word_is_a_copy(
     assert lost.why is why
 
 
-def test_what_lost_is_kept_for_the_index_but_not_served(look: Looker, write_skill: SkillWriter) -> None:
+def test_shadowed_skills_are_indexed_but_not_served(look: Looker, write_skill: SkillWriter) -> None:
     for directory in ("a", "b"):
         write_skill("same", directory=directory)
     snapshot = look().snapshot
@@ -115,7 +115,7 @@ def test_what_lost_is_kept_for_the_index_but_not_served(look: Looker, write_skil
     assert lost.skill not in snapshot.skills
 
 
-def test_a_skill_that_is_refused_shadows_no_other(tmp_path: Path, look: Looker, write_skill: SkillWriter) -> None:
+def test_a_refused_skill_shadows_no_other(tmp_path: Path, look: Looker, write_skill: SkillWriter) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     write_skill("same", root=one, directory="broken", frontmatter="name: same")
     write_skill("same", root=two, directory="sound")
@@ -127,14 +127,14 @@ def test_a_skill_that_is_refused_shadows_no_other(tmp_path: Path, look: Looker, 
 # Aliases
 
 
-def test_a_wild_name_answers_to_its_safe_alias_too(look: Looker, write_skill: SkillWriter) -> None:
+def test_an_invalid_name_has_a_safe_alias(look: Looker, write_skill: SkillWriter) -> None:
     write_skill("Chat with PDF", directory="chat")
     snapshot = look().snapshot
     assert served(snapshot, "Chat with PDF") == served(snapshot, "chat-with-pdf") == "chat"
     assert [skill.name for skill in snapshot.skills] == ["Chat with PDF"]
 
 
-def test_an_alias_never_takes_a_name_that_a_skill_has(look: Looker, write_skill: SkillWriter) -> None:
+def test_an_alias_never_takes_a_skills_name(look: Looker, write_skill: SkillWriter) -> None:
     write_skill("Chat with PDF", directory="wild")
     write_skill("chat-with-pdf", directory="tame")
     snapshot = look().snapshot
@@ -143,13 +143,13 @@ def test_an_alias_never_takes_a_name_that_a_skill_has(look: Looker, write_skill:
     assert Names(snapshot).shadowed() == ()
 
 
-def test_of_two_wild_names_with_one_alias_the_first_by_name_answers(look: Looker, write_skill: SkillWriter) -> None:
+def test_of_two_equal_aliases_the_first_by_name_wins(look: Looker, write_skill: SkillWriter) -> None:
     write_skill("a_b", directory="second")
     write_skill("A B", directory="first")
     assert served(look().snapshot, "a-b") == "first"
 
 
-def test_a_name_of_signs_alone_has_no_alias(look: Looker, write_skill: SkillWriter) -> None:
+def test_a_name_of_symbols_has_no_alias(look: Looker, write_skill: SkillWriter) -> None:
     write_skill("'!!!'", directory="signs")
     snapshot = look().snapshot
     assert served(snapshot, "!!!") == "signs"
@@ -159,7 +159,7 @@ def test_a_name_of_signs_alone_has_no_alias(look: Looker, write_skill: SkillWrit
 # Order and digest
 
 
-def test_skills_come_by_name_and_everything_by_directory(look: Looker, write_skill: SkillWriter) -> None:
+def test_skills_are_sorted_by_name_and_other_lists_by_directory(look: Looker, write_skill: SkillWriter) -> None:
     write_skill("z", directory="a")
     write_skill("a", directory="z")
     snapshot = look().snapshot

@@ -1,4 +1,4 @@
-"""A skill that awaits trust takes no name of the person's or the hub's, in whatever spelling."""
+"""An untrusted skill takes no name of the user's or the hub's skills, in any spelling."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def source_of(snapshot: Snapshot, text: str) -> Source | None:
 
 
 class _Without:
-    """Offers, or hides, all but some skills."""
+    """A filter that disables or hides some skills."""
 
     def __init__(self, *lacking: Skill, hidden: bool = False) -> None:
         self._lacking = {skill.directory for skill in lacking}
@@ -69,14 +69,14 @@ class _Without:
     ("own", "theirs", "typed"),
     [
         ("commit", "commit", "commit"),
-        # An alias, in both directions and against another alias.
+        # Aliases, in both directions and against another alias.
         ("Chat with PDF", "chat-with-pdf", "chat-with-pdf"),
         ("Chat with PDF", "Chat: with PDF", "chat-with-pdf"),
         # A name that looks like a handle.
         ("commit", "commit@hub", "commit@hub"),
     ],
 )
-def test_a_skill_of_the_hub_keeps_its_name_until_the_project_is_trusted(
+def test_a_hub_skill_keeps_its_name_until_the_project_is_trusted(
     write_skill: SkillWriter,
     bring: Callable[..., Path],
     roots: tuple[SkillRoot, ...],
@@ -96,7 +96,7 @@ def test_a_skill_of_the_hub_keeps_its_name_until_the_project_is_trusted(
     assert source_of(snapshot_of(roots, Trust.AGREED), typed if own == theirs else theirs) is Source.PROJECT
 
 
-def test_the_one_that_lost_its_name_for_that_is_found_by_its_source(
+def test_a_skill_that_lost_its_name_is_found_by_its_source(
     write_skill: SkillWriter, bring: Callable[..., Path], roots: tuple[SkillRoot, ...]
 ) -> None:
     write_skill("commit", "The hub's.")
@@ -109,13 +109,13 @@ def test_the_one_that_lost_its_name_for_that_is_found_by_its_source(
     (lost,) = names.shadowed()
     assert (lost.skill.trust, lost.why) == (Trust.AWAITED, ShadowReason.TRUST)
     agreed = Names(snapshot_of(roots, Trust.AGREED))
-    # What is trusted has the order of the roots, and the other is shadowed as ever.
+    # Trusted skills follow the order of the roots, and the other is shadowed as usual.
     assert [agreed.handle(skill) for skill in agreed.findable()] == ["commit", "only-here"]
     assert [skill.name for skill in agreed.listed()] == ["commit", "only-here"]
     assert [lost.why for lost in agreed.shadowed()] == [ShadowReason.ROOT]
 
 
-def test_one_that_is_switched_off_leaves_its_name_to_nobody_and_one_that_is_hidden_does(
+def test_a_disabled_skill_keeps_its_name_and_a_hidden_one_does_not(
     write_skill: SkillWriter, bring: Callable[..., Path], roots: tuple[SkillRoot, ...]
 ) -> None:
     write_skill("commit", "The hub's.")
@@ -132,7 +132,7 @@ def test_one_that_is_switched_off_leaves_its_name_to_nobody_and_one_that_is_hidd
     assert hidden.findable() == (theirs,)
 
 
-def test_what_is_recorded_for_a_project_from_elsewhere_is_the_persons(
+def test_skills_recorded_for_a_project_belong_to_the_user(
     write_skill: SkillWriter, repo: Path, skills_dir: Path, tmp_path: Path
 ) -> None:
     inside, outside = repo / ".cursor" / "skills", tmp_path / "team"
@@ -156,7 +156,7 @@ def test_what_is_recorded_for_a_project_from_elsewhere_is_the_persons(
     assert source_of(snapshot_of(roots), "commit") is Source.PROJECT
 
 
-def test_an_untrusted_skill_is_in_the_index_and_not_in_its_list_for_models(
+def test_an_untrusted_skill_is_indexed_but_not_in_the_models_list(
     write_skill: SkillWriter, bring: Callable[..., Path], roots: tuple[SkillRoot, ...]
 ) -> None:
     write_skill("deploy", "The hub's.")
@@ -171,7 +171,7 @@ def test_an_untrusted_skill_is_in_the_index_and_not_in_its_list_for_models(
     assert [entry.name for entry in agreed.for_models] == ["Deploy", "deploy"]
 
 
-def test_an_untrusted_skill_is_published_under_its_own_name_or_not_at_all(
+def test_an_untrusted_skill_is_published_only_under_its_own_name(
     write_skill: SkillWriter, bring: Callable[..., Path], roots: tuple[SkillRoot, ...]
 ) -> None:
     write_skill("deploy")
