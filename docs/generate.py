@@ -162,18 +162,17 @@ def lock() -> str:
         + "\n\n## The digest\n\nSHA-256 over a line for each regular file, sorted by the bytes of the paths: the "
         "path with `/`, NUL, the SHA-256 of the file in hexadecimal, and a line feed. Hidden files "
         "count. It is written as `sha256:` and 64 hexadecimal digits, and is the `contentDigest` of ToolHive.\n\n"
-        "What is no regular file does not count: a link, a FIFO, a socket, a device. `irregular` names it, and one "
-        "that it does not name, that leads elsewhere or that is gone is a difference as an edited file is. `skillhub "
-        "add` writes none; `skillhub lock NAME` locks a skill with those that it has, also where an older lock has no "
-        "`irregular`.\n\n"
-        "## What is told of a skill\n\nThe member `lock` of each skill in `skillhub list --json` and `show --json`, "
-        "each of `locks.skills` in `doctor --json`, and `io.skillhub/lock` in `_meta` of `load_skill` have these "
-        "fields. One that does not apply is null or left out. Without `--json` the same is said in words.\n\n"
+        "Links, FIFOs, sockets and devices are not part of the digest: `irregular` lists them, and any difference from "
+        "that list is reported like an edited file. `skillhub add` installs none; `skillhub lock NAME` records those that "
+        "a skill has.\n\n"
+        "## The lock of a skill in JSON\n\nThe member `lock` of each skill in `skillhub list --json` and `show --json`, "
+        "and `io.skillhub/lock` in `_meta` of `load_skill`, have these fields. A field that does not apply is null or "
+        "left out.\n\n"
         + told
         + "\n\nLists and servers ask no source; `skillhub update` does.\n\n"
-        "## What is not understood\n\nA lock of a newer version is read for what it says, and never written. One with "
-        "markers of a merge, torn JSON, a skill that is named twice or a field of another kind is refused with its "
-        "line (`LOCK_UNREADABLE`), never reset and never written over.",
+        "## Lock files that are not changed\n\nA lock file of a newer version is read and never written. One with merge "
+        "markers, incomplete JSON, a repeated skill or a field of the wrong type is refused with its line "
+        "(`LOCK_UNREADABLE`).",
     )
 
 

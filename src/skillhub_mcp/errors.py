@@ -478,7 +478,7 @@ class PublicationDamaged(SkillHubError, code="PUBLICATION_DAMAGED"):
 
 
 class PublicationBusy(_About, code="PUBLICATION_BUSY", fact="target"):
-    """Other publishers were faster, again and again."""
+    """Other publishers won every attempt."""
 
     text = "Others are publishing to {subject}; nothing was published"
     fix = "publish again when they are done"
@@ -493,11 +493,11 @@ class LibraryChanging(SkillHubError, code="LIBRARY_CHANGING"):
 
 
 class SourceUnreadable(_About, code="SOURCE_UNREADABLE", fact="source"):
-    """What was typed names no source of skills; `reason` says what is wrong with it."""
+    """The text is not a source of skills; `reason` says why."""
 
 
 class SourceUnreachable(SkillHubError, code="SOURCE_UNREACHABLE"):
-    """A source, or a ref, path or skill of it, cannot be had now; `near` are refs or paths like the one asked for."""
+    """A source, or a ref, path or skill of it, cannot be fetched; `near` are similar refs or paths."""
 
     def __init__(self, source: str, reason: str, *, near: Sequence[str] = (), hint: str | None = None) -> None:
         guess = f"did you mean {' or '.join(near)}?" if near else None

@@ -100,7 +100,7 @@ class SkillSettings(Group):
         aliases=("CODELIA_AGENTS_MARKERS",),
     )
     strict: types.Switch = setting("SKILLHUB_STRICT", "0", "1 refuses skills that break the specification")
-    registry_max_lines: Count = setting("SKILLHUB_REGISTRY_MAX_LINES", "200", "Frontmatter lines in a strict registry")
+    registry_max_lines: Count = setting("SKILLHUB_REGISTRY_MAX_LINES", "200", "Most lines of frontmatter in a strict registry")
     registry_max_line_characters: Count = setting(
         "SKILLHUB_REGISTRY_MAX_LINE_CHARACTERS", "500", "Maximum line length of frontmatter in the strict registry"
     )
@@ -116,7 +116,7 @@ class PolicySettings(Group):
 
     # None serves all; an empty set serves none.
     enabled_skills: types.NameSet = setting(
-        "SKILLHUB_ENABLED_SKILLS", "", "Names of the only skills to serve; categories then have no effect"
+        "SKILLHUB_ENABLED_SKILLS", "", "The only skills to serve: names, globs, groups; overrides categories"
     )
     enabled_categories: types.LowerNameSet = setting("SKILLHUB_ENABLED_CATEGORIES", "", "The only categories to serve")
     trust: types.Word[Literal["limited", "ask", "all", "none"]] = setting(

@@ -139,7 +139,7 @@ def agents_tools(tools: AgentsTools) -> Sequence[ToolDefinition]:
         ToolDefinition(
             tools.agents_resume_diff,
             "What changed since",
-            "Call when a session is taken up again, with `resume`: the `session` that agents_context told in it. "
+            "Call when a session is resumed, with `resume`: the `session` that agents_context returned. "
             "Returns what has changed since, and what to read again before you go on.",
             annotations=_STATEFUL,
         ),
