@@ -100,7 +100,9 @@ class SkillSettings(Group):
         aliases=("CODELIA_AGENTS_MARKERS",),
     )
     strict: types.Switch = setting("SKILLHUB_STRICT", "0", "1 refuses skills that break the specification")
-    registry_max_lines: Count = setting("SKILLHUB_REGISTRY_MAX_LINES", "200", "Most lines of frontmatter in a strict registry")
+    registry_max_lines: Count = setting(
+        "SKILLHUB_REGISTRY_MAX_LINES", "200", "Most lines of frontmatter in a strict registry"
+    )
     registry_max_line_characters: Count = setting(
         "SKILLHUB_REGISTRY_MAX_LINE_CHARACTERS", "500", "Maximum line length of frontmatter in the strict registry"
     )
