@@ -163,7 +163,7 @@ def lock() -> str:
         "path with `/`, NUL, the SHA-256 of the file in hexadecimal, and a line feed. Hidden files "
         "count. It is written as `sha256:` and 64 hexadecimal digits, and is the `contentDigest` of ToolHive.\n\n"
         "Links, FIFOs, sockets and devices are not part of the digest: `irregular` lists them, and any difference from "
-        "that list is reported like an edited file. `skillhub add` installs none; `skillhub lock NAME` records those of a "
+        "that list counts as an edit. `skillhub add` installs none; `skillhub lock NAME` records those of a "
         "skill.\n\n"
         "## A skill's lock in JSON\n\nThe member `lock` of each skill in `skillhub list --json` and `show --json`, "
         "and `io.skillhub/lock` in `_meta` of `load_skill`, have these fields. A field that does not apply is null or "
