@@ -220,7 +220,7 @@ def test_a_record_that_cannot_be_used_trusts_nothing_and_is_told_once(
     with caplog.at_level(logging.WARNING):
         assert [repo.trust(judge) for _ in range(2)] == [Trust.AWAITED, Trust.AWAITED]
     (told,) = caplog.messages
-    assert "no project is trusted until it is mended" in told
+    assert "no project is trusted until it is fixed" in told
     repo.record.write_text(text, encoding="utf-8")
     assert repo.trust(judge) is Trust.AGREED
 

@@ -193,7 +193,7 @@ def test_the_instructions_and_an_empty_answer_name_the_project_or_say_that_none_
     for way in (STDIO, STDIO_MODERN):
         lines, note = asyncio.run(said(way))
         assert lines == ["Project: none; SKILLHUB_CWD names one"]
-        assert "no project is known; set SKILLHUB_CWD to its directory" in note
+        assert "the project is unknown here; start in it, or set SKILLHUB_CWD to its directory" in note
     # The client names it after the instructions.
     lines, note = asyncio.run(said(STDIO, list_roots_callback=Roots(empty)))
     assert lines == []

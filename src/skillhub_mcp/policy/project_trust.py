@@ -91,7 +91,7 @@ class ProjectTrust:
             record = self._record_file.read() or NO_AGREEMENT
         except PolicyUnreadable as error:
             if self._told != error.message:
-                log.warning("%s (%s): no project is trusted until it is mended", error.message, error.path)
+                log.warning("%s (%s): no project is trusted until it is fixed", error.message, error.path)
             self._told = error.message
             return NO_AGREEMENT
         self._told = ""
