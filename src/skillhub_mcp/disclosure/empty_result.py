@@ -73,7 +73,8 @@ def why_nothing(
 def _without_skills(project: Project) -> Problem:
     if project.exists:
         return Problem(project.root, "is the project, and has no skill", "put one in .agents/skills", only_here=True)
-    return Problem("the project", "is unknown here", "start in it, or set SKILLHUB_CWD to its directory", only_here=True)
+    fix = "start in it, or set SKILLHUB_CWD to its directory"
+    return Problem("the project", "is unknown here", fix, only_here=True)
 
 
 def _filtered_out(served: Sequence[Skill], where: Filter, source: Source | None) -> EmptyResult:
