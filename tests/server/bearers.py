@@ -1,4 +1,4 @@
-"""Clients that bear a token, and what makes tokens for them."""
+"""Clients with a token, and helpers that create tokens."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def bearing(token: str) -> dict[str, str]:
 
 
 def knock(url: str, token: str | None = None, **headers: str) -> httpx2.Response:
-    """Begin a session of the older era, and return what came of it."""
+    """Begin a session of the older protocol, and return the response."""
     given = {**(ACCEPT if token is None else bearing(token)), **headers}
     return httpx2.post(url, json=INITIALIZE, headers=given, timeout=30)
 
@@ -65,7 +65,7 @@ def add_token(
 
 @contextmanager
 def issuer(*keys: Key) -> Iterator[str]:
-    """The address of an issuer that publishes the public halves of `keys`."""
+    """The address of an issuer that publishes the public `keys`."""
     published = json.dumps({"keys": [key.as_dict(private=False) for key in keys]}).encode()
 
     class Issuer(http.server.BaseHTTPRequestHandler):

@@ -36,13 +36,13 @@ from skillhub_mcp.server.http import app as http_app
 from skillhub_mcp.settings import read_settings
 
 WAYS = [(transport, mode) for transport in ("stdio", "http") for mode in ("auto", "legacy")]
-# Each transport and each era once: for what depends on one of them at most, where another test of it takes all ways.
+# Each transport and protocol once, for behaviour that another test covers in all combinations.
 TWO_WAYS = [("stdio", "legacy"), ("http", "auto")]
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a tool answered: its blocks of text, its structured content, its metadata, and its error's code."""
+    """A tool's answer: text blocks, structured content, metadata, and error code."""
 
     texts: tuple[str, ...]
     structured: Any
@@ -68,7 +68,7 @@ class Said:
 
 
 class Caller:
-    """A client that goes on in its session by itself, as a model does that passes the handle it was told."""
+    """A client that passes its session handle on, as a model does."""
 
     def __init__(self, client: mcp.Client) -> None:
         self.client = client
@@ -126,7 +126,7 @@ def listening(environment: Mapping[str, str]) -> Iterator[str]:
     hub = make_hub(settings, observer=make_observer(settings, serving=True, metrics=metrics))
     server = make_server(hub, server_options(settings, hub, over_http=True))
     options = http_options(settings, host="127.0.0.1", port=0, metrics=metrics)
-    # The server's own way to listen: a socket of `create_server` makes every answer wait for an acknowledgement.
+    # The server's own function: a socket of `create_server` delays every answer (Nagle).
     with http_app.listening(options) as listener:
         serving = http_app.make_uvicorn(http_app.make_http_app(server, hub, options), options)
         thread = threading.Thread(target=serving.run, kwargs={"sockets": [listener]})
@@ -139,14 +139,14 @@ def listening(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def stdio(environment: Mapping[str, str]) -> Any:
-    """A server process of its own, over stdio."""
+    """A server process over stdio."""
     return stdio_client(StdioServerParameters(command=COMMAND[0], args=list(COMMAND[1:]), env=dict(environment)))
 
 
 @asynccontextmanager
 async def piped(environment: Mapping[str, str]) -> AsyncIterator[Any]:
-    """The client's streams to a server over stdio in a thread, whose stdin and stdout are two pipes."""
-    # A setting that is refused is raised here: a thread that ends before it reads would leave its client waiting.
+    """The client's streams to a server over stdio in a thread, through two pipes."""
+    # Refused settings raise here: a thread that ends before reading would leave its client waiting.
     read_settings(environment)
     from_client, to_server = os.pipe()
     from_server, to_client = os.pipe()
@@ -161,13 +161,13 @@ async def piped(environment: Mapping[str, str]) -> AsyncIterator[Any]:
     heard, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write, saying = anyio.create_memory_object_stream[SessionMessage](0)
 
-    # Both end with their streams alone: a cancelled test must not leave the server waiting for the end of its stdin.
+    # Both end only with their streams: a cancelled test must not leave the server waiting for its stdin.
     async def hear() -> None:
         with anyio.CancelScope(shield=True):
             async with heard, await anyio.open_file(from_server, encoding="utf-8") as lines:
                 listening = True
                 async for line in lines:
-                    # What comes after the client has left is read all the same, or the server could not end.
+                    # Read the rest after the client has left, so that the server can end.
                     try:
                         if listening:
                             await heard.send(SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line)))
@@ -220,7 +220,7 @@ async def _serve_pipes(environment: Mapping[str, str], stdin: int, stdout: int) 
 async def reached(
     way: tuple[str, str], environment: Mapping[str, str], *, process: bool = False, **options: Any
 ) -> AsyncIterator[Caller]:
-    """A client of a server, in one of the four ways. With `process`, one over stdio is a process of its own."""
+    """A client by one of the four ways. With `process`, a stdio server runs in its own process."""
     transport, mode = way
     if transport == "stdio":
         target = stdio(environment) if process else piped(environment)

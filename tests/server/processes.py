@@ -1,4 +1,4 @@
-"""A server as a process of its own, whose end is what a test is about."""
+"""A server process, for tests of its end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.server.sessions import COMMAND
 
 @dataclass
 class Process:
-    """A server process that listens at `url`. What it says on stderr is all in `said` when it has ended."""
+    """A server process that listens at `url`. `said` has all of its stderr once it has ended."""
 
     process: subprocess.Popen[str]
     url: str
@@ -28,14 +28,14 @@ class Process:
 
     @property
     def children(self) -> list[int]:
-        """The processes that this one has started and that answer requests."""
+        """The worker processes of this server."""
         told = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(encoding="ascii")
         return [pid for pid in map(int, told.split()) if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 @contextmanager
 def serving(environment: Mapping[str, str], *arguments: str, command: Sequence[str] = COMMAND) -> Iterator[Process]:
-    """A server process that `command` starts; it is killed in the end, if it is still there."""
+    """A server process that `command` starts; it is killed at the end if still running."""
     process = subprocess.Popen(
         [*command, "--transport", "http", "--port", "0", *arguments_from(environment), *arguments],
         env=dict(environment),
@@ -57,7 +57,7 @@ def serving(environment: Mapping[str, str], *arguments: str, command: Sequence[s
             server.url = found[1] if found else ""
         hearing.start()
         yield server
-        # What its children said is heard to the end, too.
+        # Read the output of its children to the end too.
         process.wait(timeout=120)
         hearing.join()
     finally:

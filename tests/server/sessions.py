@@ -33,7 +33,7 @@ COMMAND = (sys.executable, "-m", "skillhub_mcp")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A tool's answer: its text, its structured content, and the error's data where it failed."""
+    """A tool's answer: text, structured content, and the error's data if it failed."""
 
     text: str
     blocks: int
@@ -75,7 +75,7 @@ def http_server(
     cwd: Path | None = None,
     said: list[str] | None = None,
 ) -> Iterator[str]:
-    """The address of a server process over HTTP, on a port of its own; `said` takes the lines of its stderr."""
+    """The address of a server process over HTTP on a free port; `said` collects the lines of its stderr."""
     process = subprocess.Popen(
         [*command, "--transport", "http", "--port", "0", *arguments_from(environment), *arguments],
         env={**environment, "LOG_LEVEL": "INFO"},
@@ -87,7 +87,7 @@ def http_server(
     )
     assert process.stderr is not None
     said = [] if said is None else said
-    # A server drops the words that nobody reads.
+    # The server drops output if stderr is closed.
     hearing = threading.Thread(target=said.extend, args=(process.stderr,))
     try:
         for line in process.stderr:
@@ -108,7 +108,7 @@ def http_server(
 
 
 def shell(environment: Mapping[str, str], *arguments: str) -> str:
-    """Run a command as a person does beside a server, and return what it printed."""
+    """Run a command in a new process and return its output."""
     done = subprocess.run(
         [*COMMAND, *arguments], env=dict(environment), capture_output=True, text=True, encoding="utf-8", check=False
     )
@@ -117,7 +117,7 @@ def shell(environment: Mapping[str, str], *arguments: str) -> str:
 
 
 def command(environment: Mapping[str, str], *arguments: str) -> str:
-    """Run a command as `shell` does, but in this process, which saves its start; return what it printed."""
+    """Run a command in this process and return its output; faster than `shell`."""
     printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     with mock.patch.dict(os.environ, environment), contextlib.redirect_stdout(printed):
         assert run(list(arguments)) == 0

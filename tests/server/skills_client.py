@@ -1,4 +1,4 @@
-"""What a host asks that reads skills natively, as raw requests: the SDK's client knows nothing of the extension."""
+"""Raw requests of a host that reads skills natively: the SDK's client does not know the extension."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tests.server.connections import Caller
 
 
 class Told(mcp_types.Result):
-    """A result whatever its fields are."""
+    """A result with any fields."""
 
     model_config = ConfigDict(extra="allow")
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A JSON-RPC error: its number, its words, and the code and the facts that a program reads."""
+    """A JSON-RPC error: number, message, code and data."""
 
     number: int
     text: str
@@ -40,7 +40,7 @@ async def ask(hub: Caller, method: str, **params: Any) -> dict[str, Any]:
 
 
 async def refused(hub: Caller, method: str, **params: Any) -> Refusal:
-    """Send a request that is refused and return how."""
+    """Send a request that fails, and return its error."""
     try:
         await ask(hub, method, **params)
     except MCPError as error:
@@ -67,7 +67,7 @@ async def listed(hub: Caller) -> list[str]:
 
 
 async def read(hub: Caller, uri: str) -> mcp_types.TextResourceContents | mcp_types.BlobResourceContents:
-    """What is read at `uri`; the client asks its person where it is told to."""
+    """Read `uri`; the client asks its user if requested."""
     result = await hub.client.read_resource(uri)
     assert isinstance(result, mcp_types.ReadResourceResult)
     (content,) = result.contents
@@ -75,7 +75,7 @@ async def read(hub: Caller, uri: str) -> mcp_types.TextResourceContents | mcp_ty
 
 
 async def code_of(asking: Awaitable[object]) -> str | None:
-    """The code of the error that a request ends in, or None where it does not."""
+    """The error code of a request, or None on success."""
     try:
         await asking
     except MCPError as error:
@@ -84,7 +84,7 @@ async def code_of(asking: Awaitable[object]) -> str | None:
 
 
 def bytes_of(content: mcp_types.TextResourceContents | mcp_types.BlobResourceContents) -> bytes:
-    """The bytes that a host holds against the digest."""
+    """The bytes that a host verifies."""
     if isinstance(content, mcp_types.TextResourceContents):
         return content.text.encode()
     return base64.b64decode(content.blob, validate=True)

@@ -32,7 +32,7 @@ ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
 MODERN = "2026-07-28"
 needs_pidfd = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux tells that a process has ended")
 
-# Starts a process of its own, tells the numbers of both, and waits for what never comes.
+# Starts a child, reports both process ids, and waits for ever.
 FOREVER = """
 import os, subprocess, sys
 child = subprocess.Popen([sys.executable, "-c", "import sys; open(sys.argv[1])", sys.argv[2]])
@@ -43,7 +43,7 @@ child.wait()
 
 
 class Forever:
-    """The command of a skill that runs until it is killed. `started` waits for it, and `ended` for its end."""
+    """A command that runs until killed. `started` waits for its start, `ended` for its end."""
 
     def __init__(self, directory: Path, write_skill: SkillWriter) -> None:
         self._told, never = directory / "told", directory / "never"
@@ -58,7 +58,7 @@ class Forever:
         self._descriptors: list[int] = []
 
     def started(self) -> None:
-        # A read alone would wait for ever for a command that could not be started.
+        # A plain read would block for ever if the command could not start.
         reading = os.open(self._told, os.O_RDONLY | os.O_NONBLOCK)
         try:
             waiting = select.poll()
@@ -71,7 +71,7 @@ class Forever:
             self._descriptors.append(os.pidfd_open(int(number)))
 
     def ended(self) -> bool:
-        """Wait until all of it has ended; False if that takes too long."""
+        """Wait until all processes have ended; False on a timeout."""
         waiting = select.poll()
         for descriptor in self._descriptors:
             waiting.register(descriptor, select.POLLIN)
@@ -86,7 +86,7 @@ class Forever:
         return True
 
     def end(self) -> None:
-        """Leave nothing behind, where the server did."""
+        """Kill what the server left behind."""
         for descriptor in self._descriptors:
             signal.pidfd_send_signal(descriptor, signal.SIGKILL)
             os.close(descriptor)
@@ -104,7 +104,7 @@ def running(hub_environment: Environment) -> Environment:
     return {
         **hub_environment,
         "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
-        # The command tells its number through a pipe, which is outside what a confined one reaches.
+        # The command reports its process id through a pipe, which a sandboxed one cannot reach.
         "SKILLHUB_SANDBOX": "off",
         "SKILLHUB_ENABLE_RUN": "1",
         "--enable-run-over-http": "1",
@@ -114,7 +114,7 @@ def running(hub_environment: Environment) -> Environment:
 
 
 async def cancel(client: mcp.Client, tool: str, arguments: dict[str, Any], *, when: Any) -> None:
-    """Call a tool, wait until `when` has returned in a thread, and give the call up."""
+    """Call a tool, and cancel the call when `when` returns."""
     calling = asyncio.ensure_future(client.call_tool(tool, arguments))
     await asyncio.to_thread(when)
     assert not calling.done()
@@ -125,7 +125,7 @@ async def cancel(client: mcp.Client, tool: str, arguments: dict[str, Any], *, wh
 
 @needs_pidfd
 @ways
-def test_a_command_whose_call_is_cancelled_is_killed_with_all_that_it_started(
+def test_a_cancelled_command_is_killed_with_its_children(
     way: tuple[str, str], running: Environment, forever: Forever
 ) -> None:
     audit_log = Path(running["DB_PATH"]).parent / "audit.jsonl"
@@ -134,7 +134,7 @@ def test_a_command_whose_call_is_cancelled_is_killed_with_all_that_it_started(
         async with reached(way, {**running, "SKILLHUB_AUDIT_LOG": str(audit_log)}, process=True) as hub:
             await cancel(hub.client, "run_skill_command", forever.call, when=forever.started)
             assert await asyncio.to_thread(forever.ended)
-            # The server goes on, and so does the session.
+            # Server and session continue.
             assert (await hub.call("run_skill_command", skill_name="one", command="ls")).json["exit_code"] == 0
 
     asyncio.run(journey())
@@ -143,7 +143,7 @@ def test_a_command_whose_call_is_cancelled_is_killed_with_all_that_it_started(
 
 @needs_pidfd
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
-def test_a_signal_to_a_server_over_stdio_ends_its_commands_and_closes_what_it_opened(
+def test_a_signal_over_stdio_ends_commands_and_closes_files(
     running: Environment, forever: Forever, number: signal.Signals, code: int
 ) -> None:
     audit_log = Path(running["DB_PATH"]).parent / "audit.jsonl"
@@ -153,7 +153,7 @@ def test_a_signal_to_a_server_over_stdio_ends_its_commands_and_closes_what_it_op
     client.send(tool_call(2, "run_skill_command", **forever.call))
     forever.started()
     client.process.send_signal(number)
-    # Its input is still open: nothing but the signal ends it.
+    # Its input is still open: only the signal ends it.
     assert client.process.wait(timeout=20) == code
     assert forever.ended()
     assert json.loads(audit_log.read_text())["exit_code"] == -signal.SIGKILL
@@ -162,7 +162,7 @@ def test_a_signal_to_a_server_over_stdio_ends_its_commands_and_closes_what_it_op
 
 @contextmanager
 def calling(url: str, call: dict[str, Any], *, era: str) -> Iterator[None]:
-    """A call over HTTP whose client dies at the end of the block, without a word of cancelling."""
+    """A call over HTTP with a client that dies at the end of the block without cancelling."""
     address = urlsplit(url)
     headers = {**ACCEPT, "Content-Type": "application/json", "MCP-Protocol-Version": era}
     message: dict[str, Any] = tool_call(2, "run_skill_command", **call)
@@ -185,9 +185,7 @@ def calling(url: str, call: dict[str, Any], *, era: str) -> Iterator[None]:
 
 @needs_pidfd
 @pytest.mark.parametrize("era", [MODERN, "2025-11-25"])
-def test_a_command_over_http_ends_with_the_connection_of_who_asked_for_it(
-    running: Environment, forever: Forever, era: str
-) -> None:
+def test_a_command_over_http_ends_with_its_clients_connection(running: Environment, forever: Forever, era: str) -> None:
     with listening(running) as url:
         with calling(url, forever.call, era=era):
             forever.started()

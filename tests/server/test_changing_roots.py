@@ -1,4 +1,4 @@
-"""What clients are told while a skills directory is switched, goes away and comes back."""
+"""Answers while a skills directory is switched, missing and back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.server.connections import WAYS, Caller, reached
 pytestmark = pytest.mark.slow
 
 Environment = dict[str, str]
-# Only bounds how long a test can hang.
+# Limits how long a test can hang.
 LONG = 20.0
 
 
@@ -32,7 +32,7 @@ async def names(client: Caller, query: str) -> list[str]:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("leaves", [True, False])
-def test_a_root_that_goes_away_is_named_and_what_was_known_is_still_found(
+def test_a_missing_root_is_named_and_its_skills_are_still_found(
     hub_environment: Environment,
     tmp_path: Path,
     skills_dir: Path,
@@ -71,7 +71,7 @@ def test_a_root_that_goes_away_is_named_and_what_was_known_is_still_found(
             await eventually(
                 lambda: notes(client), "Their skills directory is away, so these cannot be loaded now: one, two."
             )
-            # It may have looked before there was another directory in its place.
+            # It may have scanned before the directory was replaced.
             await eventually(lambda: is_told_why(client), wanted=True)
             assert sorted(await names(client, "walruses")) == ["here", "one", "two"]
             for tool, arguments in (("load_skill", {}), ("read_skill_file", {"file_path": "notes.md"})):

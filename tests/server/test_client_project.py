@@ -1,4 +1,4 @@
-"""The project of a client that starts its server elsewhere: by roots, a directory in `_meta`, or a variable."""
+"""The project of a client that starts its server elsewhere: roots, a directory in `_meta`, or a variable."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Environment = dict[str, str]
 
 @pytest.fixture
 def environment(hub_environment: Environment, monkeypatch: pytest.MonkeyPatch) -> Environment:
-    """A server that is started in the home directory."""
+    """A server in the home directory."""
     monkeypatch.chdir(os.environ["HOME"])
     return {name: value for name, value in hub_environment.items() if name != "SKILLS_DIR"}
 
 
 @pytest.fixture
 def projects(tmp_path: Path, write_skill: SkillWriter) -> tuple[Path, Path]:
-    """Two projects with a skill `deploy` each, and one skill that only they have: `alpha` and `beta`."""
+    """Two projects, each with `deploy` and one unique skill: `alpha` and `beta`."""
     found = []
     for name in ("alpha", "beta"):
         project = tmp_path.resolve() / f"project {name}"
@@ -75,7 +75,7 @@ async def loads(client: Caller, name: str, **meta: Any) -> bool:
 
 
 @pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
-def test_the_skills_of_each_root_are_served_over_stdio_in_protocols_that_have_roots(
+def test_the_skills_of_each_root_are_served_over_stdio(
     way: tuple[str, str], environment: Environment, projects: tuple[Path, Path]
 ) -> None:
     async def journey() -> None:
@@ -85,13 +85,13 @@ def test_the_skills_of_each_root_are_served_over_stdio_in_protocols_that_have_ro
             hits = (await client.call("search_skills", query="about deploying")).json["skills"]
             assert [hit["name"] for hit in hits][:1] == (["deploy"] if way == STDIO else [])
             if way == STDIO:
-                # A name of several roots is that of the first one's skill.
+                # The first root wins a shared name.
                 assert "Deploy beta." in (await client.call("load_skill", skill_name="deploy")).text
 
     asyncio.run(journey())
 
 
-def test_bare_paths_are_roots_and_other_uris_and_missing_directories_are_skipped(
+def test_bare_paths_are_roots_and_invalid_ones_are_skipped(
     environment: Environment, projects: tuple[Path, Path], tmp_path: Path
 ) -> None:
     roots = Roots(
@@ -105,7 +105,7 @@ def test_bare_paths_are_roots_and_other_uris_and_missing_directories_are_skipped
     asyncio.run(journey())
 
 
-def test_a_client_changes_its_roots(environment: Environment, projects: tuple[Path, Path]) -> None:
+def test_a_client_can_change_its_roots(environment: Environment, projects: tuple[Path, Path]) -> None:
     roots = Roots(projects[0])
 
     async def journey() -> None:
@@ -122,7 +122,7 @@ def test_a_client_changes_its_roots(environment: Environment, projects: tuple[Pa
 
 
 @pytest.mark.parametrize("answer", [refuse, pytest.param(never_answer, marks=pytest.mark.slow)])
-def test_a_client_that_offers_roots_and_does_not_name_them_is_served(
+def test_a_client_that_offers_roots_but_does_not_list_them_is_served(
     environment: Environment, projects: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, answer: Any
 ) -> None:
     monkeypatch.chdir(projects[0])
@@ -136,7 +136,7 @@ def test_a_client_that_offers_roots_and_does_not_name_them_is_served(
 
 @pytest.mark.parametrize("client_name", ["Codex", "Goose"])
 @pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
-def test_the_working_directory_in_the_meta_of_a_request_names_the_project_over_stdio(
+def test_the_directory_in_meta_names_the_project_over_stdio(
     way: tuple[str, str], client_name: str, environment: Environment, projects: tuple[Path, Path]
 ) -> None:
     def meta(project: Path) -> dict[str, Any]:
@@ -153,9 +153,7 @@ def test_the_working_directory_in_the_meta_of_a_request_names_the_project_over_s
     asyncio.run(journey())
 
 
-def test_roots_come_before_the_meta_of_a_request_and_a_setting_before_both(
-    environment: Environment, projects: tuple[Path, Path]
-) -> None:
+def test_settings_win_over_roots_and_roots_over_meta(environment: Environment, projects: tuple[Path, Path]) -> None:
     async def served(environment: Environment) -> list[bool]:
         async with reached(STDIO, environment, list_roots_callback=Roots(projects[0])) as client:
             meta = {"agent-working-dir": str(projects[1])}
@@ -165,9 +163,7 @@ def test_roots_come_before_the_meta_of_a_request_and_a_setting_before_both(
     assert asyncio.run(served({**environment, "SKILLHUB_CWD": str(projects[1])})) == [False, True]
 
 
-def test_the_rules_of_the_project_that_the_client_names_hold(
-    environment: Environment, projects: tuple[Path, Path]
-) -> None:
+def test_the_rules_of_the_clients_project_apply(environment: Environment, projects: tuple[Path, Path]) -> None:
     rules = projects[0] / ".skillhub" / "permissions.json"
     rules.parent.mkdir()
     rules.write_text('{"permissions": {"deny": [{"tool": "load_skill", "skill_name": "deploy"}]}}', encoding="utf-8")
@@ -179,7 +175,7 @@ def test_the_rules_of_the_project_that_the_client_names_hold(
     asyncio.run(journey())
 
 
-def test_the_instructions_and_an_empty_answer_name_the_project_or_say_that_none_is_known(
+def test_instructions_and_empty_answers_name_the_project_or_its_absence(
     environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     empty = tmp_path.resolve() / "empty"
@@ -194,11 +190,11 @@ def test_the_instructions_and_an_empty_answer_name_the_project_or_say_that_none_
         lines, note = asyncio.run(said(way))
         assert lines == ["Project: none; SKILLHUB_CWD names one"]
         assert "the project is unknown here; start in it, or set SKILLHUB_CWD to its directory" in note
-    # The client names it after the instructions.
+    # The client names its project after reading the instructions.
     lines, note = asyncio.run(said(STDIO, list_roots_callback=Roots(empty)))
     assert lines == []
     assert f"{empty} is the project, and has no skill" in note
-    # What a server over HTTP has on its disk is not for its clients.
+    # A server over HTTP does not serve directories that its clients name.
     lines, note = asyncio.run(said(("http", "legacy")))
     assert (lines, "project" in note) == ([], False)
     monkeypatch.chdir(empty)
@@ -207,9 +203,7 @@ def test_the_instructions_and_an_empty_answer_name_the_project_or_say_that_none_
     assert f"{empty} is the project, and has no skill" in note
 
 
-def test_a_search_that_finds_nothing_without_a_project_says_so(
-    environment: Environment, write_skill: SkillWriter
-) -> None:
+def test_an_empty_search_without_a_project_says_so(environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("pastry", "Bakes pastry.", root=Path(os.environ["HOME"], ".agents", "skills"))
 
     async def note() -> str:
@@ -221,7 +215,7 @@ def test_a_search_that_finds_nothing_without_a_project_says_so(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [STDIO, STDIO_MODERN], ids=["legacy", "modern"])
-def test_a_variable_of_the_client_comes_before_its_roots(
+def test_a_client_variable_wins_over_its_roots(
     way: tuple[str, str], environment: Environment, projects: tuple[Path, Path]
 ) -> None:
     async def journey() -> list[bool]:

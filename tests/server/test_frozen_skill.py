@@ -1,4 +1,4 @@
-"""With SKILLHUB_FROZEN, a skill whose files are not those of its lock is had in no way through a client."""
+"""With SKILLHUB_FROZEN, no client can use a skill that differs from its lock."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def environment(hub_environment: dict[str, str], project: Path) -> dict[str, str
 
 
 async def had(hub: Caller, name: str) -> dict[str, str | None]:
-    """Ask for a skill in every way, and return the code that each ends in."""
+    """Request a skill in every way, and return each error code."""
     base = f"skill://project/{name}"
     calls = {
         "load_skill": await hub.call("load_skill", skill_name=name),
@@ -62,7 +62,7 @@ async def had(hub: Caller, name: str) -> dict[str, str | None]:
 
 
 async def told(hub: Caller) -> str:
-    """Return all that lists and searches say."""
+    """Return the output of all lists and searches."""
     calls = [
         await hub.call("search_skills", query="does beta"),
         await hub.call("skill_search", query="beta"),
@@ -75,17 +75,17 @@ async def told(hub: Caller) -> str:
 
 
 @pytest.mark.parametrize("way", [WAYS[0], WAYS[-1]], ids="-".join)
-def test_a_changed_skill_is_had_in_no_way_until_it_is_mended(
+def test_a_changed_skill_cannot_be_used_until_it_is_fixed(
     way: tuple[str, str], environment: dict[str, str], project: Path
 ) -> None:
     file = project / ".agents" / "skills" / "beta" / "a.txt"
 
     async def journey() -> None:
         async with reached(way, environment) as hub:
-            # A client keeps the resources that it has read: they are not read before.
+            # Clients cache resources, so they are not read before.
             loaded = await hub.call("load_skill", skill_name="beta")
             assert loaded.code is None
-            # Beside what the model reads, a host is told what it is, as the lock has it.
+            # Hosts also get the lock state.
             lock_told = loaded.meta[LOCK_META_KEY]
             assert (lock_told["state"], lock_told["source"]) == ("unchanged", "o/r")
             assert lock_told["digest"].startswith("sha256:")

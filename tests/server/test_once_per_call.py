@@ -1,4 +1,4 @@
-"""What one call needs is found out once: the policy's files are read, the skill is found and its filter asked once."""
+"""Each call reads the policy files, resolves the skill and applies its filter once."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ CALLS: dict[str, dict[str, object]] = {
 
 
 def is_of_the_call() -> bool:
-    """Whether this runs for a client's call, and not for the watcher or the notifications."""
+    """Return whether this runs for a client's call, not the watcher or notifications."""
     watches = any(frame.filename.endswith("notifications.py") for frame in traceback.extract_stack())
     return not watches and not threading.current_thread().name.startswith("skillhub-")
 
 
 @pytest.mark.parametrize("tool", CALLS)
-def test_each_is_asked_once(
+def test_each_call_resolves_a_skill_and_its_filter_once(
     hub_environment: dict[str, str], write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch, tool: str
 ) -> None:
     write_skill("walrus", "Feeds the walrus.", files={"notes.md": "Fish."})

@@ -28,7 +28,7 @@ def environment(hub_environment: Environment, write_skill: SkillWriter) -> Envir
     return {
         **hub_environment,
         "SKILLHUB_TOOLS": "core,registry",
-        # The command waits at a pipe, which is outside what a confined one reaches.
+        # The command waits at a pipe, which a sandboxed one cannot reach.
         "SKILLHUB_SANDBOX": "off",
         "SKILLHUB_ENABLE_RUN": "1",
         "--enable-run-over-http": "1",
@@ -37,7 +37,7 @@ def environment(hub_environment: Environment, write_skill: SkillWriter) -> Envir
 
 
 class Heard:
-    """What a client was told of one call. `then` is called when it has been told so many times."""
+    """The progress notifications of one call. `then` is called after a given number of them."""
 
     def __init__(self, times: int = 0, then: object = None) -> None:
         self._times, self._then = times, then
@@ -55,9 +55,7 @@ class Heard:
 
 
 @ways
-def test_a_search_that_waits_for_the_first_index_says_how_far_it_is(
-    way: tuple[str, str], environment: Environment
-) -> None:
+def test_a_search_waiting_for_the_first_index_reports_progress(way: tuple[str, str], environment: Environment) -> None:
     # The test holds the lock that writing the index needs.
     lock = FileLock(Path(environment["DB_PATH"]).parent / LOCK_FILE, thread_local=False)
     heard = Heard(1, lock.release)
@@ -78,12 +76,10 @@ def test_a_search_that_waits_for_the_first_index_says_how_far_it_is(
 
 
 @ways
-def test_a_command_says_how_long_it_has_been_running(
-    way: tuple[str, str], environment: Environment, tmp_path: Path
-) -> None:
+def test_a_running_command_reports_its_time(way: tuple[str, str], environment: Environment, tmp_path: Path) -> None:
     waiting = tmp_path / "waiting"
     os.mkfifo(waiting)
-    # It ends when there is an end of what it reads.
+    # The command ends with its input.
     heard = Heard(2, lambda: waiting.write_text("", encoding="utf-8"))
 
     async def journey() -> None:

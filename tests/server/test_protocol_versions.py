@@ -47,7 +47,7 @@ def environment(hub_environment: dict[str, str], project: Path) -> dict[str, str
 
 
 def touch(path: Path, text: str, *, later: int) -> None:
-    """Write a file whose mtime differs from the old one, whatever the clock's grain."""
+    """Write a file with a different mtime at any clock resolution."""
     moment = path.stat().st_mtime_ns + later * 1_000_000_000
     path.write_text(text, encoding="utf-8")
     os.utime(path, ns=(moment, moment))
@@ -55,7 +55,7 @@ def touch(path: Path, text: str, *, later: int) -> None:
 
 @ways
 @pytest.mark.acceptance("S0-57", "S0-58", "S0-59", "S0-61", "S0-78")
-def test_a_skill_is_given_once_in_a_session_until_it_changes_or_is_forced(
+def test_a_skill_is_sent_once_a_session_unless_changed_or_forced(
     way: tuple[str, str], environment: dict[str, str], project: Path
 ) -> None:
     path = project / ".agents" / "skills" / "repo-review" / "SKILL.md"
@@ -92,7 +92,7 @@ def test_a_skill_is_given_once_in_a_session_until_it_changes_or_is_forced(
             )
             assert "skills" not in (await hub.call("context_inspect", include_skills=False)).json
             assert "agents" not in (await hub.call("context_inspect", include_agents=False)).json
-            # Nothing that was loaded changes what the client was told at first.
+            # Loading skills does not change the first answer.
             assert await hub.look() == before
 
     asyncio.run(journey())
@@ -165,7 +165,7 @@ def test_the_skill_tool_returns_the_instructions_and_the_files(
 
 @ways
 @pytest.mark.acceptance("S4-4", "S4-11")
-def test_a_person_calls_a_skill_by_a_prompt_and_its_name_is_completed(
+def test_a_user_calls_a_skill_by_a_prompt_with_completion(
     way: tuple[str, str], environment: dict[str, str], write_skill: SkillWriter
 ) -> None:
     write_skill("fix-issue", "Fixes one.", body="Fix issue $ARGUMENTS now.\n", extra="argument-hint: '[number]'")
@@ -181,7 +181,7 @@ def test_a_person_calls_a_skill_by_a_prompt_and_its_name_is_completed(
 
             assert "Fix issue 12 now." in await hub.prompt("fix-issue", arguments="12")
             text = await hub.prompt("pdf", arguments="input.pdf を読んで")
-            # The same as the tool, which names the files and where they are.
+            # Equal to the answer of the tool, with the files and their paths.
             loaded = (await hub.call("Skill", skill="pdf")).text
             assert "references/a.md\n</skill-loaded>" in loaded
             assert text == f"{loaded}\n\nARGUMENTS: input.pdf を読んで"
@@ -200,7 +200,7 @@ def test_a_person_calls_a_skill_by_a_prompt_and_its_name_is_completed(
 @ways
 @pytest.mark.acceptance("S1-11", "S1-15", "S1-16", "S1-19", "S1-20", "S1-22", "S1-23", "S1-28", "S1-29", "S1-32")
 @pytest.mark.acceptance("S1-33", "S1-37", "S1-38", "S1-39")
-def test_agents_md_are_given_once_and_further_ones_as_paths_come_up(
+def test_agents_md_files_are_sent_once_as_their_paths_come_up(
     way: tuple[str, str], environment: dict[str, str], project: Path
 ) -> None:
     async def journey() -> None:
@@ -254,10 +254,10 @@ def test_agents_md_are_given_once_and_further_ones_as_paths_come_up(
 
 @ways
 @pytest.mark.acceptance("S0-37", "S0-38", "S0-39", "S0-40", "S0-44", "S0-45", "S1-16", "S1-41")
-def test_a_session_begins_with_agents_md_and_then_the_catalogue(
+def test_a_session_starts_with_agents_md_and_the_catalogue(
     way: tuple[str, str], environment: dict[str, str], project: Path
 ) -> None:
-    # Only what the user trusts is listed unasked.
+    # Only trusted skills are listed.
     trusting = {**environment, "SKILLHUB_TRUST": "all"}
 
     async def journey() -> None:
@@ -277,9 +277,7 @@ def test_a_session_begins_with_agents_md_and_then_the_catalogue(
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_over_http_no_path_of_the_server_is_shown_unless_chosen(
-    mode: str, environment: dict[str, str], project: Path
-) -> None:
+def test_over_http_server_paths_are_shown_only_by_choice(mode: str, environment: dict[str, str], project: Path) -> None:
     async def journey() -> list[Any]:
         async with reached(("http", mode), {**environment, "SKILLHUB_EXPOSE_PATHS": "0"}) as hub:
             said = [
@@ -304,7 +302,7 @@ def test_over_http_no_path_of_the_server_is_shown_unless_chosen(
         assert str(project.parent) not in repr(told)
 
 
-def test_a_session_argument_is_only_shown_to_clients_that_need_it(environment: dict[str, str]) -> None:
+def test_only_clients_that_need_it_see_the_session_argument(environment: dict[str, str]) -> None:
     async def shown(way: tuple[str, str]) -> list[str]:
         async with reached(way, environment) as hub:
             return [tool.name for tool in await hub.look() if tool.name in hub.takes_handle]
@@ -317,7 +315,7 @@ def test_a_session_argument_is_only_shown_to_clients_that_need_it(environment: d
 
 @ways
 @pytest.mark.acceptance("S0-27", "S0-28", "S0-29", "S0-30", "S0-31", "S0-32", "S0-33", "S0-34", "S0-35", "S0-36")
-def test_skill_search_keeps_its_order_and_bounds(
+def test_skill_search_keeps_its_order_and_limits(
     way: tuple[str, str], environment: dict[str, str], project: Path, write_skill: SkillWriter
 ) -> None:
     skills = project / ".agents" / "skills"

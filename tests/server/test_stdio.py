@@ -1,4 +1,4 @@
-"""A server over stdio ends with its client: one that left, that reads no answers, or that is asking its user."""
+"""A server over stdio ends with its client: after it left, reads no answers, or asks its user."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.slow,
 ]
 
-# Together many times what a pipe takes.
+# Many times the capacity of a pipe.
 _BODY = "x" * 30_000
 _CALLS = 30
 _CAN_ASK: dict[str, Any] = {**INITIALIZE, "params": {**INITIALIZE["params"], "capabilities": {"elicitation": {}}}}
@@ -26,7 +26,7 @@ _CAN_ASK: dict[str, Any] = {**INITIALIZE, "params": {**INITIALIZE["params"], "ca
 
 @pytest.fixture
 def full(hub_environment: dict[str, str], write_skill: SkillWriter) -> Iterator[RawClient]:
-    """A client that has read none of the answers to its calls, when the server cannot write any more."""
+    """A client that has read no answers, so that the server cannot write any more."""
     write_skill("alpha", body=_BODY)
     client = RawClient(hub_environment, stderr=subprocess.PIPE)
     client.answer(INITIALIZE)
@@ -56,7 +56,7 @@ def test_a_server_ends_even_if_its_client_reads_no_answer(full: RawClient, by: s
 
 
 @pytest.mark.parametrize("by", ["end of stdin", "SIGTERM"])
-def test_a_question_that_is_open_does_not_keep_a_server_from_ending(
+def test_an_open_question_does_not_keep_a_server_from_ending(
     by: str, hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     write_skill("alpha")

@@ -1,4 +1,4 @@
-"""The server as a process: its messages at the start, over stdio and over HTTP."""
+"""The server as a process: its first messages, over stdio and HTTP."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def tool_call(number: int, tool: str, **arguments: object) -> dict[str, object]:
 
 
 class RawClient:
-    """A client that knows nothing but JSON lines, as a host's own code would be."""
+    """A client of plain JSON lines."""
 
     def __init__(
         self, environment: Environment, *arguments: str, cwd: Path | None = None, stderr: int = subprocess.DEVNULL
@@ -69,7 +69,7 @@ class RawClient:
         return self.received(lambda received: received.get("id") == message["id"])
 
     def received(self, wanted: Callable[[dict[str, Any]], bool]) -> Any:
-        """The next message of the server that is wanted."""
+        """Return the next wanted message of the server."""
         assert self.process.stdout is not None
         while True:
             line = self.process.stdout.readline()
@@ -89,7 +89,7 @@ class RawClient:
 
 
 @pytest.mark.acceptance("S2-2", "S2-4", "S2-65")
-def test_a_client_of_plain_json_lines_completes_the_journey_on_a_clean_stdout(
+def test_a_json_lines_client_completes_the_journey_on_a_clean_stdout(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
     write_skill("pdf-reader", "Reads PDF files.", files={"references/a.md": "A."})
@@ -109,14 +109,14 @@ def test_a_client_of_plain_json_lines_completes_the_journey_on_a_clean_stdout(
     assert client.close() == 0
 
 
-def test_tool_schemas_are_the_golden_ones(hub_environment: Environment) -> None:
+def test_tool_schemas_match_the_golden_files(hub_environment: Environment) -> None:
     async def listed(expose_paths: bool) -> dict[str, dict[str, Any]]:
         environment = {**hub_environment, "SKILLHUB_ENABLE_RUN": "1", "SKILLHUB_TOOLS": "all"}
         async with in_process(environment, expose_paths=expose_paths) as client:
             tools = await client.list_tools()
             return {tool.name: tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools}
 
-    # Those that only clients without the disk have, and of the others what a client with the disk is shown.
+    # Tools for clients without the disk, and the others as shown to a client with the disk.
     tools = [*(asyncio.run(listed(False)) | asyncio.run(listed(True))).values()]
     for tool in tools:
         golden = GOLDEN / f"{tool['name']}.json"
@@ -136,7 +136,7 @@ def test_tool_schemas_are_the_golden_ones(hub_environment: Environment) -> None:
         ("run_skill_command", ["skill_name", "command"], ["args"]),
     ],
 )
-def test_the_promised_arguments_stay_and_all_others_are_optional(
+def test_promised_arguments_stay_and_all_others_are_optional(
     tool: str, required: list[str], optional: list[str]
 ) -> None:
     schema = json.loads((GOLDEN / f"{tool}.json").read_text(encoding="utf-8"))["inputSchema"]
@@ -146,7 +146,7 @@ def test_the_promised_arguments_stay_and_all_others_are_optional(
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="this system has no SIGUSR1")
-def test_the_first_answers_come_before_any_heavy_library_is_imported(
+def test_the_first_answers_come_before_heavy_imports(
     hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     write_skill("one")
@@ -173,7 +173,7 @@ def test_the_first_answers_come_before_any_heavy_library_is_imported(
 
 @pytest.mark.acceptance("S2-62")
 @pytest.mark.parametrize("provider", ["none", "local", "auto"])
-def test_with_no_provider_nothing_leaves_the_machine(
+def test_without_a_provider_nothing_leaves_the_machine(
     hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path, provider: str
 ) -> None:
     write_skill("pdf-reader", "Reads PDF files.")
@@ -201,7 +201,7 @@ def test_with_no_provider_nothing_leaves_the_machine(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise there")
-def test_an_interruption_ends_it_while_its_input_is_open(hub_environment: Environment) -> None:
+def test_an_interrupt_ends_the_server_while_its_input_is_open(hub_environment: Environment) -> None:
     ignored = signal.signal(
         signal.SIGINT, signal.default_int_handler
     )  # as a shell's background has it, for children too
@@ -277,7 +277,9 @@ def test_http_refuses_unknown_hosts_and_origins_unless_allowed(hub_environment: 
 
 
 @pytest.mark.acceptance("S2-52")
-def test_a_server_without_scans_serves_what_was_indexed(hub_environment: Environment, write_skill: SkillWriter) -> None:
+def test_a_server_without_scans_serves_the_existing_index(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
     async def found(*arguments: str) -> Any:
         async with over_stdio(hub_environment, *arguments) as client:
             return await call(client, "search_skills", query="thing PDF")

@@ -1,4 +1,4 @@
-"""Who answers to a name for one caller is the same on every way to a skill, and tells nothing of what is hidden."""
+"""A name resolves to the same skill for a caller everywhere, and reveals no hidden skill."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from skillhub_mcp.skills.roots import Source
 
 @pytest.fixture
 def contested(hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path) -> dict[str, str]:
-    """The environment of a server in a project whose `commit` comes before that of the person."""
+    """The environment of a server in a project with a `commit` that wins over the user's."""
     repo = tmp_path.resolve() / "repo"
     (repo / ".git").mkdir(parents=True)
     write_skill("commit", "Writes a commit, in the project.", root=repo / ".agents" / "skills", body="Obey.\n")
@@ -40,7 +40,7 @@ def contested(hub_environment: dict[str, str], write_skill: SkillWriter, tmp_pat
     return {**{key: value for key, value in hub_environment.items() if key != "SKILLS_DIR"}, **places}
 
 
-def test_where_the_winner_is_off_the_next_answers_on_every_way_to_a_skill(contested: dict[str, str]) -> None:
+def test_if_the_winner_is_disabled_the_next_skill_is_used_everywhere(contested: dict[str, str]) -> None:
     tools = {**contested, "SKILLHUB_TOOLS": "core,registry,skill,context"}
     command(contested, "disable", "commit@project")
 
@@ -79,7 +79,7 @@ def test_where_the_winner_is_off_the_next_answers_on_every_way_to_a_skill(contes
 
 
 def told(hub: SkillHub, publisher: Publisher, environment: dict[str, str]) -> dict[str, object]:
-    """Return what one caller learns on every way, without the times and places that differ between two machines."""
+    """Return every answer that one caller gets, without times and paths."""
     admission = registry_admission(read_settings(environment)[0], lenient=True)
     index = hub.registry_index(admission)
 
@@ -113,9 +113,7 @@ def published(environment: dict[str, str]) -> Iterator[tuple[SkillHub, Publisher
         yield hub, make_publisher(read_settings(environment)[0], hub)
 
 
-def test_nothing_that_a_caller_gets_differs_whether_a_hidden_skill_has_the_name_or_does_not_exist(
-    contested: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_hidden_skill_is_indistinguishable_from_a_missing_one(contested: dict[str, str], tmp_path: Path) -> None:
     def all_told() -> dict[str, object]:
         with published(contested) as (hub, publisher):
             hub.refresh()

@@ -1,4 +1,4 @@
-"""Listening at an address: one that cannot be used is refused by the part of it that is wrong."""
+"""Listening at an address: an unusable one is refused with its wrong part."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def refused(host: str, port: int) -> tuple[str, str | None]:
     return caught.value.message, caught.value.hint
 
 
-def test_a_port_that_is_taken_is_told_as_that_and_an_address_that_is_none_of_this_machine_as_that() -> None:
+def test_busy_ports_and_foreign_addresses_are_distinguished() -> None:
     with listening(HttpOptions("127.0.0.1", 0, allowed_hosts=(), allowed_origins=())) as taken:
         port = taken.getsockname()[1]
         message, hint = refused("127.0.0.1", port)
     assert message.startswith(f"--port='{port}' is not available at 127.0.0.1: ")
     assert hint == "choose another port"
-    # Of a network for documentation (RFC 5737), so that no machine has it.
+    # A documentation address (RFC 5737) that no machine has.
     assert refused("192.0.2.1", 0) == (
         "--host='192.0.2.1' is not an address of this machine",
         "127.0.0.1 is for this machine alone, 0.0.0.0 for every address that it has",

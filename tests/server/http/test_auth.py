@@ -1,4 +1,4 @@
-"""Authentication over HTTP: the bearer of a token gets the skills of its filter; other skills do not exist for them."""
+"""Authentication over HTTP: a bearer gets the skills of the token's filter, and others look missing."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def environment(hub_environment: dict[str, str], tmp_path: Path, write_skill: Sk
         "SKILLHUB_ROOTS": "project,hub",
         "SKILLHUB_TOOLS": "all",
         "SKILLHUB_CWD": str(project),
-        # Who trusts the project is no question of tokens.
+        # Trust of projects does not depend on tokens.
         "SKILLHUB_TRUST": "all",
         "SKILLHUB_ENABLE_RUN": "1",
         "--enable-run-over-http": "1",
@@ -62,7 +62,7 @@ def environment(hub_environment: dict[str, str], tmp_path: Path, write_skill: Sk
 
 
 @pytest.mark.slow
-def test_who_has_no_token_or_a_wrong_one_is_not_let_in(environment: dict[str, str], file: Path) -> None:
+def test_requests_without_a_valid_token_are_refused(environment: dict[str, str], file: Path) -> None:
     token = add_token(file, "ci")
     with listening(environment) as url:
         assert knock(url).status_code == 401
@@ -79,7 +79,7 @@ def test_who_has_no_token_or_a_wrong_one_is_not_let_in(environment: dict[str, st
 
 
 async def all_that_is_told(hub: Caller, mode: str) -> dict[str, str]:
-    """Ask in every way that there is about skills in general, and return each answer as text."""
+    """List skills in every way, and return each answer as text."""
     client = hub.client
     told = {
         "instructions": client.instructions or "",
@@ -111,12 +111,12 @@ async def all_that_is_told(hub: Caller, mode: str) -> dict[str, str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
-def test_a_bearer_sees_no_skill_but_their_own(environment: dict[str, str], file: Path, mode: str) -> None:
+def test_a_bearer_sees_only_their_own_skills(environment: dict[str, str], file: Path, mode: str) -> None:
     by_name, by_category = add_token(file, "one", skills={"alpha"}), add_token(file, "two", categories={"open"})
 
     async def go(url: str) -> list[dict[str, str]]:
         told = []
-        # The one who has everything asks first, and last, so that whatever is kept for the next is theirs.
+        # The caller with all skills asks first and last, so that any leaking cache is theirs.
         for token in (environment["SKILLHUB_TOKEN"], by_name, by_category, environment["SKILLHUB_TOKEN"]):
             async with bearer(url, token, mode) as hub:
                 told.append(await all_that_is_told(hub, mode))
@@ -139,7 +139,7 @@ def test_a_bearer_sees_no_skill_but_their_own(environment: dict[str, str], file:
 
 
 async def tries(hub: Caller, name: str) -> dict[str, str]:
-    """Ask for one skill in every way that there is, and return what came of each."""
+    """Request one skill in every way, and return each outcome."""
     answers = {
         "load_skill": await hub.call("load_skill", skill_name=name),
         "by source": await hub.call("load_skill", skill_name=f"{name}@project"),
@@ -164,9 +164,7 @@ async def tries(hub: Caller, name: str) -> dict[str, str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
-def test_a_skill_that_is_not_a_bearers_is_as_if_it_were_not_there(
-    environment: dict[str, str], file: Path, mode: str
-) -> None:
+def test_a_foreign_skill_looks_missing_to_a_bearer(environment: dict[str, str], file: Path, mode: str) -> None:
     token = add_token(file, "one", skills={"alpha"}, may_run=True)
 
     async def go(url: str) -> tuple[dict[str, str], ...]:
@@ -185,7 +183,7 @@ def test_a_skill_that_is_not_a_bearers_is_as_if_it_were_not_there(
 
 
 @pytest.mark.slow
-def test_a_session_in_other_hands_is_none(environment: dict[str, str], file: Path) -> None:
+def test_another_bearer_cannot_join_a_session(environment: dict[str, str], file: Path) -> None:
     one, other = add_token(file, "one"), add_token(file, "other")
 
     async def loaded_again(url: str) -> list[bool]:
@@ -202,13 +200,13 @@ def test_a_session_in_other_hands_is_none(environment: dict[str, str], file: Pat
         assert asyncio.run(loaded_again(url)) == [False, True]
         session = {"mcp-session-id": knock(url, one).headers["mcp-session-id"]}
         assert knock(url, one, **session).status_code != 404
-        # The other gets a session of its own, and no answer in this one.
+        # The other client gets a new session, and no answer in this one.
         assert knock(url, other, **session).headers["mcp-session-id"] != session["mcp-session-id"]
         listed = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
         assert httpx2.post(url, json=listed, headers={**bearing(other), **session}).status_code == 404
 
 
-def test_a_token_is_accepted_until_its_last_day_and_its_uses_are_recorded(tmp_path: Path) -> None:
+def test_a_token_is_accepted_until_its_last_day_and_its_use_is_recorded(tmp_path: Path) -> None:
     today, uses = date.today(), str(tmp_path / "uses.jsonl")  # noqa: DTZ011 - the server's day
     secrets = {}
     for name, day in (("ends-today", today), ("ended", today - timedelta(days=1))):
@@ -224,7 +222,7 @@ def test_a_token_is_accepted_until_its_last_day_and_its_uses_are_recorded(tmp_pa
 
 
 @pytest.mark.slow
-def test_a_token_that_was_taken_back_opens_nothing_and_a_new_one_does_without_a_restart(
+def test_revoked_and_new_tokens_take_effect_without_a_restart(
     environment: dict[str, str], file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     first = add_token(file, "first")
@@ -242,10 +240,10 @@ def test_a_token_that_was_taken_back_opens_nothing_and_a_new_one_does_without_a_
                     file.write_text(bad, encoding="utf-8")
                 assert knock(url, second).status_code == 401
                 assert knock(url, second).status_code == 401
-            # The other token is of no file.
+            # The other token is not from a file.
             assert knock(url, environment["SKILLHUB_TOKEN"]).status_code == 200
         told = [record.getMessage() for record in caplog.records if record.name.startswith("skillhub_mcp")]
-        # Once for each, however many knock.
+        # Once for each token, at any number of requests.
         assert len(told) == 3
         assert all(f"({file}): none of its tokens is accepted" in message for message in told)
         file.write_text(good, encoding="utf-8")
@@ -268,12 +266,12 @@ def test_no_token_is_written_to_the_log(
 
 @pytest.fixture
 def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No minute passes, so that no bucket fills meanwhile."""
+    """Stop the clock, so that no bucket refills."""
     monkeypatch.setattr("skillhub_mcp.server.http.auth.WrongTokens", partial(WrongTokens, clock=lambda: 0.0))
 
 
 @pytest.mark.slow
-def test_readiness_tells_a_stranger_the_state_alone_and_is_no_place_to_try_tokens(
+def test_readiness_shows_strangers_the_state_only_and_checks_no_tokens(
     environment: dict[str, str], file: Path, stopped_clock: None
 ) -> None:
     token = add_token(file, "one", skills={"alpha"})
@@ -282,7 +280,7 @@ def test_readiness_tells_a_stranger_the_state_alone_and_is_no_place_to_try_token
         while http.get("/readyz").status_code != 200:
             pass
         assert http.get("/readyz").json() == {"index": "ready"}
-        # The number may come a moment after the state.
+        # The count may follow the state with a delay.
         while "skills" not in (own := http.get("/readyz", headers=bearing(token)).json()):
             pass
         assert own["skills"] == 1
@@ -295,7 +293,7 @@ def test_readiness_tells_a_stranger_the_state_alone_and_is_no_place_to_try_token
 
 
 @pytest.mark.slow
-def test_an_address_that_guesses_tokens_has_to_wait_and_locks_out_no_accepted_token(
+def test_guessing_tokens_is_rate_limited_without_locking_out_valid_ones(
     environment: dict[str, str], file: Path, stopped_clock: None
 ) -> None:
     token, unused = add_token(file, "one"), add_token(file, "two")
@@ -309,7 +307,7 @@ def test_an_address_that_guesses_tokens_has_to_wait_and_locks_out_no_accepted_to
             .json()["error"]["message"]
             .startswith("RATE_LIMITED: This client sent more than 60 wrong tokens a minute. Wait 1 second")
         )
-        # Not even a right one is looked at: else guessing would go on all the same.
+        # Valid tokens are not checked either: otherwise guessing could continue.
         assert knock(url, unused).status_code == 429
         assert knock(url, token).status_code == 200
         assert httpx2.get(url.replace("/mcp", "/readyz"), headers=bearing(unused)).status_code == 429
@@ -334,7 +332,7 @@ class Signing:
         self.key = key
 
     def token(self, *, key: Any = None, algorithm: str = "RS256", kid: str = "rsa", **claims: Any) -> str:
-        """A token that would do, but for the given; a claim of None is left out."""
+        """Return a valid token with the given claims replaced; None removes a claim."""
         usual = {"iss": self.url, "aud": AUDIENCE, "sub": "ann", "exp": int(time.time()) + 600}
         given = {name: value for name, value in {**usual, **claims}.items() if value is not None}
         return jwt.encode({"alg": algorithm, "kid": kid}, given, key or self.key, algorithms=[algorithm])
@@ -362,13 +360,13 @@ def signed(environment: dict[str, str], signing: Signing, file: Path) -> dict[st
 
 
 @pytest.mark.slow
-def test_a_token_that_the_issuer_signed_for_this_server_is_let_in_and_no_other(
+def test_only_tokens_that_the_issuer_signed_for_this_server_are_accepted(
     signed: dict[str, str], signing: Signing, curve: jwk.ECKey
 ) -> None:
     public = signing.key.as_pem(private=False)
     head, body, signature = signing.token().split(".")
     other = jwk.RSAKey.generate_key(2048, parameters={"kid": "rsa"})
-    # By hand: the library knows better than to sign so.
+    # By hand: the library refuses to sign this.
     confused = base64url(b'{"alg": "HS256", "kid": "rsa"}') + f".{body}"
     confused += f".{base64url(hmac.digest(public, confused.encode(), 'sha256'))}"
     now = int(time.time())
@@ -398,7 +396,7 @@ def test_a_token_that_the_issuer_signed_for_this_server_is_let_in_and_no_other(
 
 
 @pytest.mark.slow
-def test_a_token_that_no_library_expects_is_a_wrong_token_and_counts_as_one(
+def test_malformed_signed_tokens_are_refused_and_counted(
     signed: dict[str, str], signing: Signing, stopped_clock: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     deep = base64url(b"[" * 5_000)
@@ -412,7 +410,7 @@ def test_a_token_that_no_library_expects_is_a_wrong_token_and_counts_as_one(
     }
     with listening(signed) as url:
         assert {why: knock(url, token).status_code for why, token in wrong.items()} == dict.fromkeys(wrong, 401)
-        # They were counted: the next ones are not looked at.
+        # They were counted, so the next ones are refused unchecked.
         rest = [knock(url, f"{deep}.e30.{number}").status_code for number in range(61 - len(wrong))]
         assert rest == [401] * (60 - len(wrong)) + [429]
     assert "Traceback" not in caplog.text
@@ -425,17 +423,17 @@ def test_a_client_learns_where_to_get_a_token(signed: dict[str, str], signing: S
         told = f'resource_metadata="https://skills.example.com{place}"'
         assert told in knock(url).headers["www-authenticate"]
         assert told in knock(url, "wrong").headers["www-authenticate"]
-        # The public address is welcome without being named a second time.
+        # The public address is allowed without a second setting.
         address = {"host": "skills.example.com", "origin": "https://skills.example.com"}
         metadata = httpx2.get(url.removesuffix("/mcp") + place, headers=address).json()
         assert metadata["resource"] == AUDIENCE
-        # To the letter: a client refuses an issuer that calls itself otherwise, be it by a slash.
+        # Exact: clients refuse an issuer with another spelling, even a slash.
         assert metadata["authorization_servers"] == [signing.url]
         assert knock(url, signing.token(), **address).status_code == 200
         assert knock(url, signing.token(), host="evil.example.com").status_code == 421
 
 
-def test_the_file_of_tokens_holds_no_token(file: Path) -> None:
+def test_the_token_file_contains_no_tokens(file: Path) -> None:
     token = add_token(file, "one", skills={"b", "a"}, categories={"c"})
     assert token not in file.read_text(encoding="utf-8")
     kept = json.loads(file.read_text(encoding="utf-8"))["tokens"]
@@ -444,7 +442,9 @@ def test_the_file_of_tokens_holds_no_token(file: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
-def test_a_bearer_runs_commands_only_if_their_token_says_so(environment: dict[str, str], file: Path, mode: str) -> None:
+def test_a_bearer_runs_commands_only_with_a_token_that_allows_it(
+    environment: dict[str, str], file: Path, mode: str
+) -> None:
     reader, runner = add_token(file, "reader"), add_token(file, "runner", may_run=True)
 
     async def runs(url: str, token: str) -> tuple[bool, set[str | None]]:
@@ -454,16 +454,14 @@ def test_a_bearer_runs_commands_only_if_their_token_says_so(environment: dict[st
             return "run_skill_command" in listed, {one.code for one in said}
 
     with listening(environment) as url:
-        # Which skill it is makes no difference: the answer tells nothing of it.
+        # The answer is the same for every skill.
         assert asyncio.run(runs(url, reader)) == (False, {"RUN_NOT_PERMITTED"})
         for token in (runner, environment["SKILLHUB_TOKEN"]):
             assert asyncio.run(runs(url, token)) == (True, {None, "SKILL_NOT_FOUND"})
 
 
 @pytest.mark.slow
-def test_a_signed_token_lets_its_bearer_run_commands_only_if_it_says_so(
-    signed: dict[str, str], signing: Signing
-) -> None:
+def test_a_signed_token_allows_commands_only_with_its_claim(signed: dict[str, str], signing: Signing) -> None:
     async def ends(url: str, token: str) -> str | None:
         async with bearer(url, token) as hub:
             return (await hub.call("run_skill_command", skill_name="alpha", command="ls")).code

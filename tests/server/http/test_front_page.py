@@ -1,4 +1,4 @@
-"""What a browser, curl or a misconfigured client is told: what this is, where the endpoint is, and how to get in."""
+"""The front page for browsers, curl and misconfigured clients: product, endpoint and access."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def environment(hub_environment: dict[str, str], write_skill: SkillWriter) -> di
 
 @pytest.fixture
 def anonymous(environment: dict[str, str]) -> Iterator[httpx2.Client]:
-    """A client of a server that asks for no token."""
+    """A client of a server without tokens."""
     with listening(environment) as url, httpx2.Client(base_url=url.removesuffix("/mcp"), timeout=30) as http:
         yield http
 
 
 @pytest.fixture
 def asking(environment: dict[str, str], tmp_path: Path) -> Iterator[httpx2.Client]:
-    """A client of a server that asks for one of a file's tokens."""
+    """A client of a server with a token file."""
     add_token(tmp_path / "tokens.json", "ci")
     settings = {"SKILLHUB_TOKENS_FILE": str(tmp_path / "tokens.json"), "SKILLHUB_PUBLIC_URL": PUBLIC}
     with (
@@ -47,7 +47,7 @@ def mcp_url(client: httpx2.Client) -> str:
     return str(client.base_url.join("/mcp"))
 
 
-def test_the_root_says_what_this_is_as_text_or_json_and_with_any_host(anonymous: httpx2.Client) -> None:
+def test_the_root_describes_the_server_as_text_or_json_for_any_host(anonymous: httpx2.Client) -> None:
     endpoint = mcp_url(anonymous)
     for headers in ({}, BROWSER):
         page = anonymous.get("/", headers=headers)
@@ -59,12 +59,12 @@ def test_the_root_says_what_this_is_as_text_or_json_and_with_any_host(anonymous:
     assert (found["authentication"], found["version"]) == (None, version())
     head = anonymous.head("/", headers=JSON)
     assert (head.status_code, head.content, head.headers["content-type"]) == (200, b"", "application/json")
-    # A load balancer asks by another name; what is no name is not repeated.
+    # Load balancers use other host names; an invalid name is not repeated.
     assert anonymous.get("/", headers={**JSON, "host": "10.0.0.5"}).json()["endpoint"] == "http://10.0.0.5/mcp"
     assert anonymous.get("/", headers={**JSON, "host": "<script>"}).json()["endpoint"] == "/mcp"
 
 
-def test_a_server_with_tokens_tells_a_stranger_how_to_get_in_and_neither_skills_nor_version(
+def test_a_server_with_tokens_shows_strangers_neither_skills_nor_version(
     asking: httpx2.Client,
 ) -> None:
     page, found = asking.get("/"), asking.get("/", headers=JSON).json()
@@ -78,7 +78,7 @@ def test_a_server_with_tokens_tells_a_stranger_how_to_get_in_and_neither_skills_
 
 
 @pytest.mark.slow
-def test_a_401_keeps_its_challenge_and_says_which_header_and_who_gives_tokens(asking: httpx2.Client) -> None:
+def test_a_401_keeps_its_challenge_and_names_the_header(asking: httpx2.Client) -> None:
     url = mcp_url(asking)
     for wrong, error in ((None, "token_required"), ("x" * 30, "invalid_token")):
         refused = knock(url, wrong)
@@ -86,7 +86,7 @@ def test_a_401_keeps_its_challenge_and_says_which_header_and_who_gives_tokens(as
         assert "'Authorization: Bearer TOKEN'" in refused.json()["error_description"]
         assert "'skillhub token new NAME'" in refused.json()["error_description"]
         challenge = refused.headers["www-authenticate"]
-        # RFC 6750, section 3.1: no error where there was no token.
+        # RFC 6750, section 3.1: no error code without a token.
         assert challenge.startswith("Bearer error=" if wrong else "Bearer")
         assert ("error" in challenge, "mistyped, expired or revoked" in challenge) == (bool(wrong), bool(wrong))
     to_person = asking.get("/mcp", headers=BROWSER)
@@ -94,15 +94,15 @@ def test_a_401_keeps_its_challenge_and_says_which_header_and_who_gives_tokens(as
     assert to_person.json()["error_description"].startswith("This server requires a token. Send one")
 
 
-def test_a_path_that_is_none_names_the_endpoint(anonymous: httpx2.Client) -> None:
-    """A client that was given the address without /mcp posts to the root."""
+def test_an_unknown_path_names_the_endpoint(anonymous: httpx2.Client) -> None:
+    """A client with an address without /mcp posts to the root."""
     lost = anonymous.post("/", json=INITIALIZE, headers=ACCEPT)
     assert (lost.status_code, lost.json()["error"]) == (404, "not_found")
     assert lost.json()["error_description"] == f"Nothing is here. MCP clients connect to {mcp_url(anonymous)}."
     assert anonymous.get("/docs").json()["error_description"].startswith("Nothing is here. MCP clients connect to ")
 
 
-def test_a_browser_at_the_endpoint_is_told_what_it_is_and_clients_get_their_own_refusals(
+def test_browsers_at_the_endpoint_get_an_explanation(
     anonymous: httpx2.Client,
 ) -> None:
     for headers in (BROWSER, {}):
@@ -114,7 +114,7 @@ def test_a_browser_at_the_endpoint_is_told_what_it_is_and_clients_get_their_own_
     assert (lost.status_code, lost.json()["jsonrpc"]) == (404, "2.0")
 
 
-def test_a_host_or_an_origin_that_is_refused_is_told_with_the_setting_that_allows_it(
+def test_a_refused_host_or_origin_names_the_setting_that_allows_it(
     anonymous: httpx2.Client,
 ) -> None:
     url = mcp_url(anonymous)

@@ -1,4 +1,4 @@
-"""Requests that other servers accept: a session that ended, JSON without streams, a slash, a resumed stream."""
+"""Requests that other servers accept: an ended session, JSON without streams, a slash, a resumed stream."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def url(hub_environment: dict[str, str], write_skill: SkillWriter) -> Iterator[s
 
 
 @pytest.mark.parametrize("session", ["gone", ""])
-def test_initialize_with_a_session_that_ended_starts_a_session(url: str, session: str) -> None:
+def test_initialize_with_an_ended_session_starts_a_new_one(url: str, session: str) -> None:
     begun = httpx2.post(url, json=INITIALIZE, headers={**ACCEPT, "mcp-session-id": session})
     assert begun.status_code == 200
     assert begun.headers["mcp-session-id"] not in ("", "gone")
@@ -44,7 +44,7 @@ def test_initialize_with_a_session_that_ended_starts_a_session(url: str, session
 
 
 @pytest.mark.parametrize("accept", ["application/json", "*/*", "application/json; q=0.9, text/plain", ""])
-def test_a_client_that_asks_for_no_stream_gets_json(url: str, accept: str) -> None:
+def test_a_client_that_does_not_accept_streams_gets_json(url: str, accept: str) -> None:
     headers = {"accept": accept}
     begun = httpx2.post(url, json=INITIALIZE, headers=headers)
     assert begun.headers["content-type"] == "application/json"
@@ -62,7 +62,7 @@ def test_a_client_that_accepts_a_stream_gets_one(url: str) -> None:
 
 
 @pytest.mark.parametrize("accept", ["application/json", "*/*"])
-def test_a_subscription_is_no_json(url: str, accept: str) -> None:
+def test_a_subscription_needs_a_stream(url: str, accept: str) -> None:
     params = {"notifications": {}, "_meta": ENVELOPE}
     listen = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}
     headers = {"accept": accept, "mcp-protocol-version": "2026-07-28", "mcp-method": "subscriptions/listen"}
@@ -71,7 +71,7 @@ def test_a_subscription_is_no_json(url: str, accept: str) -> None:
         assert answer.status_code == (406 if accept == "application/json" else 200)
 
 
-def test_the_endpoint_with_a_slash_is_the_endpoint(url: str) -> None:
+def test_the_endpoint_accepts_a_trailing_slash(url: str) -> None:
     begun = httpx2.post(f"{url}/", json=INITIALIZE, headers=ACCEPT, follow_redirects=False)
     assert begun.status_code == 200
     lost = httpx2.get(f"{url}/nothing/", follow_redirects=False)
@@ -79,7 +79,7 @@ def test_the_endpoint_with_a_slash_is_the_endpoint(url: str) -> None:
 
 
 @pytest.mark.parametrize("event", ["5", ""])
-def test_a_client_that_names_the_last_event_it_has_seen_gets_a_stream(url: str, event: str) -> None:
+def test_a_client_with_a_last_event_id_gets_a_stream(url: str, event: str) -> None:
     with httpx2.Client(timeout=20) as http:
         session = http.post(url, json=INITIALIZE, headers=ACCEPT).headers["mcp-session-id"]
         headers = {**ACCEPT, "mcp-session-id": session, "last-event-id": event}

@@ -1,4 +1,4 @@
-"""What the SDK and uvicorn bound for us: bodies of strangers, large bodies, and connections."""
+"""Limits of the SDK and uvicorn: unauthenticated bodies, large bodies, and connections."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def connected(url: str) -> socket.socket:
     return socket.create_connection((parts.hostname, parts.port), timeout=60)
 
 
-def test_the_body_of_a_request_without_a_token_is_not_waited_for(hub_environment: dict[str, str]) -> None:
+def test_the_body_of_a_request_without_a_token_is_not_awaited(hub_environment: dict[str, str]) -> None:
     with listening({**hub_environment, "SKILLHUB_TOKEN": "x" * 40}) as url, connected(url) as stranger:
         head = f"POST /mcp HTTP/1.1\r\nHost: {urlsplit(url).netloc}\r\nContent-Length: 1000000\r\n\r\n"
         stranger.sendall(head.encode() + b"{")
@@ -33,10 +33,10 @@ def test_a_body_above_the_sdks_limit_is_refused(hub_environment: dict[str, str])
         assert httpx2.post(url, json=INITIALIZE, headers=ACCEPT).status_code == 200
 
 
-def test_beyond_the_limit_of_connections_requests_are_told_to_come_back(hub_environment: dict[str, str]) -> None:
+def test_requests_beyond_the_connection_limit_get_a_retry_answer(hub_environment: dict[str, str]) -> None:
     with listening({**hub_environment, "SKILLHUB_MAX_CONNECTIONS": "4"}) as url:
         with ExitStack() as held:
-            # Each has sent a part of a request, so that the server knows it.
+            # Each has sent part of a request, so the server has accepted it.
             for _ in range(4):
                 held.enter_context(connected(url)).sendall(b"POST /mcp HTTP/1.1\r\n")
             assert httpx2.post(url, json=INITIALIZE, headers=ACCEPT).status_code == 503

@@ -1,4 +1,4 @@
-"""/metrics of a real server over HTTP: what a scraper reads, who may, and that several processes count as one."""
+"""/metrics of a real server over HTTP: content, access, and totals of several processes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def ask(url: str, **headers: str) -> httpx2.Response:
 
 
 def scraped(url: str) -> Samples:
-    """The value of each sample, by its name and the values of its labels in the order of the labels' names."""
+    """The value of each sample, by name and label values in the order of the label names."""
     answer = ask(url)
     assert answer.status_code == 200
     assert answer.headers["content-type"].startswith("text/plain; version=")
@@ -45,12 +45,12 @@ def scraped(url: str) -> Samples:
     }
 
 
-def test_what_clients_did_can_be_scraped(environment: dict[str, str]) -> None:
+def test_client_activity_can_be_scraped(environment: dict[str, str]) -> None:
     with listening(environment) as url:
         asyncio.run(use(url))
         found = scraped(url)
     assert found["skillhub_requests_total", "tools/call", "ok", "load_skill"] == 1
-    # The client's own look: that MCP's SDK lists the tools for itself at every call is no request.
+    # The client's own request: the SDK's internal tool listings do not count.
     assert found["skillhub_requests_total", "tools/list", "ok", ""] == 1
     assert found["skillhub_request_duration_seconds_count", "tools/call", "search_skills"] == 1
     assert found["skillhub_loads_total", "ok"] == 1

@@ -1,4 +1,4 @@
-"""The limits for one client: of requests and of wrong tokens."""
+"""Rate limits of a client: requests and wrong tokens."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from skillhub_mcp.server.http.rate_limit import TokenBuckets, address_of
 
 
 class Clock:
-    """A clock that somebody else moves."""
+    """A clock that the test moves."""
 
     now = 1_000.0
 
@@ -19,7 +19,7 @@ class Clock:
         return self.now
 
 
-def test_a_bucket_holds_a_minutes_worth_and_fills_evenly_over_one() -> None:
+def test_a_bucket_holds_and_refills_one_minutes_requests() -> None:
     clock = Clock()
     buckets = TokenBuckets(60, clock=clock)
     assert [buckets.take("a") for _ in range(61)] == [0] * 60 + [1]
@@ -44,17 +44,17 @@ def test_a_bucket_holds_a_minutes_worth_and_fills_evenly_over_one() -> None:
         ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
         ("fe80::1%eth0", "fe80::/64"),
         ("a.sock", "a.sock"),
-        # Ten thousand of what a trusted proxy reports are remembered.
+        # Ten thousand forwarded addresses are remembered.
         ("x" * 60_000, "x" * 64),
     ],
 )
-def test_a_client_is_its_address_and_of_ipv6_the_part_that_others_have_not(host: str, counts_as: str) -> None:
+def test_a_client_is_an_ipv4_address_or_an_ipv6_prefix(host: str, counts_as: str) -> None:
     assert address_of({"client": (host, 1)}) == counts_as
     assert address_of({"client": None}) == ""
 
 
 @pytest.mark.slow
-def test_too_many_requests_are_refused_and_probes_never(hub_environment: dict[str, str]) -> None:
+def test_too_many_requests_are_refused_except_probes(hub_environment: dict[str, str]) -> None:
     with listening({**hub_environment, "SKILLHUB_RATE_LIMIT": "3"}) as url:
         answers = [knock(url) for _ in range(4)]
         assert [answer.status_code for answer in answers] == [200, 200, 200, 429]

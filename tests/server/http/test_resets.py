@@ -1,4 +1,4 @@
-"""Fifty clients at once, of which every second one resets its connections in the middle of a request."""
+"""Fifty concurrent clients, half of which reset their connections in the middle of a request."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HEADERS = {
     "mcp-method": "tools/call",
     "mcp-name": "load_skill",
 }
-# Closes with a reset instead of an orderly end.
+# Closes with a reset.
 AT_ONCE = struct.pack("ii", 1, 0)
 
 
@@ -57,7 +57,7 @@ def load(url: str) -> list[int]:
     return [answer.status_code for answer in answers]
 
 
-def test_clients_that_reset_their_connections_cost_the_others_no_answer(
+def test_clients_that_reset_connections_do_not_affect_others(
     hub_environment: dict[str, str], write_skill: SkillWriter
 ) -> None:
     write_skill("walrus", "Feeds the walrus.")

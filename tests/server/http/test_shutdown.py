@@ -1,4 +1,4 @@
-"""A server that is told to stop answers the requests in flight, ends endless streams, and exits with code 0."""
+"""A stopping server answers requests in flight, ends streams, and exits with code 0."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.slow,
 ]
 
-# It says that it has begun, and ends when it is let go.
+# Reports its start, and ends when released.
 WAITING = "import sys\nopen(sys.argv[1], 'w').close()\nprint(open(sys.argv[2]).read())\n"
 
 
@@ -38,7 +38,7 @@ def environment(hub_environment: dict[str, str], write_skill: SkillWriter) -> di
     return {
         **hub_environment,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{hub_environment['PATH']}",
-        # The command waits at a pipe, which is outside what a confined one reaches.
+        # The command waits at a pipe, which a sandboxed one cannot reach.
         "SKILLHUB_SANDBOX": "off",
         "SKILLHUB_ENABLE_RUN": "1",
         "--enable-run-over-http": "1",
@@ -56,7 +56,7 @@ def waiting_stream(server: Process) -> Iterator[httpx2.Response]:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_a_call_that_is_being_answered_is_answered(environment: dict[str, str], tmp_path: Path, mode: str) -> None:
+def test_a_call_in_flight_is_answered(environment: dict[str, str], tmp_path: Path, mode: str) -> None:
     begun, go_on = tmp_path / "begun", tmp_path / "go-on"
     os.mkfifo(begun)
     os.mkfifo(go_on)
@@ -65,13 +65,13 @@ def test_a_call_that_is_being_answered_is_answered(environment: dict[str, str], 
         with waiting_stream(server) as stream:
             begun.read_bytes()
             server.process.send_signal(signal.SIGTERM)
-            # It ends when the server has begun to stop.
+            # It ends once the server is stopping.
             list(stream.iter_lines())
         go_on.write_text("the answer", encoding="utf-8")
 
     async def asked(server: Process) -> str:
         async with caller(server.url, mode) as hub:
-            # Otherwise the client would ask for the tool's schema after the answer, when the server is gone.
+            # Otherwise the client requests the tool's schema after the server has stopped.
             await hub.look()
             stopping = threading.Thread(target=stop_while_it_runs, args=(server,))
             stopping.start()
@@ -88,32 +88,32 @@ def test_a_call_that_is_being_answered_is_answered(environment: dict[str, str], 
     assert "Traceback" not in "".join(server.said)
 
 
-def test_a_stream_of_the_older_era_ends_as_it_should(environment: dict[str, str]) -> None:
+def test_a_stream_of_the_older_protocol_ends_cleanly(environment: dict[str, str]) -> None:
     with serving(environment) as server:
         with waiting_stream(server) as stream:
             assert stream.status_code == 200
             server.process.send_signal(signal.SIGTERM)
-            # One that breaks off raises here.
+            # A broken stream raises here.
             assert [line for line in stream.iter_lines() if line.startswith("data")] == []
         assert server.ended() == 0
-    # Nothing had to be cut off when the patience was over.
+    # Nothing was cut off at the end of the grace period.
     assert "ERROR" not in "".join(server.said)
 
 
-def test_a_listening_client_gets_a_proper_end_of_its_stream(environment: dict[str, str]) -> None:
+def test_a_listening_client_gets_the_end_of_its_stream(environment: dict[str, str]) -> None:
     async def listened(server: Process) -> int:
         async with mcp.Client(server.url) as client, client.listen(resources_list_changed=True) as subscription:
             server.process.send_signal(signal.SIGTERM)
             return len([event async for event in subscription])
 
     with serving(environment) as server:
-        # A subscription that the server did not end itself raises that it was lost.
+        # A lost subscription raises.
         assert asyncio.run(listened(server)) == 0
         assert server.ended() == 0
     assert "ERROR" not in "".join(server.said)
 
 
-def test_a_call_that_waits_for_a_persons_reply_is_answered_without_one(
+def test_a_call_that_waits_for_the_user_is_answered_without_a_reply(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     rules = tmp_path / "rules.json"
@@ -134,14 +134,14 @@ def test_a_call_that_waits_for_a_persons_reply_is_answered_without_one(
     assert "ERROR" not in "".join(server.said)
 
 
-def test_it_exits_with_code_0_also_without_any_request(environment: dict[str, str]) -> None:
+def test_an_idle_server_exits_with_code_0(environment: dict[str, str]) -> None:
     with serving(environment) as server:
         server.process.send_signal(signal.SIGTERM)
         assert server.ended() == 0
 
 
 @pytest.mark.parametrize("begun", [False, True])
-def test_a_request_that_outlasts_the_patience_is_cut_off_so_that_a_balancer_can_ask_another(begun: bool) -> None:
+def test_a_request_beyond_the_grace_period_is_cut_off_for_a_retry(begun: bool) -> None:
     sent: list[Message] = []
     reached = asyncio.Event()
 
@@ -166,5 +166,5 @@ def test_a_request_that_outlasts_the_patience_is_cut_off_so_that_a_balancer_can_
         await answering
 
     asyncio.run(journey())
-    # One that has begun breaks off: with a proper end it would pass for the whole answer.
+    # A started answer breaks off: with a clean end it would look complete.
     assert [message.get("status") for message in sent] == ([200] if begun else [503, None])

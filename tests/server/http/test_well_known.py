@@ -1,4 +1,4 @@
-"""Skills for installing elsewhere, over HTTP: who gets which, and what a cache, a stranger and a flood get."""
+"""Published skills over HTTP: access, caching and rate limits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def ask(url: str, path: str, method: str = "GET", **headers: str) -> httpx2.Resp
     return httpx2.request(method, url.removesuffix("/mcp") + path, headers=headers, timeout=30)
 
 
-def test_what_the_index_promises_is_what_is_given(environment: dict[str, str]) -> None:
+def test_artifacts_match_the_index(environment: dict[str, str]) -> None:
     with listening(environment) as url:
         index = ask(url, INDEX)
         skills = {one["name"]: one for one in index.json()["skills"]}
@@ -42,7 +42,7 @@ def test_what_the_index_promises_is_what_is_given(environment: dict[str, str]) -
             assert one["digest"] == f"sha256:{hashlib.sha256(artifact.content).hexdigest()}"
             assert artifact.headers["etag"] == f'"{one["digest"]}"'
             assert artifact.headers["cache-control"] == "private, no-cache"
-            # Who has it is not given it again, and who asks for the headers gets those alone.
+            # A cached copy is not sent again, and HEAD gets only headers.
             again = ask(url, f"{TOP}/{one['url']}", **{"if-none-match": f'W/"other", "{one["digest"]}"'})
             assert (again.status_code, again.content) == (304, b"")
             head = ask(url, f"{TOP}/{one['url']}", "HEAD")
@@ -53,12 +53,12 @@ def test_what_the_index_promises_is_what_is_given(environment: dict[str, str]) -
         for path in ("/nope.zip", "/nope/SKILL.md", "/notes.zip", "/pdf/scripts/fill.py", "/..%2fpdf.zip", ""):
             assert ask(url, TOP + path).status_code == 404, path
         assert ask(url, f"{TOP}/pdf.zip", "DELETE").status_code == 404
-        # The description is one line, in which nothing is hidden and no tag begins.
+        # The description is one sanitized line.
         assert "\u2028" not in skills["notes"]["description"]
         assert "</skill>" not in skills["notes"]["description"]
 
 
-def test_each_bearer_gets_their_skills_and_a_stranger_none(environment: dict[str, str], tmp_path: Path) -> None:
+def test_each_bearer_gets_their_skills_and_strangers_none(environment: dict[str, str], tmp_path: Path) -> None:
     file = tmp_path / "tokens.json"
     all_of_them, notes = add_token(file, "all"), add_token(file, "some", skills=["notes"])
     with listening({**environment, "SKILLHUB_TOKENS_FILE": str(file)}) as url:
@@ -75,7 +75,7 @@ def test_each_bearer_gets_their_skills_and_a_stranger_none(environment: dict[str
             assert (refused.status_code, refused.json()["error"]) == (401, "token_required")
 
 
-def test_it_stands_behind_what_stands_before_the_endpoint(environment: dict[str, str], tmp_path: Path) -> None:
+def test_publishing_obeys_hosts_hooks_and_rate_limits(environment: dict[str, str], tmp_path: Path) -> None:
     hooks = tmp_path / "hooks.json"
     command = {"type": "command", "command": "exit 2"}
     hooks.write_text(json.dumps({"hooks": {"PreToolUse": [{"matcher": "read_skill_file", "hooks": [command]}]}}))
@@ -88,7 +88,7 @@ def test_it_stands_behind_what_stands_before_the_endpoint(environment: dict[str,
         assert [ask(url, INDEX).status_code for _ in range(8)][-1] == 429
 
 
-def test_the_audit_says_who_installed_what(environment: dict[str, str], tmp_path: Path) -> None:
+def test_the_audit_records_who_installed_what(environment: dict[str, str], tmp_path: Path) -> None:
     file, audit = tmp_path / "tokens.json", tmp_path / "audit.jsonl"
     audited = {**environment, "SKILLHUB_AUDIT_LOG": str(audit)}
     token = add_token(file, "ann")
@@ -104,7 +104,7 @@ def test_the_audit_says_who_installed_what(environment: dict[str, str], tmp_path
     ]
 
 
-def test_rules_that_cannot_be_read_give_nothing_and_say_so(environment: dict[str, str], tmp_path: Path) -> None:
+def test_unreadable_rules_block_every_skill_and_are_reported(environment: dict[str, str], tmp_path: Path) -> None:
     rules = tmp_path / "rules.json"
     rules.write_text("{")
     rules.chmod(0o600)

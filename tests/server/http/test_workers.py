@@ -1,4 +1,4 @@
-"""Several processes answer at one address: each can answer any request, and all of them end together."""
+"""Several worker processes at one address: each answers any request, and all end together."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def environment(hub_environment: dict[str, str], write_skill: SkillWriter) -> di
 
 @contextmanager
 def two_workers(environment: dict[str, str]) -> Iterator[tuple[Process, int, int]]:
-    """A server with its index made, and its two workers."""
+    """A server with a complete index, and its two workers."""
     with serving(environment, "--workers", "2", "--reindex") as server:
-        # It has begun both when it lets in the first.
+        # Both workers have started once it accepts connections.
         assert httpx2.get(server.url.replace("/mcp", "/healthz"), timeout=60).status_code == 200
         one, other = server.children
         yield server, one, other
@@ -46,7 +46,7 @@ def two_workers(environment: dict[str, str]) -> Iterator[tuple[Process, int, int
 
 @pytest.fixture(scope="module")
 def shared_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Process, int, int, Path]]:
-    """A server with two workers for the tests that end neither, and its rules, under which alpha is loaded unasked."""
+    """A shared server with two workers, and its rules, which allow alpha."""
     directory = tmp_path_factory.mktemp("workers")
     rules = directory / ".skillhub" / "permissions.json"
     rules.parent.mkdir()
@@ -68,7 +68,7 @@ def shared_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[P
         assert server.ended() == 0
     said = "".join(server.said)
     assert "ERROR" not in said
-    # One of the workers logs what the library has, for both.
+    # One worker logs the library for both.
     assert said.count("INFO skillhub_mcp.start: Ready skills=1") == 1
 
 
@@ -79,7 +79,7 @@ def allow(rules: Path, *names: str) -> None:
 
 @asynccontextmanager
 async def new_each_time(url: str, mode: str, **options: Any) -> AsyncIterator[Caller]:
-    """A client whose every request is a connection of its own, which either worker may take."""
+    """A client with a new connection for each request, which either worker may accept."""
     limits = httpx2.Limits(max_keepalive_connections=0)
     async with (
         httpx2.AsyncClient(limits=limits, timeout=60) as http,
@@ -90,7 +90,7 @@ async def new_each_time(url: str, mode: str, **options: Any) -> AsyncIterator[Ca
 
 @contextmanager
 def held_up(pid: int) -> Iterator[None]:
-    """A process that gets nowhere meanwhile."""
+    """Suspend a process."""
     os.kill(pid, signal.SIGSTOP)
     try:
         yield
@@ -98,7 +98,7 @@ def held_up(pid: int) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
-def test_each_worker_answers_both_eras_and_the_next_request_of_another_ones_client(
+def test_each_worker_answers_both_protocols_and_any_client(
     shared_workers: tuple[Process, int, int, Path],
 ) -> None:
     async def journey(url: str, mode: str, workers: tuple[int, int]) -> list[str]:
@@ -116,7 +116,7 @@ def test_each_worker_answers_both_eras_and_the_next_request_of_another_ones_clie
         assert told == ["alpha", "The body of alpha.\n"] * 2
 
 
-def test_what_was_agreed_to_with_one_worker_holds_with_another(
+def test_a_consent_given_to_one_worker_holds_for_another(
     shared_workers: tuple[Process, int, int, Path],
 ) -> None:
     server, *workers, rules = shared_workers
@@ -150,20 +150,20 @@ def test_what_was_agreed_to_with_one_worker_holds_with_another(
         allow(rules, "alpha")
 
 
-def test_a_worker_that_dies_is_replaced_and_none_stays_without_the_one_that_looks_after_it(
+def test_dead_workers_are_replaced_and_the_rest_stay_supervised(
     environment: dict[str, str],
 ) -> None:
     with two_workers(environment) as (server, *workers):
         for pid in workers:
             os.kill(pid, signal.SIGKILL)
-        # Who calls meanwhile waits.
+        # Callers wait meanwhile.
         assert httpx2.get(server.url.replace("/mcp", "/healthz"), timeout=120).status_code == 200
         replaced = server.children
         assert not set(replaced) & set(workers)
         watched = [os.pidfd_open(pid) for pid in replaced]
         server.process.kill()
         for descriptor in watched:
-            # It can be read from when the process has ended.
+            # Readable once the process has ended.
             assert select.select([descriptor], [], [], 120)[0]
             os.close(descriptor)
     assert "ended with -9 and is replaced" in "".join(server.said)

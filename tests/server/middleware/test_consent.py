@@ -1,4 +1,4 @@
-"""Rules, choices and hooks bind every way to a skill's text, through real clients in both eras (seed 000 §8)."""
+"""Rules, choices and hooks apply to every way to a skill's text, through real clients in both protocols."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ two_ways = pytest.mark.parametrize("way", TWO_WAYS, ids=["-".join(way) for way i
 
 @pytest.fixture
 def environment(hub_environment: dict[str, str], tmp_path: Path, write_skill: SkillWriter) -> dict[str, str]:
-    """Two skills in the project's `.agents/skills`, seen by every set of tools."""
+    """Two skills in the project's `.agents/skills`, with every tool set."""
     project = tmp_path.resolve() / "repo"
     (project / ".git").mkdir(parents=True)
     for name in ("alpha", "beta"):
@@ -58,7 +58,7 @@ def about(name: str | None = None, tool: str = "skill_load") -> dict[str, str]:
 
 
 async def tries(hub: Caller, name: str) -> dict[str, Said]:
-    """Ask for a skill in every way that there is."""
+    """Request a skill in every way."""
     return {
         "skill_load": await hub.call("skill_load", name=name),
         "skill_load by path": await hub.call("skill_load", path=f".agents/skills/{name}", force=True),
@@ -72,12 +72,12 @@ async def tries(hub: Caller, name: str) -> dict[str, Said]:
 
 
 async def reads(hub: Caller, name: str) -> set[str | None]:
-    """Read a skill's files as resources and return what that ends in."""
+    """Read a skill's files as resources and return the outcome."""
     return {await code_of(read(hub, f"skill://project/{name}/{file}")) for file in ("SKILL.md", "a.txt")}
 
 
 async def is_told_of(hub: Caller, name: str) -> set[bool]:
-    """Whether a skill is listed and found in the ways of hosts that read skills natively."""
+    """Return whether hosts that read skills natively can list and find a skill."""
     base = f"skill://project/{name}"
     resources = (await ask(hub, "resources/list"))["resources"]
     told = {f"{base}/SKILL.md" in await listed(hub), f"{base}/SKILL.md" in [one["uri"] for one in resources]}
@@ -89,7 +89,7 @@ async def is_told_of(hub: Caller, name: str) -> set[bool]:
 
 
 def typed(way: tuple[str, str]) -> Callable[..., str]:
-    """How a person's command is run beside the server: once as a process, which takes a second to start."""
+    """Run a user's command beside the server: once as a process, which takes a second to start."""
     return shell if way == ("stdio", "auto") else command
 
 
@@ -98,7 +98,7 @@ def codes(said: dict[str, Said]) -> set[str | None]:
 
 
 class Person:
-    """Answers what the client is asked, and remembers the questions."""
+    """Answers and records the questions to the client."""
 
     def __init__(self, answer: str | None) -> None:
         self.answer = answer
@@ -116,9 +116,7 @@ class Person:
 
 @ways
 @pytest.mark.acceptance("S0-62", "S0-63", "S0-64")
-def test_a_denied_skill_is_had_in_no_way_and_shown_in_no_list(
-    way: tuple[str, str], environment: dict[str, str]
-) -> None:
+def test_a_denied_skill_cannot_be_used_or_listed(way: tuple[str, str], environment: dict[str, str]) -> None:
     rules(environment, deny=[about("beta")], allow=[about(), about("beta"), about(tool="run_skill_command")])
 
     async def journey() -> None:
@@ -126,7 +124,7 @@ def test_a_denied_skill_is_had_in_no_way_and_shown_in_no_list(
             assert codes(await tries(hub, "alpha")) == {None}
             assert codes(await tries(hub, "beta")) == {"PERMISSION_DENIED"}
             assert (await reads(hub, "alpha"), await is_told_of(hub, "alpha")) == ({None}, {True})
-            # To whoever asks by URI it is not even there.
+            # By URI it looks missing.
             assert (await reads(hub, "beta"), await is_told_of(hub, "beta")) == ({"RESOURCE_NOT_FOUND"}, {False})
             assert "PERMISSION_DENIED" in await hub.prompt_error("skill", name="beta")
             assert "beta" not in [prompt.name for prompt in (await hub.client.list_prompts()).prompts]
@@ -146,9 +144,7 @@ def test_a_denied_skill_is_had_in_no_way_and_shown_in_no_list(
 
 @two_ways
 @pytest.mark.acceptance("S0-65", "S0-66")
-def test_what_no_rule_decides_is_asked_once_and_the_question_shows_the_skill(
-    way: tuple[str, str], environment: dict[str, str]
-) -> None:
+def test_an_undecided_skill_is_asked_about_once(way: tuple[str, str], environment: dict[str, str]) -> None:
     rules(environment, allow=[about("beta")])
     person = Person("once")
 
@@ -159,12 +155,12 @@ def test_what_no_rule_decides_is_asked_once_and_the_question_shows_the_skill(
             first = await hub.call("skill_load", name="alpha")
             assert "The body of alpha." in first.text
             assert person.questions == ["The agent wants to load the skill 'alpha'. Its description: 'Does alpha.'"]
-            # The answer holds for the session, and for the skill's files with it.
+            # The answer covers the session, including the skill's files.
             await hub.call("skill_load", name="alpha", force=True)
             assert len(person.questions) == 1
             assert (await hub.call("read_skill_file", skill_name="alpha", file_path="a.txt")).code is None
             assert len(person.questions) == 1
-            # To run is another thing than to load.
+            # Running needs its own consent.
             for _ in range(2):
                 assert (await hub.call("run_skill_command", skill_name="alpha", command="ls")).code is None
                 assert person.questions[1:] == [
@@ -180,7 +176,7 @@ def test_what_no_rule_decides_is_asked_once_and_the_question_shows_the_skill(
 
 @two_ways
 @pytest.mark.acceptance("S0-65")
-def test_a_person_who_declines_is_not_overruled(way: tuple[str, str], environment: dict[str, str]) -> None:
+def test_a_users_refusal_is_final(way: tuple[str, str], environment: dict[str, str]) -> None:
     rules(environment)
 
     async def journey(person: Person) -> tuple[Said, set[str | None]]:
@@ -197,7 +193,7 @@ def test_a_person_who_declines_is_not_overruled(way: tuple[str, str], environmen
 
 @two_ways
 @pytest.mark.acceptance("S0-65")
-def test_a_client_that_cannot_ask_is_told_what_grants_it(way: tuple[str, str], environment: dict[str, str]) -> None:
+def test_a_client_that_cannot_ask_gets_the_granting_command(way: tuple[str, str], environment: dict[str, str]) -> None:
     rules(environment, deny=[about("beta")])
 
     async def journey() -> None:
@@ -207,7 +203,7 @@ def test_a_client_that_cannot_ask_is_told_what_grants_it(way: tuple[str, str], e
             assert await reads(hub, "alpha") == {"CONFIRMATION_REQUIRED"}
             said = await hub.call("load_skill", skill_name="alpha")
             assert "skillhub allow alpha" in said.text
-            # The line that it names grants it, in a server that goes on running.
+            # The suggested line grants it without a restart.
             await asyncio.to_thread(typed(way), environment, "allow", "alpha")
             assert (await hub.call("load_skill", skill_name="alpha")).code is None
 
@@ -216,7 +212,7 @@ def test_a_client_that_cannot_ask_is_told_what_grants_it(way: tuple[str, str], e
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.acceptance("S0-66")
-def test_a_remembered_answer_is_kept_as_a_rule_and_asks_no_more(mode: str, environment: dict[str, str]) -> None:
+def test_a_remembered_answer_becomes_a_rule(mode: str, environment: dict[str, str]) -> None:
     rules(environment, deny=[about("beta")])
 
     async def journey(person: Person) -> Said:
@@ -240,7 +236,7 @@ def test_a_remembered_answer_is_kept_as_a_rule_and_asks_no_more(mode: str, envir
 
 
 def question_of(result: Any) -> tuple[str, str]:
-    """The state and the message of a question that came in place of an answer."""
+    """Return the state and the message of a question."""
     assert isinstance(result, mcp_types.InputRequiredResult), result
     (asked,) = (result.input_requests or {}).values()
     assert isinstance(asked, mcp_types.ElicitRequest)
@@ -248,7 +244,7 @@ def question_of(result: Any) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
-def test_a_reply_is_valid_for_its_own_question_alone(
+def test_a_reply_is_valid_only_for_its_own_question(
     transport: str, environment: dict[str, str], write_skill: SkillWriter
 ) -> None:
     rules(environment)
@@ -266,7 +262,7 @@ def test_a_reply_is_valid_for_its_own_question_alone(
 
             state, message = question_of(await tell("load_skill", None, None, skill_name="alpha"))
             assert message.startswith("The agent wants to load the skill 'alpha'.")
-            # A reply without its question is none, though it has the form of one.
+            # A well-formed reply without its question is ignored.
             assert question_of(await tell("load_skill", None, skill_name="alpha"))[1] == message
             for tool, arguments in (
                 ("load_skill", {"skill_name": "beta"}),
@@ -276,7 +272,7 @@ def test_a_reply_is_valid_for_its_own_question_alone(
                 with pytest.raises(MCPError, match="requestState"):
                     await tell(tool, state, **arguments)
                 question_of(await tell(tool, None, None, **arguments))
-            # The same call is about another skill when another one has taken the name meanwhile.
+            # The same call concerns another skill if the name has changed hands.
             project = Path(environment["SKILLHUB_CWD"])
             (project / ".agents" / "skills" / "alpha").rename(project / "old")
             write_skill("alpha", "Steals.", body="The body of the thief.", root=project / ".agent" / "skills")
@@ -300,7 +296,7 @@ def test_over_http_an_answer_is_one_clients_and_is_never_kept(mode: str, environ
             assert (await one.call("load_skill", skill_name="alpha")).code is None
             assert asked.offered == ["once", "no"]
             assert (await other.call("load_skill", skill_name="alpha")).code == "PERMISSION_DENIED"
-            # Not even a client that makes up the answer widens anything.
+            # A forged answer grants nothing.
             forged = Person("always")
             async with caller(url, mode, elicitation_callback=forged) as third:
                 assert (await third.call("load_skill", skill_name="alpha")).code == "PERMISSION_DENIED"
@@ -312,9 +308,7 @@ def test_over_http_an_answer_is_one_clients_and_is_never_kept(mode: str, environ
 
 @two_ways
 @pytest.mark.acceptance("S0-67")
-def test_rules_that_cannot_be_understood_let_nothing_through_and_are_named(
-    way: tuple[str, str], environment: dict[str, str]
-) -> None:
+def test_invalid_rules_block_everything_and_are_named(way: tuple[str, str], environment: dict[str, str]) -> None:
     rules(environment, deny=[about("Beta")], allow=[about()])
 
     async def journey() -> None:
@@ -325,7 +319,7 @@ def test_rules_that_cannot_be_understood_let_nothing_through_and_are_named(
             assert await reads(hub, "alpha") == {"POLICY_UNREADABLE"}
             assert (await refused(hub, "skills/list")).code == "POLICY_UNREADABLE"
             assert (await ask(hub, "resources/list"))["resources"] == []
-            # Mended while the server runs.
+            # Fixed while the server runs.
             rules(environment, deny=[about("beta")], allow=[about()])
             assert (await hub.call("load_skill", skill_name="alpha")).code is None
 
@@ -334,7 +328,7 @@ def test_rules_that_cannot_be_understood_let_nothing_through_and_are_named(
 
 @two_ways
 @pytest.mark.acceptance("S0-82", "S0-85")
-def test_a_skill_that_is_switched_off_is_neither_found_nor_loaded_until_it_is_on_again(
+def test_a_disabled_skill_is_not_found_or_loaded_until_enabled(
     way: tuple[str, str], environment: dict[str, str]
 ) -> None:
 
@@ -354,7 +348,7 @@ def test_a_skill_that_is_switched_off_is_neither_found_nor_loaded_until_it_is_on
                 ("available_skills", {}),
             ):
                 assert "Does alpha" not in (await hub.call(tool, **arguments)).text
-        # It is kept: a server that starts later knows of it too.
+        # The answer is kept after a restart.
         async with reached(way, environment) as hub:
             assert (await hub.call("load_skill", skill_name="alpha")).code == "SKILL_DISABLED"
             await asyncio.to_thread(typed(way), environment, "enable", "alpha")
@@ -365,9 +359,7 @@ def test_a_skill_that_is_switched_off_is_neither_found_nor_loaded_until_it_is_on
 
 
 @two_ways
-def test_a_person_is_asked_again_when_the_files_of_a_skill_have_changed(
-    way: tuple[str, str], environment: dict[str, str]
-) -> None:
+def test_changed_files_of_a_skill_need_new_consent(way: tuple[str, str], environment: dict[str, str]) -> None:
     rules(environment)
     person = Person("once")
     script = Path(environment["SKILLHUB_CWD"], ".agents", "skills", "alpha", "a.txt")

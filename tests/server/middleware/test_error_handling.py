@@ -1,4 +1,4 @@
-"""The errors of calls that are not understood: the same text in both protocol versions, and none from a library."""
+"""Errors of malformed calls: the same text in both protocols, and none from a library."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def everything(environment: Environment) -> Environment:
 
 
 def in_both_eras(environment: Environment, ask: Any) -> Any:
-    """Return the answer, which must be the same in both protocol versions."""
+    """Return the answer, which both protocols must share."""
 
     async def journey(url: str, mode: str) -> Any:
         async with caller(url, mode) as hub:
@@ -99,7 +99,7 @@ async def error_of(asking: Any) -> tuple[int, str, Any]:
 
 
 @pytest.mark.slow
-def test_malformed_arguments_are_answered_with_what_would_be_allowed(everything: Environment) -> None:
+def test_malformed_arguments_are_answered_with_the_valid_ones(everything: Environment) -> None:
     async def ask(hub: Caller) -> list[str]:
         said = [await hub.call(tool, **arguments) for tool, arguments in MALFORMED]
         assert {one.code for one in said} == {"INVALID_ARGUMENT"}
@@ -116,7 +116,7 @@ def test_malformed_arguments_are_answered_with_what_would_be_allowed(everything:
 
 
 @pytest.mark.slow
-def test_an_unknown_tool_is_an_error_of_the_protocol_that_names_those_there_are(environment: Environment) -> None:
+def test_an_unknown_tool_is_a_protocol_error_with_the_known_ones(environment: Environment) -> None:
     async def ask(hub: Caller) -> list[tuple[int, str, Any]]:
         return [await error_of(hub.client.call_tool(name, {})) for name in (*UNKNOWN, "run_skill_command", "Skill")]
 
@@ -130,7 +130,7 @@ def test_an_unknown_tool_is_an_error_of_the_protocol_that_names_those_there_are(
 
 
 @pytest.mark.slow
-def test_unknown_prompts_resources_and_what_prompts_lack_are_errors_of_the_protocol(everything: Environment) -> None:
+def test_unknown_prompts_and_resources_are_protocol_errors(everything: Environment) -> None:
     async def ask(hub: Caller) -> list[tuple[int, str]]:
         failed = [
             await error_of(hub.client.get_prompt("nothing-like-it")),
@@ -146,7 +146,7 @@ def test_unknown_prompts_resources_and_what_prompts_lack_are_errors_of_the_proto
 
 
 @pytest.mark.slow
-def test_a_request_with_an_invalid_parameter_is_answered_with_its_name(environment: Environment) -> None:
+def test_an_invalid_parameter_is_named(environment: Environment) -> None:
     asked: tuple[tuple[str, dict[str, Any], str], ...] = (
         ("tools/call", {"arguments": {}}, "INVALID_ARGUMENT: name is missing."),
         ("tools/call", {"name": "search_skills", "arguments": []}, "INVALID_ARGUMENT: arguments is invalid: "),

@@ -1,4 +1,4 @@
-"""A hook that forbids loading a skill, or reading a file, stands before every way to its text."""
+"""Hooks that block loading a skill or reading a file apply everywhere."""
 
 from __future__ import annotations
 
@@ -118,9 +118,7 @@ def said(environment: dict[str, str], way: tuple[str, str], ways: Ways) -> dict[
 
 
 @pytest.mark.parametrize("way", [*WAYS, ("http", "stateless")], ids="-".join)
-def test_a_hook_that_forbids_a_skill_stands_before_every_way_to_its_text(
-    way: tuple[str, str], environment: dict[str, str]
-) -> None:
+def test_a_hook_can_block_every_way_to_a_skill(way: tuple[str, str], environment: dict[str, str]) -> None:
     if way[1] == "stateless":
         environment, way = {**environment, "--workers": "2"}, ("http", "legacy")
     refusing = """! grep -q '"skill_name": "alpha"'"""
@@ -138,9 +136,7 @@ def test_a_hook_that_forbids_a_skill_stands_before_every_way_to_its_text(
     assert all("of beta" in told[name] for name in fine)
 
 
-def test_a_hook_is_told_what_its_tool_would_have_been_called_with_and_by_which_request(
-    environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_hook_gets_the_arguments_of_its_tool_and_the_request(environment: dict[str, str], tmp_path: Path) -> None:
     log = tmp_path / "log"
     hooks(environment, group("load_skill", f"cat >> '{log}'"))
     alpha = Path(environment["SKILLHUB_CWD"], ".agents", "skills", "alpha")
@@ -156,7 +152,7 @@ def test_a_hook_is_told_what_its_tool_would_have_been_called_with_and_by_which_r
     assert {line["tool_name"] for line in lines} == {"load_skill"}
     assert [(line["method"], line["tool_input"]["skill_name"]) for line in lines] == [
         ("tools/call", "alpha"),
-        # It is asked again with the name that the skill is known by, so that no other spelling passes it.
+        # The hook runs again with the canonical name, so no other spelling passes.
         ("tools/call", "alpha@project"),
         ("tools/call", "alpha"),
         ("tools/call", "alpha"),
@@ -167,7 +163,7 @@ def test_a_hook_is_told_what_its_tool_would_have_been_called_with_and_by_which_r
     assert lines[-1]["skill"] == {"name": "alpha", "handle": "alpha", "path": str(alpha)}
 
 
-def test_every_tool_that_hands_out_a_skill_is_among_the_ways() -> None:
+def test_every_tool_that_returns_a_skill_is_tested() -> None:
     handing = {name for name in TOOL_ACTIONS.by_tool if TOOL_ACTIONS.action(name) is not None}
     assert handing == {way for way in TO_THE_BODY if way in TOOL_ACTIONS.by_tool}
     assert {TOOL_ACTIONS.action(name) for name in handing} == set(Action)

@@ -1,4 +1,4 @@
-"""What a client reads when it connects: the tools' rules, and a card of the skills that it may have."""
+"""The instructions of a new client: the rules of the tools, and a card of the available skills."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ pytestmark = pytest.mark.slow
 
 Environment = dict[str, str]
 
-# The card describes a project's skills where their person has agreed to them.
+# The card describes only trusted project skills.
 TRUSTED = {"SKILLHUB_TRUST": "all"}
 
 ways = pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
 
 
 def told(environment: Environment, way: tuple[str, str] = ("http", "auto")) -> str:
-    """What a new client reads."""
+    """The instructions of a new client."""
 
     async def go() -> str:
         async with reached(way, environment) as hub:
@@ -40,7 +40,7 @@ def told(environment: Environment, way: tuple[str, str] = ("http", "auto")) -> s
 
 
 @ways
-def test_a_client_reads_the_rules_of_the_tools_and_then_what_there_is(
+def test_a_client_reads_the_tool_rules_and_then_the_card(
     way: tuple[str, str], hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
     write_skill("pdf-reader", "Reads PDF files. Use when one is there.")
@@ -52,7 +52,7 @@ def test_a_client_reads_the_rules_of_the_tools_and_then_what_there_is(
     )
 
 
-def test_skills_that_are_off_denied_or_filtered_are_not_shown(
+def test_disabled_denied_and_filtered_skills_are_not_shown(
     hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     for name in ("alpha", "beta", "gamma", "delta"):
@@ -74,7 +74,7 @@ def test_skills_that_are_off_denied_or_filtered_are_not_shown(
 
 
 @pytest.mark.parametrize("sets", ["core", "core,context", "core,skill", "core,context,skill"])
-def test_the_card_is_switched_off_with_every_list_of_skills_or_cut_to_names(
+def test_the_card_can_be_switched_off_or_cut_to_names(
     hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path, sets: str
 ) -> None:
     project = tmp_path / "repo"
@@ -84,7 +84,7 @@ def test_the_card_is_switched_off_with_every_list_of_skills_or_cut_to_names(
     environment = {**hub_environment, "SKILLHUB_TOOLS": sets, "SKILLHUB_CWD": str(project)}
     environment |= {"SKILLHUB_ROOTS": "project,hub", **TRUSTED}
     full = told(environment)
-    # No skill appears twice, whichever lists there are.
+    # No skill appears twice in any combination of lists.
     assert [full.count(words) for words in ("Reads PDF files.", "Reviews changes.")] == [
         1,
         2 if sets == "core,context,skill" else 1,
@@ -98,7 +98,7 @@ def test_the_card_is_switched_off_with_every_list_of_skills_or_cut_to_names(
     assert told({**environment, "SKILLHUB_CARD": "off"}) == "\n\n".join(rules)
 
 
-def test_skills_of_the_project_and_those_that_fit_it_come_first(
+def test_project_skills_and_matching_skills_come_first(
     hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     project = tmp_path / "repo"
@@ -122,7 +122,7 @@ def test_skills_of_the_project_and_those_that_fit_it_come_first(
         ]
 
 
-def test_a_file_of_rules_that_cannot_be_read_stops_no_client_from_connecting(
+def test_an_unreadable_rules_file_stops_no_client_from_connecting(
     hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     write_skill("alpha", "Does alpha.")
@@ -132,7 +132,7 @@ def test_a_file_of_rules_that_cannot_be_read_stops_no_client_from_connecting(
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_a_card_that_is_late_is_left_out_and_the_next_client_has_it(
+def test_a_late_card_is_left_out_and_the_next_client_gets_it(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
     write_skill("alpha", "Does alpha.")

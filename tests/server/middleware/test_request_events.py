@@ -1,4 +1,4 @@
-"""The log of the requests of real clients: each with its caller and its outcome, and nothing of its content."""
+"""The request log of real clients: caller and outcome, but no content."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CONTENT = (QUERY, BODY, FILE, ARGUMENT)
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 TRACEPARENT = f"00-{TRACE}-b7ad6b7169203331-01"
 
-# A program that sets up an SDK, as `opentelemetry-instrument` does, and then serves.
+# Sets up an SDK as `opentelemetry-instrument` does, and serves.
 WITH_AN_SDK = """
 import sys
 from opentelemetry import metrics, trace
@@ -84,7 +84,7 @@ def uses(path: Path) -> list[tuple[str, str, str]]:
 
 
 async def every_use(hub: Caller) -> None:
-    """Get at a skill in every way that there is."""
+    """Use a skill in every way."""
     await hub.call("load_skill", skill_name="pdf")
     await hub.call("skill_load", name="pdf")
     await hub.call("Skill", skill="/pdf")
@@ -96,7 +96,7 @@ async def every_use(hub: Caller) -> None:
 
 
 async def every_mistake(hub: Caller) -> None:
-    """Make each kind of mistake, with what must not be told."""
+    """Make each kind of mistake, with secret content."""
     await hub.call("search_skills", query=f"{QUERY} " * 1_000)
     await hub.call("search_skills", qury=QUERY)
     await hub.call("search_skills", query=[QUERY])
@@ -110,14 +110,14 @@ async def every_mistake(hub: Caller) -> None:
 
 @contextmanager
 def stdio_telling(environment: dict[str, str], heard: Path, *program: str) -> Iterator[Any]:
-    """A server process over stdio, whose stderr goes to a file."""
+    """A server process over stdio with stderr in a file."""
     with heard.open("w", encoding="utf-8") as errors:
         parameters = StdioServerParameters(command=sys.executable, args=list(program), env=environment)
         yield stdio_client(parameters, errlog=errors)
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_nothing_of_what_was_said_is_logged_audited_traced_or_counted(
+def test_no_content_of_a_request_is_logged_audited_traced_or_counted(
     environment: dict[str, str], audit: Path, tmp_path: Path, form: str
 ) -> None:
     heard, traced = tmp_path / "stderr", tmp_path / "traced"
@@ -137,7 +137,7 @@ def test_nothing_of_what_was_said_is_logged_audited_traced_or_counted(
         assert text, name
         for content in CONTENT:
             assert content not in text, name
-    # Each use, and the three mistakes that were about a skill.
+    # Each use, and the three mistakes that concern a skill.
     audited = len(uses(audit))
     assert audited == 8 + 3
     if form == "json":
@@ -152,7 +152,7 @@ def test_nothing_of_what_was_said_is_logged_audited_traced_or_counted(
 
 
 @ways
-def test_every_way_to_a_skill_is_audited(way: tuple[str, str], environment: dict[str, str], audit: Path) -> None:
+def test_every_use_of_a_skill_is_audited(way: tuple[str, str], environment: dict[str, str], audit: Path) -> None:
     async def go() -> None:
         async with reached(way, environment) as hub:
             await every_use(hub)
@@ -194,9 +194,7 @@ def test_a_bearer_of_a_token_is_audited_by_name(environment: dict[str, str], aud
     assert token not in json.dumps(line)
 
 
-def test_what_is_refused_before_the_hub_is_asked_is_audited_too(
-    environment: dict[str, str], audit: Path, tmp_path: Path
-) -> None:
+def test_calls_refused_early_are_audited_too(environment: dict[str, str], audit: Path, tmp_path: Path) -> None:
     rules, hooks = tmp_path / "rules.json", tmp_path / "hooks.json"
     rules.write_text(json.dumps({"permissions": {"deny": [{"tool": "run_skill_command"}]}}), encoding="utf-8")
     blocking = {"matcher": "read_skill_file", "hooks": [{"type": "command", "command": "exit 1"}]}

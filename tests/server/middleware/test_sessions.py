@@ -1,4 +1,4 @@
-"""Sessions: their number is bounded, and a server whose rules cannot be read reports why."""
+"""Sessions: handles, limits, and stateless servers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from skillhub_mcp.server.middleware.sessions import _CURRENT, Session, Sessions
 
 @contextmanager
 def called_by(client_id: str | None, name: str) -> Iterator[None]:
-    """Let a request's token be that of a caller; None is a request without a token."""
+    """Act as the caller of a token; None is a request without a token."""
     user = None
     if client_id is not None:
         user = AuthenticatedUser(CallerToken(token="", client_id=client_id, scopes=[], caller=Caller(name)))
@@ -37,7 +37,7 @@ def called_by(client_id: str | None, name: str) -> Iterator[None]:
         auth_context_var.reset(token)
 
 
-def test_a_handle_in_another_callers_hands_leads_to_a_session_of_its_own() -> None:
+def test_another_callers_handle_starts_a_new_session() -> None:
     sessions = Sessions("http", tools=())
     session = Session(granted=frozenset({Grant(Action.LOAD, "/a")}))
     running = _CURRENT.set(session)
@@ -48,7 +48,7 @@ def test_a_handle_in_another_callers_hands_leads_to_a_session_of_its_own() -> No
             assert sessions._find(None, f"{session.handle}x") is not session
     finally:
         _CURRENT.reset(running)
-    # Neither another name, nor the same name of another kind of token, nor nobody.
+    # Not for another name, another kind of token, or an anonymous caller.
     for client_id, name in (("named other", "other"), ("signed ci", "ci"), ("token", "ci"), (None, "")):
         with called_by(client_id, name):
             found = sessions._find(None, session.handle)
@@ -59,9 +59,7 @@ def test_a_handle_in_another_callers_hands_leads_to_a_session_of_its_own() -> No
 
 
 @pytest.mark.slow
-def test_a_session_argument_that_is_no_handle_is_refused(
-    hub_environment: dict[str, str], write_skill: SkillWriter
-) -> None:
+def test_an_invalid_session_handle_is_refused(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:
     write_skill("one")
 
     async def go() -> list[str | None]:
@@ -77,13 +75,13 @@ def test_a_session_argument_that_is_no_handle_is_refused(
 
 
 def told(answer: httpx2.Response) -> str:
-    """The result of a raw call, as text of the stream's event or of the body."""
+    """The result of a raw call, from the stream's event or the body."""
     assert answer.status_code == 200, answer.text
     return next(line for line in answer.text.splitlines() if '"result"' in line)
 
 
 @pytest.mark.slow
-def test_on_a_stateless_server_no_client_joins_a_session_by_choosing_its_id(
+def test_on_a_stateless_server_session_ids_cannot_be_guessed(
     hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     project = tmp_path / "repo"
@@ -105,10 +103,10 @@ def test_on_a_stateless_server_no_client_joins_a_session_by_choosing_its_id(
     with listening(environment) as url:
         first, other = load(url), load(url)
         assert "The body of alpha." in first
-        # Another client with the same id has not been shown the body.
+        # Another client with the same id has not seen the body.
         assert "The body of alpha." in other
         handles = [re.findall(r"session: (\S+) ", one) for one in (first, other)]
         assert [len(found) for found in handles] == [1, 1]
         assert handles[0] != handles[1]
-        # What goes on in a session of such a server is the handle, as for clients of the newer protocol.
+        # Such a server continues sessions by handle, as for clients of the newer protocol.
         assert "The body of alpha." not in load(url, session=handles[0][0])

@@ -1,4 +1,4 @@
-"""Completion of skills' names, over stdio and HTTP, in both protocol versions."""
+"""Completion of skill names, over stdio and HTTP, in both protocols."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def completed(hub: Caller, typed: str, *, prompt: str = BY_NAME, argument:
 
 
 @pytest.mark.parametrize("way", WAYS, ids=["-".join(way) for way in WAYS])
-def test_names_of_skills_are_completed_but_not_of_those_that_are_off_denied_or_filtered(
+def test_only_available_skill_names_are_completed(
     way: tuple[str, str], hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     for name in ("pdf", "read-pdf", "pdf-denied", "pdf-off", "pdf-filtered"):
@@ -55,7 +55,7 @@ def test_names_of_skills_are_completed_but_not_of_those_that_are_off_denied_or_f
     asyncio.run(journey())
 
 
-def test_what_begins_so_comes_before_what_has_a_word_that_does_and_that_before_the_rest() -> None:
+def test_completion_orders_prefixes_before_word_starts_before_the_rest() -> None:
     found = completion("read", ["proofread", "pdf-reader", "reader", "Readme", "zzz", "write-read"])
     assert found.values == ["Readme", "reader", "pdf-reader", "write-read", "proofread"]
     assert (found.total, found.has_more) == (5, False)

@@ -25,7 +25,7 @@ _LONG = 60
 
 @pytest.fixture
 def environment(hub_environment: Environment, write_skill: SkillWriter) -> Environment:
-    """Skills as they are found in the wild."""
+    """Typical real skills."""
     write_skill("demo", "Does it well. ü", extra="license: MIT", files=dict(FILES))
     write_skill("Wild Name!", "Has a wild name.", directory="wild", files={"a.txt": "a"})
     folder = write_skill("windows", directory="team/windows")
@@ -38,14 +38,14 @@ def environment(hub_environment: Environment, write_skill: SkillWriter) -> Envir
 
 @pytest.fixture
 def large(hub_environment: Environment, write_skill: SkillWriter) -> Environment:
-    """More skills than fit on two pages of one list and on one of the other."""
+    """More skills than two pages of one list and one page of the other."""
     for number in range(253):
         write_skill(f"s-{number:03}")
     return hub_environment
 
 
 @both_versions
-def test_the_server_says_what_it_can_to_clients_of_the_newer_era(environment: Environment, mode: str) -> None:
+def test_the_server_declares_its_capabilities_to_newer_clients(environment: Environment, mode: str) -> None:
     async def journey(url: str) -> None:
         async with mcp.Client(url, mode=mode) as client:
             capabilities = client.server_capabilities
@@ -60,7 +60,7 @@ def test_the_server_says_what_it_can_to_clients_of_the_newer_era(environment: En
 
 
 @both_versions
-def test_pages_hold_every_skill_once_and_their_cursors_lead_to_the_end(large: Environment, mode: str) -> None:
+def test_pages_contain_every_skill_once(large: Environment, mode: str) -> None:
     async def journey(url: str) -> None:
         async with caller(url, mode) as hub:
             skills = await pages(hub, "skills/list", "skills")
@@ -76,9 +76,7 @@ def test_pages_hold_every_skill_once_and_their_cursors_lead_to_the_end(large: En
 
 
 @ways
-def test_an_entry_holds_the_frontmatter_and_every_file_and_is_the_same_in_a_list_and_by_itself(
-    environment: Environment, way: Any
-) -> None:
+def test_an_entry_has_the_frontmatter_and_every_file(environment: Environment, way: Any) -> None:
     async def journey() -> None:
         async with reached(way, environment) as hub:
             answers = [
@@ -88,7 +86,7 @@ def test_an_entry_holds_the_frontmatter_and_every_file_and_is_the_same_in_a_list
             ]
             for answer in answers:
                 assert answer["resultType"] == "complete"
-                # What is served depends on who asks.
+                # The content depends on the caller.
                 assert (answer["ttlMs"], answer["cacheScope"]) == (300_000, "private")
             assert "nextCursor" not in answers[0]
             skills = {skill["uri"]: skill for skill in answers[0]["skills"]}
@@ -133,7 +131,7 @@ def test_an_entry_holds_the_frontmatter_and_every_file_and_is_the_same_in_a_list
 
 
 @both_versions
-def test_a_directory_says_what_lies_directly_in_it(environment: Environment, mode: str) -> None:
+def test_a_directory_lists_its_direct_entries(environment: Environment, mode: str) -> None:
     base = "skill://hub/demo"
 
     async def journey(url: str) -> None:
@@ -156,7 +154,7 @@ def test_a_directory_says_what_lies_directly_in_it(environment: Environment, mod
 
 
 @ways
-def test_what_is_not_there_or_cannot_be_understood_is_refused_in_numbers(environment: Environment, way: Any) -> None:
+def test_missing_and_invalid_uris_are_refused_with_error_codes(environment: Environment, way: Any) -> None:
     unknown = [
         "skill://hub/none/SKILL.md",
         "skill://user/demo/SKILL.md",
@@ -195,14 +193,14 @@ def test_what_is_not_there_or_cannot_be_understood_is_refused_in_numbers(environ
                 assert (await refused(hub, "skills/get", **params)).number == -32602
                 assert (await refused(hub, "resources/directory/read", **params)).number == -32602
             assert (await refused(hub, "skills/list", cursor=5)).number == -32602
-            # It goes on answering.
+            # It keeps answering.
             assert await listed(hub)
 
     asyncio.run(journey())
 
 
 async def until(hub: Caller, wanted: Callable[[list[str]], bool]) -> None:
-    """Ask until the list is as wanted: the server looks at its skills again by itself."""
+    """Repeat the request until the list is as expected: the server rescans its skills."""
 
     async def asked() -> None:
         while not wanted(await listed(hub)):

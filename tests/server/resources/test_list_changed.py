@@ -59,7 +59,7 @@ async def names(client: mcp.Client, query: str) -> list[str]:
 
 
 async def notifications(target: Any, mode: str, changes: Mapping[str, Callable[[], object]]) -> dict[str, list[str]]:
-    """Make one change after another, each after the word of the one before; return what each query finds then."""
+    """Make each change after the notification of the previous one; return what each query then finds."""
     found = {}
     async with listening(target, mode) as (client, heard):
         for query, change in changes.items():
@@ -67,14 +67,14 @@ async def notifications(target: Any, mode: str, changes: Mapping[str, Callable[[
             change()
             assert await asyncio.wait_for(heard.get(), _LONG) == WORD
             found[query] = await names(client, query)
-        # Had a change been told twice, the second word would have been taken for the next change's.
+        # A duplicate notification would be mistaken for the next change.
         assert heard.empty()
     return found
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize("transport", ["stdio", "http"])
-def test_each_change_is_sent_once_however_many_skills_it_has_and_they_are_found_then(
+def test_each_change_is_sent_once_and_its_skills_are_found(
     transport: str, mode: str, hub_environment: dict[str, str], skills_dir: Path, write_skill: SkillWriter
 ) -> None:
     write_skill("already-there", "Something else entirely.")
@@ -98,7 +98,7 @@ def test_each_change_is_sent_once_however_many_skills_it_has_and_they_are_found_
 
 
 @pytest.mark.acceptance("S3-24")
-def test_a_skill_that_is_installed_or_removed_by_hand_is_sent_and_the_index_is_fresh(
+def test_skills_installed_or_removed_by_hand_are_sent_and_indexed(
     hub_environment: dict[str, str], write_skill: SkillWriter, skills_dir: Path
 ) -> None:
     write_skill("already-there", "Draws a lighthouse.")
@@ -118,7 +118,7 @@ def test_a_skill_that_is_installed_or_removed_by_hand_is_sent_and_the_index_is_f
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_a_skill_that_is_switched_off_or_denied_is_sent_as_one_that_is_gone(
+def test_a_disabled_or_denied_skill_is_sent_as_removed(
     mode: str, hub_environment: dict[str, str], write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     write_skill("bird", "Draws a seagull.")
@@ -157,7 +157,7 @@ def test_a_skill_that_is_switched_off_or_denied_is_sent_as_one_that_is_gone(
     ],
     ids=["core", "skill", "stateless"],
 )
-def test_a_client_of_the_older_era_is_told_which_lists_it_is_notified_of(
+def test_an_older_client_learns_which_lists_send_notifications(
     hub_environment: dict[str, str], options: dict[str, str], told: tuple[bool, ...]
 ) -> None:
     async def journey(url: str) -> None:

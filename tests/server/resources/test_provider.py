@@ -30,9 +30,7 @@ def environment(hub_environment: Environment, write_skill: SkillWriter) -> Envir
 
 
 @ways
-def test_the_skill_files_are_listed_as_the_extension_wants_them_and_every_file_can_be_read(
-    environment: Environment, way: Any
-) -> None:
+def test_skill_files_are_listed_and_readable_as_resources(environment: Environment, way: Any) -> None:
     async def journey() -> None:
         async with reached(way, environment) as hub:
             result = await ask(hub, "resources/list")
@@ -53,7 +51,7 @@ def test_the_skill_files_are_listed_as_the_extension_wants_them_and_every_file_c
             assert [one["uri"] for one in result["resources"]] == await listed(hub)
             templates = (await ask(hub, "resources/templates/list"))["resourceTemplates"]
             assert [one["uriTemplate"] for one in templates] == ["skill://{+path}"]
-            # A media type would be that of every file.
+            # A media type would apply to every file.
             assert not {"_meta", "mimeType"} & templates[0].keys()
             for path, held in FILES.items():
                 content = await read(hub, f"skill://hub/demo/{quote(path)}")

@@ -83,7 +83,7 @@ async def text_of(client: mcp.Client, uri: str) -> str:
 
 
 @ways
-def test_each_change_of_a_file_is_sent_to_its_subscribers(
+def test_each_file_change_is_sent_to_its_subscribers(
     way: tuple[str, str], hub_environment: dict[str, str], write_skill: SkillWriter, skills_dir: Path
 ) -> None:
     transport, mode = way
@@ -97,7 +97,7 @@ def test_each_change_of_a_file_is_sent_to_its_subscribers(
             assert capabilities is not None
             assert capabilities.subscribe
             assert await text_of(client, GUIDE) == "One."
-            # A file that the index does not hold, so that no list has changed.
+            # A file outside the index, so no list has changed.
             put_file(skills_dir / "pdf" / "references" / "guide.md", "Two.")
             assert await subscriber.next() == GUIDE
             assert await text_of(client, GUIDE) == "Two."
@@ -117,7 +117,7 @@ def test_each_change_of_a_file_is_sent_to_its_subscribers(
             asyncio.run(journey(url))
 
 
-def test_what_is_not_there_cannot_be_subscribed_to(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:
+def test_missing_files_cannot_be_subscribed_to(hub_environment: dict[str, str], write_skill: SkillWriter) -> None:
     write_skill("pdf", files={"references/guide.md": "One."})
     nothing = (
         "skill://hub/none/SKILL.md",
@@ -144,7 +144,7 @@ def test_what_is_not_there_cannot_be_subscribed_to(hub_environment: dict[str, st
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """A server of two skills with two tokens: one sees both, one sees `csv` alone."""
+    """A server of two skills with two tokens: one for both, one only for `csv`."""
 
     environment: dict[str, str]
     for_all: str

@@ -1,4 +1,4 @@
-"""What a client is told when nothing is there: the cause, to those who may know it."""
+"""Empty results: the cause, for callers who may know it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def asked(way: tuple[str, str], environment: Environment, *calls: tuple[str, dic
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_search_of_nothing_names_the_cause_and_over_http_no_path(
+def test_an_empty_search_names_the_cause_but_no_path_over_http(
     hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path, way: tuple[str, str]
 ) -> None:
     file, refused, good = tmp_path / "file", tmp_path / "refused", tmp_path / "good"

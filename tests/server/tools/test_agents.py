@@ -1,4 +1,4 @@
-"""The AGENTS.md tools through real clients: several directories, paths over HTTP, and sessions taken up later."""
+"""The AGENTS.md tools through real clients: directories, paths over HTTP, and resumed sessions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ modes = pytest.mark.parametrize("mode", ["auto", "legacy"])
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project with AGENTS.md at its root and below, which is worked in below its root."""
+    """A project with AGENTS.md at its root and below, and a working directory below its root."""
     root = tmp_path.resolve() / "repo"
     (root / ".git").mkdir(parents=True)
     (root / "here").mkdir()
@@ -54,10 +54,8 @@ async def told(hub: Caller, path: str) -> list[str]:
 
 @ways
 @pytest.mark.acceptance("S1-25", "S1-33")
-def test_a_session_is_taken_up_by_another_after_the_server_has_started_again(
-    way: tuple[str, str], environment: dict[str, str], project: Path
-) -> None:
-    # Over HTTP paths are those from the project's root, whatever the working directory.
+def test_a_session_continues_after_a_restart(way: tuple[str, str], environment: dict[str, str], project: Path) -> None:
+    # Over HTTP paths start at the project's root.
     start = "" if way[0] == "http" else f"{project}/"
 
     async def first() -> str:
@@ -74,13 +72,13 @@ def test_a_session_is_taken_up_by_another_after_the_server_has_started_again(
             assert ("- cwd: here -> a/deep" if way[0] == "http" else f"- cwd: {project}/here -> {project}/a/deep") in (
                 said.text
             )
-            # What is new or changed from the root to the working directory.
+            # New and changed files from the root to the working directory.
             named = re.findall(r"^- (\S*AGENTS\.md) \(mtime: \d+\)$", said.text, re.MULTILINE)
             assert named == [f"{start}AGENTS.md", f"{start}a/deep/AGENTS.md"]
-            # Neither what the reminder named nor what is as the earlier session knew it.
+            # Neither files in the reminder nor unchanged ones.
             for path in ("x.py", "a/x.py", "a/deep/x.py"):
                 assert await told(hub, f"{start}{path}") == []
-            # What the earlier session never heard of, and what has changed since.
+            # Files that are new to the session or have changed.
             assert await told(hub, f"{start}here/sub/x.py") == ["sub"]
             write(project, "a", "Other rules.\n", mtime=3_000)
             assert await told(hub, f"{start}a/x.py") == ["a"]
@@ -101,7 +99,7 @@ def test_a_session_is_taken_up_by_another_after_the_server_has_started_again(
 
 @modes
 @pytest.mark.acceptance("S1-26", "S1-28")
-def test_over_http_paths_are_taken_as_they_were_told_and_a_tool_reads_them(
+def test_over_http_paths_are_project_relative_and_readable_by_a_tool(
     mode: str, environment: dict[str, str], project: Path, tmp_path: Path
 ) -> None:
     write(project, "a/deep", "é" * 20_000, mtime=1_000)
@@ -117,7 +115,7 @@ def test_over_http_paths_are_taken_as_they_were_told_and_a_tool_reads_them(
             said = await hub.call("agents_resolve", path="a/deep/x.py")
             named = [file["path"] for file in said.structured["files"]]
             assert named == ["a/AGENTS.md", "a/deep/AGENTS.md"]
-            # A path that was told is taken, and the file has been told of.
+            # A reported path is accepted, and its file counts as reported.
             assert await told(hub, named[0]) == []
             assert (await hub.call("agents_read", path=named[0])).text == (
                 '<agents_context scope="path">\nInstructions from: a/AGENTS.md\nRules of a.\n</agents_context>'
@@ -128,10 +126,10 @@ def test_over_http_paths_are_taken_as_they_were_told_and_a_tool_reads_them(
             rest = (await hub.call("agents_read", path=named[1], offset=32_768)).text
             assert (piece + rest).count("é") == 20_000
             assert "<note>" not in rest
-            # Who reads a file is not told of it any more.
+            # A file that was read is not reported again.
             assert "Rules of here/sub." in (await hub.call("agents_read", path="here/sub/AGENTS.md")).text
             assert await told(hub, "here/sub/x") == []
-            # Nothing else is read, and no answer tells what there is.
+            # Nothing else can be read, and no answer reveals other files.
             refused = [
                 await hub.call("agents_read", path=path)
                 for path in (
@@ -149,7 +147,7 @@ def test_over_http_paths_are_taken_as_they_were_told_and_a_tool_reads_them(
             assert len({one.text for one in refused[:6]}) == len({one.text for one in refused[6:]}) == 1
             assert str(project) not in refused[-1].text
             assert "outside" in (await hub.call("agents_resolve", path="../x")).text
-            # A client's own checkout is somewhere else: that a path is absolute must not pass for "nothing applies".
+            # The client's checkout is elsewhere: an absolute path must not look like "nothing applies".
             for tool in ("agents_resolve", "agents_read"):
                 for path in (str(project / "a"), str(tmp_path)):
                     absolute = await hub.call(tool, path=path)

@@ -1,4 +1,4 @@
-"""What an agent is told of the audit: in a few words, before the instructions, and none of them the skill's."""
+"""Audit warnings for agents: short, before the instructions, and without text of the skill."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SEARCH = ("search_skills", {"query": "sort files by date"})
 LOAD = ("load_skill", {"skill_name": "sorting"})
 
 
-def test_a_hit_and_a_loaded_skill_say_what_the_audit_found_in_our_words(
+def test_hits_and_loaded_skills_carry_audit_warnings_in_our_words(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
     write_skill("sorting", description="Sorts files by date.", body=HOSTILE)
@@ -41,7 +41,7 @@ def test_a_hit_and_a_loaded_skill_say_what_the_audit_found_in_our_words(
     assert hit["warning"] == "audit: critical (override-instructions)"
 
 
-def test_a_skill_without_a_finding_costs_no_token_more(hub_environment: Environment, write_skill: SkillWriter) -> None:
+def test_a_skill_without_findings_adds_no_tokens(hub_environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("sorting", description="Sorts files by date.", body="Sort them.")
     loaded, found = answers(hub_environment, LOAD, SEARCH)
     assert "warnings" not in loaded.json
@@ -49,7 +49,7 @@ def test_a_skill_without_a_finding_costs_no_token_more(hub_environment: Environm
 
 
 @pytest.mark.parametrize("tool", ["load_skill", "read_skill_file"])
-def test_what_is_withheld_answers_with_its_code_on_every_way(
+def test_a_withheld_skill_answers_with_its_code_everywhere(
     hub_environment: Environment, write_skill: SkillWriter, tool: str
 ) -> None:
     write_skill("sorting", description="Sorts files by date.", body=HOSTILE)

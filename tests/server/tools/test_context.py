@@ -65,7 +65,7 @@ async def tools(client: Client[Any]) -> set[str]:
 
 
 @pytest.mark.acceptance("S0-72", "S0-73")
-def test_the_set_is_offered_when_it_is_chosen_and_skills_are_not_switched_off(environment: Environment) -> None:
+def test_the_set_is_optional_and_ignores_disabled_skills(environment: Environment) -> None:
     assert talk(environment, tools) >= TOOLS
     assert not talk({**environment, "SKILLHUB_TOOLS": "core"}, tools) & TOOLS
     assert not talk({**environment, "SKILLHUB_SKILLS_ENABLED": "0"}, tools) & TOOLS
@@ -90,7 +90,7 @@ def test_the_list_has_every_skill_and_every_error(
     assert answer.blocks == 1
 
 
-def test_over_http_no_path_is_shown_or_chosen(
+def test_over_http_no_path_is_shown_or_accepted(
     environment: Environment, add: Callable[..., Path], project: Path
 ) -> None:
     add(project, "one", files={"references/a.md": "x"})
@@ -115,7 +115,7 @@ def test_over_http_no_path_is_shown_or_chosen(
 
 
 @pytest.mark.acceptance("S0-79")
-def test_nothing_is_asked_of_a_network(environment: Environment, add: Callable[..., Path], project: Path) -> None:
+def test_the_network_is_never_used(environment: Environment, add: Callable[..., Path], project: Path) -> None:
     add(project, "one")
     script = """
 import asyncio, os, socket, sys
@@ -150,7 +150,7 @@ async def installers():
         assert b"name: one" in artifact.content, artifact
     hub.close()
 asyncio.run(installers())
-# What reaches out for a source is in no server, not even unused.
+# No server imports the code that fetches sources.
 reaching = {f"skillhub_mcp.library.sources.{name}" for name in ("opening", "download", "git")}
 assert not reaching & sys.modules.keys(), sys.modules.keys()
 """

@@ -17,7 +17,7 @@ BODY = "\n# Title\r\n\r\n---\n\ttab\n\n| a | b |\n|---|---|\n```\n---\n```\n"
 
 
 @pytest.mark.acceptance("S2-22", "S2-23")
-def test_the_body_comes_untouched_with_the_absolute_directory(
+def test_the_body_comes_unchanged_with_the_absolute_directory(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
     directory = write_skill("one", body="")
@@ -27,7 +27,7 @@ def test_the_body_comes_untouched_with_the_absolute_directory(
     assert answer.json == {"name": "one", "instructions": BODY, "uri": "skill://hub/one", "path": str(directory)}
 
 
-def test_no_reply_holds_a_body_twice(hub_environment: Environment, write_skill: SkillWriter) -> None:
+def test_no_reply_contains_a_body_twice(hub_environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("one", body="a body that is unmistakable\n", files={"a.md": "a file that is unmistakable"})
     loaded = ask(hub_environment, "load_skill", skill_name="one")
     read = ask(hub_environment, "read_skill_file", skill_name="one", file_path="a.md")
@@ -38,7 +38,7 @@ def test_no_reply_holds_a_body_twice(hub_environment: Environment, write_skill: 
 
 
 @pytest.mark.acceptance("S2-24", "S2-6")
-def test_an_unknown_name_says_which_are_near_or_there(hub_environment: Environment, write_skill: SkillWriter) -> None:
+def test_an_unknown_name_gets_suggestions(hub_environment: Environment, write_skill: SkillWriter) -> None:
     none = ask(hub_environment, "load_skill", skill_name="pdf-reader")
     assert none.text == (
         "SKILL_NOT_FOUND: No skill is named 'pdf-reader'. Available skills: (none). This hub has no skill."
@@ -56,7 +56,7 @@ def test_an_unknown_name_says_which_are_near_or_there(hub_environment: Environme
 
 
 @pytest.mark.acceptance("S2-26")
-def test_the_body_is_the_one_on_disk_now(hub_environment: Environment, write_skill: SkillWriter) -> None:
+def test_the_body_is_read_from_the_current_file(hub_environment: Environment, write_skill: SkillWriter) -> None:
     async def go() -> None:
         async with in_process(hub_environment) as client:
             write_skill("one", body="first\n")
@@ -94,10 +94,10 @@ def test_a_long_body_comes_in_parts_that_join(hub_environment: Environment, writ
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_uri_that_a_skill_came_with_loads_that_very_skill_and_reads_its_files(
+def test_the_uri_of_a_skill_loads_it_and_reads_its_files(
     hub_environment: Environment, write_skill: SkillWriter, tmp_path: Path, way: tuple[str, str]
 ) -> None:
-    """Two roots of one source: over HTTP, where no path is told, nothing else names the skill of the second."""
+    """Two roots of one source: over HTTP, without paths, only the URI names the skill of the second."""
     roots = [tmp_path / "first", tmp_path / "second"]
     for root in roots:
         write_skill("dup", f"Is of the {root.name}.", body=root.name, files={"a.md": root.name}, root=root)

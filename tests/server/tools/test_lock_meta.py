@@ -1,4 +1,4 @@
-"""What a host is told of a loaded skill's lock, beside what the model reads."""
+"""The lock state of a loaded skill, in the metadata for hosts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from skillhub_mcp.server.tools.results import LOCK_META_KEY, lock_meta
 DIGEST = "sha256:" + "a" * 64
 
 
-def test_source_commit_digest_signer_and_state_are_told() -> None:
+def test_source_commit_digest_signer_and_state_are_reported() -> None:
     ours = LockedByHub(DIGEST, commit="c" * 40, signer="SHA256:k", principal="ann@example.org")
     locked = LockedSkill("pdf", "o/r", "github", ref="v1", ours=ours)
     meta = lock_meta(LockStanding(LockState.UNCHANGED, locked), with_paths=False)
@@ -29,7 +29,7 @@ def test_source_commit_digest_signer_and_state_are_told() -> None:
     }
 
 
-def test_no_text_of_a_lock_passes_for_anything_else() -> None:
+def test_text_of_a_lock_is_sanitized() -> None:
     told_by_it = LockedSkill("pdf", "o/r\u202e\x1b[2J")
     meta = lock_meta(LockStanding(LockState.UNLOCKED, told_by_it), with_paths=False)
     assert meta is not None
@@ -47,7 +47,7 @@ def told(standing: LockStanding, *, with_paths: bool) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("source", ["/home/ann/pdf", "./pdf", "~/pdf", "file:///home/ann/pdf", "C:\\ann", "C:/ann"])
-def test_a_client_without_the_disk_is_told_no_path_of_it(source: str) -> None:
+def test_a_client_without_the_disk_gets_no_path(source: str) -> None:
     locked = LockStanding(LockState.UNCHANGED, LockedSkill("pdf", source, "local", ours=LockedByHub(DIGEST)))
     foreign = LockStanding(LockState.UNLOCKED, LockedSkill("pdf", source, "local"))
     for standing in (locked, foreign):

@@ -20,7 +20,7 @@ def read(environment: Environment, path: str, **arguments: Any) -> Answer:
 
 
 @pytest.mark.acceptance("S2-27")
-def test_a_file_of_a_subdirectory_is_returned(hub_environment: Environment, write_skill: SkillWriter) -> None:
+def test_a_file_in_a_subdirectory_is_returned(hub_environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("one", files={"templates/deep/a.txt": "Grüße, 世界\n"})
     expected = {"content": "Grüße, 世界\n", "encoding": "utf-8", "truncated": False}
     assert read(hub_environment, "templates/deep/a.txt").json == expected
@@ -43,7 +43,7 @@ def test_no_hostile_path_reaches_a_secret(hub_environment: Environment, tmp_path
             for path, code in expected:
                 answer = await call(client, "read_skill_file", skill_name="a", file_path=path)
                 assert SECRET not in answer.text
-                # Too long, half a character or a NUL: such an argument does not even reach the hub.
+                # Too long, half a character or a NUL: refused before the hub.
                 is_no_path = len(path) > 1024 or any(
                     letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in path
                 )
@@ -52,7 +52,7 @@ def test_no_hostile_path_reaches_a_secret(hub_environment: Environment, tmp_path
     asyncio.run(go())
 
 
-def test_a_dotfile_is_withheld_until_asked_for(hub_environment: Environment, write_skill: SkillWriter) -> None:
+def test_a_dotfile_is_withheld_unless_served(hub_environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("one", files={".env": "KEY=1"})
     refused = read(hub_environment, ".env")
     assert refused.code == "PATH_NOT_ALLOWED"
@@ -61,7 +61,7 @@ def test_a_dotfile_is_withheld_until_asked_for(hub_environment: Environment, wri
 
 
 @pytest.mark.acceptance("S2-32")
-def test_a_long_file_is_cut_between_characters_and_goes_on_from_the_offset(
+def test_a_long_file_is_cut_between_characters_and_continues(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
     text = "世界" * 30_000
@@ -79,13 +79,15 @@ def test_a_long_file_is_cut_between_characters_and_goes_on_from_the_offset(
 
 @pytest.mark.acceptance("S2-33", "S2-6")
 @pytest.mark.parametrize("path", ["nope.md", "references", "references/nope.md"])
-def test_what_is_not_a_file_is_not_found(hub_environment: Environment, write_skill: SkillWriter, path: str) -> None:
+def test_a_path_that_is_not_a_file_is_not_found(
+    hub_environment: Environment, write_skill: SkillWriter, path: str
+) -> None:
     write_skill("one", files={"references/guide.md": "x"})
     assert read(hub_environment, path).code == "FILE_NOT_FOUND"
 
 
 @pytest.mark.acceptance("S2-34")
-def test_a_file_that_is_not_text_comes_as_base64(hub_environment: Environment, write_skill: SkillWriter) -> None:
+def test_a_binary_file_comes_as_base64(hub_environment: Environment, write_skill: SkillWriter) -> None:
     picture = b"\x89PNG\r\n\x1a\n\x00\xff\xfe"
     write_skill("one", files={"a.png": picture})
     answer = read(hub_environment, "a.png").json
@@ -94,7 +96,7 @@ def test_a_file_that_is_not_text_comes_as_base64(hub_environment: Environment, w
 
 
 @pytest.mark.acceptance("S2-34", "S2-32")
-def test_a_text_in_utf_16_is_read_and_another_encoding_is_base64_with_the_command(
+def test_utf_16_is_read_and_other_encodings_come_with_a_conversion_command(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
     write_skill("one", files={"wide.md": "Größe".encode("utf-16"), "other.md": "Größe".encode("latin-1")})

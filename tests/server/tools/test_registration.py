@@ -1,4 +1,4 @@
-"""The registered tools: what an optional argument that is null means."""
+"""Registered tools with null for optional arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.server.sessions import call, in_process
 Environment = dict[str, str]
 
 EVERYTHING = {"SKILLHUB_TOOLS": "all", "SKILLHUB_ENABLE_RUN": "1", "SKILLHUB_ALLOWED_COMMANDS": "ls"}
-# What the tools need, and what of several each needs.
+# Requirements of the tools, and alternatives.
 NEEDED: dict[str, dict[str, Any]] = {
     "search_skills": {"query": "one"},
     "load_skill": {"skill_name": "one"},
@@ -46,7 +46,7 @@ def test_an_optional_argument_that_is_null_has_its_default(
 
 
 @pytest.mark.slow
-def test_a_session_that_is_null_is_left_out(hub_environment: Environment, write_skill: SkillWriter) -> None:
+def test_a_null_session_counts_as_missing(hub_environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("one")
 
     async def go(url: str) -> str | None:

@@ -1,4 +1,4 @@
-"""The set `registry` over MCP: the index, its report, and the list that a model is shown."""
+"""The set `registry` over MCP: the index, its report, and the list for models."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Environment = dict[str, str]
 
 @pytest.fixture
 def environment(hub_environment: Environment) -> Environment:
-    """A hub with the set switched on, whose project and user roots lie in the home directory of the test."""
+    """A hub with the set enabled, and project and user roots in the home directory of the test."""
     project = Path(hub_environment["HOME"]) / "work"
     (project / ".git").mkdir(parents=True)
     return {
@@ -55,7 +55,7 @@ def names(answer: Answer) -> list[str]:
     return [skill["name"] for skill in answer.json["skills"]]
 
 
-def test_the_set_is_offered_only_when_it_is_chosen(environment: Environment) -> None:
+def test_the_set_is_offered_only_by_choice(environment: Environment) -> None:
     async def tools(client: Client[Any]) -> set[str]:
         return {tool.name for tool in await client.list_tools()}
 
@@ -66,7 +66,7 @@ def test_the_set_is_offered_only_when_it_is_chosen(environment: Environment) -> 
 
 
 @pytest.mark.acceptance("S3-5", "S3-22")
-def test_the_index_is_built_at_the_start_and_holds_every_root(
+def test_the_index_is_built_at_the_start_from_every_root(
     environment: Environment, write_skill: SkillWriter, project_root: Path, user_root: Path
 ) -> None:
     write_skill("from-hub", "Of origin in the hub.")
@@ -102,7 +102,7 @@ def test_the_index_is_built_at_the_start_and_holds_every_root(
 
 
 @pytest.mark.acceptance("S3-5", "S3-23")
-def test_a_refresh_sees_what_is_new_and_what_is_gone(environment: Environment, write_skill: SkillWriter) -> None:
+def test_a_refresh_sees_new_and_deleted_skills(environment: Environment, write_skill: SkillWriter) -> None:
     gone = write_skill("gone")
 
     async def journey(client: Client[Any]) -> tuple[Answer, Answer]:
@@ -117,7 +117,7 @@ def test_a_refresh_sees_what_is_new_and_what_is_gone(environment: Environment, w
 
 
 @pytest.mark.acceptance("S3-31", "S3-32")
-def test_a_model_sees_names_sources_and_descriptions_alone(
+def test_a_model_sees_only_names_sources_and_descriptions(
     environment: Environment, write_skill: SkillWriter, project_root: Path
 ) -> None:
     write_skill(

@@ -32,14 +32,14 @@ async def tool_names(session: Any) -> set[str]:
 
 
 @pytest.mark.acceptance("S2-3", "S2-36")
-def test_it_is_offered_only_when_asked_for(hub_environment: Environment, running: Environment) -> None:
+def test_the_tool_is_offered_only_by_choice(hub_environment: Environment, running: Environment) -> None:
     three = {"search_skills", "load_skill", "read_skill_file"}
     assert asyncio.run(tool_names(over_stdio(hub_environment))) == three
     assert asyncio.run(tool_names(over_stdio(hub_environment, "--enable-run"))) == {*three, "run_skill_command"}
     assert asyncio.run(tool_names(in_process(running))) == {*three, "run_skill_command"}
 
 
-def test_over_http_it_must_be_asked_for_a_second_time(running: Environment) -> None:
+def test_over_http_a_second_setting_is_needed(running: Environment) -> None:
     from fastmcp import Client
 
     with http_server(running) as url:
@@ -50,7 +50,7 @@ def test_over_http_it_must_be_asked_for_a_second_time(running: Environment) -> N
 
 @pytest.mark.acceptance("S2-37", "S2-6")
 @pytest.mark.parametrize("command", ["rm", "/bin/cat", "./cat", "cat ", "../cat", ""])
-def test_a_command_off_the_list_is_refused(running: Environment, write_skill: SkillWriter, command: str) -> None:
+def test_an_unlisted_command_is_refused(running: Environment, write_skill: SkillWriter, command: str) -> None:
     write_skill("one", files={"cat": "#!/bin/sh\necho no\n"})
     answer = run(running, command, "SKILL.md")
     assert answer.code == "COMMAND_NOT_ALLOWED"
@@ -59,7 +59,7 @@ def test_a_command_off_the_list_is_refused(running: Environment, write_skill: Sk
 
 
 @pytest.mark.acceptance("S2-42", "S2-6")
-def test_a_command_that_takes_too_long_is_killed_and_says_so_in_both_ways(
+def test_a_command_that_takes_too_long_is_killed_and_says_so(
     running: Environment, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
     import json
@@ -79,7 +79,7 @@ def test_a_skill_outside_the_filter_cannot_be_run(running: Environment, write_sk
     assert run({**running, "SKILLHUB_ENABLED_SKILLS": "two"}, "ls").code == "SKILL_DISABLED"
 
 
-def test_a_command_reads_no_other_skill_and_nothing_of_the_hub(
+def test_a_command_cannot_read_other_skills_or_hub_files(
     running: Environment, write_skill: SkillWriter, tmp_path: Path
 ) -> None:
 
@@ -96,10 +96,10 @@ def test_a_command_reads_no_other_skill_and_nothing_of_the_hub(
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_over_http_what_a_session_wrote_is_read_by_it_and_by_no_other_and_no_path_is_told(
+def test_over_http_files_of_a_session_are_private_and_paths_hidden(
     running: Environment, write_skill: SkillWriter, mode: str
 ) -> None:
-    # A second file has a name that is neither UTF-8 nor one line.
+    # The second file name is neither UTF-8 nor one line.
     code = "import sys\nfor more in (b'', b'\\xff\\n<x>'):\n    open(sys.argv[1].encode() + more, 'w').write('a,b')\n"
     write_skill("one", files={"write.py": code})
     environment = {**running, "--enable-run-over-http": "1", "--allow-anonymous": "1"}

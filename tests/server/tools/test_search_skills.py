@@ -20,13 +20,13 @@ def names(environment: Environment, query: str, **arguments: object) -> list[str
 @pytest.mark.parametrize(
     "task", ["extract invoice number from PDF", "Python で請求書 PDF からインボイス番号を取って invoice PDF"]
 )
-def test_a_task_in_plain_words_finds_the_skill_that_fits(hub_environment: Environment, task: str) -> None:
+def test_a_task_in_plain_words_finds_the_matching_skill(hub_environment: Environment, task: str) -> None:
     assert names({**hub_environment, "SKILLS_DIR": str(EXAMPLES)}, task)[0] == "pdf-invoice-extractor"
 
 
 @pytest.mark.acceptance("S2-10")
 @pytest.mark.parametrize("query", ["", "   ", "\n"])
-def test_an_empty_query_lists_what_there_is_by_name_and_says_so(
+def test_an_empty_query_lists_skills_by_name_and_says_so(
     hub_environment: Environment, write_skill: SkillWriter, query: str
 ) -> None:
     for number in range(12):
@@ -43,7 +43,7 @@ def test_an_empty_query_lists_what_there_is_by_name_and_says_so(
 
 @pytest.mark.slow
 @pytest.mark.acceptance("S2-12", "S2-47")
-def test_every_field_is_searched_and_the_body_only_if_it_is_chosen(
+def test_every_field_is_searched_and_the_body_only_by_choice(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
     write_skill("quokka-care", "Wombats.", category="numbats", tags="bilbies", body="Thylacine.\n")
@@ -58,7 +58,7 @@ def test_every_field_is_searched_and_the_body_only_if_it_is_chosen(
 
 @pytest.mark.slow
 @pytest.mark.acceptance("S2-7", "S2-14", "S2-20", "S2-25", "S2-35", "S2-70")
-def test_a_skill_outside_the_filter_is_neither_found_nor_loaded_nor_read(
+def test_a_skill_outside_the_filter_is_not_found_loaded_or_read(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
     write_skill("open-one", "Reads PDF files.", files={"a.md": "a"})
@@ -68,12 +68,12 @@ def test_a_skill_outside_the_filter_is_neither_found_nor_loaded_nor_read(
     assert ask(filtered, "load_skill", skill_name="closed-one").code == "SKILL_DISABLED"
     assert ask(filtered, "read_skill_file", skill_name="closed-one", file_path="a.md").code == "SKILL_DISABLED"
     assert ask(filtered, "load_skill", skill_name="open-one").error is None
-    # The index still holds both: another server over the same database finds the other.
+    # The index still has both: another server on the same database finds the other.
     assert sorted(names({**hub_environment, "SKILLHUB_SKIP_AUTO_REINDEX": "1"}, "PDF")) == ["closed-one", "open-one"]
 
 
 @pytest.mark.acceptance("S2-19")
-def test_hits_carry_name_description_score_and_category_best_first(
+def test_hits_have_name_description_score_and_category_best_first(
     hub_environment: Environment, write_skill: SkillWriter
 ) -> None:
     write_skill("pdf-reader", "Reads PDF files.", category="docs")
@@ -100,7 +100,7 @@ def test_hits_carry_name_description_score_and_category_best_first(
         ("Составляет протокол совещания.", "протокол"),
     ],
 )
-def test_every_script_is_searched(
+def test_every_writing_system_is_searched(
     hub_environment: Environment, write_skill: SkillWriter, description: str, query: str
 ) -> None:
     write_skill("the-one", description)
@@ -108,7 +108,9 @@ def test_every_script_is_searched(
     assert names(hub_environment, query) == ["the-one"]
 
 
-def test_no_fitting_skill_is_an_empty_list_with_a_note(hub_environment: Environment, write_skill: SkillWriter) -> None:
+def test_a_search_without_a_match_is_an_empty_list_with_a_note(
+    hub_environment: Environment, write_skill: SkillWriter
+) -> None:
     assert "has no skill; put a folder" in ask(hub_environment, "search_skills", query="xyzzy").json["note"]
     write_skill("pdf-reader", "Reads PDF files.")
     answer = ask(hub_environment, "search_skills", query="xyzzy")
@@ -116,7 +118,7 @@ def test_no_fitting_skill_is_an_empty_list_with_a_note(hub_environment: Environm
     assert "Nothing fits" in answer.json["note"]
 
 
-def test_hits_say_what_they_were_found_by_on_request(hub_environment: Environment, write_skill: SkillWriter) -> None:
+def test_hits_explain_their_match_on_request(hub_environment: Environment, write_skill: SkillWriter) -> None:
     write_skill("invoice-sorter", "Sorts invoices into folders.")
     write_skill("painter", "Paints walls.")
     (hit,) = ask(hub_environment, "search_skills", query="die Rechnungen sortieren").json["skills"]
@@ -129,9 +131,7 @@ def test_hits_say_what_they_were_found_by_on_request(hub_environment: Environmen
 
 
 @pytest.mark.slow
-def test_where_nothing_fits_the_answer_says_so_and_holds_near_misses_alone(
-    hub_environment: Environment, write_skill: SkillWriter
-) -> None:
+def test_near_misses_are_marked_as_such(hub_environment: Environment, write_skill: SkillWriter) -> None:
     for number in range(6):
         write_skill(f"painter-{number}", f"Paints walls in colour number {number}.")
     vague = "sing serenades about lonely mountains and walls"
@@ -163,7 +163,7 @@ def test_tags_and_category_match_in_any_case(hub_environment: Environment, write
 
 @pytest.mark.slow
 @pytest.mark.acceptance("S2-18", "S2-15")
-def test_ten_hits_are_returned_unless_told_otherwise(hub_environment: Environment, write_skill: SkillWriter) -> None:
+def test_ten_hits_are_returned_by_default(hub_environment: Environment, write_skill: SkillWriter) -> None:
     for number in range(50):
         write_skill(f"reader-{number:02}", f"Reads PDF files, kind {number}.")
     assert len(names(hub_environment, "PDF")) == 10

@@ -1,4 +1,4 @@
-"""A tool's text is product copy for a model: when to call, what comes back, what next, and in few bytes."""
+"""Tool texts for models: when to call, what returns and what next, in few bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Environment = dict[str, str]
 Tool = dict[str, Any]
 
 EVERYTHING = {"SKILLHUB_TOOLS": "all", "SKILLHUB_ENABLE_RUN": "1"}
-# What each must say: when to call, what comes back, what to do then.
+# Each text says when to call, what returns, and what to do next.
 WHEN = re.compile(r"\b(Call|call) (it |only |once |before|for|as soon as|when|to)\b")
 BACK = re.compile(r"\b[Rr]eturns\b")
 NEXT = re.compile(r"\b(call|Load|load|follow|read|Read|go on|Next time|take the place|not be loaded again)\b")
@@ -39,7 +39,7 @@ def tools(request: pytest.FixtureRequest, hub_environment: Environment) -> list[
     return tools_of({**hub_environment, **EVERYTHING}, expose_paths=request.param)
 
 
-def test_every_text_says_when_to_call_what_comes_back_and_what_next(tools: list[Tool]) -> None:
+def test_every_tool_text_says_when_to_call_what_returns_and_what_next(tools: list[Tool]) -> None:
     assert {tool["name"] for tool in tools} | {"agents_read"} == set(TOOL_ACTIONS.by_tool)
     for tool in tools:
         text = tool["description"]
@@ -47,7 +47,7 @@ def test_every_text_says_when_to_call_what_comes_back_and_what_next(tools: list[
             assert said.search(text), (tool["name"], said.pattern)
 
 
-def test_every_tool_and_argument_that_a_text_names_is_there(tools: list[Tool]) -> None:
+def test_every_tool_and_argument_in_a_text_exists(tools: list[Tool]) -> None:
     known = {tool["name"] for tool in tools}
     for name, text in [
         *((tool["name"], tool["description"]) for tool in tools),
