@@ -37,7 +37,7 @@ _SUPPOSED = re.compile(
 _SUPPOSING_CHARACTERS = 200
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#|/|~|\\|\$")
 _PLACEHOLDER = re.compile(r"[<>{}*\[\]|$]|\.\.\.|…|\bXX+\b|\bYYYY\b", re.IGNORECASE)
-_TO_WRITE = re.compile(r"^[ \t]*(?:[-*]|\d+\.)?[ \t]*(\[TODO: )", re.MULTILINE)
+_TO_WRITE = re.compile(r"^[ \t]*(?:(?:[-*]|\d+\.)[ \t]*)?(\[TODO: )", re.MULTILINE)
 # Words that say when, in several languages.
 _WHEN = re.compile(
     r"\b(?:when|whenever|while|if|use (?:this|it|to|in|on)|used (?:to|when)|useful when|for|"
