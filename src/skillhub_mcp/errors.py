@@ -535,9 +535,10 @@ class SkillConflict(SkillHubError, code="CONFLICT"):
 class LockUnreadable(SkillHubError, code="LOCK_UNREADABLE"):
     """A lock of skills cannot be read, at `line` if that is known. It is never reset and never written over."""
 
-    def __init__(self, path: str, reason: str, *, line: int | None = None, hint: str | None = None) -> None:
+    def __init__(self, path: str, reason: str = "", *, line: int | None = None, hint: str | None = None) -> None:
         place = path if line is None else f"{path}:{line}"
-        super().__init__(f"{place} cannot be read: {reason}", hint=hint, facts={"path": path, "line": line})
+        message = f"{place} cannot be read: {reason}" if reason else f"{path} does not exist"
+        super().__init__(message, hint=hint, facts={"path": path, "line": line})
         self.path = path
         self.line = line
 

@@ -37,7 +37,7 @@ def test_the_text_has_two_lines_per_setting_below_the_title_of_its_group(skillhu
     search = lines[lines.index("Search") + 1 : lines.index("Embeddings") - 1]
     assert len(search) == 2 * len(next(group for group in GROUPS if group.name == "search").settings)
     assert "  SEARCH_LIMIT=7   (environment (SEARCH_LIMIT); default: 10)" in lines
-    assert "  EMBEDDING_MODEL=   (default; default: empty)" in lines
+    assert "  EMBEDDING_MODEL=   (default: empty)" in lines
 
 
 def test_no_secret_is_shown(skillhub: Skillhub) -> None:

@@ -42,10 +42,10 @@ def test_the_command_that_list_names_serves_what_it_found(
     assert empty.out.startswith(
         "No skills:\n"
         "  3 skills in ~/.claude/skills\n"
-        "      are not searched: the directory is Claude Code's\n"
+        "      are not searched: the directory belongs to Claude Code\n"
         "      → `skillhub roots add claude` serves them\n"
         "  14 examples that come with SkillHub\n"
-        "      are not searched: they are not among the roots\n"
+        "      are not searched: they have not been added\n"
         "      → `skillhub roots add builtin` serves them\n"
     )
     named = skillhub("list", "--json", SKILLS_DIR="").json["not_searched"][0]["command"]
@@ -117,7 +117,7 @@ def test_every_place_is_listed_with_its_skills_and_what_changes_it(
     text = skillhub("roots", SKILLS_DIR="").out
     assert "  hub         1 skill  ~/team  (added; `skillhub roots remove ~/team` removes it)\n" in text
     assert "\nNot searched:\n  hub         1 skill  ~/.codex/skills\n" in text
-    assert "    the directory is Codex's\n    → `skillhub roots add ~/.codex/skills` serves it\n" in text
+    assert "    the directory belongs to Codex\n    → `skillhub roots add ~/.codex/skills` serves it\n" in text
 
 
 def test_the_settings_come_before_the_record_and_say_so(
@@ -270,7 +270,7 @@ def test_why_says_of_a_skill_in_a_place_that_is_not_searched_what_serves_it(
         assert done.code == 1
         first = done.out.splitlines()[1]
         assert first == (
-            f"  {theirs}: is not searched: the directory is Cursor's; `skillhub roots add ~/.cursor/skills` serves it"
+            f"  {theirs}: is not searched: the directory belongs to Cursor; `skillhub roots add ~/.cursor/skills` serves it"
         )
     outside = write_skill("outside", root=home / "some where")
     assert f"`skillhub roots add '{home}/some where'` has its directory searched" in skillhub("why", outside).out

@@ -47,7 +47,7 @@ def test_what_applies_to_the_others_can_be_set_alone(skillhub: Skillhub, own: Pa
 def test_a_rule_for_a_name_that_no_skill_has_is_saved_with_a_warning(skillhub: Skillhub) -> None:
     done = skillhub("deny", "alhpa")
     assert done.code == 0
-    assert "warning: no skill has the name 'alhpa'; did you mean 'alpha'?\n" in done.err
+    assert "warning: no skill matches 'alhpa'; did you mean 'alpha'?\n" in done.err
     assert "deny     skill_load alhpa" in skillhub("allow").out
 
 

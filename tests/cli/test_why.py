@@ -21,7 +21,7 @@ def test_a_skill_that_is_served_is_told_with_its_place_and_what_it_shadows(
         f"pdf is served: {winner} (hub)\n"
         f"  {loser}: shadowed by it: the winner's root comes first\n"
         f"{loser} is shadowed: {loser} (hub)\n"
-        f"  {winner}: the skill there has the name: the winner's root comes first; it loads as {loser}\n"
+        f"  {winner}: wins the name: the winner's root comes first; this one loads as {loser}\n"
     )
     for asked in (str(loser), f"{loser}/SKILL.md"):
         (account, *_) = skillhub("why", asked, "--json", **places).json["accounts"]

@@ -108,7 +108,7 @@ def test_an_unknown_name_is_reported_with_a_similar_one(root: Path) -> None:
     with pytest.raises(SkillNotFound) as caught:
         lock_present(str(root), lock_of(root), ["ome"])
     assert caught.value.near == ("one",)
-    with pytest.raises(LockUnreadable, match="there is none"):
+    with pytest.raises(LockUnreadable, match="does not exist"):
         verify(str(root), lock_of(root))
 
 

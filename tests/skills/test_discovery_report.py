@@ -64,7 +64,7 @@ def test_a_large_place_is_scanned_up_to_a_limit_and_says_so(
     (found,) = around(tmp_path / "large", home=tmp_path).unsearched((), ())
     assert (found.where, found.at_least, found.problem) == ("at least 2 skills in ~/large", True, "")
     assert found.as_problem().sentence() == (
-        "at least 2 skills in ~/large are not searched: the directory is Cursor's; "
+        "at least 2 skills in ~/large are not searched: the directory belongs to Cursor; "
         "`skillhub roots add ~/large` serves them"
     )
 

@@ -76,9 +76,9 @@ def test_each_client_is_in_the_table_once_with_relative_paths() -> None:
 @pytest.mark.parametrize(
     ("place", "choice", "why", "fix"),
     [
-        (CURSOR, DEFAULT, "is Cursor's", "skillhub roots add SHOWN"),
-        (IN_PROJECT, DEFAULT, "is Cursor's", "skillhub roots add --project SHOWN"),
-        (EXAMPLES, DEFAULT, "not among the roots", "skillhub roots add builtin"),
+        (CURSOR, DEFAULT, "belongs to Cursor", "skillhub roots add SHOWN"),
+        (IN_PROJECT, DEFAULT, "belongs to Cursor", "skillhub roots add --project SHOWN"),
+        (EXAMPLES, DEFAULT, "have not been added", "skillhub roots add builtin"),
         (CURSOR, RootsChoice(("hub",), ("/s",), dirs_given=True), "SKILLS_DIR is set", "SKILLS_DIR=/s:{path}"),
         (OWN, RootsChoice(("hub",), ("/s",), dirs_given=True), "SKILLS_DIR is set", "SKILLHUB_ROOTS=hub,project"),
         (
@@ -88,12 +88,12 @@ def test_each_client_is_in_the_table_once_with_relative_paths() -> None:
             "SKILLHUB_ROOTS=user,project",
         ),
         (CURSOR, RootsChoice(("user",), ("/s",), words_given=True), "does not name hub", "SKILLHUB_ROOTS=user,hub"),
-        (CURSOR, RootsChoice(("hub",), ("/s",), words_given=True), "is Cursor's", "skillhub roots add SHOWN"),
+        (CURSOR, RootsChoice(("hub",), ("/s",), words_given=True), "belongs to Cursor", "skillhub roots add SHOWN"),
         (CURSOR, RootsChoice(("hub",), ("/s",), True, True), "SKILLS_DIR does not name it", "SKILLS_DIR=/s:{path}"),
         (
             IN_PROJECT,
             RootsChoice(("project", "hub"), ("/s",), True, True),
-            "is Cursor's",
+            "belongs to Cursor",
             "skillhub roots add --project SHOWN",
         ),
     ],

@@ -190,8 +190,8 @@ def _against(skill: Skill, snapshot: Snapshot, policy: Policy, deciding: Decidin
     names = Names(snapshot, policy)
     lost = names.shadowing(skill)
     if lost is not None:
-        what = f"the skill there has the name: {lost.why.value}"
-        yield Verdict.SHADOWED, Cause(what, lost.winner.directory, fix=f"it loads as {names.handle(skill)}")
+        what = f"wins the name: {lost.why.value}"
+        yield Verdict.SHADOWED, Cause(what, lost.winner.directory, fix=f"this one loads as {names.handle(skill)}")
     if skill.disable_model_invocation:
         what = "disable-model-invocation is set: models do not find it"
         file = skill_path(skill)

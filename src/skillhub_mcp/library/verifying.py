@@ -69,7 +69,7 @@ def verify(
     """Compare the skills of a root, or those of `names`, with its lock. Raises LockUnreadable and SkillNotFound."""
     lock = read_lock(lock_path)
     if lock is None:
-        raise LockUnreadable(lock_path, "there is none", hint=f"{lock_command} writes one of the skills that are there")
+        raise LockUnreadable(lock_path, hint=f"run {lock_command} to create one")
     for name in names:
         if lock.find(name) is None:
             near = near_names(name, sorted(one.name for one in lock.skills))

@@ -180,9 +180,9 @@ def why_not(place: SkillPlace, choice: RootsChoice, *, shown: str) -> PlaceReaso
     if choice.dirs_given and place.source is not Source.PROJECT:
         return PlaceReason("SKILLS_DIR does not name it", setting=_with_directory(choice.dirs, place.path))
     if place.word in ("builtin", "plugins"):
-        return PlaceReason("they are not among the roots", command=f"skillhub roots add {place.word}")
+        return PlaceReason("they have not been added", command=f"skillhub roots add {place.word}")
     option = "--project" if place.source is Source.PROJECT else ""
-    why = f"the directory is {place.owner}'s" if place.owner else "the directory is not among the roots"
+    why = f"the directory belongs to {place.owner}" if place.owner else "the directory has not been added"
     # The word also covers every other project.
     what = "claude" if place.word == "claude" else f"{option} {shown}".strip()
     return PlaceReason(why, command=f"skillhub roots add {what}")

@@ -40,10 +40,10 @@ class UnavailableRoot:
 class ShadowReason(str, Enum):
     """Why one of two skills with the same name won."""
 
-    COPY = "the same file word for word"
+    COPY = "an identical copy"
     TRUST = "what awaits trust takes no name"
     ROOT = "the winner's root comes first"
-    DIRECTORY = "the winner's directory carries the name"
+    DIRECTORY = "the winner's directory has the name"
     LATER = "the winner was modified later"
     ORDER = "both were modified at once; the winner's path comes first"
 

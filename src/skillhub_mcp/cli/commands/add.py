@@ -223,7 +223,7 @@ def _restore(args: argparse.Namespace, options: Mapping[str, str], place: Librar
     from skillhub_mcp.library.install import missing_of, restore
 
     if not os.path.exists(place.lock_path):
-        raise LockUnreadable(place.lock_path, "there is none", hint=f"run {place.command('lock')} to create one")
+        raise LockUnreadable(place.lock_path, hint=f"run {place.command('lock')} to create one")
     settings = settings_of(options)
     opening = open_options(settings, insecure=args.insecure, place=place)
     missing, line_ends = missing_of(place.root, place.lock_path, replace=args.replace, verify=place.command("verify"))

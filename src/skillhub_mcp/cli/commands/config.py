@@ -48,7 +48,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
         for setting in group.settings:
             row = by_name[setting.name]
             value, problem = in_line(str(row["value"])), in_line(str(row["problem"] or ""))
-            where = f"   ({row['from']}; default: {row['default'] or 'empty'})"
+            default = f"default: {row['default'] or 'empty'}"
+            where = f"   ({default if row['from'] == 'default' else row['from'] + '; ' + default})"
             print_line(f"  {row['name']}=", (value, "bold" if row["from"] != "default" else ""), (where, "dim"))
             print_text(f"      {row['meaning']}" + (f"\n      not used: {problem}" if problem else ""))
     for one in unknown:

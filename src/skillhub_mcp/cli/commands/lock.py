@@ -84,7 +84,7 @@ def _lock(args: argparse.Namespace, place: LibraryPlace, names: list[str]) -> in
             again = in_line(place.command("lock", names=[one.name]))
             print_text(f"{name} was edited since it was locked{named}: `{again}` locks it again")
     if not is_new:
-        print_note(f"{in_line(shown_path(place.lock_path))} stays as it is")
+        print_note(f"{in_line(shown_path(place.lock_path))} is unchanged")
     return EXIT_FAILED if edited else EXIT_OK
 
 

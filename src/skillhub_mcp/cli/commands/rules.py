@@ -206,7 +206,7 @@ def _present_digest(rule: PermissionRule, options: Mapping[str, str]) -> str | N
 def _unknown(rules: Sequence[PermissionRule], skills: Sequence[Skill]) -> list[str]:
     names = [rule.skill_name for rule in rules if rule.skill_name is not None]
     return [
-        f"warning: no skill has the name {one.name!r}" + (f"; did you mean {one.near!r}?" if one.near else "")
+        f"warning: no skill matches {one.name!r}" + (f"; did you mean {one.near!r}?" if one.near else "")
         for one in KnownNames(tuple(skills)).unknown_to_rules(names)
     ]
 

@@ -124,7 +124,7 @@ def _warn_of_names(visibility: Visibility, options: Mapping[str, str]) -> None:
         for one in unknown:
             guess = f"; did you mean {one.near!r}?" if one.near else ""
             here = f"; there are {in_line(', '.join(categories))}" if kind == "category" and categories else ""
-            print_note(f"warning: no {kind} has the name {one.name!r}{guess or here}")
+            print_note(f"warning: no {kind} matches {one.name!r}{guess or here}")
 
 
 def _path(args: argparse.Namespace, options: Mapping[str, str]) -> str:
