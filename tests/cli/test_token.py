@@ -52,7 +52,7 @@ def test_a_filter_that_names_what_is_not_there_warns_with_the_nearest(
     ):
         done = skillhub("token", "new", f"ci-{number}", option, typed, "--file", file)
         missing = typed.split(",")[-1]
-        assert (done.code, done.err.splitlines()[0]) == (0, f"warning: no {kind} has the name {missing!r}{near}")
+        assert (done.code, done.err.splitlines()[0]) == (0, f"warning: no {kind} matches {missing!r}{near}")
 
 
 def test_tokens_are_listed_without_what_would_open_anything_and_taken_back(skillhub: Skillhub, file: Path) -> None:
