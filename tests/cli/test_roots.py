@@ -270,7 +270,8 @@ def test_why_says_of_a_skill_in_a_place_that_is_not_searched_what_serves_it(
         assert done.code == 1
         first = done.out.splitlines()[1]
         assert first == (
-            f"  {theirs}: is not searched: the directory belongs to Cursor; `skillhub roots add ~/.cursor/skills` serves it"
+            f"  {theirs}: is not searched: the directory belongs to Cursor; "
+            "`skillhub roots add ~/.cursor/skills` serves it"
         )
     outside = write_skill("outside", root=home / "some where")
     assert f"`skillhub roots add '{home}/some where'` has its directory searched" in skillhub("why", outside).out

@@ -49,7 +49,8 @@ def run(args: argparse.Namespace, options: Mapping[str, str]) -> int:
             row = by_name[setting.name]
             value, problem = in_line(str(row["value"])), in_line(str(row["problem"] or ""))
             default = f"default: {row['default'] or 'empty'}"
-            where = f"   ({default if row['from'] == 'default' else row['from'] + '; ' + default})"
+            origin = "" if row["from"] == "default" else f"{row['from']}; "
+            where = f"   ({origin}{default})"
             print_line(f"  {row['name']}=", (value, "bold" if row["from"] != "default" else ""), (where, "dim"))
             print_text(f"      {row['meaning']}" + (f"\n      not used: {problem}" if problem else ""))
     for one in unknown:
