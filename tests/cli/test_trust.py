@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,36 @@ def test_yes_records_it_once_and_revoke_forgets_it(skillhub: Skillhub, repo: Pat
     assert "changed since you trusted it" in skillhub("trust", *here(repo)).out
     assert skillhub("trust", "--revoke", *here(repo)).out == f"{repo} is no longer trusted\n"
     assert skillhub("trust", "--revoke", repo, "--json").json["revoked"] is False
+
+
+@pytest.mark.parametrize("way", ["skill", "root"])
+def test_a_link_out_of_the_project_is_served_while_it_is_trusted(
+    skillhub: Skillhub, repo: Path, tmp_path: Path, write_skill: SkillWriter, way: str
+) -> None:
+    far, skills = write_skill("far", body="Far.\n", root=tmp_path / "far"), repo / ".agents" / "skills"
+    evil = write_skill("far", body="Evil.\n", root=tmp_path / "evil")
+    if way == "root":
+        shutil.rmtree(skills)
+    link = skills if way == "root" else skills / "far"
+
+    def lead_to(target: Path) -> None:
+        link.unlink(missing_ok=True)
+        link.symlink_to(target.parent if way == "root" else target)
+
+    lead_to(far)
+    assert f"  → run `skillhub trust {repo}` if you trust what is there\n" in skillhub("doctor", *here(repo)).out
+    assert skillhub("show", "far", *here(repo)).code == 1
+    assert "Far." in skillhub("show", "far", *here(repo), SKILLHUB_TRUST="all").out
+    done = skillhub("trust", "--yes", *here(repo))
+    assert f"      → is a link out of the project, to {far.resolve()}\n" in done.out
+    assert "Far." in skillhub("show", "far", *here(repo)).out
+    lead_to(evil)
+    assert skillhub("show", "far", *here(repo)).code == 1
+    assert "changed since you trusted it" in skillhub("trust", *here(repo)).out
+    lead_to(far)
+    assert "Far." in skillhub("show", "far", *here(repo)).out
+    (far / "run.sh").write_text("curl", encoding="utf-8")
+    assert skillhub("show", "far", *here(repo)).code == 1
 
 
 def test_a_project_that_is_gone_can_be_revoked_and_a_mistyped_one_is_told(

@@ -28,6 +28,8 @@ class Repo:
         (path / ".git").mkdir(parents=True)
         self.skills = path / ".agents" / "skills"
         self.add("commit", files={"scripts/run.sh": "echo"})
+        self.outside = self.add("linked", root=path.parent / "outside")
+        (self.skills / "linked").symlink_to(self.outside)
 
     def add(self, name: str, root: Path | None = None, **options: object) -> Path:
         return self.write_skill(name, root=root or self.skills, **options)
@@ -101,6 +103,20 @@ def _add_bytecode_that_python_takes_for_any_source(repo: Repo) -> None:
     (bytecode / "run.cpython-312.pyc").write_bytes(b"\xcb\r\r\n\1" + bytes(11))
 
 
+def _change_what_a_link_leads_to(repo: Repo) -> None:
+    (repo.outside / "run.sh").write_text("curl", encoding="utf-8")
+
+
+def _switch_a_link(repo: Repo) -> None:
+    shutil.copytree(repo.outside, repo.outside.with_name("copy"))
+    (repo.skills / "linked").unlink()
+    (repo.skills / "linked").symlink_to(repo.outside.with_name("copy"))
+
+
+def _rename_a_link(repo: Repo) -> None:
+    (repo.skills / "linked").rename(repo.skills / "push")
+
+
 def _add_a_text_beside_bytecode(repo: Repo) -> None:
     bytecode = repo.skills / "commit" / "__pycache__"
     bytecode.mkdir()
@@ -119,6 +135,9 @@ def _add_a_text_beside_bytecode(repo: Repo) -> None:
         _add_one_that_is_refused,
         _add_bytecode_that_python_takes_for_any_source,
         _add_a_text_beside_bytecode,
+        _change_what_a_link_leads_to,
+        _switch_a_link,
+        _rename_a_link,
     ],
 )
 def test_whatever_changes_what_it_brings_is_asked_about_again(repo: Repo, change: Callable[[Repo], None]) -> None:
@@ -130,8 +149,8 @@ def test_whatever_changes_what_it_brings_is_asked_about_again(repo: Repo, change
 
 
 def test_files_beside_the_skills_bytecode_and_links_in_the_project_change_nothing(repo: Repo) -> None:
-    kept = repo.add("linked", root=repo.path / "kept")
-    (repo.skills / "linked").symlink_to(kept)
+    kept = repo.add("inside", root=repo.path / "kept")
+    (repo.skills / "inside").symlink_to(kept)
     repo.agree()
     (repo.path / "README.md").write_text("# Repo", encoding="utf-8")
     bytecode = repo.skills / "commit" / "scripts" / "__pycache__"
@@ -139,7 +158,7 @@ def test_files_beside_the_skills_bytecode_and_links_in_the_project_change_nothin
     (bytecode / "run.cpython-312.pyc").write_bytes(b"\xcb\r\r\n" + bytes(12))
     assert repo.trust(repo.judge()) is Trust.AGREED
     # What a link leads to in the project is brought too.
-    (kept / "SKILL.md").write_text("---\nname: linked\ndescription: Other.\n---\n", encoding="utf-8")
+    (kept / "SKILL.md").write_text("---\nname: inside\ndescription: Other.\n---\n", encoding="utf-8")
     assert repo.trust(repo.judge()) is Trust.CHANGED
 
 

@@ -139,6 +139,52 @@ def test_a_skill_that_becomes_an_outside_link_is_not_read(
     asyncio.run(journey())
 
 
+@pytest.mark.parametrize("way", [("stdio", "auto"), ("http", "legacy")], ids="-".join)
+def test_a_link_out_of_the_project_serves_a_file_only_while_it_is_trusted(
+    environment: Environment, write_skill: SkillWriter, tmp_path: Path, way: tuple[str, str]
+) -> None:
+    far = write_skill("far", body="Far.\n", root=tmp_path / "far", files={"notes.md": "Notes."})
+    evil = write_skill("far", body="Evil.\n", root=tmp_path / "evil", files={"notes.md": "Evil."})
+    (far / "nested.md").symlink_to(evil / "notes.md")
+    link = Path(environment["SKILLHUB_CWD"]) / ".agents" / "skills" / "far"
+    link.symlink_to(far)
+
+    async def journey() -> None:
+        async with reached(way, {**environment, "SKILLHUB_TOOLS": "core,context"}) as hub:
+
+            async def answers() -> list[str]:
+                # A name that is unknown makes a server look at the files.
+                await hub.call("load_skill", skill_name="nothing")
+                calls = [
+                    await hub.call("load_skill", skill_name="far"),
+                    await hub.call("skill_load", name="far", force=True),
+                    await hub.call("read_skill_file", skill_name="far", file_path="notes.md"),
+                    await hub.call("read_skill_file", skill_name="far", file_path="nested.md"),
+                ]
+                assert "Evil." not in str(calls)
+                return [said.code or said.text for said in calls]
+
+            refused = ["SKILL_NOT_FOUND"] * 4
+            assert await answers() == refused
+            assert "far" not in await found(hub, "far")
+            agree(environment)
+            load, context, read, nested = await answers()
+            assert "Far." in load
+            assert "Far." in context
+            assert "Notes." in read
+            assert nested == "PATH_NOT_ALLOWED"
+            link.unlink()
+            link.symlink_to(evil)
+            assert await answers() == refused
+            link.unlink()
+            link.symlink_to(far)
+            assert "Far." in (await answers())[0]
+            (far / "notes.md").write_text("Other.", encoding="utf-8")
+            assert await answers() == refused
+
+    asyncio.run(journey())
+
+
 def test_a_trusted_skill_loses_its_name_as_soon_as_it_changes(
     environment: Environment,
 ) -> None:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests.conftest import SkillWriter
 
 from skillhub_mcp.project import find_project
 from skillhub_mcp.skills.discovery import MAX_DEPTH, SkipReason, Walk, walk_roots
+from skillhub_mcp.skills.model import Trust
 from skillhub_mcp.skills.roots import SkillRoot, choose_roots, is_at_or_below, make_roots
 
 
@@ -315,7 +317,7 @@ def roots_with_project(tmp_path: Path) -> tuple[SkillRoot, ...]:
 
 
 @pytest.mark.parametrize("way", ["skill", "directory above", "root", "agents"])
-def test_a_link_out_of_the_project_is_reported_and_not_followed(
+def test_a_link_out_of_the_project_is_reported_and_not_followed_before_trust(
     tmp_path: Path, write_skill: SkillWriter, way: str
 ) -> None:
     private = write_skill("private", root=tmp_path / "other" / ".agents" / "skills")
@@ -335,7 +337,7 @@ def test_a_link_out_of_the_project_is_reported_and_not_followed(
     (problem,) = walk.problems
     assert problem.reason == "is a link out of the project and is not followed"
     assert problem.path == str(tmp_path / "repo" / (".agents/skills" if way == "agents" else link[0]))
-    assert f"`skillhub roots add --project {tmp_path / 'other'}" in problem.fix
+    assert f"`skillhub trust {tmp_path / 'repo'}`" in problem.fix
     # A link within the project is followed.
     path.unlink()
     path.symlink_to(tmp_path / "repo" / "kept" / "own")
@@ -343,13 +345,32 @@ def test_a_link_out_of_the_project_is_reported_and_not_followed(
         assert [file.directory for file in walk_roots(roots).found] == [str(tmp_path / "repo" / "kept" / "own")]
 
 
-@pytest.mark.parametrize("way", ["skill", "root"])
-def test_a_project_link_does_not_claim_the_users_skill(tmp_path: Path, write_skill: SkillWriter, way: str) -> None:
+@pytest.mark.parametrize("target", ["/", "home", "."])
+def test_a_link_to_what_holds_the_home_or_the_project_is_never_followed(
+    tmp_path: Path, write_skill: SkillWriter, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    write_skill("private", root=tmp_path / "home" / "notes")
+    own = write_skill("own", root=tmp_path / "repo" / ".agents" / "skills")
+    own.with_name("link").symlink_to(tmp_path / target)
+    walk = walk_roots(tuple(replace(root, trust=Trust.AGREED) for root in roots_with_project(tmp_path)))
+    assert [file.directory for file in walk.found] == [str(own)]
+    (problem,) = walk.problems
+    assert problem.reason == "is a link to a directory that holds the home or the project, and is not followed"
+
+
+@pytest.mark.parametrize("trust", [Trust.AWAITED, Trust.AGREED])
+@pytest.mark.parametrize("way", ["skill", "directory above", "root"])
+def test_a_project_link_does_not_claim_the_users_skill(
+    tmp_path: Path, write_skill: SkillWriter, way: str, trust: Trust
+) -> None:
     mine = write_skill("commit", root=tmp_path / "home" / ".agents" / "skills")
     link = tmp_path / "repo" / ".agents" / "skills"
-    (link if way == "skill" else link.parent).mkdir(parents=True)
-    (link / "commit" if way == "skill" else link).symlink_to(mine if way == "skill" else mine.parent)
-    walk = walk_roots(roots_with_project(tmp_path))
+    (link.parent if way == "root" else link).mkdir(parents=True)
+    target = {"skill": mine, "directory above": mine.parent.parent, "root": mine.parent}[way]
+    (link if way == "root" else link / "commit").symlink_to(target)
+    roots = roots_with_project(tmp_path)
+    walk = walk_roots(tuple(replace(root, trust=trust) if root.within else root for root in roots))
     assert [(file.directory, file.root) for file in walk.found] == [(str(mine), str(mine.parent))]
-    # It is served from its target, so nothing is reported.
-    assert walk.problems == ()
+    # It is served from its target, so only a link above that is reported.
+    assert len(walk.problems) == (trust is Trust.AWAITED and way == "directory above")

@@ -25,6 +25,7 @@ from skillhub_mcp.policy.recorded_roots import NO_RECORD
 from skillhub_mcp.project import Project
 from skillhub_mcp.settings import DEFAULT_SKILLS_DIR, Settings
 from skillhub_mcp.skills.admission import REGISTRY_LENIENT, REGISTRY_STRICT, Admission
+from skillhub_mcp.skills.model import Trust
 from skillhub_mcp.skills.problems import Problem
 from skillhub_mcp.skills.roots import Source, agent_context_roots, builtin_directory
 from skillhub_mcp.skills.snapshot import Snapshot
@@ -142,7 +143,9 @@ def brought_in(settings: Settings, project_root: str = "") -> ProjectSkills:
             except (SkillUnverifiable, OSError) as error:
                 unread = isinstance(error, OSError) and f"{error.filename!r} cannot be read: {error.strerror}"
                 problems[root.path] = unread or str(error)
-    return project_skills_of(project.root, read_snapshot(judged), digests, problems)
+    # As once it is trusted: with what its links lead to.
+    snapshot = read_snapshot(tuple(replace(root, trust=Trust.AGREED) if root.within else root for root in judged))
+    return project_skills_of(project.root, judged, snapshot, digests, problems)
 
 
 def agree_to(brought: ProjectSkills) -> None:

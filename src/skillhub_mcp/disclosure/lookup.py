@@ -20,7 +20,7 @@ from skillhub_mcp.skills.model import SKILL_FILE, Skill, Trust, is_skill_file, s
 from skillhub_mcp.skills.name_resolution import Names, is_folder_of, resembles
 from skillhub_mcp.skills.names import fold_name, not_found
 from skillhub_mcp.skills.problems import sentences
-from skillhub_mcp.skills.roots import Source, leads_out, split_source
+from skillhub_mcp.skills.roots import Source, split_source
 from skillhub_mcp.skills.scanner import is_outdated
 from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot
 
@@ -123,12 +123,12 @@ class SkillLookup:
         elsewhere = self._find_elsewhere(name) if skill is None else None
         if elsewhere is not None and not policy.hides(elsewhere.skill):
             return elsewhere
-        if skill is None or _was_replaced(skill, snapshot.within(skill)):
+        if skill is None or _was_replaced(skill, snapshot):
             # It may have been written since the last scan.
             snapshot = self._live.snapshot(fresh=True)
             names = Names(snapshot, policy)
             skill = names.find(wanted[0]) or names.find(wanted[-1])
-        if skill is None or leads_out(skill, snapshot.within(skill)):
+        if skill is None or snapshot.has_moved(skill):
             raise _not_found(name, snapshot, policy, search_tool=self._search_tool)
         handle = names.handle(skill)
         if at is not None and handle == skill.directory:
@@ -140,12 +140,10 @@ class SkillLookup:
         return f"find the names with {self._search_tool}" if self._search_tool else "give the name of a skill"
 
 
-def _was_replaced(skill: Skill, project: str) -> bool:
+def _was_replaced(skill: Skill, snapshot: Snapshot) -> bool:
     """Whether a project's skill changed since the scan by which its trust was judged."""
-    if skill.trust is not Trust.AGREED:
-        return leads_out(skill, project)
-    written = os.path.lexists(skill_path(skill)) and is_outdated(skill)
-    return written or leads_out(skill, project)
+    written = skill.trust is Trust.AGREED and os.path.lexists(skill_path(skill)) and is_outdated(skill)
+    return written or snapshot.has_moved(skill)
 
 
 def _not_found(name: str, snapshot: Snapshot, policy: Policy, *, search_tool: str) -> SkillNotFound:

@@ -6,16 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skillhub_mcp.skills.model import Skill, Trust
-from skillhub_mcp.skills.roots import SkillRoot
+from skillhub_mcp.skills.roots import SkillRoot, is_at_or_below
 from skillhub_mcp.skills.snapshot import Refused, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectSkill:
-    """A project's skill, and the skills whose names it takes once the project is trusted."""
+    """A project's skill, and the skills whose names it takes once the project is trusted.
+
+    `outside` is its canonical directory if a link leads out of the project.
+    """
 
     skill: Skill
     takes_from: tuple[Skill, ...]
+    outside: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +54,29 @@ class ProjectSkills:
 
 
 def project_skills_of(
-    project: str, snapshot: Snapshot, digests: Mapping[str, str], problems: Mapping[str, str] | None = None
+    project: str,
+    roots: Sequence[SkillRoot],
+    snapshot: Snapshot,
+    digests: Mapping[str, str],
+    problems: Mapping[str, str] | None = None,
 ) -> ProjectSkills:
     """Return the project's skills in `snapshot`. `digests`, and the `problems` instead of some, are by root path."""
     own = [skill for skill in snapshot.everything if skill.trust is Trust.OWN]
     places = []
-    for root in snapshot.report.roots:
+    for root in roots:
         skills = [skill for skill in snapshot.everything if skill.root == root.path]
         refused = tuple(one for one in snapshot.report.refused if one.root == root.path)
         if root.within == project and (skills or refused):
             skills.sort(key=lambda skill: (skill.name, skill.directory))
-            named = tuple(ProjectSkill(skill, _losing_to(skill, own)) for skill in skills)
+            named = tuple(ProjectSkill(skill, _losing_to(skill, own), _outside(skill, snapshot)) for skill in skills)
             problem = (problems or {}).get(root.path, "")
             places.append(ProjectPlace(root, named, refused, digests.get(root.path, ""), problem))
     return ProjectSkills(project, tuple(places), tuple(sorted({skill.name for skill in own})))
+
+
+def _outside(skill: Skill, snapshot: Snapshot) -> str:
+    real = snapshot.real_directory(skill)
+    return "" if is_at_or_below(real, snapshot.within(skill)) else real
 
 
 def _losing_to(skill: Skill, own: Sequence[Skill]) -> tuple[Skill, ...]:

@@ -36,7 +36,7 @@ from skillhub_mcp.skills.files import (
 from skillhub_mcp.skills.loader import read_document
 from skillhub_mcp.skills.model import Skill, SkillDocument, is_skill_file
 from skillhub_mcp.skills.name_resolution import Names
-from skillhub_mcp.skills.roots import Source, leads_out
+from skillhub_mcp.skills.roots import Source
 from skillhub_mcp.skills.snapshot import Snapshot, UnavailableRoot
 from skillhub_mcp.usage import UsageLog
 
@@ -158,7 +158,7 @@ class SkillReader:
         event = UseEvent(action="load" if loads else "read", skill=handle, source=source, file_path=file_path)
         with observe(self._observer, event):
             policy.check(skill, Action.LOAD if loads else Action.READ, granted)
-            if leads_out(skill, snapshot.within(skill)):
+            if snapshot.has_moved(skill):
                 raise SkillNotFound(skill.name)
             pass_gate(SkillUse(skill, handle, Action.READ, file_path))
 

@@ -100,17 +100,23 @@ class ProjectTrust:
 
 def brought_digest(root: SkillRoot) -> str:
     """Return the digest of the skills and rules that the project brings. Raises SkillUnverifiable and OSError."""
-    skills = {
-        os.path.relpath(directory, root.within): skill_digest(directory, bytecode=False)
-        for directory in _directories(root)
-    }
-    content = json.dumps([sorted(skills.items()), _rules_digest(root.within)], ensure_ascii=True)
+    skills = [
+        (os.path.relpath(directory, root.within), name, skill_digest(directory, bytecode=False))
+        for directory, name in _directories(root)
+    ]
+    content = json.dumps([sorted(skills), _rules_digest(root.within)], ensure_ascii=True)
     return f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"
 
 
-def _directories(root: SkillRoot) -> list[str]:
-    """Return the canonical directories of the skills below the root, whether they can be served or not."""
-    return [root.resolved(found.directory) for found in walk_roots((root,)).found]
+def _directories(root: SkillRoot) -> list[tuple[str, str]]:
+    """Return the canonical directory and the name of each skill that the root brings once it is trusted.
+
+    Raises SkillUnverifiable if there are too many directories.
+    """
+    walk = walk_roots((replace(root, trust=Trust.AGREED),))
+    if walk.cut:
+        raise SkillUnverifiable(os.path.basename(root.path), f"it has more than {root.max_directories:,} directories")
+    return [(walk.roots[0].resolved(found.directory), found.name) for found in walk.found]
 
 
 def _rules_digest(project: str) -> str:
@@ -129,9 +135,9 @@ def _stamp(root: SkillRoot) -> tuple[_Stamp, int]:
     """Return what changes whenever `brought_digest` may, and the latest change. Raises what that does."""
     parts: list[str] = []
     latest = 0
-    for directory in _directories(root):
+    for directory, name in _directories(root):
         stamp, changed = skill_stamp(directory)
-        parts += (directory, stamp)
+        parts += (directory, name, stamp)
         latest = max(latest, changed)
     try:
         rules = os.stat(os.path.join(root.within, RULES_FILE))

@@ -122,7 +122,7 @@ class _Walker:
         if root.optional and not os.path.lexists(root.path):
             return
         self._root = root
-        if self._leads_out(root.real, root.path):
+        if self._is_refused(root.real, root.path):
             return
         self._left = root.max_directories
         self._walk(root.real, os.path.basename(root.path), 0)
@@ -214,7 +214,7 @@ class _Walker:
             return
         if path is None:
             skipped.append((SkipReason.NO_DIRECTORY, entry.path))
-        elif path != entry.path and self._leads_out(path, entry.path):
+        elif self._is_refused(path, entry.path):
             return
         elif depth >= MAX_DEPTH:
             deeper = list(self._skills_at_or_below(path))
@@ -236,13 +236,21 @@ class _Walker:
                 names.clear()
                 yield directory
 
-    def _leads_out(self, directory: str, path: str) -> bool:
-        """Whether a link leads out of the project to that canonical directory; report it unless a root has it."""
-        if not self._root.leads_out(directory):
+    def _is_refused(self, directory: str, path: str) -> bool:
+        """Whether a link to that canonical directory is not followed; report it unless another root has it."""
+        root = self._root
+        if not root.leads_out(directory):
             return False
-        if not any(is_at_or_below(directory, root.real) for root in self.roots if not root.within):
-            fix = f"run `skillhub roots add --project {shlex.quote(directory)}` if you trust what is there"
+        if any(is_at_or_below(directory, other.real) for other in self.roots if not other.within):
+            return True
+        if any(is_at_or_below(os.path.realpath(place), directory) for place in (expand_home("~"), root.within)):
+            fix = "link to the directory of the skills instead"
+            self._report(path, "is a link to a directory that holds the home or the project, and is not followed", fix)
+        elif root.trust.is_awaited:
+            fix = f"run `skillhub trust {shlex.quote(root.within)}` if you trust what is there"
             self._report(path, "is a link out of the project and is not followed", fix)
+        else:
+            return False
         return True
 
     def _skip(self, reason: SkipReason, path: str) -> None:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from skillhub_mcp.environment import expand_home
 from skillhub_mcp.project import Project
-from skillhub_mcp.skills.model import Skill, Trust
+from skillhub_mcp.skills.model import Trust
 
 MAX_PROJECT_DIRECTORIES = 2_000
 
@@ -55,7 +55,7 @@ def split_source(text: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class SkillRoot:
-    """A directory to search, as configured. `target` is where its links led; no link is followed out of `within`.
+    """A directory to search, as configured. `target` is where its links led, `within` the project that brings it.
 
     A `priority` of 1 is the highest. An `optional` root may be missing; `skillhub roots add` records others.
     """
@@ -176,12 +176,6 @@ def agent_context_roots(project: Project, *, home: str) -> tuple[SkillRoot, ...]
     """Return the roots of the agent-context tools: `.agents/skills` in the project's directories and in the home."""
     own = [(Source.PROJECT, path) for path in in_each_directory(project, AGENTS_SKILLS, home)]
     return distinct_roots([*own, (Source.USER, os.path.join(home, ".agents", "skills"))], projects=(project,))
-
-
-def leads_out(skill: Skill, project: str) -> bool:
-    """Whether a skill that the project brings lies out of it by now: a link has taken a directory's place."""
-    brought = skill.trust is not Trust.OWN and bool(project)
-    return brought and not is_at_or_below(os.path.realpath(skill.directory), project)
 
 
 def is_at_or_below(path: str, directory: str) -> bool:

@@ -6,7 +6,7 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from skillhub_mcp.skills.discovery import (
 )
 from skillhub_mcp.skills.files import read_start, read_whole
 from skillhub_mcp.skills.frontmatter import header_end, is_text
-from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, NO_SHAPE, FileStamp, HeaderShape, Skill
+from skillhub_mcp.skills.model import MAX_SKILL_FILE_BYTES, NO_SHAPE, FileStamp, HeaderShape, Skill, Trust
 from skillhub_mcp.skills.parser import parse_skill
 from skillhub_mcp.skills.roots import SkillRoot
 from skillhub_mcp.skills.rules import Diagnostic, violation
@@ -91,7 +91,8 @@ def scan(
     began = time.perf_counter()
     own = {root.path for root in roots}
     known = {path: entry for path, entry in memory.items() if entry.root in own}
-    changed = None if only is None or before is None else _in_known_skills(known, only)
+    is_part = only is not None and before is not None and _trust(before.snapshot.report.roots) == _trust(roots)
+    changed = _in_known_skills(known, only) if only is not None and is_part else None
     walk = walk_roots(roots) if changed is None or before is None else _as_before(before, changed)
     seen: dict[str, CachedSkillFile] = {}
     undecided: list[str] = []
@@ -133,6 +134,10 @@ def scan(
     return Scan(snapshot, after, opened, has_changed or removed, admission, tuple(undecided))
 
 
+def _trust(roots: Iterable[SkillRoot]) -> list[tuple[str, Trust]]:
+    return [(root.path, root.trust) for root in roots]
+
+
 def read_snapshot(roots: tuple[SkillRoot, ...], admission: Admission = LENIENT) -> Snapshot:
     """Return the skills below some roots, reading headers only, for a caller without a hub."""
     return scan(roots, memory={}, admission=admission, depth=ReadDepth.HEADER).snapshot
@@ -171,12 +176,13 @@ def scan_from_cache(
 ) -> Snapshot:
     """Return the snapshot of the cached files under `roots`, without accessing any file."""
     began = time.perf_counter() if began is None else began
-    own = {root.path for root in roots}
+    own = {root.path: root for root in roots}
     skills: list[Skill] = []
     refused: list[Refused] = []
     found = 0
     for directory, entry in memory.items():
-        if entry.root not in own:
+        root = own.get(entry.root)
+        if root is None or (root.trust.is_awaited and root.leads_out(root.resolved(directory))):
             continue
         found += 1
         violations = admission.violations(entry.skill, entry.diagnostics, entry.shape)

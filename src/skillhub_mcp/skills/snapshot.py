@@ -11,7 +11,7 @@ from enum import Enum
 from functools import cached_property
 
 from skillhub_mcp.skills.discovery import Ignored, WalkProblem
-from skillhub_mcp.skills.model import Skill, skill_directory
+from skillhub_mcp.skills.model import Skill, Trust, skill_directory
 from skillhub_mcp.skills.names import is_plain_name
 from skillhub_mcp.skills.roots import SkillRoot, Source, is_at_or_below, split_source
 from skillhub_mcp.skills.rules import Diagnostic
@@ -140,6 +140,10 @@ class Snapshot:
         """Return the canonical path of the skill's directory, as of the scan."""
         root = self._roots.get(skill.root)
         return skill.directory if root is None else root.resolved(skill.directory)
+
+    def has_moved(self, skill: Skill) -> bool:
+        """Whether a project's skill is elsewhere by now than at the scan: a link has taken a directory's place."""
+        return skill.trust is not Trust.OWN and os.path.realpath(skill.directory) != self.real_directory(skill)
 
     def unavailable_root(self, skill: Skill) -> UnavailableRoot | None:
         """Return the skill's root if that is not there now, so that the skill is known and cannot be read."""

@@ -128,16 +128,16 @@ def test_cycles_end_linked_skills_are_followed_and_a_linked_file_stays_inside(
     elsewhere = write_skill("linked", root=project / "library")
     (skills / "linked").symlink_to(elsewhere)
     (skills / "cycle").symlink_to(skills)
-    (skills / "outside").symlink_to(write_skill("outside", root=tmp_path / "library"))
+    outside = write_skill("outside", root=tmp_path / "library")
+    (skills / "outside").symlink_to(outside)
     (skills / "leaving").mkdir()
     (skills / "leaving" / "SKILL.md").symlink_to(elsewhere / "SKILL.md")
     listing = catalogues.listing()
-    assert [skill.name for skill in listing.skills] == ["own", "linked"]
+    assert [skill.name for skill in listing.skills] == ["outside", "own", "linked"]
     assert load_skill_context(select_skill(listing, name="linked", path=None)).skill.dir == os.path.realpath(elsewhere)
-    file, link = listing.errors
+    (file,) = listing.errors
     assert file.path.endswith("/leaving/SKILL.md")
     assert "leads out of the skill" in file.message
-    assert (link.path, link.message) == (str(skills / "outside"), "is a link out of the project and is not followed")
 
 
 def rename(directory: Path, name: str, *, in_the_file: bool = True) -> Path:

@@ -125,6 +125,7 @@ def _json(brought: ProjectSkills, settings: Settings) -> dict[str, Any]:
                         "name": one.skill.name,
                         "description": one.skill.description,
                         "path": one.skill.directory,
+                        "outside": one.outside or None,
                         "pinned": one.skill.always_apply,
                         "allowed_tools": list(one.skill.allowed_tools),
                         "looks_like": [
@@ -157,12 +158,7 @@ def _lines(report: Mapping[str, Any], trust: Trust) -> Iterator[str]:
         for one in place["skills"]:
             yield f"    {one_line(one['name'])}"
             yield f"      {one_line(one['description'])}"
-            for other in one["takes_from"]:
-                yield f"      → takes the name from {one_line(shown_path(other), width=None)}"
-            if one["pinned"]:
-                yield "      → is pinned: described to each model that connects"
-            if one["looks_like"]:
-                yield f"      ! its name looks like that of {one_line(', '.join(one['looks_like']))}, which you have"
+            yield from _warnings(one)
         if place["refused"]:
             yield f"    {plural(len(place['refused']), 'SKILL.md file')} refused: `skillhub validate` says why"
     if report["rules"] and report["places"]:
@@ -174,5 +170,16 @@ def _lines(report: Mapping[str, Any], trust: Trust) -> Iterator[str]:
         )
         yield f"  {os.path.relpath(report['rules'], report['project'])}: {state}"
     skills = [one for place in report["places"] for one in place["skills"]]
-    if trust.is_awaited and any(one["takes_from"] or one["pinned"] for one in skills):
+    if trust.is_awaited and any(one["takes_from"] or one["pinned"] or one["outside"] for one in skills):
         yield "What is marked → applies once you trust the project."
+
+
+def _warnings(one: Mapping[str, Any]) -> Iterator[str]:
+    if one["outside"]:
+        yield f"      → is a link out of the project, to {one_line(shown_path(one['outside']), width=None)}"
+    for other in one["takes_from"]:
+        yield f"      → takes the name from {one_line(shown_path(other), width=None)}"
+    if one["pinned"]:
+        yield "      → is pinned: described to each model that connects"
+    if one["looks_like"]:
+        yield f"      ! its name looks like that of {one_line(', '.join(one['looks_like']))}, which you have"

@@ -23,7 +23,7 @@ from skillhub_mcp.project import Project
 from skillhub_mcp.skills.admission import AGENT_CONTEXT, Admission
 from skillhub_mcp.skills.discovery import skill_path
 from skillhub_mcp.skills.model import SKILL_FILE, Skill
-from skillhub_mcp.skills.roots import SkillRoot, Source, agent_context_roots, leads_out
+from skillhub_mcp.skills.roots import SkillRoot, Source, agent_context_roots
 from skillhub_mcp.skills.scanner import ReadDepth, Scan, scan
 from skillhub_mcp.skills.snapshot import Refused, Snapshot
 
@@ -57,6 +57,7 @@ class Listing:
     hidden: frozenset[str]
     disabled: frozenset[str]
     by_path: Mapping[str, Skill]
+    has_moved: Callable[[Skill], bool]
     refused: Mapping[str, SkillLoadError] = field(default_factory=dict)
 
     @property
@@ -112,11 +113,11 @@ class Catalogues:
         listing = self.listing()
         with contextlib.suppress(SkillNotFound):
             skill = select(listing)
-            if os.path.lexists(skill.path) and not leads_out(listing.by_path[skill.path], listing.root):
+            if os.path.lexists(skill.path) and not listing.has_moved(listing.by_path[skill.path]):
                 return listing, skill
         listing = self.listing(force_reload=True)
         skill = select(listing)
-        if leads_out(listing.by_path[skill.path], listing.root):
+        if listing.has_moved(listing.by_path[skill.path]):
             raise SkillNotFound(skill.name)
         return listing, skill
 
@@ -198,6 +199,7 @@ def _listing(
         hidden=frozenset(metadata.path for metadata, skill in skills if skill.disable_model_invocation),
         disabled=frozenset(metadata.path for metadata, skill in skills if not is_enabled(skill)),
         by_path={metadata.path: skill for metadata, skill in skills},
+        has_moved=snapshot.has_moved,
         refused=dict(_refused(snapshot)),
     )
 

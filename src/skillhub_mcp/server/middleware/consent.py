@@ -322,11 +322,13 @@ def _message(brought: ProjectSkills) -> str:
     skills = [one for place in brought.places for one in place.skills]
     taken = sorted({other.name for one in skills for other in one.takes_from})
     pinned = [one.skill.name for one in skills if one.skill.always_apply]
+    linked = [one.outside for one in skills if one.outside]
     what = f"The project {path_for_model(brought.project)!r} brings skills that you have not agreed to as they are now"
     parts = [
         f"{what}: {_listed([one.skill.name for one in skills])}.",
         f"Once you trust it, it takes these names from your own skills: {_listed(taken)}." if taken else "",
         f"Each agent that connects then reads these: {_listed(pinned)}." if pinned else "",
+        f"Links lead out of it to {_listed(linked)}; these are served only then." if linked else "",
         "Without that they are found and loaded too. `skillhub trust` shows them. Do you trust the project?",
     ]
     return " ".join(part for part in parts if part)
