@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from skillhub_mcp.policy.visibility import Visibility
 from skillhub_mcp.skills.model import FileStamp, Skill
 from skillhub_mcp.skills.selectors import is_rule_selector, selects, terms_of
 
@@ -51,9 +52,11 @@ def test_a_selector_is_a_name_a_glob_or_a_group(selector: str, meant: bool) -> N
     assert selects(selector, terms_of(SKILL)) is meant
 
 
-def test_no_skill_joins_a_group_by_its_name() -> None:
-    named = replace(SKILL, name="category:office", category=None)
+@pytest.mark.parametrize("name", ["category:office", "Category:office", "category：office"])
+def test_no_skill_joins_a_group_by_its_name(name: str) -> None:
+    named = replace(SKILL, name=name, category=None)
     assert not selects("category:office", terms_of(named))
+    assert not Visibility(frozenset({"category:office"})).allows(named)
 
 
 @pytest.mark.parametrize(

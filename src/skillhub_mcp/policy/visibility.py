@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from skillhub_mcp.skills.model import Skill
 from skillhub_mcp.skills.names import fold_name
-from skillhub_mcp.skills.selectors import is_selector, selects, terms_of
+from skillhub_mcp.skills.selectors import is_glob, selects, terms_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,13 +16,13 @@ class Visibility:
     names: frozenset[str] | None = None
     categories: frozenset[str] | None = None
     _folded_names: frozenset[str] = field(init=False, repr=False, compare=False)
-    _selectors: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _globs: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _folded_categories: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # Without the empty text: a name of nothing but punctuation has an empty alias, and no filter means that.
         object.__setattr__(self, "_folded_names", frozenset(map(fold_name, self.names or ())) - {""})
-        object.__setattr__(self, "_selectors", tuple(filter(is_selector, self._folded_names)))
+        object.__setattr__(self, "_globs", tuple(filter(is_glob, self._folded_names)))
         object.__setattr__(self, "_folded_categories", frozenset(map(fold_name, self.categories or ())) - {""})
 
     @property
@@ -43,10 +43,8 @@ class Visibility:
     def allows(self, skill: Skill) -> bool:
         """Whether `skill` is served. If names are given, categories are ignored."""
         if self.names is not None:
-            if fold_name(skill.name) in self._folded_names or fold_name(skill.alias) in self._folded_names:
-                return True
-            terms = tuple(map(fold_name, terms_of(skill))) if self._selectors else ()
-            return any(selects(one, terms) for one in self._selectors)
+            terms = frozenset(map(fold_name, terms_of(skill)))
+            return not terms.isdisjoint(self._folded_names) or any(selects(one, terms) for one in self._globs)
         if self.categories is None:
             return True
         return skill.category is not None and fold_name(skill.category) in self._folded_categories

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from fnmatch import fnmatchcase
 
 from skillhub_mcp.skills.model import Skill
+from skillhub_mcp.skills.names import fold_name
 
 GROUPS = ("source", "category", "tag")
 _GLOB = re.compile(r"[*?]")
@@ -19,7 +20,7 @@ _NAME_GLOB = re.compile(r"[a-z0-9*?\[\]!-]+")
 
 def terms_of(skill: Skill) -> tuple[str, ...]:
     """Return the terms of a skill."""
-    names = tuple(name for name in dict.fromkeys((skill.name, skill.alias)) if name and not _group(name))
+    names = tuple(name for name in dict.fromkeys((skill.name, skill.alias)) if name and not _group(fold_name(name)))
     category = (f"category:{skill.category}",) if skill.category else ()
     return (*names, f"source:{skill.source}", *category, *(f"tag:{tag}" for tag in skill.tags))
 
@@ -28,22 +29,27 @@ def selects(selector: str, terms: Collection[str]) -> bool:
     """Whether a selector means the skill that goes by these terms. A glob of names matches names only."""
     if selector in terms:
         return True
-    if not _GLOB.search(selector):
+    if not is_glob(selector):
         return False
     group = _group(selector)
     return any(fnmatchcase(term, selector) for term in terms if _group(term) == group)
 
 
+def is_glob(text: str) -> bool:
+    """Whether a text has a wildcard."""
+    return _GLOB.search(text) is not None
+
+
 def is_selector(text: str) -> bool:
     """Whether a text is a glob or a group, rather than the name of one skill."""
-    return bool(_group(text) or _GLOB.search(text))
+    return bool(_group(text)) or is_glob(text)
 
 
 def is_rule_selector(text: str) -> bool:
     """Whether a rule may select by this: a glob of names in kebab-case, or a group in lower case."""
     if _group(text):
         return bool(text.partition(":")[2].strip()) and text == text.strip().lower()
-    return bool(_GLOB.search(text) and _NAME_GLOB.fullmatch(text))
+    return is_glob(text) and _NAME_GLOB.fullmatch(text) is not None
 
 
 def _group(text: str) -> str:
